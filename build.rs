@@ -1,0 +1,33 @@
+//! Builds the shim (a C library in Rust, without std) and leaves it where `include_bytes!` finds it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    for watched in ["shim/src", "shim/Cargo.toml", "src/model/src", "src/model/Cargo.toml", "Cargo.lock", "build.rs"] {
+        println!("cargo:rerun-if-changed={}", root.join(watched).display());
+    }
+    let target = out.join("shim");
+    build(&root, &target);
+    let library = target.join("x86_64-unknown-linux-gnu/release/libvsrun_shim.so");
+    fs::copy(&library, out.join("libvsrun.so")).expect("the shim was built");
+}
+
+fn build(root: &Path, target: &Path) {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.arg("rustc").arg("--manifest-path").arg(root.join("shim/Cargo.toml"));
+    command.args(["--release", "--lib", "--target", "x86_64-unknown-linux-gnu", "--target-dir"]).arg(target);
+    // The constructor must run before those of all other libraries; relocations are done at load time.
+    command.args(["--", "-Clink-arg=-Wl,-z,initfirst", "-Clink-arg=-Wl,-z,now", "-Cforce-unwind-tables=yes"]);
+    for inherited in
+        ["RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "CARGO_TARGET_DIR"]
+    {
+        command.env_remove(inherited);
+    }
+    let status = command.status().expect("cargo runs");
+    assert!(status.success(), "the shim did not build");
+}

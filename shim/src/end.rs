@@ -1,0 +1,80 @@
+//! The end of an execution.
+
+use vsrun_model::arena::Mode;
+use vsrun_model::object::NONE;
+use vsrun_model::End;
+
+use crate::local::{arena, local, world};
+use crate::{raw, sys};
+
+/// The execution is over, `World::end` says how: tell vsrun, by ending this process or (when it wants to look at the
+/// world) by stopping it.
+pub fn finish() -> ! {
+    honest_deadlock();
+    if arena().control.mode == Mode::DIRECT {
+        crate::direct::show();
+    }
+    if arena().control.stop_at_end != 0 {
+        loop {
+            raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
+        }
+    }
+    die(0)
+}
+
+/// Ends this process for the kernel.
+pub fn die(status: i32) -> ! {
+    loop {
+        raw!(libc::SYS_exit_group, status);
+    }
+}
+
+/// No deadlock is claimed while a signal waits for a blocked thread, since delivery to one is not modelled.
+fn honest_deadlock() {
+    let w = world();
+    if w.end != End::DEADLOCK {
+        return;
+    }
+    for i in 0..w.live.len {
+        let t = w.live[i];
+        let process = &w.procs[w.threads[t].pid];
+        let waiting = (w.threads[t].sigpending | process.sigpending & process.handled) & !w.threads[t].sigmask;
+        if waiting != 0 {
+            w.end = End::RUNNING;
+            w.finish_with(
+                End::UNSUPPORTED,
+                t,
+                &[b"a signal handler would interrupt a blocked operation, which is not modelled yet"],
+            );
+            return;
+        }
+    }
+}
+
+/// Ends the execution because of something that vsrun does not support.
+pub fn unsupported(parts: &[&[u8]]) -> ! {
+    let t = local().cur;
+    if t == NONE {
+        sys::complain(&[b"vsrun: unsupported: ", parts[0]]);
+        die(2);
+    }
+    world().finish_with(End::UNSUPPORTED, t, parts);
+    finish()
+}
+
+/// Ends the execution because vsrun itself is at fault.
+pub fn bug(text: &[u8]) -> ! {
+    if local().phase == crate::local::Phase::Off {
+        sys::complain(&[b"vsrun bug: ", text]);
+        die(4);
+    }
+    world().end = End::RUNNING;
+    world().finish_with(End::BUG, local().cur, &[text]);
+    finish()
+}
+
+/// Ends the execution with a violated assertion or abort.
+pub fn assertion(parts: &[&[u8]]) -> ! {
+    world().finish_with(End::ASSERT, local().cur, parts);
+    finish()
+}

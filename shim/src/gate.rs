@@ -1,0 +1,161 @@
+//! The gate: where a thread reaches a visible operation, publishes it and, having the turn, passes it on.
+//!
+//! NOTE [Turn] Exactly one thread of the world has the turn. Within a process it is passed by a switch of fibers,
+//! between processes by the futex word `Process::turn`. A process whose fiber passed the turn away waits there; who
+//! gets it back is `World::current`, which may be another fiber of the process than the one that waits.
+//!
+//! NOTE [Start] A new thread or process runs up to its first visible operation before its creator goes on; then (or
+//! at its end) the turn goes back to the creator without a choice.
+
+use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
+
+use crate::local::{arena, local, me, world, Phase};
+use crate::{end, fiber, raw, sync};
+
+const FUTEX_WAIT: i32 = 0;
+const FUTEX_WAKE: i32 = 1;
+
+/// A mutex or rwlock whose memory mirrors whether it is held; see `sync`.
+pub type Mirror = Option<(u64, u32)>;
+
+/// Performs a visible operation; returns what it gives.
+pub fn pass(op: Op) -> i64 {
+    pass_mirrored(op, None)
+}
+
+/// The same, keeping the word that mirrors the object's state up to date.
+pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
+    sync::settle_onces();
+    let cur = local().cur;
+    let starting = me().state == ThreadState::STARTING;
+    world().publish(cur, op);
+    if world().end != End::RUNNING {
+        end::finish();
+    }
+    if local().borrowed {
+        end::unsupported(&[
+            b"a visible operation (",
+            op.kind.name().as_bytes(),
+            b") in the child of a vfork before it execs",
+        ]);
+    }
+    let mut value = 0;
+    if starting {
+        give_back();
+        value = world().value;
+    } else if !decide_alone(cur) {
+        value = decide();
+    }
+    loop {
+        if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
+            sync::before(&op);
+        }
+        let applied = world().perform(cur, value);
+        if let Some((addr, object)) = mirror {
+            sync::mirror(addr, object);
+        }
+        match applied {
+            Applied::Done(result) => {
+                if world().end != End::RUNNING {
+                    end::finish();
+                }
+                crate::signal::deliver();
+                return result;
+            }
+            Applied::Ended => end::finish(),
+            Applied::Parked => {
+                if world().end != End::RUNNING {
+                    end::finish();
+                }
+                if !decide_alone(cur) {
+                    value = decide();
+                }
+            }
+        }
+    }
+}
+
+/// While the world has had one thread only, operations are initialization: executed, not counted. Returns false if
+/// the scheduler has to decide: there are others, or it is a toss, or the operation blocks for good.
+fn decide_alone(cur: Tid) -> bool {
+    if world().concurrent {
+        return false;
+    }
+    let op = world().threads[cur].pending;
+    if op.kind == Kind::TOSS {
+        return local().phase == Phase::BeforeRoot;
+    }
+    if world().choices(cur) == 0 && op.has(vsrun_model::op::TIMED) {
+        let w = world();
+        w.fired = w.fired.max(op.deadline);
+        w.now = w.now.max(op.deadline);
+    }
+    world().now += vsrun_model::world::TICK;
+    world().choices(cur) > 0
+}
+
+/// Lets the scheduler decide who goes next and returns once this fiber has the turn, with the alternative chosen.
+fn decide() -> u32 {
+    let next = match arena().step() {
+        Decision::Run(t) => t,
+        Decision::Ended => end::finish(),
+    };
+    hand_to(next);
+    world().value
+}
+
+/// First visible operation of a new thread: back to its creator; returns when the scheduler picks this fiber.
+fn give_back() {
+    let creator = me().creator;
+    world().current = creator;
+    hand_to(creator);
+}
+
+/// Passes the turn to `to` and returns when this fiber has it again.
+pub fn hand_to(to: Tid) {
+    let target = world().threads[to].pid;
+    if target == local().pid {
+        fiber::switch(to);
+        return;
+    }
+    wake_process(target);
+    wait_turn();
+    let current = world().current;
+    fiber::switch(current);
+}
+
+/// Gives the turn to process `p`: its kernel thread goes on with fiber `World::current`.
+pub fn wake_process(p: u32) {
+    let word = &mut world().procs[p].turn as *mut u32;
+    crate::sys::store(word as u64, 1u32);
+    raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+/// Waits until this process is given the turn.
+pub fn wait_turn() {
+    let word = &mut world().procs[local().pid].turn as *mut u32 as u64;
+    while crate::sys::load::<u32>(word) == 0 {
+        raw!(libc::SYS_futex, word, FUTEX_WAIT, 0);
+    }
+    crate::sys::store(word, 0u32);
+}
+
+/// The running fiber's thread is over (and recorded as such): somebody else goes on. Returns only if the turn went
+/// to another process; the caller then ends this process or waits.
+pub fn leave(starting: bool, creator: Tid) {
+    let next = if starting {
+        world().current = creator;
+        creator
+    } else {
+        match arena().step() {
+            Decision::Run(t) => t,
+            Decision::Ended => end::finish(),
+        }
+    };
+    let target = world().threads[next].pid;
+    if target == local().pid {
+        fiber::switch(next);
+        end::bug(b"a finished thread was resumed");
+    }
+    wake_process(target);
+}

@@ -1,0 +1,33 @@
+//! The library that vsrun preloads into a program under test.
+//!
+//! It makes the program's synchronization and communication visible operations of the model, carries the threads of a
+//! process as fibers of one kernel thread, and catches every system call. It never allocates, never takes a lock, and
+//! calls nothing of libc that could be interposed. Interposed symbols (`interpose`) and caught calls (`net`) are tables
+//! that lead to the same handlers.
+#![no_std]
+
+mod direct;
+mod elf;
+mod end;
+mod env;
+mod fiber;
+mod gate;
+mod init;
+mod interpose;
+mod local;
+mod net;
+mod process;
+mod shm;
+mod signal;
+mod sync;
+mod sys;
+mod sysv;
+mod time;
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut digits = [0; 24];
+    let (file, line) = info.location().map_or(("?", 0), |l| (l.file(), l.line()));
+    sys::complain(&[b"vsrun bug: ", file.as_bytes(), b":", sys::decimal(&mut digits, line as i64)]);
+    end::bug(file.as_bytes())
+}

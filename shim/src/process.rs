@@ -1,0 +1,360 @@
+//! Creation and end of threads and processes, exec, wait.
+
+use vsrun_model::arena::{ARENA_FD, POOL_FD};
+use vsrun_model::object::NONE;
+use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WNOHANG, WNOWAIT};
+
+use crate::fiber::{self, Start};
+use crate::local::{arena, local, me, world};
+use crate::sys::{load, store, store_if};
+use crate::{end, gate, net, raw, signal, sync};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_PARENT: u64 = 0x8000;
+const CLONE_THREAD: u64 = 0x10000;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_PARENT_SETTID: u64 = 0x100000;
+const CLONE_CHILD_CLEARTID: u64 = 0x200000;
+const CLONE_CHILD_SETTID: u64 = 0x1000000;
+/// Namespaces, pidfd, cgroup: not modelled.
+const CLONE_UNSUPPORTED: u64 = 0x7e02_0000 | 0x1000 | 0x2_0000_0000;
+
+/// The arguments of clone or clone3, brought to one form.
+#[derive(Clone, Copy, Default)]
+pub struct CloneArgs {
+    /// CLONE_* without the signal number.
+    pub flags: u64,
+    /// Highest address of the child's stack, or 0.
+    pub stack: u64,
+    /// Where the parent wants the id.
+    pub parent_tid: u64,
+    /// Where the child wants it, and wants it cleared.
+    pub child_tid: u64,
+    /// Thread pointer.
+    pub tls: u64,
+    /// Registers at the call.
+    pub start: Start,
+}
+
+fn out_of_room() -> ! {
+    end::unsupported(&[b"the program creates more threads or processes than vsrun can hold"])
+}
+
+/// clone, clone3, fork, vfork.
+pub fn clone(args: &CloneArgs) -> i64 {
+    if args.flags & CLONE_THREAD != 0 {
+        return create_thread(args);
+    }
+    if args.flags & CLONE_UNSUPPORTED != 0 {
+        end::unsupported(&[b"clone with namespaces or a pidfd"]);
+    }
+    if args.flags & CLONE_VM != 0 {
+        if args.flags & CLONE_VFORK == 0 {
+            end::unsupported(&[
+                b"clone of a process that shares memory (CLONE_VM without CLONE_THREAD or CLONE_VFORK)",
+            ]);
+        }
+        if args.stack != 0 {
+            return spawn(args);
+        }
+    }
+    fork(args)
+}
+
+fn create_thread(args: &CloneArgs) -> i64 {
+    let l = local();
+    let creator = l.cur;
+    let Some(t) = world().create_thread(l.pid, creator) else { out_of_room() };
+    let thread = &mut world().threads[t];
+    thread.fs = args.tls;
+    thread.clear_tid = if args.flags & CLONE_CHILD_CLEARTID != 0 { args.child_tid } else { 0 };
+    thread.start = core::mem::take(&mut l.next_start);
+    thread.detached = core::mem::take(&mut l.next_detached);
+    let vtid = thread.vtid;
+    thread.sigmask = me().sigmask;
+    if args.flags & CLONE_PARENT_SETTID != 0 {
+        store_if(args.parent_tid, vtid);
+    }
+    if args.flags & CLONE_CHILD_SETTID != 0 {
+        store_if(args.child_tid, vtid);
+    }
+    world().threads[t].context = fiber::lay_out(args.stack, &args.start);
+    world().current = t;
+    fiber::switch(t);
+    signal::deliver();
+    vtid as i64
+}
+
+/// fork, and vfork and clone without a stack of its own: the child is a copy; that it may run on before a vfork
+/// child has exec'd is covered, since it runs up to its first visible operation first.
+fn fork(args: &CloneArgs) -> i64 {
+    let creator = local().cur;
+    let Some((p, t)) = world().fork(creator) else { out_of_room() };
+    world().threads[t].fs = me().fs;
+    world().threads[t].sigmask = me().sigmask;
+    world().current = t;
+    let vpid = world().procs[p].vpid;
+    let real = raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
+    if real == 0 {
+        become_process(p, t);
+        if args.flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) != 0 {
+            store_if(args.child_tid, vpid);
+        }
+        return 0;
+    }
+    if real < 0 {
+        return undo_creation(p, creator, real);
+    }
+    if args.flags & CLONE_PARENT_SETTID != 0 {
+        store_if(args.parent_tid, vpid);
+    }
+    gate::wait_turn();
+    debug_assert!(world().current == creator);
+    signal::deliver();
+    vpid as i64
+}
+
+fn undo_creation(p: Pid, creator: Tid, error: i64) -> i64 {
+    world().process_exit(p, 0);
+    world().procs[p].parent = NONE;
+    world().current = creator;
+    error
+}
+
+/// First steps of a forked child: it is process `p` with the one thread `t`.
+pub fn become_process(p: Pid, t: Tid) {
+    let l = local();
+    l.pid = p;
+    l.cur = t;
+    l.n_onces = 0;
+    world().procs[p].real_pid = raw!(libc::SYS_getpid) as i32;
+    live_with_vsrun();
+    net::arm();
+}
+
+/// Dies with vsrun, whose child every process of a world is.
+pub fn live_with_vsrun() {
+    raw!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    if raw!(libc::SYS_getppid) != arena().control.vsrun_pid as i64 && arena().control.vsrun_pid != 0 {
+        end::die(1);
+    }
+}
+
+/// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
+fn spawn(args: &CloneArgs) -> i64 {
+    let (creator, parent) = (local().cur, local().pid);
+    let Some((p, t)) = world().fork(creator) else { out_of_room() };
+    world().threads[t].fs = me().fs;
+    world().threads[t].sigmask = me().sigmask;
+    world().current = t;
+    let vpid = world().procs[p].vpid;
+    let l = local();
+    l.pid = p;
+    l.cur = t;
+    l.borrowed = true;
+    let stack = fiber::lay_out(args.stack, &args.start);
+    let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | CLONE_PARENT, stack, spawned);
+    let l = local();
+    l.pid = parent;
+    l.cur = creator;
+    l.borrowed = false;
+    if real < 0 {
+        return undo_creation(p, creator, real);
+    }
+    gate::wait_turn();
+    signal::deliver();
+    vpid as i64
+}
+
+/// Runs first in the child of [`spawn`].
+extern "C" fn spawned() {
+    world().procs[local().pid].real_pid = raw!(libc::SYS_getpid) as i32;
+    live_with_vsrun();
+    net::arm();
+}
+
+/// The exit system call: this thread ends.
+pub fn exit_thread(status: i32) -> ! {
+    sync::settle_onces();
+    let cur = local().cur;
+    if world().procs[local().pid].live_threads <= 1 {
+        exit_group((status & 0xff) << 8);
+    }
+    if world().holds_robust(cur) {
+        gate::pass(Op::new(Kind::THREAD_EXIT));
+    }
+    let thread = *me();
+    let starting = thread.state == ThreadState::STARTING;
+    if thread.clear_tid != 0 {
+        store(thread.clear_tid, 0i32);
+        wake_all(thread.clear_tid);
+    }
+    world().thread_exit(cur);
+    gate::leave(starting, thread.creator);
+    // The turn is with another process; another fiber of this one runs when it comes back.
+    gate::wait_turn();
+    let current = world().current;
+    fiber::switch(current);
+    end::bug(b"a finished thread was resumed")
+}
+
+/// Wakes whoever waits with a futex of their own on a thread's id word, as the kernel does.
+fn wake_all(addr: u64) {
+    let (space, at) = crate::local::space_of(addr);
+    if let Some(id) = world().find(vsrun_model::Key::new(space, vsrun_model::ObjKind::FUTEX, at)) {
+        world().futex_wake_all(id);
+    }
+}
+
+/// The process ends with wait status `status`.
+pub fn exit_group(status: i32) -> ! {
+    let (p, cur) = (local().pid, local().cur);
+    if !local().borrowed && world().exit_is_visible(p) {
+        gate::pass(Op::new(Kind::EXIT).arg(status as i64));
+    }
+    let starting = me().state == ThreadState::STARTING;
+    let creator = me().creator;
+    world().process_exit(p, status);
+    note_status(p, cur, status);
+    child_over(p);
+    gate_out(starting, creator);
+    end::die(status >> 8 & 0xff)
+}
+
+fn gate_out(starting: bool, creator: Tid) {
+    if local().borrowed || starting {
+        world().current = creator;
+        let target = world().threads[creator].pid;
+        gate::wake_process(target);
+        return;
+    }
+    gate::leave(false, creator);
+}
+
+/// Reports what the caller of vsrun wants to know of exit statuses.
+fn note_status(p: Pid, cur: Tid, status: i32) {
+    if p == 0 {
+        arena().control.status = status;
+        arena().control.status_known = 1;
+    }
+    if arena().plan.fail_on_exit && status != 0 {
+        world().finish(vsrun_model::End::STATUS, cur, p, status as u32);
+        end::finish();
+    }
+}
+
+/// A process is over: its parent gets SIGCHLD if it handles it.
+pub fn child_over(p: Pid) {
+    let parent = world().procs[p].parent;
+    if world().procs.contains(parent) && world().procs[parent].handled & signal::bit(libc::SIGCHLD) != 0 {
+        world().procs[parent].sigpending |= signal::bit(libc::SIGCHLD);
+    }
+}
+
+/// wait4.
+pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
+    let flags = if options & libc::WNOHANG != 0 { WNOHANG } else { 0 };
+    let r = gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags));
+    if r == libc::EAGAIN as i64 {
+        return 0;
+    }
+    if r != 0 {
+        return -r;
+    }
+    let [vpid, code, _] = me().out;
+    store_if(status, code as i32);
+    if usage != 0 {
+        sync::zero(usage, 144);
+    }
+    vpid
+}
+
+/// waitid.
+pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
+    let selector = match kind as u32 {
+        libc::P_ALL => -1,
+        libc::P_PID => id as i64,
+        libc::P_PGID if id == 0 => 0,
+        libc::P_PGID => -(id as i64),
+        _ => end::unsupported(&[b"waitid with a pidfd"]),
+    };
+    if options & libc::WEXITED == 0 {
+        return -(libc::EINVAL as i64);
+    }
+    let mut flags = if options & libc::WNOHANG != 0 { WNOHANG } else { 0 };
+    flags |= if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 };
+    let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
+    if r != 0 && r != libc::EAGAIN as i64 {
+        return -r;
+    }
+    if info != 0 {
+        sync::zero(info, 128);
+        if r == 0 {
+            let [vpid, code, _] = me().out;
+            let (signal, exit) = (code & 0x7f, code >> 8 & 0xff);
+            store(info, libc::SIGCHLD);
+            store(info + 8, if signal == 0 { libc::CLD_EXITED } else { libc::CLD_KILLED });
+            store(info + 16, vpid as i32);
+            store(info + 24, if signal == 0 { exit as i32 } else { signal as i32 });
+        }
+    }
+    if usage != 0 {
+        sync::zero(usage, 144);
+    }
+    0
+}
+
+/// execve and execveat. Returns only if it fails.
+pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
+    if let Err(error) = check_program(dir, path, flags, 0) {
+        return error;
+    }
+    if !local().borrowed && world().procs[local().pid].live_threads > 1 {
+        gate::pass(Op::new(Kind::EXEC));
+    }
+    let envp = crate::env::with_shim(envp);
+    for fd in [ARENA_FD, POOL_FD] {
+        raw!(libc::SYS_fcntl, fd, libc::F_SETFD, 0);
+    }
+    raw!(libc::SYS_execveat, dir, path, argv, envp, flags)
+}
+
+/// Refuses programs into which the library cannot be loaded: statically linked, set-user-id, not x86-64. What the
+/// kernel itself refuses, it refuses.
+fn check_program(dir: i32, path: u64, flags: i32, depth: u32) -> Result<(), i64> {
+    let fd = if flags & libc::AT_EMPTY_PATH != 0 && load::<u8>(path) == 0 {
+        raw!(libc::SYS_dup, dir)
+    } else {
+        raw!(libc::SYS_openat, dir, path, libc::O_RDONLY | libc::O_CLOEXEC)
+    };
+    if fd < 0 {
+        // Not readable is no proof; a missing file is reported by exec itself.
+        return Ok(());
+    }
+    let mut head = [0u8; 4096];
+    let n = raw!(libc::SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0);
+    let mut stat = [0u8; 144];
+    raw!(libc::SYS_fstat, fd, stat.as_mut_ptr());
+    raw!(libc::SYS_close, fd);
+    let head = &head[..n.max(0) as usize];
+    let mode = u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]);
+    let name = crate::sys::cstr(path, 512);
+    if mode & 0o6000 != 0 && mode & 0o111 != 0 && raw!(libc::SYS_getuid) != 0 {
+        end::unsupported(&[b"exec of a set-user-id or set-group-id program: ", name]);
+    }
+    if head.starts_with(b"#!") && depth < 4 {
+        let line = head[2..].split(|&b| b == b'\n').next().unwrap_or(b"");
+        let mut words = line.split(|&b| b == b' ' || b == b'\t').filter(|w| !w.is_empty());
+        let mut interpreter = [0u8; 512];
+        let word = words.next().unwrap_or(b"");
+        if !word.is_empty() && word.len() < interpreter.len() {
+            interpreter[..word.len()].copy_from_slice(word);
+            return check_program(libc::AT_FDCWD, interpreter.as_ptr() as u64, 0, depth + 1);
+        }
+        return Ok(());
+    }
+    match crate::elf::verdict(head) {
+        None => Ok(()),
+        Some(reason) => end::unsupported(&[b"exec of ", name, b": ", reason]),
+    }
+}

@@ -1,0 +1,451 @@
+//! The command line: raw arguments in, a resolved [`Command`] out, so that main reads as a table of modes.
+//!
+//! What the contract names but a later stage brings is parsed and refused here, so that nothing is ignored silently.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// What `--search` is when it is not given. `Optimal` once that is there.
+const DEFAULT_SEARCH: SearchName = SearchName::Dpor;
+
+/// The names that are vsrun's own; a program of that name is reached as `./NAME`.
+const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
+
+const ABOUT: &str = "\
+Systematic concurrency checker for unmodified native programs.
+
+Runs PROGRAM, a closed system of processes and threads, in one interleaving after the other and reports
+deadlocks, assertion failures, crashes, divergences and livelocks. Each bug is written as a scenario that
+replays it exactly.";
+
+const EXAMPLES: &str = "\
+Examples:
+  vsrun ./robot_controller              explore until the first bug; it is written as a scenario
+  vsrun --keep-going --time 60 ./prog   collect different bugs for a minute
+  vsrun --once ./prog arg               one execution, as it would run by itself
+  vsrun replay prog-deadlock-1.vsrun.json
+  gdb --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+  vsrun doctor                          can this machine run vsrun, and if not, what to do
+
+Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;
+3 no bug within the bounds; 4 the replay diverged, or a bug of vsrun.";
+
+/// What vsrun is asked to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Explore a program.
+    Explore(Config),
+    /// Run a scenario again.
+    Replay(Replay),
+    /// Print a scenario.
+    Show(Show),
+    /// Check the machine.
+    Doctor,
+}
+
+/// How the interleavings are explored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchKind {
+    /// Every enabled transition in every state.
+    Naive,
+    /// Dynamic partial-order reduction with sleep sets.
+    Dpor,
+    /// Random executions, without an end of their own.
+    Random,
+    /// One execution with the default policy (`--once`).
+    Once,
+}
+
+impl SearchKind {
+    /// The name in reports and scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchKind::Naive => "naive",
+            SearchKind::Dpor => "dpor",
+            SearchKind::Random => "random",
+            SearchKind::Once => "once",
+        }
+    }
+}
+
+/// When timeouts fire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Timeouts {
+    /// When nothing else can run.
+    Urgent,
+    /// Whenever they could.
+    Any,
+}
+
+/// How to get back to a branching point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checkpoint {
+    /// What costs least.
+    Auto,
+    /// Fork the checkpoint.
+    Fork,
+}
+
+/// The form of the report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object on stdout.
+    Json,
+}
+
+/// Where an exploration stops.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Bounds {
+    /// Transitions of one execution.
+    pub depth: Option<u64>,
+    /// Executions.
+    pub executions: Option<u64>,
+    /// Wall-clock time.
+    pub time: Option<Duration>,
+}
+
+/// An exploration, resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The program and its arguments, as given. Never empty.
+    pub program: Vec<OsString>,
+    /// The algorithm.
+    pub search: SearchKind,
+    /// Where it stops.
+    pub bounds: Bounds,
+    /// Explore on after the first bug.
+    pub keep_going: bool,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// When timeouts fire.
+    pub timeouts: Timeouts,
+    /// How to get back to a branching point.
+    pub checkpoint: Checkpoint,
+    /// CPU time without a visible operation that is a divergence.
+    pub divergence_timeout: Duration,
+    /// States in a row in which a process has nothing enabled that are a livelock.
+    pub livelock: Option<u32>,
+    /// A process that exits with a status other than 0 is a bug.
+    pub fail_on_exit: bool,
+    /// Misuse of objects does what glibc does instead of being a bug.
+    pub allow_misuse: bool,
+    /// Workers.
+    pub workers: u32,
+    /// Where scenarios are written.
+    pub scenario_dir: PathBuf,
+    /// Where the program's own output goes; stderr if `None`.
+    pub output: Option<PathBuf>,
+    /// The form of the report.
+    pub format: Format,
+}
+
+/// Runs a scenario again.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Replay {
+    /// Run it without a tracer, so that gdb or valgrind can be one
+    #[arg(long)]
+    pub no_supervisor: bool,
+    /// File for the program's own output (default: stderr)
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Prints a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Show {
+    /// Form of the output: text, or json (the file itself)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    /// What to print, without the last line end: one line that starts with `vsrun: ` unless it is help.
+    pub text: String,
+    /// Exit code. 0: the text belongs on stdout; otherwise on stderr.
+    pub code: i32,
+}
+
+impl UsageError {
+    fn wrong(what: impl std::fmt::Display) -> UsageError {
+        UsageError { text: format!("vsrun: {what}; try 'vsrun --help'"), code: 2 }
+    }
+
+    fn not_yet(what: impl std::fmt::Display) -> UsageError {
+        UsageError { text: format!("vsrun: {what} is not supported yet"), code: 2 }
+    }
+}
+
+impl From<clap::Error> for UsageError {
+    /// clap's first paragraph on one line; the rest of its text repeats the help.
+    fn from(error: clap::Error) -> UsageError {
+        let text = error.render().to_string();
+        if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+            return UsageError { text: text.trim_end().to_string(), code: 0 };
+        }
+        let words =
+            text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let line = words.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        UsageError::wrong(line.strip_prefix("error: ").unwrap_or(&line))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum SearchName {
+    Dpor,
+    Naive,
+    Random,
+    #[value(hide = true)]
+    Optimal,
+    #[value(hide = true)]
+    Sss,
+    #[value(hide = true)]
+    IfSss,
+    #[value(hide = true)]
+    Composed,
+    #[value(hide = true)]
+    Transactions,
+    #[value(hide = true)]
+    Exitblock,
+    #[value(hide = true)]
+    ExitblockRw,
+    #[value(hide = true)]
+    Pct,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum CheckpointName {
+    Auto,
+    Fork,
+    #[value(hide = true)]
+    Replay,
+    #[value(hide = true)]
+    Rollback,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum RaceName {
+    Off,
+    #[value(hide = true)]
+    Lockset,
+    #[value(hide = true)]
+    Hb,
+    #[value(hide = true)]
+    Both,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "vsrun", bin_name = "vsrun", version, about = ABOUT, long_about = None, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, override_usage = USAGE)]
+struct Raw {
+    #[command(subcommand)]
+    command: Option<RawCommand>,
+    #[command(flatten)]
+    explore: RawExplore,
+}
+
+const USAGE: &str = "\
+vsrun [OPTIONS] PROGRAM [ARGS]...
+       vsrun replay [--no-supervisor] [--output FILE] [--format text|json] FILE
+       vsrun show [--format text|json] FILE
+       vsrun doctor";
+
+#[derive(Debug, Subcommand)]
+enum RawCommand {
+    /// Run a scenario again, step by step the same
+    Replay(Replay),
+    /// Print what a scenario file holds, with all its steps
+    Show(Show),
+    /// Check whether this machine can run vsrun
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+struct RawExplore {
+    /// The program (found in PATH unless it has a slash) and its arguments
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1..)]
+    program: Vec<OsString>,
+
+    /// How to explore
+    #[arg(long, value_enum, default_value_t = DEFAULT_SEARCH, help_heading = "Search")]
+    search: SearchName,
+    /// One execution with the default policy
+    #[arg(long, conflicts_with_all = ["search", "keep_going", "max_executions"], help_heading = "Search")]
+    once: bool,
+    /// Explore on after the first bug
+    #[arg(long, help_heading = "Search")]
+    keep_going: bool,
+    /// Cut every execution after N transitions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    max_depth: Option<u64>,
+    /// Stop after N executions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    max_executions: Option<u64>,
+    /// Stop after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Search")]
+    time: Option<Duration>,
+    /// Seed of random choices
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    seed: u64,
+    /// Workers; one for now
+    #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Search")]
+    workers: u32,
+    /// How to get back to a branching point
+    #[arg(long, value_enum, default_value_t = CheckpointName::Auto, help_heading = "Search")]
+    checkpoint: CheckpointName,
+
+    /// When timeouts of the program fire: urgent (when nothing else can run), any (always)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Urgent, help_heading = "What counts as a bug")]
+    timeouts: Timeouts,
+    /// CPU seconds without a visible operation that are a divergence
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, help_heading = "What counts as a bug")]
+    divergence_timeout: Duration,
+    /// States in a row in which a process can do nothing that are a livelock [default: off]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
+    livelock: Option<u32>,
+    /// Detect accesses without a lock
+    #[arg(long, value_enum, default_value_t = RaceName::Off, help_heading = "What counts as a bug")]
+    race: RaceName,
+    /// A process that exits with a status other than 0 is a bug
+    #[arg(long, help_heading = "What counts as a bug")]
+    fail_on_exit: bool,
+    /// Misuse such as unlocking a free mutex does what glibc does instead of being a bug
+    #[arg(long, help_heading = "What counts as a bug")]
+    allow_misuse: bool,
+
+    /// Directory for scenarios
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Output")]
+    scenario_dir: PathBuf,
+    /// File for the program's own output (default: stderr)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
+    format: Format,
+
+    #[arg(long, hide = true)]
+    bound: Vec<OsString>,
+    #[arg(long, hide = true)]
+    inject: Vec<OsString>,
+    #[arg(long, hide = true)]
+    with: Vec<OsString>,
+    #[arg(long, hide = true)]
+    watch: Vec<OsString>,
+    #[arg(long, hide = true)]
+    toss: Vec<OsString>,
+}
+
+/// A positive number of seconds, fractions allowed.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.parse().map_err(|_| "a number of seconds is needed".to_string())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(time) if time >= Duration::from_millis(1) => Ok(time),
+        _ => Err("a positive number of seconds, 0.001 or more, is needed".to_string()),
+    }
+}
+
+/// Reads the command line; the first of `args` is the name of vsrun itself.
+///
+/// # Errors
+/// Wrong usage and what is not supported yet (code 2); `--help` and `--version` (code 0).
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let raw = Raw::try_parse_from(&args)?;
+    match raw.command {
+        Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
+        Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
+        Some(RawCommand::Doctor) => Ok(Command::Doctor),
+        None => {
+            check_program(&args, &raw.explore.program)?;
+            resolve(raw.explore).map(Command::Explore)
+        }
+    }
+}
+
+/// Options of a command stand after its name; before it, the name would be taken for a program's.
+fn check_program(args: &[OsString], program: &[OsString]) -> Result<(), UsageError> {
+    let Some(name) = program.first() else { return Err(UsageError::wrong("no program given")) };
+    let forced = args.len() > program.len() && args[args.len() - program.len() - 1] == "--";
+    match COMMANDS.iter().find(|command| name == *command) {
+        Some(command) if !forced => Err(UsageError::wrong(format!(
+            "options of '{command}' stand after it (for a program of that name: ./{command})"
+        ))),
+        _ if name.is_empty() => Err(UsageError::wrong("the program's name is empty")),
+        _ => Ok(()),
+    }
+}
+
+fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
+    refuse_later_work(&raw)?;
+    Ok(Config {
+        search: if raw.once { SearchKind::Once } else { search_kind(raw.search)? },
+        bounds: Bounds { depth: raw.max_depth, executions: raw.max_executions, time: raw.time },
+        keep_going: raw.keep_going,
+        seed: raw.seed,
+        timeouts: raw.timeouts,
+        checkpoint: checkpoint(raw.checkpoint)?,
+        divergence_timeout: raw.divergence_timeout,
+        livelock: raw.livelock,
+        fail_on_exit: raw.fail_on_exit,
+        allow_misuse: raw.allow_misuse,
+        workers: raw.workers,
+        scenario_dir: raw.scenario_dir,
+        output: raw.output,
+        format: raw.format,
+        program: raw.program,
+    })
+}
+
+fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
+    let later = [
+        ("--bound", !raw.bound.is_empty()),
+        ("--inject", !raw.inject.is_empty()),
+        ("--with", !raw.with.is_empty()),
+        ("--watch", !raw.watch.is_empty()),
+        ("--toss", !raw.toss.is_empty()),
+        ("--race other than off", raw.race != RaceName::Off),
+        ("-j other than 1", raw.workers != 1),
+    ];
+    later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
+}
+
+fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
+    match name {
+        SearchName::Naive => Ok(SearchKind::Naive),
+        SearchName::Dpor => Ok(SearchKind::Dpor),
+        SearchName::Random => Ok(SearchKind::Random),
+        later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),
+    }
+}
+
+fn checkpoint(name: CheckpointName) -> Result<Checkpoint, UsageError> {
+    match name {
+        CheckpointName::Auto => Ok(Checkpoint::Auto),
+        CheckpointName::Fork => Ok(Checkpoint::Fork),
+        later => Err(UsageError::not_yet(format!("--checkpoint {}", name_of(&later)))),
+    }
+}
+
+fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |v| v.get_name().to_string())
+}
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

@@ -1,0 +1,166 @@
+use std::os::unix::ffi::OsStringExt;
+
+use super::*;
+
+fn run(args: &[&str]) -> Result<Command, UsageError> {
+    parse(std::iter::once("vsrun").chain(args.iter().copied()).map(OsString::from))
+}
+
+fn config(args: &[&str]) -> Config {
+    match run(args) {
+        Ok(Command::Explore(config)) => config,
+        other => panic!("{args:?}: {other:?}"),
+    }
+}
+
+fn refused(args: &[&str]) -> String {
+    let error = run(args).unwrap_err();
+    assert_eq!(error.code, 2, "{args:?}");
+    assert!(error.text.starts_with("vsrun: ") && !error.text.contains('\n'), "{args:?}: {:?}", error.text);
+    error.text
+}
+
+fn strings(config: &Config) -> Vec<&str> {
+    config.program.iter().map(|a| a.to_str().unwrap()).collect()
+}
+
+#[test]
+fn definition_is_consistent() {
+    use clap::CommandFactory;
+    Raw::command().debug_assert();
+}
+
+#[test]
+fn defaults() {
+    let c = config(&["./prog"]);
+    assert_eq!(c.search, SearchKind::Dpor);
+    assert_eq!(c.bounds, Bounds::default());
+    assert_eq!(c.divergence_timeout, Duration::from_secs(2));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Auto, Format::Text));
+    assert_eq!((c.livelock, c.seed, c.workers), (None, 0, 1));
+    assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
+    assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
+}
+
+#[test]
+fn all_options() {
+    let c = config(&[
+        "--search",
+        "random",
+        "--keep-going",
+        "--max-depth",
+        "9",
+        "--max-executions=50",
+        "--time",
+        "1.5",
+        "--seed",
+        "7",
+        "-j",
+        "1",
+        "--race",
+        "off",
+        "--divergence-timeout",
+        "0.5",
+        "--livelock",
+        "40",
+        "--timeouts",
+        "any",
+        "--checkpoint",
+        "fork",
+        "--fail-on-exit",
+        "--allow-misuse",
+        "--scenario-dir",
+        "/tmp",
+        "--output",
+        "o",
+        "--format",
+        "json",
+        "p",
+    ]);
+    assert_eq!(c.search, SearchKind::Random);
+    assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
+    assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Fork, Format::Json));
+    assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
+    assert_eq!((c.scenario_dir, c.output), (PathBuf::from("/tmp"), Some(PathBuf::from("o"))));
+    assert_eq!(config(&["--once", "p"]).search, SearchKind::Once);
+    assert_eq!(config(&["--search", "naive", "p"]).search.name(), "naive");
+}
+
+#[test]
+fn what_follows_the_program_is_its_own() {
+    let c = config(&["--seed", "3", "./p", "--seed", "4", "-j", "8", "--help", "--", "replay", "--bogus"]);
+    assert_eq!(c.seed, 3);
+    assert_eq!(strings(&c), ["./p", "--seed", "4", "-j", "8", "--help", "--", "replay", "--bogus"]);
+    assert_eq!(strings(&config(&["p", "replay", "x"])), ["p", "replay", "x"]);
+    assert_eq!(strings(&config(&["--once", "--", "-odd", "--", "a"])), ["-odd", "--", "a"]);
+    assert_eq!(strings(&config(&["help", ""])), ["help", ""]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_and_newlines_pass() {
+    let odd = OsString::from_vec(b"a\nb\xff\xfe".to_vec());
+    let args = ["vsrun".into(), "--scenario-dir".into(), odd.clone(), odd.clone(), odd.clone()];
+    let Ok(Command::Explore(c)) = parse(args) else { panic!() };
+    assert_eq!(c.program, [odd.clone(), odd.clone()]);
+    assert_eq!(c.scenario_dir.into_os_string(), odd);
+}
+
+#[test]
+fn commands_and_programs_of_the_same_name() {
+    let file = PathBuf::from("f");
+    let replay = Replay { no_supervisor: true, output: None, format: Format::Json, file: file.clone() };
+    assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
+    assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
+    assert_eq!(run(&["doctor"]), Ok(Command::Doctor));
+    assert_eq!(strings(&config(&["./replay", "f"])), ["./replay", "f"]);
+    assert_eq!(strings(&config(&["--", "replay", "f"])), ["replay", "f"]);
+    assert!(refused(&["--format", "json", "replay", "f"]).contains("./replay"));
+    refused(&["replay"]);
+    refused(&["replay", "a", "b"]);
+    refused(&["doctor", "x"]);
+}
+
+#[test]
+fn later_work_is_refused_by_name() {
+    for search in ["optimal", "sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw", "pct"] {
+        assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
+    }
+    for (option, value) in
+        [("--bound", "delays=2"), ("--inject", "eintr"), ("--with", "x"), ("--watch", "s"), ("--toss", "f:2")]
+    {
+        assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
+    }
+    for args in [["--race", "hb"], ["-j", "2"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
+        assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
+    }
+}
+
+#[test]
+fn wrong_usage_is_one_line() {
+    assert_eq!(refused(&[]), "vsrun: no program given; try 'vsrun --help'");
+    assert!(refused(&["--search", "fast", "p"]).contains("'fast'"));
+    assert!(refused(&["--bogus", "p"]).contains("--bogus"));
+    for time in ["0", "-1", "nan", "inf", "x", "1e30"] {
+        let option = format!("--time={time}");
+        assert!(refused(&[&option, "p"]).contains("number of seconds"), "{time}");
+    }
+    refused(&["--max-depth", "0", "p"]);
+    refused(&["--once", "--search", "naive", "p"]);
+    refused(&["-j", "0", "p"]);
+    refused(&[""]);
+}
+
+#[test]
+fn help_and_version() {
+    let help = run(&["--help"]).unwrap_err();
+    assert_eq!(help.code, 0);
+    for word in
+        ["vsrun replay", "--divergence-timeout", "Examples:", "Exit status:", "[possible values: dpor, naive, random]"]
+    {
+        assert!(help.text.contains(word), "{word}: {}", help.text);
+    }
+    assert!(!help.text.contains("--inject"));
+    assert_eq!(run(&["--version"]).unwrap_err().code, 0);
+    assert_eq!(run(&["replay", "--help"]).unwrap_err().code, 0);
+}

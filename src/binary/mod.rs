@@ -1,0 +1,21 @@
+//! What vsrun must know of the files it runs: can a program be run at all ([`preflight`]), is it still the same
+//! ([`fingerprint`]), and what lies at an address ([`symbols`], [`modules`]). Nothing here touches a process.
+
+mod elf;
+pub mod fingerprint;
+pub mod ldcache;
+mod libraries;
+pub mod modules;
+pub mod preflight;
+pub mod refusal;
+mod script;
+pub mod symbols;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod text;
+
+pub use fingerprint::BinaryId;
+pub use modules::{Location, Mapping, Modules};
+pub use preflight::{resolve, Launch};
+pub use refusal::Refusal;
+pub use symbols::SymbolCache;

@@ -1,0 +1,94 @@
+//! The vsrun command: arguments in, one of a few modes, an exit code out.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use vsrun::args::{self, Command, Config, Format, Show};
+use vsrun::explore::{self, Failure};
+use vsrun::report::{colours_for, json, show, text, Summary};
+use vsrun::runtime::{session, tracee};
+use vsrun::scenario::Scenario;
+use vsrun::{doctor, replay};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.nth(1).is_some_and(|a| a == session::GUARD) {
+        if let Some(path) = arguments.next() {
+            session::guard(path.as_ref());
+        }
+        return ExitCode::SUCCESS;
+    }
+    env_logger::Builder::from_env(env_logger::Env::new().filter("VSRUN_LOG")).init();
+    std::panic::set_hook(Box::new(|info| eprintln!("vsrun bug: {info}")));
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(e) => {
+            match e.code {
+                0 => println!("{}", e.text),
+                _ => eprintln!("{}", e.text),
+            }
+            return ExitCode::from(e.code as u8);
+        }
+    };
+    let result = match command {
+        Command::Explore(config) => run(&config),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Show(args) => print_scenario(&args),
+        Command::Doctor => check_machine(),
+    };
+    let code = result.unwrap_or_else(|failure| {
+        let prefix = if failure.message.starts_with("vsrun bug") { "" } else { "vsrun: " };
+        eprintln!("{prefix}{}", text::one_line(&failure.message));
+        failure.code
+    });
+    ExitCode::from(code as u8)
+}
+
+fn run(config: &Config) -> Result<i32, Failure> {
+    let summary = explore::explore(config)?;
+    print_summary(config, &summary)?;
+    Ok(summary.exit_code())
+}
+
+fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match config.format {
+        Format::Json => writeln!(out, "{}", json::line(summary)),
+        Format::Text => write!(out, "{}", text::report(summary, colours_for(&io::stdout()))),
+    }
+    .or_else(ignore_closed_pipe)?;
+    if config.format == Format::Json {
+        for bug in summary.bugs.iter().filter(|b| b.kind == vsrun::report::BugKind::Error) {
+            eprintln!("vsrun: {}", text::one_line(&bug.summary));
+        }
+    }
+    Ok(())
+}
+
+/// A reader that has seen enough is no error.
+fn ignore_closed_pipe(e: io::Error) -> io::Result<()> {
+    if e.kind() == io::ErrorKind::BrokenPipe {
+        Ok(())
+    } else {
+        Err(e)
+    }
+}
+
+fn print_scenario(args: &Show) -> Result<i32, Failure> {
+    let scenario = Scenario::load(&args.file).map_err(|e| Failure::environment(e.to_string()))?;
+    let text = match args.format {
+        Format::Json => scenario.to_json(),
+        Format::Text => show::show(&scenario, &args.file, colours_for(&io::stdout())),
+    };
+    write!(io::stdout(), "{text}").or_else(ignore_closed_pipe)?;
+    Ok(0)
+}
+
+fn check_machine() -> Result<i32, Failure> {
+    let probes = doctor::Probes {
+        syscall_user_dispatch: Some(tracee::probe_syscall_user_dispatch()),
+        ptrace: Some(tracee::probe_ptrace()),
+    };
+    let good = doctor::run(&mut io::stdout(), &probes)?;
+    Ok(if good { 0 } else { 2 })
+}

@@ -1,0 +1,324 @@
+//! The arena: the memory that holds the whole modelled state of one world, shared by vsrun and the program's
+//! processes. This file is the contract between them; [`VERSION`] changes with any field here or in what it contains.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
+//! | `control` | as its fields say | both |
+//! | `plan`, `prefix`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
+//! | `world`, `steps`, `seen`, `enabled` | the holder of the turn | anyone who knows that the world stands still |
+
+use crate::depend::Act;
+use crate::object::NONE;
+use crate::op::{Kind, Op};
+use crate::table::Table;
+use crate::thread::Uid;
+use crate::world::World;
+use crate::{Pid, Tid};
+
+/// "vsrun" and a line end, so that a text file is never taken for an arena.
+pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
+/// Version of everything in the arena.
+pub const VERSION: u32 = 1;
+/// Where every process of a world maps the arena.
+pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
+/// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
+pub const POOL_ADDR: u64 = 0x2100_0000_0000;
+/// Size of the pool, bytes; pages that are never touched cost nothing.
+pub const POOL_SIZE: u64 = 1 << 34;
+/// Descriptor of the arena in every process of a world.
+pub const ARENA_FD: i32 = 1000;
+/// Descriptor of the pool in every process of a world.
+pub const POOL_FD: i32 = 1001;
+/// Descriptor of a file of fixed random bytes that stands for /dev/urandom.
+pub const RANDOM_FD: i32 = 1002;
+/// First descriptor that is not the program's.
+pub const FIRST_FD: i32 = 1000;
+/// One past the last descriptor that is not the program's.
+pub const LAST_FD: i32 = 1004;
+
+/// Longest schedule prefix.
+pub const MAX_PREFIX: usize = 1 << 20;
+/// Most entries of a sleep set.
+pub const MAX_SLEEP: usize = 1 << 14;
+/// Longest trace that is recorded.
+pub const MAX_STEPS: usize = 1 << 22;
+/// Most pending operations that are recorded in one trace.
+pub const MAX_SEEN: usize = 1 << 22;
+/// System call numbers that are counted.
+pub const MAX_SYSCALLS: usize = 512;
+/// Longest path of the shim library.
+pub const MAX_PATH: usize = 256;
+
+/// One choice of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Choice {
+    /// The thread that moves.
+    pub uid: Uid,
+    /// The alternative of its operation.
+    pub value: u32,
+    /// The kind of operation that is expected, or [`Kind::NONE`] for any.
+    pub kind: Kind,
+    pad: [u8; 3],
+}
+
+impl Choice {
+    /// A choice.
+    pub const fn new(uid: Uid, value: u32, kind: Kind) -> Choice {
+        Choice { uid, value, kind, pad: [0; 3] }
+    }
+}
+
+/// One transition of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Step {
+    /// What moved, in the state before.
+    pub act: Act,
+    /// The alternative taken.
+    pub value: u32,
+    /// How many there were.
+    pub choices: u32,
+    /// First of the records in `seen` for the state before; none are kept for steps of the prefix.
+    pub seen_at: u32,
+    /// Number of them.
+    pub n_seen: u32,
+}
+
+/// The pending operation of a thread in a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Seen {
+    /// The operation.
+    pub act: Act,
+    /// Its alternatives; 0: not enabled.
+    pub choices: u32,
+    /// It was asleep (in any alternative).
+    pub asleep: u32,
+}
+
+/// What comes after the prefix. A transparent integer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Policy(pub u32);
+
+impl Policy {
+    /// Stay on the same thread while it is enabled and not asleep; then the first in order of creation.
+    pub const STAY: Policy = Policy(0);
+    /// Any enabled alternative, by the seed.
+    pub const RANDOM: Policy = Policy(1);
+}
+
+/// The schedule and bounds of an execution.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Plan {
+    /// What comes after the prefix.
+    pub policy: Policy,
+    /// Choices in `Arena::prefix`.
+    pub prefix_len: u32,
+    /// Seed of [`Policy::RANDOM`].
+    pub seed: u64,
+    /// Transitions after which the execution is cut.
+    pub max_depth: u64,
+    /// Record the pending operations of the states after the prefix.
+    pub record: bool,
+    /// End the execution when a process exits with a status other than 0.
+    pub fail_on_exit: bool,
+    /// Zero.
+    pub pad: [u8; 6],
+}
+
+/// What the root is asked to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Command(pub u32);
+
+#[allow(missing_docs)]
+impl Command {
+    pub const NONE: Command = Command(0);
+    /// Fork an execution.
+    pub const RUN: Command = Command(1);
+    /// Fork an execution that asks to be traced by vsrun before it goes on.
+    pub const RUN_TRACED: Command = Command(2);
+}
+
+/// How a process under test is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Mode(pub u32);
+
+#[allow(missing_docs)]
+impl Mode {
+    /// The first process stops before main and forks executions.
+    pub const ROOT: Mode = Mode(0);
+    /// No root: the first process goes straight on, once, and shows the end to a debugger.
+    pub const DIRECT: Mode = Mode(1);
+}
+
+/// Traffic between vsrun and the root.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Control {
+    /// Futex word; vsrun sets it, the root clears it.
+    pub command: u32,
+    /// Futex word; the root counts the states of readiness it has reached: 1 = at the root.
+    pub ready: u32,
+    /// Real pid of the execution last forked, or a negative error number; written by the root.
+    pub forked: i32,
+    /// How the first process goes on before main.
+    pub mode: Mode,
+    /// Real process id of vsrun, so that children can tell that it is gone.
+    pub vsrun_pid: i32,
+    /// 1: at the end the process that has the turn stops itself (SIGSTOP) so that vsrun can look around.
+    pub stop_at_end: u32,
+    /// Wait status of the first process; written by it. Valid once `status_known` is 1.
+    pub status: i32,
+    /// See `status`.
+    pub status_known: u32,
+    /// Bytes used of the pool; written by the holder of the turn.
+    pub pool_used: u64,
+    /// Number of shared regions given out.
+    pub regions: u32,
+    /// 1 once a file in the execution's private /dev/shm has been opened; written by the holder of the turn.
+    pub shm_used: u32,
+    /// File name of the shim library, NUL-terminated; the execution's /dev/shm is `shm` beside it.
+    pub shim_path: [u8; MAX_PATH],
+    /// System calls that went through to the kernel, by number.
+    pub passed: [u32; MAX_SYSCALLS],
+}
+
+/// A region that processes share: a shared mapping of a file or of anonymous memory.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Region {
+    /// Device of the file, or 0 for memory of the pool and anonymous memory.
+    pub dev: u64,
+    /// Inode of the file; a number of its own for anonymous memory.
+    pub ino: u64,
+}
+
+/// A SysV shared memory segment cut from the pool.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Segment {
+    /// IPC key, 0 for IPC_PRIVATE.
+    pub key: i32,
+    /// Identifier.
+    pub id: i32,
+    /// Offset in the pool.
+    pub offset: u64,
+    /// Size as asked for, bytes.
+    pub size: u64,
+    /// Attachments.
+    pub attached: u32,
+    /// Permission bits.
+    pub mode: u32,
+    /// 1: to be removed when nobody is attached; 2: gone.
+    pub removed: u32,
+    /// Virtual pid of the creator.
+    pub creator: i32,
+}
+
+/// The arena. About 1.5 GB of address space, of which only what is used becomes memory.
+#[repr(C)]
+pub struct Arena {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    pad: u32,
+    /// Size of this structure, bytes.
+    pub size: u64,
+    /// Traffic with the root.
+    pub control: Control,
+    /// The schedule.
+    pub plan: Plan,
+    /// Random state of [`Policy::RANDOM`].
+    pub random: u64,
+    /// Transitions taken since [`Arena::prepare`].
+    pub taken: u64,
+    /// Steps that were taken but not recorded because `steps` was full.
+    pub unrecorded: u64,
+    /// The modelled state.
+    pub world: World,
+    /// Shared regions, by number.
+    pub regions: Table<Region, 4096>,
+    /// SysV shared memory.
+    pub segments: Table<Segment, 1024>,
+    /// Scratch: the enabled threads of the present state.
+    pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
+    /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
+    pub sleep: Table<(Tid, u32), MAX_SLEEP>,
+    /// The prefix of the schedule.
+    pub prefix: [Choice; MAX_PREFIX],
+    /// The trace.
+    pub steps: Table<Step, MAX_STEPS>,
+    /// Pending operations recorded along the trace.
+    pub seen: Table<Seen, MAX_SEEN>,
+}
+
+impl Arena {
+    /// Makes zeroed memory an arena with an empty world.
+    pub fn init(&mut self) {
+        self.magic = MAGIC;
+        self.version = VERSION;
+        self.size = core::mem::size_of::<Arena>() as u64;
+        self.plan.max_depth = u64::MAX;
+        self.world.reset();
+    }
+
+    /// Sets up the plan for one execution; traces of the last one are forgotten, the world is left as it is.
+    pub fn prepare(&mut self, plan: Plan, prefix: &[Choice], sleep: &[(Tid, u32)]) -> Result<(), &'static str> {
+        if prefix.len() > MAX_PREFIX || sleep.len() > MAX_SLEEP {
+            return Err("the schedule is too long");
+        }
+        self.plan = plan;
+        self.plan.prefix_len = prefix.len() as u32;
+        self.prefix[..prefix.len()].copy_from_slice(prefix);
+        self.sleep.clear();
+        for &entry in sleep {
+            self.sleep.push(entry);
+        }
+        self.steps.clear();
+        self.seen.clear();
+        self.unrecorded = 0;
+        self.taken = 0;
+        self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
+        self.control.status = 0;
+        self.control.status_known = 0;
+        Ok(())
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &[Step] {
+        self.steps.as_slice()
+    }
+
+    /// The pending operations in the state before step `index`; empty within the prefix.
+    pub fn seen_at(&self, index: usize) -> &[Seen] {
+        let step = &self.trace()[index];
+        let from = step.seen_at as usize;
+        self.seen.as_slice().get(from..from + step.n_seen as usize).unwrap_or(&[])
+    }
+
+    /// A region for the shared mapping of a file or of memory, found by what backs it. `None`: no room.
+    pub fn region(&mut self, dev: u64, ino: u64) -> Option<u32> {
+        let same = |r: &Region| r.dev == dev && r.ino == ino;
+        match self.regions.as_slice().iter().position(same) {
+            Some(at) => Some(at as u32),
+            None => self.regions.push(Region { dev, ino }),
+        }
+    }
+
+    /// The process that thread `t` belongs to.
+    pub fn pid_of(&self, t: Tid) -> Pid {
+        self.world.threads.get(t).map_or(NONE, |t| t.pid)
+    }
+
+    /// The pending operation of thread `t`.
+    pub fn pending(&self, t: Tid) -> Op {
+        self.world.threads.get(t).map_or(Op::default(), |t| t.pending)
+    }
+}

@@ -1,0 +1,83 @@
+//! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run.
+
+use crate::object::{ObjKind, NONE};
+use crate::op::{self, Kind, Op};
+use crate::thread::ThreadState;
+use crate::world::{End, World, MAX_CYCLE};
+use crate::{ObjId, Tid};
+
+impl World {
+    /// The lock that `t` waits for without an end in sight: blocked, not timed, not cancellable.
+    fn waits_for_lock(&self, t: Tid) -> Option<ObjId> {
+        let thread = self.threads.get(t)?;
+        let op: &Op = &thread.pending;
+        if thread.state != ThreadState::PARKED || self.choices(t) > 0 {
+            return None;
+        }
+        let lasting = !op.has(op::TRY) && (!op.has(op::TIMED) || thread.woken);
+        match op.kind {
+            Kind::MUTEX_LOCK | Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::SPIN_LOCK | Kind::ONCE
+                if lasting =>
+            {
+                Some(op.obj)
+            }
+            Kind::COND_WAKE if thread.woken => Some(op.obj2),
+            _ => None,
+        }
+    }
+
+    /// The thread that `t` waits to see the end of.
+    fn joins(&self, t: Tid) -> Option<Tid> {
+        let thread = self.threads.get(t)?;
+        let op = &thread.pending;
+        let lasting = op.kind == Kind::JOIN && !op.has(op::TRY | op::TIMED) && self.choices(t) == 0;
+        (thread.state == ThreadState::PARKED && lasting).then_some(op.obj)
+    }
+
+    /// Calls `f` with each thread that `t` waits for.
+    fn each_awaited(&self, t: Tid, mut f: impl FnMut(Tid) -> bool) -> bool {
+        if let Some(target) = self.joins(t) {
+            return f(target);
+        }
+        let Some(lock) = self.waits_for_lock(t) else { return false };
+        let object = &self.objects[lock];
+        if object.owner != NONE {
+            return f(object.owner);
+        }
+        if object.key.kind == ObjKind::RWLOCK && self.threads[t].pending.kind != Kind::RW_RDLOCK {
+            return self.read_holds(lock).any(|(reader, _)| f(reader));
+        }
+        false
+    }
+
+    /// Ends the execution if `t`, which has just begun to wait, closes a circle.
+    pub(crate) fn check_cycle(&mut self, t: Tid) {
+        if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
+            return;
+        }
+        let mut path = [NONE; MAX_CYCLE];
+        path[0] = t;
+        if let Some(n) = self.follow(t, &mut path, 1) {
+            self.cycle = path;
+            self.n_cycle = n as u32;
+            let lock = self.waits_for_lock(t).unwrap_or(NONE);
+            self.finish(End::CYCLE, t, lock, 0);
+        }
+    }
+
+    /// Depth-first search for a way back to `path[0]`; circles longer than the path are left to the search for
+    /// states in which nothing is enabled.
+    fn follow(&self, t: Tid, path: &mut [Tid; MAX_CYCLE], n: usize) -> Option<usize> {
+        let mut found = None;
+        self.each_awaited(t, |next| {
+            if next == path[0] {
+                found = Some(n);
+            } else if n < MAX_CYCLE && !path[..n].contains(&next) {
+                path[n] = next;
+                found = self.follow(next, path, n + 1);
+            }
+            found.is_some()
+        });
+        found
+    }
+}

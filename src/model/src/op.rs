@@ -1,0 +1,185 @@
+//! Visible operations.
+
+use crate::object::NONE;
+
+/// What a visible operation does. A transparent integer: see the crate's head for why it is not an enum.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(transparent)]
+pub struct Kind(pub u8);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
+        impl Kind {
+            $($(#[$doc])* pub const $name: Kind = Kind($value);)*
+
+            /// The name used in reports and scenario files.
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$name => $text,)* _ => "unknown" }
+            }
+
+            /// The kind of that name, as [`Kind::name`] gives it.
+            pub fn from_name(name: &str) -> Option<Kind> {
+                match name { $($text => Some(Kind::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Nothing is pending.
+    NONE = 0, "none";
+    /// sched_yield: enabled once another thread has moved, or when nothing else can.
+    YIELD = 1, "yield";
+    /// Sleep until `deadline`.
+    SLEEP = 2, "sleep";
+    /// VS_toss: `arg` + 1 alternatives.
+    TOSS = 3, "toss";
+    /// Wait for the end of thread `obj` (an index of threads).
+    JOIN = 4, "join";
+    /// Wait for a child process; `arg` is the pid argument of waitpid.
+    WAIT = 5, "wait";
+    /// End of a process that others can notice: `arg` is the wait status.
+    EXIT = 6, "exit_group";
+    /// End of a thread that leaves robust mutexes behind.
+    THREAD_EXIT = 7, "thread_exit";
+    /// Cancellation request for thread `obj`.
+    CANCEL = 8, "cancel";
+    /// Signal number `arg` for process `obj`.
+    KILL = 9, "kill";
+    /// Replace the program of a process that has other threads.
+    EXEC = 10, "exec";
+    /// Acquire a mutex.
+    MUTEX_LOCK = 16, "mutex_lock";
+    /// Release a mutex.
+    MUTEX_UNLOCK = 17, "mutex_unlock";
+    /// Destroy a mutex.
+    MUTEX_DESTROY = 18, "mutex_destroy";
+    /// Release mutex `obj2` and wait on condition variable `obj`.
+    COND_WAIT = 20, "cond_wait";
+    /// Second half of [`Kind::COND_WAIT`]: woken, timed out or cancelled; acquires the mutex again.
+    COND_WAKE = 21, "cond_wake";
+    /// Wake one waiter; each waiter is an alternative.
+    COND_SIGNAL = 22, "cond_signal";
+    /// Wake all waiters.
+    COND_BROADCAST = 23, "cond_broadcast";
+    /// Destroy a condition variable; waits until nobody waits on it.
+    COND_DESTROY = 24, "cond_destroy";
+    /// Acquire a read-write lock for reading.
+    RW_RDLOCK = 28, "rwlock_rdlock";
+    /// Acquire a read-write lock for writing.
+    RW_WRLOCK = 29, "rwlock_wrlock";
+    /// A writer that has announced itself on a lock that prefers writers.
+    RW_WRWAIT = 30, "rwlock_wrlock (waiting)";
+    /// Release a read-write lock.
+    RW_UNLOCK = 31, "rwlock_unlock";
+    /// Destroy a read-write lock.
+    RW_DESTROY = 32, "rwlock_destroy";
+    /// Acquire a spin lock.
+    SPIN_LOCK = 36, "spin_lock";
+    /// Release a spin lock.
+    SPIN_UNLOCK = 37, "spin_unlock";
+    /// Arrive at a barrier.
+    BARRIER_WAIT = 40, "barrier_wait";
+    /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive.
+    BARRIER_WAKE = 41, "barrier_wake";
+    /// Destroy a barrier.
+    BARRIER_DESTROY = 42, "barrier_destroy";
+    /// Enter a once control: run the initializer or wait for the one that does.
+    ONCE = 44, "once";
+    /// Decrement a POSIX semaphore.
+    SEM_WAIT = 48, "sem_wait";
+    /// Increment a POSIX semaphore.
+    SEM_POST = 49, "sem_post";
+    /// Read the value of a POSIX semaphore.
+    SEM_GET = 50, "sem_getvalue";
+    /// Destroy a POSIX semaphore.
+    SEM_DESTROY = 51, "sem_destroy";
+    /// Look up, create or remove a name (named semaphores, SysV keys).
+    NAME = 52, "name";
+    /// semop/semtimedop on a SysV semaphore set.
+    SYSV_OP = 56, "semop";
+    /// semctl on a SysV semaphore set.
+    SYSV_CTL = 57, "semctl";
+    /// FUTEX_WAIT: compare and go to sleep.
+    FUTEX_WAIT = 60, "futex_wait";
+    /// Second half of [`Kind::FUTEX_WAIT`].
+    FUTEX_SLEEP = 61, "futex_sleep";
+    /// FUTEX_WAKE of `arg` waiters.
+    FUTEX_WAKE = 62, "futex_wake";
+    /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
+    FUTEX_REQUEUE = 63, "futex_requeue";
+}
+
+/// Does not block: fails instead.
+pub const TRY: u8 = 1;
+/// Gives up at `deadline`.
+pub const TIMED: u8 = 2;
+/// A cancellation point: enabled too when the thread is asked to end.
+pub const CANCEL_POINT: u8 = 4;
+/// A variant of the operation; what it means depends on the kind.
+pub const VARIANT: u8 = 8;
+
+/// One visible operation: 32 bytes of plain data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Op {
+    /// What it does.
+    pub kind: Kind,
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`].
+    pub flags: u8,
+    pub(crate) pad: u16,
+    /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].
+    pub obj: u32,
+    /// A second object, or [`NONE`].
+    pub obj2: u32,
+    /// A bit set of the semaphores of a set that a semop touches, number modulo 32; bitset of a futex operation.
+    pub mask: u32,
+    /// Kind-specific argument.
+    pub arg: i64,
+    /// Virtual monotonic time in ns at which a timed operation gives up.
+    pub deadline: u64,
+}
+
+impl Default for Op {
+    fn default() -> Op {
+        Op::new(Kind::NONE)
+    }
+}
+
+impl Op {
+    /// An operation without operands.
+    pub const fn new(kind: Kind) -> Op {
+        Op { kind, flags: 0, pad: 0, obj: NONE, obj2: NONE, mask: 0, arg: 0, deadline: 0 }
+    }
+
+    /// An operation on one object.
+    pub const fn on(kind: Kind, obj: u32) -> Op {
+        let mut op = Op::new(kind);
+        op.obj = obj;
+        op
+    }
+
+    /// The same with flags added.
+    pub const fn with(mut self, flags: u8) -> Op {
+        self.flags |= flags;
+        self
+    }
+
+    /// The same with a kind-specific argument.
+    pub const fn arg(mut self, arg: i64) -> Op {
+        self.arg = arg;
+        self
+    }
+
+    /// The same, giving up at `deadline` (virtual ns).
+    pub const fn until(mut self, deadline: u64) -> Op {
+        self.flags |= TIMED;
+        self.deadline = deadline;
+        self
+    }
+
+    /// True if `flag` is set.
+    pub const fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}

@@ -1,0 +1,236 @@
+//! Processes: fork, exit, status, wait.
+
+use crate::object::NONE;
+use crate::op::{self, Op};
+use crate::world::{Applied, World};
+use crate::{errno, Pid, Tid};
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ProcState(pub u8);
+
+#[allow(missing_docs)]
+impl ProcState {
+    pub const FREE: ProcState = ProcState(0);
+    pub const LIVE: ProcState = ProcState(1);
+    /// Over, its status not collected.
+    pub const ZOMBIE: ProcState = ProcState(2);
+    pub const REAPED: ProcState = ProcState(3);
+}
+
+/// One process. `turn` is the futex word that is set by whoever passes it the turn and cleared by it; `real_pid` is
+/// written by the process itself when it starts; the rest is the model's.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Process {
+    /// Parent, or [`NONE`] when it has gone (the kernel's init would be the parent).
+    pub parent: Pid,
+    /// Where it is in its life.
+    pub state: ProcState,
+    /// SIGCHLD is ignored: its children leave no status.
+    pub no_zombies: bool,
+    /// A child created by vfork: its parent waits until it execs or ends.
+    pub vfork_child: bool,
+    /// Programs it has become by exec.
+    pub execs: u8,
+    /// Wait status once it is over.
+    pub status: i32,
+    /// The kernel's process id, 0 before it is known.
+    pub real_pid: i32,
+    /// The process id that the program sees.
+    pub vpid: i32,
+    /// Process group, as the program sees it.
+    pub pgid: i32,
+    /// Session, as the program sees it.
+    pub sid: i32,
+    /// Threads that are not over.
+    pub live_threads: u32,
+    /// Futex word of the turn.
+    pub turn: u32,
+    /// Its first thread.
+    pub main_thread: Tid,
+    /// First object in its private memory.
+    pub objects: u32,
+    /// State of the deterministic random numbers handed to it.
+    pub random: u64,
+    /// Signals pending for the process.
+    pub sigpending: u64,
+    /// Signals that it handles; written by the process itself.
+    pub handled: u64,
+    /// Signals that it ignores; written by the process itself.
+    pub ignored: u64,
+    /// States in a row in which none of its threads was enabled (livelock).
+    pub starved: u32,
+    pad: u32,
+}
+
+/// WNOHANG of wait options.
+pub const WNOHANG: u8 = op::TRY;
+/// Leave the child waitable (WNOWAIT).
+pub const WNOWAIT: u8 = op::VARIANT;
+
+impl World {
+    /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.
+    pub fn create_process(&mut self, creator: Tid) -> Option<(Pid, Tid)> {
+        let parent = if creator == NONE { NONE } else { self.threads[creator].pid };
+        let (pgid, sid) = if parent == NONE { (0, 0) } else { (self.procs[parent].pgid, self.procs[parent].sid) };
+        let p = self.procs.push(Process {
+            parent,
+            state: ProcState::LIVE,
+            no_zombies: false,
+            vfork_child: false,
+            execs: 0,
+            status: 0,
+            real_pid: 0,
+            vpid: 0,
+            pgid,
+            sid,
+            live_threads: 0,
+            turn: 0,
+            main_thread: NONE,
+            objects: NONE,
+            random: 0x2545_f491_4f6c_dd1d,
+            sigpending: 0,
+            handled: 0,
+            ignored: 0,
+            starved: 0,
+            pad: 0,
+        })?;
+        let t = self.create_thread(p, creator)?;
+        let id = self.threads[t].vtid;
+        self.procs[p].main_thread = t;
+        self.procs[p].vpid = id;
+        if parent == NONE {
+            self.procs[p].pgid = id;
+            self.procs[p].sid = id;
+        } else {
+            self.procs[p].random =
+                self.procs[parent].random ^ self.threads[t].uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.threads[t].sigmask = self.threads[creator].sigmask;
+        }
+        Some((p, t))
+    }
+
+    /// A fork by `forker`: a process with copies of the private objects. `None`: a table is full.
+    pub fn fork(&mut self, forker: Tid) -> Option<(Pid, Tid)> {
+        let parent = self.threads[forker].pid;
+        let (p, t) = self.create_process(forker)?;
+        self.procs[p].no_zombies = self.procs[parent].no_zombies;
+        self.procs[p].handled = self.procs[parent].handled;
+        self.procs[p].ignored = self.procs[parent].ignored;
+        self.copy_private_objects(parent, p, forker, t).then_some((p, t))
+    }
+
+    /// Next virtual process or thread id.
+    pub(crate) fn next_id(&mut self) -> i32 {
+        self.ids += 1;
+        self.ids
+    }
+
+    /// True if the end of process `p` is more than its last transition shows: other threads end with it, or
+    /// semaphore undo or robust mutexes change what others may do. Then it is a visible operation.
+    pub fn exit_is_visible(&self, p: Pid) -> bool {
+        self.procs[p].live_threads > 1
+            || self.undos.as_slice().iter().any(|u| u.pid == p && u.adjust != 0)
+            || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
+    }
+
+    /// Ends process `p` with wait status `status`.
+    pub fn process_exit(&mut self, p: Pid, status: i32) {
+        if self.procs[p].state != ProcState::LIVE {
+            return;
+        }
+        while let Some(&t) = self.live.as_slice().iter().find(|&&t| self.threads[t].pid == p) {
+            self.thread_exit(t);
+        }
+        self.undo_all(p);
+        self.procs[p].status = status;
+        let parent = self.procs[p].parent;
+        let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
+        self.procs[p].state = if orphan { ProcState::REAPED } else { ProcState::ZOMBIE };
+        for child in 0..self.procs.len {
+            if self.procs[child].parent == p && child != p {
+                self.procs[child].parent = NONE;
+                if self.procs[child].state == ProcState::ZOMBIE {
+                    self.procs[child].state = ProcState::REAPED;
+                }
+            }
+        }
+    }
+
+    /// Ends all threads of `t`'s process but `t` and forgets its private objects: what exec does to it.
+    pub fn exec(&mut self, t: Tid) {
+        let p = self.threads[t].pid;
+        while let Some(&other) = self.live.as_slice().iter().find(|&&x| x != t && self.threads[x].pid == p) {
+            self.thread_exit(other);
+        }
+        self.orphan_mutexes(t);
+        self.forget_private_objects(p);
+        self.procs[p].main_thread = t;
+        self.procs[p].handled = 0;
+        self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
+        self.threads[t].vtid = self.procs[p].vpid;
+        self.threads[t].cancel = 0;
+    }
+
+    /// The process whose virtual id is `vpid`, if it is not reaped.
+    pub fn process_by_vpid(&self, vpid: i32) -> Option<Pid> {
+        let procs = self.procs.as_slice();
+        procs.iter().position(|p| p.vpid == vpid && p.state != ProcState::REAPED).map(|p| p as Pid)
+    }
+
+    fn wait_matches(&self, p: Pid, child: Pid, selector: i64) -> bool {
+        let c = &self.procs[child];
+        c.parent == p
+            && match selector {
+                -1 => true,
+                0 => c.pgid == self.procs[p].pgid,
+                s if s > 0 => c.vpid as i64 == s,
+                s => c.pgid as i64 == -s,
+            }
+    }
+
+    /// (a child that matches and is over, a child that matches at all)
+    fn wait_candidates(&self, t: Tid, op: &Op) -> (Option<Pid>, bool) {
+        let p = self.threads[t].pid;
+        let mut any = false;
+        for child in 0..self.procs.len {
+            if !self.wait_matches(p, child, op.arg) {
+                continue;
+            }
+            match self.procs[child].state {
+                ProcState::ZOMBIE => return (Some(child), true),
+                ProcState::LIVE => any = true,
+                _ => {}
+            }
+        }
+        (None, any)
+    }
+
+    pub(crate) fn wait_choices(&self, t: Tid, op: &Op) -> u32 {
+        let (over, any) = self.wait_candidates(t, op);
+        u32::from(over.is_some() || !any || op.has(WNOHANG) || self.cancelled(t, op))
+    }
+
+    pub(crate) fn wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let (over, any) = self.wait_candidates(t, op);
+        Applied::Done(match over {
+            Some(child) => {
+                self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
+                if !op.has(WNOWAIT) {
+                    self.procs[child].state = ProcState::REAPED;
+                }
+                0
+            }
+            None if !any => errno::ECHILD,
+            None if op.has(WNOHANG) => errno::EAGAIN,
+            None => errno::EINTR,
+        })
+    }
+
+    pub(crate) fn exit_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        self.process_exit(self.threads[t].pid, op.arg as i32);
+        Applied::Done(0)
+    }
+}

@@ -1,0 +1,258 @@
+//! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
+
+use crate::arena::{Arena, Policy, Seen, Step};
+use crate::depend::dependent;
+use crate::object::NONE;
+use crate::op::{self, Kind};
+use crate::process::ProcState;
+use crate::world::{End, TICK};
+use crate::Tid;
+
+/// What the scheduler step decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// This thread performs its pending operation in alternative `World::value`.
+    Run(Tid),
+    /// The execution is over; `World::end` says how.
+    Ended,
+}
+
+impl Arena {
+    /// Decides who moves next and records it. Every live thread must be parked at its pending operation.
+    pub fn step(&mut self) -> Decision {
+        if self.world.end != End::RUNNING {
+            return Decision::Ended;
+        }
+        self.collect_enabled();
+        if self.enabled.len == 0 {
+            let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
+            self.world.finish(end, self.world.current, NONE, 0);
+            return Decision::Ended;
+        }
+        if self.taken >= self.plan.max_depth {
+            self.world.finish(End::DEPTH, self.world.current, NONE, 0);
+            return Decision::Ended;
+        }
+        if self.world.livelock > 0 && self.livelocked() {
+            return Decision::Ended;
+        }
+        let chosen = if self.taken < self.plan.prefix_len as u64 { self.from_prefix() } else { self.from_policy() };
+        let Some((t, value)) = chosen else { return Decision::Ended };
+        self.record(t, value);
+        if self.taken >= self.plan.prefix_len as u64 {
+            self.wake_dependent(t);
+        }
+        self.world.current = t;
+        self.world.value = value;
+        self.world.moves += 1;
+        self.taken += 1;
+        self.world.ops += 1;
+        self.world.now += TICK;
+        Decision::Run(t)
+    }
+
+    /// Fills `enabled`. When only yields are left, the earliest deadline may fire; a yield counts as enabled once
+    /// another thread has moved since, or when there is nothing else at all.
+    fn collect_enabled(&mut self) {
+        self.enabled.clear();
+        let mut yields = 0;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            if self.world.threads[t].pending.kind == Kind::YIELD {
+                yields += 1;
+                continue;
+            }
+            let choices = self.world.choices(t);
+            if choices > 0 {
+                self.enabled.push((t, choices));
+            }
+        }
+        // A deadline that fires may let nobody run: a condition wait whose mutex is taken.
+        while self.enabled.len == 0 && self.jump_to_deadline() {
+            for i in 0..self.world.live.len {
+                let t = self.world.live[i];
+                if self.world.threads[t].pending.kind != Kind::YIELD && self.world.choices(t) > 0 {
+                    self.enabled.push((t, self.world.choices(t)));
+                }
+            }
+        }
+        if yields > 0 {
+            self.add_yields();
+        }
+    }
+
+    fn add_yields(&mut self) {
+        let any = self.enabled.len == 0;
+        let mut stale = 0;
+        for round in 0..2 {
+            if round == 1 && !(any && stale == 0) {
+                break;
+            }
+            for i in 0..self.world.live.len {
+                let t = self.world.live[i];
+                let thread = &self.world.threads[t];
+                let moved = self.world.moves > thread.published;
+                if thread.pending.kind == Kind::YIELD && (moved || round == 1) {
+                    self.enabled.push((t, 1));
+                    stale += 1;
+                }
+            }
+        }
+        self.enabled.as_mut_slice().sort_unstable_by_key(|e| e.0);
+    }
+
+    /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
+    fn jump_to_deadline(&mut self) -> bool {
+        let world = &mut self.world;
+        let mut earliest = None;
+        for &t in world.live.as_slice() {
+            let op = &world.threads[t].pending;
+            // A condition wait that may time out but whose mutex is taken waits for the mutex, not for the clock.
+            if op.has(op::TIMED) && !world.threads[t].woken && op.deadline > world.fired {
+                earliest = Some(earliest.map_or(op.deadline, |e: u64| e.min(op.deadline)));
+            }
+        }
+        let Some(deadline) = earliest else { return false };
+        world.fired = deadline;
+        world.now = world.now.max(deadline);
+        true
+    }
+
+    /// Counts states in a row in which a live process has nothing enabled.
+    fn livelocked(&mut self) -> bool {
+        let limit = self.world.livelock;
+        for p in 0..self.world.procs.len {
+            if self.world.procs[p].state != ProcState::LIVE {
+                continue;
+            }
+            let active = self.enabled.as_slice().iter().any(|&(t, _)| self.world.threads[t].pid == p);
+            let starved = &mut self.world.procs[p].starved;
+            *starved = if active { 0 } else { *starved + 1 };
+            if *starved > limit {
+                let main = self.world.procs[p].main_thread;
+                self.world.finish(End::LIVELOCK, main, p, limit);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn from_prefix(&mut self) -> Option<(Tid, u32)> {
+        let at = self.taken as usize;
+        let choice = self.prefix[at];
+        let threads = &self.world.threads;
+        let found = self.enabled.as_slice().iter().find(|&&(t, choices)| {
+            let thread = &threads[t];
+            let expected = choice.kind == Kind::NONE || choice.kind == thread.pending.kind;
+            thread.uid == choice.uid && expected && choice.value < choices
+        });
+        match found {
+            Some(&(t, _)) => Some((t, choice.value)),
+            None => {
+                self.world.finish(End::MISMATCH, NONE, NONE, at as u32);
+                None
+            }
+        }
+    }
+
+    fn from_policy(&mut self) -> Option<(Tid, u32)> {
+        let chosen = if self.plan.policy == Policy::RANDOM { self.pick_random() } else { self.pick_stay() };
+        if chosen.is_none() {
+            self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);
+        }
+        chosen
+    }
+
+    fn asleep(&self, t: Tid, value: u32) -> bool {
+        self.sleep.len > 0 && self.sleep.as_slice().contains(&(t, value))
+    }
+
+    fn first_awake(&self, t: Tid, choices: u32) -> Option<(Tid, u32)> {
+        (0..choices).find(|&v| !self.asleep(t, v)).map(|v| (t, v))
+    }
+
+    /// The thread that moved last, if it can; a thread that yields or sleeps lets others go first, in a circle.
+    fn pick_stay(&self) -> Option<(Tid, u32)> {
+        let enabled = self.enabled.as_slice();
+        let last = self.world.current;
+        let gives_way = |t: Tid| matches!(self.world.threads[t].pending.kind, Kind::YIELD | Kind::SLEEP);
+        let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
+        if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
+            return Some(pick);
+        }
+        if self.world.threads.contains(last) && self.world.threads[last].alive() && gives_way(last) {
+            let after = enabled.iter().filter(|e| e.0 > last).chain(enabled.iter().filter(|e| e.0 <= last));
+            return after.filter_map(|&(t, n)| self.first_awake(t, n)).next();
+        }
+        enabled.iter().filter_map(|&(t, n)| self.first_awake(t, n)).next()
+    }
+
+    fn pick_random(&mut self) -> Option<(Tid, u32)> {
+        let total: u64 = self.enabled.as_slice().iter().map(|e| e.1 as u64).sum();
+        let mut n = self.next_random() % total.max(1);
+        for &(t, choices) in self.enabled.as_slice() {
+            if n < choices as u64 {
+                return Some((t, n as u32));
+            }
+            n -= choices as u64;
+        }
+        None
+    }
+
+    /// splitmix64.
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn record(&mut self, t: Tid, value: u32) {
+        let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(1, |e| e.1);
+        let seen_at = self.seen.len;
+        if self.plan.record && self.taken >= self.plan.prefix_len as u64 {
+            self.record_pending();
+        }
+        let step = Step { act: self.world.act(t), value, choices, seen_at, n_seen: self.seen.len - seen_at };
+        if self.steps.push(step).is_none() {
+            self.unrecorded += 1;
+        }
+    }
+
+    fn record_pending(&mut self) {
+        let mut next = 0;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            let mut choices = 0;
+            if let Some(&(e, n)) = self.enabled.get(next) {
+                if e == t {
+                    choices = n;
+                    next += 1;
+                }
+            }
+            let asleep = u32::from(self.sleep.as_slice().iter().any(|s| s.0 == t));
+            let seen = Seen { act: self.world.act(t), choices, asleep };
+            if self.seen.push(seen).is_none() {
+                self.world.finish(End::DEPTH, t, NONE, 1);
+            }
+        }
+    }
+
+    /// Takes out of the sleep set what depends on the move of `t` that is about to be made.
+    fn wake_dependent(&mut self, t: Tid) {
+        if self.sleep.len == 0 {
+            return;
+        }
+        let moving = self.world.act(t);
+        let mut kept = 0;
+        for i in 0..self.sleep.len {
+            let entry = self.sleep[i];
+            if entry.0 != t && !dependent(&self.world.act(entry.0), &moving, true) {
+                self.sleep[kept] = entry;
+                kept += 1;
+            }
+        }
+        self.sleep.len = kept;
+    }
+}

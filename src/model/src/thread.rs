@@ -1,0 +1,296 @@
+//! Threads: created, parked, running, exited, joined, detached.
+
+use core::fmt;
+
+use crate::object::NONE;
+use crate::op::{self, Op};
+use crate::sysv::SemBuf;
+use crate::world::{Applied, World};
+use crate::{errno, Pid, Tid};
+
+/// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
+pub const MAX_SEMBUF: usize = 64;
+
+/// Where a thread is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ThreadState(pub u8);
+
+#[allow(missing_docs)]
+impl ThreadState {
+    pub const FREE: ThreadState = ThreadState(0);
+    /// Created; runs up to its first visible operation before its creator goes on.
+    pub const STARTING: ThreadState = ThreadState(1);
+    /// Has the turn, or waits inside the creation of another thread.
+    pub const RUNNING: ThreadState = ThreadState(2);
+    /// At a visible operation.
+    pub const PARKED: ThreadState = ThreadState(3);
+    pub const EXITED: ThreadState = ThreadState(4);
+}
+
+/// The name of a thread: its path of creation. Twelve bits a level below a leading 1; the top bit marks a hash, for
+/// paths that are too deep or too wide. It does not depend on the schedule.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(transparent)]
+pub struct Uid(pub u64);
+
+impl Uid {
+    /// The first thread of the first process.
+    pub const MAIN: Uid = Uid(1);
+    const HASHED: u64 = 1 << 63;
+
+    /// The `n`-th (from 1) thread or process created by this one.
+    pub fn child(self, n: u32) -> Uid {
+        if self.0 < 1 << 51 && n < 1 << 12 {
+            return Uid(self.0 << 12 | n as u64);
+        }
+        let mixed = (self.0 ^ (n as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Uid((mixed ^ mixed >> 29) | Uid::HASHED)
+    }
+
+    /// The name that [`fmt::Display`] printed.
+    pub fn parse(text: &str) -> Option<Uid> {
+        if let Some(hash) = text.strip_prefix('h') {
+            return u64::from_str_radix(hash, 16).ok().map(|h| Uid(h | Uid::HASHED));
+        }
+        let mut parts = text.split('.');
+        if parts.next()? != "0" {
+            return None;
+        }
+        let mut uid = Uid::MAIN;
+        for part in parts {
+            let n: u32 = part.parse().ok()?;
+            if n == 0 || n >= 1 << 12 || uid.0 >= 1 << 51 {
+                return None;
+            }
+            uid = uid.child(n);
+        }
+        Some(uid)
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 & Uid::HASHED != 0 {
+            return write!(f, "h{:x}", self.0 & !Uid::HASHED);
+        }
+        let levels = (63 - self.0.max(1).leading_zeros()) / 12;
+        write!(f, "0")?;
+        for level in (0..levels).rev() {
+            write!(f, ".{}", self.0 >> (12 * level) & 0xfff)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends by request: `Thread::cancel` bits.
+pub const CANCEL_REQUESTED: u8 = 1;
+/// The request was looked at and cancellation is switched off.
+pub const CANCEL_DISABLED: u8 = 2;
+
+/// One thread. The shim owns `context`, `fs`, `vtid`, `clear_tid`, `sigmask`, `start`, `in_call`; the rest is the
+/// model's. Written only by the holder of the turn; readable at any time by the supervisor for reports.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// Path of creation.
+    pub uid: Uid,
+    /// Its process.
+    pub pid: Pid,
+    /// The thread that created it.
+    pub creator: Tid,
+    /// Threads and processes it has created.
+    pub children: u32,
+    /// Where it is in its life.
+    pub state: ThreadState,
+    /// Detached: nobody will join it.
+    pub detached: bool,
+    /// Joined already.
+    pub joined: bool,
+    /// Cancellation bits.
+    pub cancel: u8,
+    /// The operation it is parked at.
+    pub pending: Op,
+    /// A wake-up has been given to the pending operation.
+    pub woken: bool,
+    /// Set by the shim before a futex operation is performed: memory holds the expected value.
+    pub compare: bool,
+    /// The last operation was a yield or a sleep.
+    pub yielded: bool,
+    pad: u8,
+    /// `World::moves` when the pending operation was published.
+    pub published: u64,
+    /// Queue it is in: object and next thread.
+    pub queued_on: u32,
+    /// Next thread in that queue.
+    pub queue_next: Tid,
+    /// Extra results of the last operation (wait status, pid, value).
+    pub out: [i64; 3],
+    /// Stack pointer of the saved context while it does not run.
+    pub context: u64,
+    /// Thread pointer; also its pthread_t.
+    pub fs: u64,
+    /// Start routine, if known.
+    pub start: u64,
+    /// Word that the kernel would clear and wake at its exit.
+    pub clear_tid: u64,
+    /// Virtual signal mask.
+    pub sigmask: u64,
+    /// Signals pending for this thread.
+    pub sigpending: u64,
+    /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
+    pub in_call: [u64; 7],
+    /// Virtual thread id.
+    pub vtid: i32,
+    /// Operations of the pending semop.
+    pub n_sembuf: u32,
+    /// The operations.
+    pub sembuf: [SemBuf; MAX_SEMBUF],
+}
+
+impl Thread {
+    /// True if it may still run.
+    pub fn alive(&self) -> bool {
+        self.state != ThreadState::FREE && self.state != ThreadState::EXITED
+    }
+}
+
+impl World {
+    /// Creates a thread in process `pid`; `creator` is [`NONE`] for the first thread of the world.
+    /// `None`: the table is full.
+    pub fn create_thread(&mut self, pid: Pid, creator: Tid) -> Option<Tid> {
+        let uid = if creator == NONE {
+            Uid::MAIN
+        } else {
+            self.threads[creator].children += 1;
+            self.threads[creator].uid.child(self.threads[creator].children)
+        };
+        let t = self.threads.push(Thread {
+            uid,
+            pid,
+            creator,
+            children: 0,
+            state: ThreadState::STARTING,
+            detached: false,
+            joined: false,
+            cancel: 0,
+            pending: Op::default(),
+            woken: false,
+            compare: false,
+            yielded: false,
+            pad: 0,
+            published: 0,
+            queued_on: NONE,
+            queue_next: NONE,
+            out: [0; 3],
+            context: 0,
+            fs: 0,
+            start: 0,
+            clear_tid: 0,
+            sigmask: 0,
+            sigpending: 0,
+            in_call: [0; 7],
+            vtid: 0,
+            n_sembuf: 0,
+            sembuf: [SemBuf::default(); MAX_SEMBUF],
+        })?;
+        self.threads[t].vtid = self.next_id();
+        self.live.push(t);
+        self.procs[pid].live_threads += 1;
+        if creator == NONE {
+            self.threads[t].state = ThreadState::RUNNING;
+        } else {
+            self.concurrent = true;
+        }
+        Some(t)
+    }
+
+    /// The thread of process `pid` whose pthread_t is `fs`, the latest if it was used before.
+    pub fn thread_by_fs(&self, pid: Pid, fs: u64) -> Option<Tid> {
+        let threads = self.threads.as_slice();
+        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fs == fs).map(|i| i as Tid)
+    }
+
+    /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
+    pub fn thread_exit(&mut self, t: Tid) {
+        self.dequeue(t);
+        self.orphan_mutexes(t);
+        self.threads[t].state = ThreadState::EXITED;
+        self.threads[t].pending = Op::default();
+        let pid = self.threads[t].pid;
+        self.procs[pid].live_threads = self.procs[pid].live_threads.saturating_sub(1);
+        if let Some(at) = self.live.as_slice().iter().position(|&x| x == t) {
+            let live = self.live.as_mut_slice();
+            live.copy_within(at + 1.., at);
+            self.live.len -= 1;
+        }
+    }
+
+    pub(crate) fn join_choices(&self, t: Tid, op: &Op) -> u32 {
+        if !self.threads.contains(op.obj) {
+            return 1;
+        }
+        let target = &self.threads[op.obj];
+        let ready =
+            !target.alive() || target.detached || target.joined || op.has(op::TRY) || self.join_deadlocks(t, op);
+        u32::from(ready || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// A thread that joins itself gets EDEADLK; two that join each other wait for ever (glibc 2.36, measured).
+    fn join_deadlocks(&self, t: Tid, op: &Op) -> bool {
+        op.obj == t
+    }
+
+    pub(crate) fn join_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.threads.contains(op.obj) {
+            return Applied::Done(errno::ESRCH);
+        }
+        let target = self.threads[op.obj];
+        Applied::Done(if target.detached || target.joined {
+            errno::EINVAL
+        } else if self.join_deadlocks(t, op) {
+            errno::EDEADLK
+        } else if !target.alive() {
+            self.threads[op.obj].joined = true;
+            0
+        } else if op.has(op::TRY) {
+            errno::EBUSY
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::ETIMEDOUT
+        })
+    }
+
+    /// True if `t` is asked to end and its pending operation is a point at which it does.
+    pub(crate) fn cancelled(&self, t: Tid, op: &Op) -> bool {
+        op.has(op::CANCEL_POINT) && self.threads[t].cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED
+    }
+
+    pub(crate) fn cancel_perform(&mut self, op: &Op) -> Applied {
+        if self.threads.contains(op.obj) {
+            self.threads[op.obj].cancel |= CANCEL_REQUESTED;
+        }
+        Applied::Done(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Uid;
+    use std::string::ToString;
+
+    #[test]
+    fn uid_round_trips() {
+        let a = Uid::MAIN.child(1).child(4095).child(7);
+        assert_eq!(a.to_string(), "0.1.4095.7");
+        assert_eq!(Uid::parse("0.1.4095.7"), Some(a));
+        let wide = Uid::MAIN.child(5000);
+        assert!(wide.to_string().starts_with('h'));
+        assert_eq!(Uid::parse(&wide.to_string()), Some(wide));
+        assert_eq!(Uid::parse("0"), Some(Uid::MAIN));
+        for bad in ["", "1", "0.", "0.0", "0.4096", "0.x", "hxyz"] {
+            assert_eq!(Uid::parse(bad), None, "{bad}");
+        }
+    }
+}

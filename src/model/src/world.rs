@@ -1,0 +1,393 @@
+//! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
+
+use crate::object::{Key, ObjKind, Object, NONE};
+use crate::op::{self, Kind, Op};
+use crate::process::Process;
+use crate::rwlock::Hold;
+use crate::sem::Name;
+use crate::sysv::{SemVal, Undo};
+use crate::table::Table;
+use crate::thread::{Thread, ThreadState};
+use crate::{ObjId, Pid, Tid};
+
+/// Threads that one execution may create.
+pub const MAX_THREADS: usize = 16384;
+/// Processes that one execution may create.
+pub const MAX_PROCS: usize = 4096;
+/// Objects that one execution may use.
+pub const MAX_OBJECTS: usize = 1 << 17;
+/// Buckets of the object hash.
+pub const BUCKETS: usize = 4096;
+/// Longest message kept.
+pub const MAX_MESSAGE: usize = 1024;
+/// Threads of a lock cycle that are kept for the report.
+pub const MAX_CYCLE: usize = 64;
+
+/// Virtual time that passes at every visible operation, ns.
+pub const TICK: u64 = 1_000;
+/// Virtual monotonic time at the start of a world, ns.
+pub const START: u64 = 1_000_000_000;
+
+/// How an execution ended. A transparent integer; 0 while it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct End(pub u8);
+
+#[allow(missing_docs)]
+impl End {
+    pub const RUNNING: End = End(0);
+    /// Every thread is over.
+    pub const FINISHED: End = End(1);
+    /// Nothing is enabled and something is not finished.
+    pub const DEADLOCK: End = End(2);
+    /// Threads wait for each other in a circle of locks; `World::cycle` names them.
+    pub const CYCLE: End = End(3);
+    /// An assertion failed or abort was called; `World::message` says which.
+    pub const ASSERT: End = End(4);
+    /// An object was misused; `end_code` is a [`Misuse`].
+    pub const MISUSE: End = End(5);
+    /// The schedule's next choice does not exist or is not enabled; `end_code` is the step.
+    pub const MISMATCH: End = End(6);
+    /// Everything that is enabled is asleep.
+    pub const SLEEP_BLOCKED: End = End(7);
+    /// The depth bound was reached.
+    pub const DEPTH: End = End(8);
+    /// A process had nothing enabled for too many states in a row; `end_obj` is the process.
+    pub const LIVELOCK: End = End(9);
+    /// Something that vsrun does not support; `World::message` says what.
+    pub const UNSUPPORTED: End = End(10);
+    /// vsrun itself is at fault; `World::message` says where.
+    pub const BUG: End = End(11);
+    /// What is left only waits for input from outside.
+    pub const WAITS_OUTSIDE: End = End(12);
+    /// A process of the program ended in a way that the caller asked to report (exit status not 0).
+    pub const STATUS: End = End(13);
+}
+
+/// Ways to misuse an object that are undefined behaviour by POSIX.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Misuse(pub u32);
+
+#[allow(missing_docs)]
+impl Misuse {
+    pub const UNLOCK_FREE: Misuse = Misuse(1);
+    pub const UNLOCK_FOREIGN: Misuse = Misuse(2);
+    pub const USE_DESTROYED: Misuse = Misuse(3);
+    pub const DESTROY_BUSY: Misuse = Misuse(4);
+    pub const WAIT_UNOWNED: Misuse = Misuse(5);
+
+    /// What the report says.
+    pub fn text(self) -> &'static str {
+        match self {
+            Misuse::UNLOCK_FREE => "unlock of a lock that is not locked",
+            Misuse::UNLOCK_FOREIGN => "unlock by a thread that does not own the lock",
+            Misuse::USE_DESTROYED => "use of a destroyed or uninitialized object",
+            Misuse::DESTROY_BUSY => "destruction of an object that is in use",
+            Misuse::WAIT_UNOWNED => "wait on a condition variable with a mutex that the thread does not own",
+            _ => "misuse",
+        }
+    }
+}
+
+/// What [`World::perform`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// The operation is complete; the value is what the call returns (an error number for most).
+    Done(i64),
+    /// The thread stays parked, at another operation.
+    Parked,
+    /// The execution is over.
+    Ended,
+}
+
+/// The state of one world. Written only by the holder of the turn.
+#[repr(C)]
+pub struct World {
+    /// Timeouts may fire whenever they could (default: when nothing else can run).
+    pub timeouts_any: bool,
+    /// Misuse does what glibc does instead of ending the execution.
+    pub allow_misuse: bool,
+    /// A second thread has existed: operations are transitions from then on.
+    pub concurrent: bool,
+    /// Some mutex is robust.
+    pub any_robust: bool,
+    /// States in a row without anything enabled that make a process livelocked; 0 = off.
+    pub livelock: u32,
+    /// Virtual monotonic time, ns.
+    pub now: u64,
+    /// Deadlines up to here have been allowed to fire, ns.
+    pub fired: u64,
+    /// Last virtual process or thread id given out.
+    pub ids: i32,
+    /// First free record of `holds`.
+    pub free_hold: u32,
+    /// Transitions so far.
+    pub moves: u64,
+    /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
+    pub ops: u64,
+    /// The thread that has the turn.
+    pub current: Tid,
+    /// The alternative chosen for its pending operation.
+    pub value: u32,
+    /// How the execution ended.
+    pub end: End,
+    pad: [u8; 3],
+    /// The thread that the end concerns.
+    pub end_thread: Tid,
+    /// The object that the end concerns, or [`NONE`].
+    pub end_obj: ObjId,
+    /// More about the end; depends on it.
+    pub end_code: u32,
+    /// Bytes of `message` in use.
+    pub message_len: u32,
+    /// Threads of the lock cycle in use.
+    pub n_cycle: u32,
+    /// The threads that wait for each other in a circle: each waits for the next.
+    pub cycle: [Tid; MAX_CYCLE],
+    /// Text about the end.
+    pub message: [u8; MAX_MESSAGE],
+    /// Heads of the object hash chains.
+    pub buckets: [ObjId; BUCKETS],
+    /// Threads that are not over, ascending.
+    pub live: Table<Tid, MAX_THREADS>,
+    /// All threads of the execution.
+    pub threads: Table<Thread, MAX_THREADS>,
+    /// All processes of the execution.
+    pub procs: Table<Process, MAX_PROCS>,
+    /// All objects.
+    pub objects: Table<Object, MAX_OBJECTS>,
+    /// Read holds of rwlocks.
+    pub holds: Table<Hold, 16384>,
+    /// Values of SysV semaphores.
+    pub semvals: Table<SemVal, 65536>,
+    /// SysV undo records.
+    pub undos: Table<Undo, 8192>,
+    /// Names of semaphores, SysV keys.
+    pub names: Table<Name, 1024>,
+}
+
+impl World {
+    /// Makes this an empty world at its start. Options are kept.
+    pub fn reset(&mut self) {
+        self.concurrent = false;
+        self.any_robust = false;
+        self.now = START;
+        self.fired = START;
+        self.ids = 1000;
+        self.free_hold = NONE;
+        self.moves = 0;
+        self.ops = 0;
+        self.current = NONE;
+        self.value = 0;
+        self.end = End::RUNNING;
+        self.end_thread = NONE;
+        self.end_obj = NONE;
+        self.end_code = 0;
+        self.message_len = 0;
+        self.n_cycle = 0;
+        self.buckets = [NONE; BUCKETS];
+        self.live.clear();
+        self.threads.clear();
+        self.procs.clear();
+        self.objects.clear();
+        self.holds.clear();
+        self.semvals.clear();
+        self.undos.clear();
+        self.names.clear();
+    }
+
+    /// Makes this world equal to `other`; costs what `other` uses.
+    pub fn copy_from(&mut self, other: &World) {
+        self.timeouts_any = other.timeouts_any;
+        self.allow_misuse = other.allow_misuse;
+        self.concurrent = other.concurrent;
+        self.any_robust = other.any_robust;
+        self.livelock = other.livelock;
+        self.now = other.now;
+        self.fired = other.fired;
+        self.ids = other.ids;
+        self.free_hold = other.free_hold;
+        self.moves = other.moves;
+        self.ops = other.ops;
+        self.current = other.current;
+        self.value = other.value;
+        self.end = other.end;
+        self.end_thread = other.end_thread;
+        self.end_obj = other.end_obj;
+        self.end_code = other.end_code;
+        self.message_len = other.message_len;
+        self.n_cycle = other.n_cycle;
+        self.cycle = other.cycle;
+        self.buckets = other.buckets;
+        self.live.copy_from(&other.live);
+        self.threads.copy_from(&other.threads);
+        self.procs.copy_from(&other.procs);
+        self.objects.copy_from(&other.objects);
+        self.holds.copy_from(&other.holds);
+        self.semvals.copy_from(&other.semvals);
+        self.undos.copy_from(&other.undos);
+        self.names.copy_from(&other.names);
+    }
+
+    /// Thread `t` has reached visible operation `op`.
+    pub fn publish(&mut self, t: Tid, op: Op) {
+        self.ops += 1;
+        self.park(t, op);
+        self.check_cycle(t);
+    }
+
+    /// Parks `t` at `op`, not woken.
+    pub(crate) fn park(&mut self, t: Tid, op: Op) {
+        let published = self.moves;
+        let thread = &mut self.threads[t];
+        thread.pending = op;
+        thread.woken = false;
+        thread.published = published;
+        thread.state = ThreadState::PARKED;
+    }
+
+    /// True if `op` gives up at a deadline that may fire now.
+    pub(crate) fn may_time_out(&self, op: &Op) -> bool {
+        op.has(op::TIMED) && (self.timeouts_any || op.deadline <= self.fired)
+    }
+
+    /// In how many ways the pending operation of `t` can go on now; 0: it would block.
+    pub fn choices(&self, t: Tid) -> u32 {
+        let thread = &self.threads[t];
+        if thread.state != ThreadState::PARKED {
+            return 0;
+        }
+        self.choices_of(t, &thread.pending)
+    }
+
+    /// The same for `op` in the place of the pending operation.
+    pub(crate) fn choices_of(&self, t: Tid, op: &Op) -> u32 {
+        match op.kind {
+            Kind::TOSS => op.arg.clamp(0, u32::MAX as i64 - 1) as u32 + 1,
+            Kind::SLEEP => u32::from(self.may_time_out(op) || self.cancelled(t, op)),
+            Kind::JOIN => self.join_choices(t, op),
+            Kind::WAIT => self.wait_choices(t, op),
+            Kind::MUTEX_LOCK => self.mutex_lock_choices(t, op),
+            Kind::COND_WAKE => self.cond_wake_choices(t, op),
+            Kind::COND_SIGNAL => self.cond_signal_choices(op),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => self.unused_choices(op),
+            Kind::RW_RDLOCK => self.rdlock_choices(t, op),
+            Kind::RW_WRLOCK | Kind::RW_WRWAIT => self.wrlock_choices(t, op),
+            Kind::SPIN_LOCK => self.spin_lock_choices(op),
+            Kind::BARRIER_WAKE => self.woken_choices(t),
+            Kind::ONCE => self.once_choices(op),
+            Kind::SEM_WAIT => self.sem_wait_choices(t, op),
+            Kind::SYSV_OP => self.sysv_op_choices(t, op),
+            Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
+            Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
+            Kind::NONE => 0,
+            _ => 1,
+        }
+    }
+
+    /// Performs the pending operation of `t` in its alternative `value`. `t` must be enabled.
+    pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
+        let op = self.threads[t].pending;
+        self.threads[t].state = ThreadState::RUNNING;
+        self.threads[t].yielded = matches!(op.kind, Kind::YIELD | Kind::SLEEP);
+        match op.kind {
+            Kind::TOSS => Applied::Done(value as i64),
+            Kind::SLEEP => Applied::Done(if self.may_time_out(&op) { 0 } else { crate::errno::EINTR }),
+            Kind::JOIN => self.join_perform(t, &op),
+            Kind::WAIT => self.wait_perform(t, &op),
+            Kind::EXIT => self.exit_perform(t, &op),
+            Kind::CANCEL => self.cancel_perform(&op),
+            Kind::MUTEX_LOCK => self.mutex_lock_perform(t, &op),
+            Kind::MUTEX_UNLOCK => self.mutex_unlock_perform(t, &op),
+            Kind::MUTEX_DESTROY => self.mutex_destroy_perform(t, &op),
+            Kind::COND_WAIT => self.cond_wait_perform(t, &op),
+            Kind::COND_WAKE => self.cond_wake_perform(t, &op),
+            Kind::COND_SIGNAL | Kind::COND_BROADCAST => self.cond_signal_perform(t, &op, value),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::SEM_DESTROY => self.destroy_perform(t, &op),
+            Kind::RW_RDLOCK => self.rdlock_perform(t, &op),
+            Kind::RW_WRLOCK | Kind::RW_WRWAIT => self.wrlock_perform(t, &op),
+            Kind::RW_UNLOCK => self.rwunlock_perform(t, &op),
+            Kind::RW_DESTROY => self.rwdestroy_perform(t, &op),
+            Kind::SPIN_LOCK => self.spin_lock_perform(t, &op),
+            Kind::SPIN_UNLOCK => self.spin_unlock_perform(t, &op),
+            Kind::BARRIER_WAIT => self.barrier_wait_perform(t, &op),
+            Kind::ONCE => self.once_perform(t, &op),
+            Kind::SEM_WAIT => self.sem_wait_perform(t, &op),
+            Kind::SEM_POST => self.sem_post_perform(&op),
+            Kind::SEM_GET => self.sem_get_perform(t, &op),
+            Kind::SYSV_OP => self.sysv_op_perform(t, &op),
+            Kind::SYSV_CTL => self.sysv_ctl_perform(t, &op),
+            Kind::FUTEX_WAIT => self.futex_wait_perform(t, &op),
+            Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
+            Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),
+            Kind::FUTEX_REQUEUE => self.futex_requeue_perform(t, &op, value),
+            // Yield, barrier wake, thread exit, kill, exec, names: no more effect than having their turn; what the
+            // caller then does belongs to the same transition.
+            _ => Applied::Done(0),
+        }
+    }
+
+    /// The object an address names, made with flags `flags` if it is new. `None`: the table is full.
+    pub fn object_at(&mut self, space: u32, kind: ObjKind, addr: u64, flags: u32) -> Option<ObjId> {
+        self.find_or_make(Key::new(space, kind, addr), |new| new.flags = flags)
+    }
+
+    /// Ends the execution, unless it has ended already.
+    pub fn finish(&mut self, end: End, t: Tid, obj: ObjId, code: u32) {
+        if self.end == End::RUNNING {
+            self.end = end;
+            self.end_thread = t;
+            self.end_obj = obj;
+            self.end_code = code;
+        }
+    }
+
+    /// Ends the execution with a text.
+    pub fn finish_with(&mut self, end: End, t: Tid, parts: &[&[u8]]) {
+        if self.end != End::RUNNING {
+            return;
+        }
+        self.message_len = 0;
+        for part in parts {
+            self.say(part);
+        }
+        self.finish(end, t, NONE, 0);
+    }
+
+    fn say(&mut self, text: &[u8]) {
+        let at = self.message_len as usize;
+        let n = text.len().min(MAX_MESSAGE - at);
+        self.message[at..at + n].copy_from_slice(&text[..n]);
+        self.message_len += n as u32;
+    }
+
+    /// The text about the end.
+    pub fn message(&self) -> &[u8] {
+        &self.message[..(self.message_len as usize).min(MAX_MESSAGE)]
+    }
+
+    /// Reports misuse. True: the execution is over. False: the caller asked to go on as glibc does.
+    pub(crate) fn misuse(&mut self, t: Tid, obj: ObjId, what: Misuse) -> bool {
+        if self.allow_misuse {
+            return false;
+        }
+        self.finish(End::MISUSE, t, obj, what.0);
+        true
+    }
+
+    /// A table of the model is full.
+    pub(crate) fn full(&mut self, what: &str) -> Applied {
+        self.finish_with(
+            End::UNSUPPORTED,
+            NONE,
+            &[b"the program uses more ", what.as_bytes(), b" than vsrun can hold"],
+        );
+        Applied::Ended
+    }
+
+    /// The parent of process `p`, or [`NONE`].
+    pub fn parent_of(&self, p: Pid) -> Pid {
+        self.procs.get(p).map_or(NONE, |p| p.parent)
+    }
+}

@@ -1,0 +1,100 @@
+//! The report for programs: the one JSON object of the contract, its keys in the contract's order.
+
+use serde_json::{json, Map, Value};
+
+use super::{Bug, Incomplete, Summary};
+
+/// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
+pub fn object(summary: &Summary) -> Value {
+    let seconds = (summary.seconds * 1e6).round() / 1e6;
+    let program: Vec<_> = summary.program.iter().map(|arg| arg.to_string_lossy()).collect();
+    let passed: Map<String, Value> = summary.passed_calls.iter().map(|(call, n)| (call.clone(), (*n).into())).collect();
+    json!({
+        "vsrun": env!("CARGO_PKG_VERSION"),
+        "program": program,
+        "verdict": summary.verdict.name(),
+        "bugs": summary.bugs.iter().map(bug).collect::<Vec<_>>(),
+        "complete": summary.complete,
+        "incomplete_reason": summary.incomplete_reason.map(Incomplete::name),
+        "search": summary.search,
+        "executions": summary.executions,
+        "transitions": summary.transitions,
+        "sleep_blocked": summary.sleep_blocked,
+        "max_depth": summary.max_depth,
+        "workers": summary.workers,
+        "seconds": seconds,
+        "program_status": summary.program_status,
+        "notes": summary.notes,
+        "passed_through": passed,
+    })
+}
+
+/// The object on one line, without a line end.
+pub fn line(summary: &Summary) -> String {
+    object(summary).to_string()
+}
+
+fn bug(bug: &Bug) -> Value {
+    json!({
+        "kind": bug.kind.name(),
+        "summary": bug.summary,
+        "scenario": bug.scenario.as_ref().map(|path| path.to_string_lossy()),
+        "execution": bug.execution,
+        "transitions": bug.transitions,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{deadlock, summary};
+    use super::super::{ProgramStatus, Verdict};
+    use super::*;
+
+    #[test]
+    fn keys_and_order_of_the_contract() {
+        let text = line(&summary());
+        let Value::Object(object) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
+        let keys: Vec<_> = object.keys().map(String::as_str).collect();
+        let contract = [
+            "vsrun",
+            "program",
+            "verdict",
+            "bugs",
+            "complete",
+            "incomplete_reason",
+            "search",
+            "executions",
+            "transitions",
+            "sleep_blocked",
+            "max_depth",
+            "workers",
+            "seconds",
+            "program_status",
+            "notes",
+            "passed_through",
+        ];
+        assert_eq!(keys, contract);
+        assert_eq!(object["incomplete_reason"], Value::Null);
+        assert_eq!(object["program_status"], Value::Null);
+        assert_eq!(object["passed_through"], json!({"read": 3, "poll": 1}));
+        assert!(!text.contains('\n'));
+    }
+
+    #[test]
+    fn bugs() {
+        let mut all = summary();
+        all.bugs = vec![deadlock()];
+        all.verdict = Verdict::of(&all.bugs);
+        all.complete = false;
+        all.incomplete_reason = Some(Incomplete::Depth);
+        all.program_status = Some(ProgramStatus::Exit(3));
+        let value = object(&all);
+        let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2}]"#;
+        assert_eq!(value["bugs"].to_string(), expected);
+        assert_eq!((value["verdict"].as_str(), value["complete"].as_bool()), (Some("deadlock"), Some(false)));
+        assert_eq!(value["incomplete_reason"], "depth");
+        assert_eq!(value["program_status"], json!({"exit": 3}));
+        all.bugs[0].scenario = None;
+        assert_eq!(object(&all)["bugs"][0]["scenario"], Value::Null);
+    }
+}

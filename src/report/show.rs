@@ -1,0 +1,97 @@
+//! What `vsrun show` prints: a scenario in full.
+
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::paint::Paint;
+use super::text::{one_line, replay_lines, shell_word};
+use super::{steps, views, StepView};
+use crate::scenario::{Options, Scenario, ScenarioStep};
+
+/// The scenario read from `path`, for people, with all its steps.
+pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
+    let paint = Paint(colours);
+    let program = &scenario.program;
+    let words: Vec<_> = program.argv.iter().map(|arg| shell_word(arg.as_bytes())).collect();
+    let bug = &scenario.bug;
+    let mut out = format!("{}: {}\n", paint.bad(bug.kind.name()), one_line(&bug.summary));
+    let _ = writeln!(out, "  program    {} ({})", words.join(" "), shell_word(program.exe.as_bytes()));
+    let _ = writeln!(out, "  directory  {}", shell_word(program.cwd.as_bytes()));
+    let _ = writeln!(out, "  found by   {}, execution {}", one_line(&scenario.found.search), scenario.found.execution);
+    let _ = writeln!(out, "  options    {}", options(&scenario.options));
+    let _ = writeln!(out, "\n{}", paint.head(&format!("Transitions ({})", scenario.steps.len())));
+    let views: Vec<StepView> = scenario.steps.iter().enumerate().map(|(i, step)| step_view(i, step)).collect();
+    out.push_str(&steps::lines(&views));
+    if let Some(then) = &scenario.then {
+        let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
+    }
+    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), paint));
+    out
+}
+
+fn step_view(i: usize, step: &ScenarioStep) -> StepView {
+    let op = if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() };
+    StepView {
+        n: i as u64 + 1,
+        thread: step.thread.to_string(),
+        op,
+        note: views::note(step.op, step.value, step.alternatives),
+        result: None,
+    }
+}
+
+/// As on the command line.
+fn options(options: &Options) -> String {
+    let mut words = vec![format!("--timeouts {}", if options.timeouts_any { "any" } else { "urgent" })];
+    words.push(format!("--divergence-timeout {}", options.divergence_timeout_ms as f64 / 1000.0));
+    words.extend(options.allow_misuse.then(|| "--allow-misuse".to_string()));
+    words.extend(options.fail_on_exit.then(|| "--fail-on-exit".to_string()));
+    words.extend((options.livelock > 0).then(|| format!("--livelock {}", options.livelock)));
+    words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
+    words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));
+    words.push(format!("(stdin: {})", one_line(&options.stdin)));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::scenario;
+    use super::*;
+
+    #[test]
+    fn everything_is_there() {
+        let text = show(&scenario(), Path::new("d/s.vsrun.json"), false);
+        let expected = "\
+deadlock: 2 threads wait for each other
+  program    ./prog 'a b' $'\\xff' (/bin/prog)
+  directory  /tmp
+  found by   dpor, execution 3
+  options    --timeouts any --divergence-timeout 0.5 --livelock 9 --seed 7 (stdin: null)
+
+Transitions (3)
+      0.1                         0.2
+   1  pthread_mutex_lock(lock_a)
+   2                              pthread_mutex_lock(lock_b)
+   3  VS_toss(2) = 1
+  then on by policy stay, seed 0
+
+See it again
+  vsrun replay d/s.vsrun.json
+  gdb --args vsrun replay --no-supervisor d/s.vsrun.json
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn all_of_many_steps() {
+        let mut scenario = scenario();
+        let step = scenario.steps[0].clone();
+        scenario.steps = vec![step; 200];
+        scenario.steps[7].text.clear();
+        let text = show(&scenario, Path::new("s"), false);
+        assert!(text.contains("\nTransitions (200)\n"));
+        assert!(text.contains("\n         8  mutex_lock\n"), "{text}");
+        assert!(text.contains("\n       200  pthread_mutex_lock(lock_a)\n"), "{text}");
+    }
+}

@@ -1,0 +1,150 @@
+//! The transitions on paper: a column for each thread where that fits, else a list.
+
+use std::fmt::Write;
+
+use vsrun_model::Uid;
+
+use super::text::one_line;
+use super::StepView;
+
+/// More steps than this are not shown unless all are asked for.
+const MANY: usize = 60;
+/// How many are shown then.
+const SHOWN: usize = 40;
+/// Most columns of the picture.
+const MAX_COLUMNS: usize = 6;
+/// Widest line of the picture.
+const MAX_WIDTH: usize = 100;
+
+/// The steps, or the last of them if there are many, and how many were left out.
+pub fn recent(steps: &[StepView]) -> (&[StepView], usize) {
+    let left_out = if steps.len() > MANY { steps.len() - SHOWN } else { 0 };
+    (&steps[left_out..], left_out)
+}
+
+/// The steps as lines, indented by two, each with its line end: side by side if that fits, else one after the other.
+pub fn lines(steps: &[StepView]) -> String {
+    let rows: Vec<Row> = steps.iter().map(Row::new).collect();
+    picture(&rows).unwrap_or_else(|| list(&rows))
+}
+
+struct Row<'a> {
+    n: u64,
+    thread: &'a str,
+    text: String,
+}
+
+impl Row<'_> {
+    fn new(step: &StepView) -> Row<'_> {
+        Row { n: step.n, thread: &step.thread, text: one_line(&step.full()) }
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A column for each thread, time going down. `None`: one thread only, too many, or too wide.
+fn picture(rows: &[Row]) -> Option<String> {
+    let mut threads: Vec<&str> = rows.iter().map(|row| row.thread).collect();
+    threads.sort_by_key(|name| (Uid::parse(name), *name));
+    threads.dedup();
+    if !(2..=MAX_COLUMNS).contains(&threads.len()) {
+        return None;
+    }
+    let widest = |thread: &&str| rows.iter().filter(|r| r.thread == *thread).map(|r| width(&r.text)).max().unwrap_or(0);
+    let widths: Vec<usize> = threads.iter().map(|t| widest(t).max(width(t))).collect();
+    let number = number_width(rows);
+    if 2 + number + widths.iter().map(|w| 2 + w).sum::<usize>() > MAX_WIDTH {
+        return None;
+    }
+    let starts: Vec<usize> = widths.iter().scan(4 + number, |at, w| Some(std::mem::replace(at, *at + w + 2))).collect();
+    let mut head = String::new();
+    for (thread, start) in threads.iter().zip(&starts) {
+        let gap = start - width(&head);
+        let _ = write!(head, "{:gap$}{thread}", "");
+    }
+    let mut out = head + "\n";
+    for row in rows {
+        let column = threads.iter().position(|t| *t == row.thread).unwrap_or(0);
+        let indent = starts[column] - 2 - number;
+        let _ = writeln!(out, "  {:>number$}{:indent$}{}", row.n, "", row.text);
+    }
+    Some(out)
+}
+
+/// One line a step; the thread is named where it changes.
+fn list(rows: &[Row]) -> String {
+    let number = number_width(rows);
+    let names = rows.iter().map(|row| width(row.thread)).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut last = None;
+    for row in rows {
+        let name = if last == Some(row.thread) { "" } else { row.thread };
+        last = Some(row.thread);
+        let _ = writeln!(out, "  {name:names$}  {:>number$}  {}", row.n, row.text);
+    }
+    out
+}
+
+fn number_width(rows: &[Row]) -> usize {
+    rows.last().map_or(1, |row| row.n.to_string().len()).max(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(n: u64, thread: &str, op: &str) -> StepView {
+        StepView { n, thread: thread.into(), op: op.into(), ..StepView::default() }
+    }
+
+    #[test]
+    fn side_by_side() {
+        let mut steps =
+            [step(9, "0.2", "lock(b)"), step(10, "0.1", "lock(a)"), step(11, "0.10", "toss"), step(12, "0.2", "x")];
+        steps[2].note = Some("2 of 3".into());
+        steps[1].result = Some("0".into());
+        let expected = "      0.1          0.2      0.10
+   9               lock(b)
+  10  lock(a) = 0
+  11                        toss  (2 of 3)
+  12               x
+";
+        assert_eq!(lines(&steps), expected);
+    }
+
+    #[test]
+    fn a_list_where_columns_do_not_fit() {
+        let long = "pthread_rwlock_timedwrlock(configuration_lock)";
+        let steps = [step(1, "0.1", long), step(2, "0.1", long), step(3, "0.1.2", long), step(4, "0", "x\ny\\")];
+        let expected =
+            format!("  0.1     1  {long}\n          2  {long}\n  0.1.2   3  {long}\n  0       4  x\\x0ay\\\n");
+        assert_eq!(lines(&steps), expected);
+        let many: Vec<_> = (1..=7).map(|n| step(n, &format!("0.{n}"), "x")).collect();
+        assert!(lines(&many).starts_with("  0.1   1  x\n  0.2   2  x\n"));
+        assert_eq!(lines(&[]), "");
+        assert_eq!(lines(&many[..1]), "  0.1   1  x\n");
+    }
+
+    #[test]
+    fn no_line_of_the_picture_is_too_wide() {
+        for n in 1..80 {
+            let op = "x".repeat(n);
+            let steps: Vec<_> = (1..=5).map(|t| step(t, &format!("0.{t}"), &op)).collect();
+            let text = lines(&steps);
+            if text.starts_with("      ") {
+                assert!(text.lines().all(|line| width(line) <= MAX_WIDTH));
+            }
+            assert_eq!(text.starts_with("      "), n <= 17, "{n}");
+        }
+    }
+
+    #[test]
+    fn many_steps_are_cut() {
+        let steps: Vec<_> = (1..=61).map(|n| step(n, "0", "x")).collect();
+        assert_eq!(recent(&steps[..60]).1, 0);
+        let (shown, left_out) = recent(&steps);
+        assert_eq!((shown.len(), left_out, shown[0].n), (40, 21, 22));
+    }
+}

@@ -1,0 +1,222 @@
+use super::super::testing::{bug as empty, deadlock, step, summary, waiting};
+use super::*;
+
+const DEADLOCK: &str = "\
+DEADLOCK: 2 threads wait for each other
+  in execution 3, after 2 transitions
+
+Who waits for whom
+  .-> 0.1 --waits for--> lock_b --held by--> 0.2
+  |   0.2 --waits for--> lock_a --held by--> 0.1 --.
+  '------------------------------------------------'
+
+Threads
+  0 waits: process 1001 (prog)
+    at         pthread_join(0.1)
+    waits for  the end of thread 0.1
+    stack      main+0x40 (prog)
+  0.1 waits: process 1001 (prog), started in worker
+    at         pthread_mutex_lock(lock_b)
+    waits for  lock_b, held by thread 0.2
+    holds      lock_a
+    stack      worker+0x2d (prog)
+               start_thread+0x304 (libc.so.6)
+  0.2 waits: process 1001 (prog), started in worker
+    at         pthread_mutex_lock(lock_a)
+    waits for  lock_a, held by thread 0.1
+    holds      lock_b
+    stack      worker+0x2d (prog)
+               start_thread+0x304 (libc.so.6)
+  over: 0.3
+
+How it came about
+      0.1                         0.2
+   1  pthread_mutex_lock(lock_a)
+   2                              pthread_mutex_lock(lock_b)
+
+See it again
+  vsrun replay prog-deadlock-1.vsrun.json
+  gdb --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+";
+
+#[test]
+fn a_deadlock() {
+    assert_eq!(bug(&deadlock(), false), DEADLOCK);
+}
+
+#[test]
+fn a_crash() {
+    let mut crash = empty(BugKind::Crash);
+    crash.summary = "SIGSEGV in thread 0.2 at consume+0x1f (prog)".into();
+    crash.details.signal = Some(SignalView {
+        name: "SIGSEGV".into(),
+        code: Some("SEGV_MAPERR".into()),
+        address: Some(0x10),
+        thread: "0.2".into(),
+        registers: vec![
+            ("rax".into(), 0),
+            ("rbx".into(), 0x7fff_ffff_e000),
+            ("rcx".into(), 1),
+            ("rdx".into(), 2),
+            ("rip".into(), 3),
+        ],
+    });
+    let expected = "\
+CRASH: SIGSEGV in thread 0.2 at consume+0x1f (prog)
+  in execution 1, after 1 transition
+
+Signal
+  SIGSEGV (SEGV_MAPERR) at address 0x10 in thread 0.2
+     rax 0000000000000000   rbx 00007fffffffe000   rcx 0000000000000001   rdx 0000000000000002
+     rip 0000000000000003
+
+See it again
+  no scenario was written
+";
+    assert_eq!(bug(&crash, false), expected);
+}
+
+#[test]
+fn two_hundred_steps() {
+    let mut long = deadlock();
+    long.details.steps = (1..=200).map(|n| step(n, if n % 3 == 0 { "0.1" } else { "0.2" }, "sem_wait(s)")).collect();
+    let text = bug(&long, false);
+    assert!(
+        text.contains("\n  (160 earlier transitions left out; 'vsrun show prog-deadlock-1.vsrun.json' prints all)\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("\n  160 ") && text.contains("\n  161 ") && text.contains("\n  200               sem_wait(s)\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn closing_lines() {
+    let mut all = summary();
+    let complete = "\
+Verdict: no bug found in ./prog 2
+  explored completely. This assumes that code between visible operations touches shared data only under locks.
+  30 executions (4 cut off as redundant), 200 transitions, deepest 9, 0.20 s, 150 executions/s; search dpor, 1 worker
+  system calls that went to the kernel and could block or communicate, unexplored: read (3), poll (1)
+";
+    assert_eq!(closing(&all, false), complete);
+    all.complete = false;
+    all.passed_calls.clear();
+    all.notes.push("cannot write\na scenario".into());
+    for (reason, word) in [
+        (Incomplete::Time, "--time"),
+        (Incomplete::Executions, "--max-executions"),
+        (Incomplete::Depth, "--max-depth"),
+        (Incomplete::Bound, "--bound"),
+        (Incomplete::Random, "random"),
+    ] {
+        all.incomplete_reason = Some(reason);
+        let text = closing(&all, false);
+        assert!(text.contains("\n  NOT explored completely; ") && text.contains(word), "{text}");
+        assert!(!text.contains("assumes"), "{text}");
+        assert!(text.ends_with("  note: cannot write\\x0aa scenario\n"), "{text}");
+    }
+}
+
+#[test]
+fn the_first_bug_ends_it_and_several_are_listed() {
+    let mut all = summary();
+    all.bugs = vec![deadlock()];
+    all.verdict = Verdict::of(&all.bugs);
+    all.complete = false;
+    let text = report(&all, false);
+    assert!(
+        text.starts_with(&format!(
+            "{DEADLOCK}\nVerdict: deadlock (1 bug) in ./prog 2\n  NOT explored completely; stopped at the first bug"
+        )),
+        "{text}"
+    );
+    all.bugs.push(empty(BugKind::Assert));
+    let text = report(&all, false);
+    assert!(text.contains("Verdict: deadlock (2 bugs) in ./prog 2\n    deadlock: 2 threads wait for each other [prog-deadlock-1.vsrun.json]\n    assert: x\n"), "{text}");
+}
+
+#[test]
+fn a_replay_explores_nothing() {
+    let mut all = summary();
+    (all.search, all.complete, all.bugs) = (REPLAY.into(), false, vec![deadlock()]);
+    let text = closing(&all, false);
+    assert!(
+        text.contains("\n  a scenario was replayed, nothing was explored\n") && !text.contains("--keep-going"),
+        "{text}"
+    );
+}
+
+#[test]
+fn colours_only_on_request() {
+    let mut all = summary();
+    all.bugs = vec![deadlock()];
+    assert!(!report(&all, false).contains('\x1b'));
+    let coloured = report(&all, true);
+    assert!(coloured.starts_with("\x1b[1;31mDEADLOCK\x1b[0m: "));
+    let plain =
+        ["1;31", "1;32", "1", "36", "0"].iter().fold(coloured, |text, code| text.replace(&format!("\x1b[{code}m"), ""));
+    assert_eq!(plain, report(&all, false));
+}
+
+#[test]
+fn hostile_text_stays_on_its_line() {
+    let mut bad = deadlock();
+    let evil = "a\nb\x1b[2J\u{202e}";
+    bad.summary = evil.into();
+    bad.scenario = Some(evil.into());
+    bad.details.steps[0].op = evil.into();
+    bad.details.steps[0].note = Some(evil.into());
+    for thread in &mut bad.details.threads {
+        thread.program = evil.into();
+        thread.start = evil.into();
+        thread.holds = vec![evil.into()];
+        thread.frames = vec![evil.into()];
+        thread.pending = Some(evil.into());
+    }
+    bad.details.cycle.as_mut().unwrap()[0].object = Some(evil.into());
+    let text = bug(&bad, false);
+    assert!(!text.contains(['\x1b', '\u{202e}']), "{text}");
+    assert!(!text.lines().any(|line| line.starts_with('b')), "{text}");
+    assert_eq!(text.matches("a\\x0ab\\x1b[2J\\xe2\\x80\\xae").count(), text.matches("[2J").count());
+}
+
+#[test]
+fn rings() {
+    let link =
+        |thread: &str, object: Option<&str>| CycleLink { thread: thread.into(), object: object.map(String::from) };
+    let one = "  .-> 0.1 --waits for--> m --held by--> 0.1 --.\n  '-------------------------------------------'\n";
+    assert_eq!(ring(&[link("0.1", Some("m"))]), one);
+    let joined = ring(&[link("0.1", Some("m")), link("0", None), link("0.2", Some("long"))]);
+    let expected = "  .-> 0.1 --waits for--> m --held by--> 0
+  |   0 --waits for the end of--> 0.2
+  |   0.2 --waits for--> long --held by--> 0.1 --.
+  '----------------------------------------------'
+";
+    assert_eq!(joined, expected);
+}
+
+#[test]
+fn crowds_are_cut() {
+    let mut crowd = deadlock();
+    crowd.details.threads = (1..=100).map(|n| waiting(&format!("0.{n}"), "a", "0", "b")).collect();
+    crowd.details.threads[0].frames = vec!["f+0x1 (prog)".into(); 30];
+    for thread in &mut crowd.details.threads[70..] {
+        thread.status = ThreadStatus::Exited;
+    }
+    let text = bug(&crowd, false);
+    assert!(text.contains("\n               and 6 more\n"), "{text}");
+    assert!(text.contains("\n  and 6 more\n  over: 0.71, 0.72,") && text.contains("0.82 and 18 more\n"), "{text}");
+}
+
+#[test]
+fn words_for_the_shell() {
+    assert_eq!(shell_word(b"a-b_./c"), "a-b_./c");
+    assert_eq!(shell_word(b""), "''");
+    assert_eq!(shell_word(b"it's $HOME"), "'it'\\''s $HOME'");
+    assert_eq!(shell_word(b"a\nb"), "$'a\\x0ab'");
+    assert_eq!(shell_word(b"\xff'"), "$'\\xff\\''");
+    assert_eq!(shell_path(Path::new("-rf")), "./-rf");
+    assert_eq!(shell_path(Path::new("./d e/-x")), "'./d e/-x'");
+}

@@ -1,0 +1,250 @@
+//! Who holds what and who waits for what, read off a world that stands still.
+
+use vsrun_model::object::{NONE, PREFER_WRITER};
+use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, ProcState, Thread, ThreadState, Tid, World};
+
+use super::views::{pending_text, Names};
+use super::{BugKind, CycleLink, ProgramStatus, ThreadStatus, ThreadView};
+
+/// The locks that `t` holds.
+pub fn holds(world: &World, t: Tid, names: &Names) -> Vec<String> {
+    let objects = world.objects.as_slice().iter().zip(0..);
+    objects.filter_map(|(object, id)| hold(world, t, object, id).map(|how| (names.object)(id) + &how)).collect()
+}
+
+fn hold(world: &World, t: Tid, object: &Object, id: ObjId) -> Option<String> {
+    let owns = object.owner == t;
+    match object.key.kind {
+        ObjKind::MUTEX if owns && object.count > 1 => Some(format!(" ({} times)", object.count)),
+        ObjKind::MUTEX | ObjKind::SPIN if owns => Some(String::new()),
+        ObjKind::RWLOCK if owns => Some(" (for writing)".to_string()),
+        ObjKind::RWLOCK => world.read_holds(id).find(|(reader, _)| *reader == t).map(|_| " (for reading)".to_string()),
+        ObjKind::ONCE if owns => Some(" (runs its initializer)".to_string()),
+        _ => None,
+    }
+}
+
+/// What must happen before `t` can go on; empty if nothing must.
+pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
+    let thread = &world.threads[t];
+    if thread.state != ThreadState::PARKED || world.choices(t) > 0 {
+        return Vec::new();
+    }
+    let op = &thread.pending;
+    let name = |id: ObjId| (names.object)(id);
+    let object = world.objects.get(op.obj);
+    match (op.kind, object) {
+        (Kind::JOIN, _) => vec![format!("the end of thread {}", (names.thread)(op.obj))],
+        (Kind::WAIT, _) => vec![children(world, t, names)],
+        (Kind::SLEEP, _) => vec!["time to pass".to_string()],
+        (Kind::YIELD, _) => vec!["another thread to move".to_string()],
+        (Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::ONCE, _) => vec![held(world, t, op.obj, names)],
+        (Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT, Some(_)) => rwlock(world, t, names),
+        (Kind::COND_WAKE, _) if thread.woken => vec![held(world, t, op.obj2, names)],
+        (Kind::COND_WAKE, _) => vec![format!("{} to be signalled{}", name(op.obj), hopeless(world, t))],
+        (Kind::FUTEX_SLEEP, _) => vec![format!("{} to be woken{}", name(op.obj), hopeless(world, t))],
+        (Kind::BARRIER_WAKE, Some(b)) => {
+            vec![format!("{}, where {} of {} have arrived", name(op.obj), b.n_waiters, b.count)]
+        }
+        (Kind::COND_DESTROY | Kind::BARRIER_DESTROY, Some(o)) => {
+            vec![format!("nobody to wait on {} any more ({} do)", name(op.obj), o.n_waiters)]
+        }
+        (Kind::SEM_WAIT, _) => vec![format!("{} to be posted (its value is 0){}", name(op.obj), hopeless(world, t))],
+        (Kind::SYSV_OP, Some(_)) => semaphores(world, thread, names),
+        _ => Vec::new(),
+    }
+}
+
+/// Said where a wake-up must come from somebody: whether anybody is left.
+fn hopeless(world: &World, t: Tid) -> &'static str {
+    let mut others = world.live.as_slice().iter().filter(|&&other| other != t);
+    let stuck = |&other: &Tid| world.threads[other].state == ThreadState::PARKED && world.choices(other) == 0;
+    if others.all(stuck) {
+        " (nobody is left who could)"
+    } else {
+        ""
+    }
+}
+
+/// A lock and its owner.
+fn held(world: &World, t: Tid, id: ObjId, names: &Names) -> String {
+    let lock = (names.object)(id);
+    match world.objects.get(id).map_or(NONE, |o| o.owner) {
+        NONE => lock,
+        owner if owner == t => format!("{lock}, which it holds itself"),
+        owner => format!("{lock}, held by thread {}{}", (names.thread)(owner), if_over(world, owner)),
+    }
+}
+
+fn if_over(world: &World, t: Tid) -> &'static str {
+    if world.threads.get(t).is_some_and(Thread::alive) {
+        ""
+    } else {
+        " (which is over)"
+    }
+}
+
+fn rwlock(world: &World, t: Tid, names: &Names) -> Vec<String> {
+    let op = &world.threads[t].pending;
+    let lock = &world.objects[op.obj];
+    if lock.owner != NONE {
+        return vec![format!("{} for writing", held(world, t, op.obj, names))];
+    }
+    let name = (names.object)(op.obj);
+    if op.kind == Kind::RW_RDLOCK && lock.flags & PREFER_WRITER != 0 {
+        let waiting =
+            |&&w: &&Tid| world.threads[w].pending.kind == Kind::RW_WRWAIT && world.threads[w].pending.obj == op.obj;
+        let writers = world.live.as_slice().iter().filter(waiting);
+        return writers.map(|&w| format!("{name}, where the writer {} waits first", (names.thread)(w))).collect();
+    }
+    let reader = |(r, _): (Tid, u32)| match r == t {
+        true => format!("{name}, which it holds itself for reading"),
+        false => format!("{name}, held by thread {} for reading{}", (names.thread)(r), if_over(world, r)),
+    };
+    world.read_holds(op.obj).map(reader).collect()
+}
+
+/// The semaphores of a set that a semop cannot pass.
+fn semaphores(world: &World, thread: &Thread, names: &Names) -> Vec<String> {
+    let set = thread.pending.obj;
+    let operations = &thread.sembuf[..(thread.n_sembuf as usize).min(thread.sembuf.len())];
+    let blocked = operations.iter().filter_map(|o| {
+        let semaphore = world.sysv_value(set, o.num.into());
+        let wanted = match o.op {
+            0 if semaphore.value != 0 => "become 0".to_string(),
+            op if semaphore.value + i32::from(op) < 0 => format!("reach {}", -i32::from(op)),
+            _ => return None,
+        };
+        let last =
+            if semaphore.vpid == 0 { String::new() } else { format!(", last changed by process {}", semaphore.vpid) };
+        Some(format!("[{}] of {} to {wanted} (it is {}{last})", o.num, (names.object)(set), semaphore.value))
+    });
+    blocked.collect()
+}
+
+fn children(world: &World, t: Tid, names: &Names) -> String {
+    let p = world.threads[t].pid;
+    let selector = world.threads[t].pending.arg;
+    let procs = world.procs.as_slice().iter().zip(0..);
+    let awaited = procs.filter(|(c, _)| {
+        c.parent == p && c.state == ProcState::LIVE && (selector <= 0 || selector == i64::from(c.vpid))
+    });
+    let mut list: Vec<_> = awaited.map(|(_, child)| (names.process)(child)).collect();
+    if list.len() > 8 {
+        list.truncate(8);
+        list.push("...".to_string());
+    }
+    match list.len() {
+        1 => format!("the end of process {}", list[0]),
+        _ => format!("the end of one of the processes {}", list.join(", ")),
+    }
+}
+
+/// The circle of waiting that ended the execution.
+pub fn cycle(world: &World, names: &Names) -> Option<Vec<CycleLink>> {
+    let threads = &world.cycle[..(world.n_cycle as usize).min(world.cycle.len())];
+    let link = |&t: &Tid| {
+        let op = world.threads.get(t)?.pending;
+        let object = match op.kind {
+            Kind::JOIN => None,
+            Kind::COND_WAKE => Some((names.object)(op.obj2)),
+            _ => Some((names.object)(op.obj)),
+        };
+        Some(CycleLink { thread: (names.thread)(t), object })
+    };
+    (world.end == End::CYCLE && !threads.is_empty()).then(|| threads.iter().filter_map(link).collect())
+}
+
+/// All threads, in order of creation (that of `World::threads`), as far as the model knows them: the caller adds
+/// `program`, `start` and `frames`.
+pub fn thread_views(world: &World, names: &Names) -> Vec<ThreadView> {
+    let all = 0..world.threads.as_slice().len() as Tid;
+    all.map(|t| thread_view(world, t, names)).collect()
+}
+
+fn thread_view(world: &World, t: Tid, names: &Names) -> ThreadView {
+    let thread = &world.threads[t];
+    let status = match thread.state {
+        ThreadState::PARKED if world.choices(t) == 0 => ThreadStatus::Waiting,
+        ThreadState::PARKED => ThreadStatus::Ready,
+        ThreadState::EXITED | ThreadState::FREE => ThreadStatus::Exited,
+        _ if thread.in_call[0] != 0 => ThreadStatus::InCall,
+        _ => ThreadStatus::Running,
+    };
+    let over = status == ThreadStatus::Exited;
+    ThreadView {
+        thread: (names.thread)(t),
+        vpid: world.procs.get(thread.pid).map_or(0, |p| p.vpid),
+        program: String::new(),
+        start: String::new(),
+        status,
+        frames: Vec::new(),
+        pending: (thread.state == ThreadState::PARKED).then(|| pending_text(world, t, names)),
+        holds: if over { Vec::new() } else { holds(world, t, names) },
+        waits_for: waits_for(world, t, names),
+    }
+}
+
+/// Kind of bug and the line about it, where the way the execution ended is a bug of the program or something that
+/// vsrun does not support. `None`: it is neither, or (crash, divergence) the model does not know it.
+pub fn headline(world: &World, names: &Names) -> Option<(BugKind, String)> {
+    let thread = || (names.thread)(world.end_thread);
+    let message = || String::from_utf8_lossy(world.message()).trim_end().to_string();
+    Some(match world.end {
+        End::DEADLOCK => (BugKind::Deadlock, deadlock(world, names)),
+        End::CYCLE => (BugKind::Deadlock, circle(world, names)),
+        End::ASSERT => (BugKind::Assert, message()),
+        End::MISUSE => (BugKind::Assert, misuse(world, names)),
+        End::LIVELOCK => {
+            let process = (names.process)(world.end_obj);
+            (BugKind::Livelock, format!("process {process} could do nothing in {} states in a row", world.end_code))
+        }
+        End::STATUS => match ProgramStatus::from_wait(world.end_code as i32) {
+            ProgramStatus::Exit(status) => (BugKind::Assert, format!("exit status {status}, by thread {}", thread())),
+            ProgramStatus::Signal(signal) => {
+                (BugKind::Assert, format!("exit status: killed by signal {signal}, thread {}", thread()))
+            }
+        },
+        End::UNSUPPORTED => (BugKind::Error, message()),
+        _ => return None,
+    })
+}
+
+fn misuse(world: &World, names: &Names) -> String {
+    let object = if world.end_obj == NONE { String::new() } else { format!(": {}", (names.object)(world.end_obj)) };
+    let what = Misuse(world.end_code).text();
+    format!("misuse by thread {}: {what}{object}", (names.thread)(world.end_thread))
+}
+
+fn circle(world: &World, names: &Names) -> String {
+    let links = cycle(world, names).unwrap_or_default();
+    if let [link] = links.as_slice() {
+        let what = link.object.as_deref().unwrap_or("its own end");
+        return format!("thread {} waits for {what}, which it holds itself", link.thread);
+    }
+    let one = |l: &CycleLink| format!("{} for {}", l.thread, l.object.as_deref().unwrap_or("a thread's end"));
+    format!("{} threads wait for each other: {}", links.len(), abridged(links.iter().map(one)))
+}
+
+fn deadlock(world: &World, names: &Names) -> String {
+    let waiting = world.live.as_slice().iter().filter(|&&t| world.threads[t].state == ThreadState::PARKED);
+    let one = |&t: &Tid| format!("{} in {}", (names.thread)(t), pending_text(world, t, names));
+    let list = abridged(waiting.map(one));
+    match world.live.as_slice().len() {
+        1 => format!("nothing can move, one thread waits: {list}"),
+        n => format!("nothing can move, {n} threads wait: {list}"),
+    }
+}
+
+/// The first four.
+fn abridged(items: impl Iterator<Item = String>) -> String {
+    let mut all: Vec<_> = items.take(5).collect();
+    if all.len() == 5 {
+        all[4] = "...".to_string();
+    }
+    all.join(", ")
+}
+
+#[cfg(test)]
+#[path = "waits_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! The arena as vsrun sees it, and the root checkpoint's copy of the modelled state.
+
+use std::fs::File;
+use std::io;
+use std::mem::size_of;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+
+use vsrun_model::arena::{Arena, Region, Segment};
+use vsrun_model::table::Table;
+
+/// An arena mapped into this process.
+///
+/// NOTE [Who may look] The program's processes write to the arena while one of them has the turn. vsrun reads the
+/// model's part only when the world stands still (before it starts, after it ended, at a ptrace stop), and single
+/// words (`ops`, `end`) at any time, through [`ArenaMap::peek`].
+pub struct ArenaMap {
+    memory: NonNull<Arena>,
+    file: Option<OwnedFd>,
+}
+
+fn map(fd: RawFd, flags: i32) -> io::Result<NonNull<Arena>> {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Arena>(), prot, flags | libc::MAP_NORESERVE, fd, 0) };
+    if at == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(at.cast()).ok_or_else(|| io::Error::other("mmap returned null"))
+}
+
+/// An anonymous file of that size.
+pub fn memory_file(name: &std::ffi::CStr, size: u64) -> io::Result<OwnedFd> {
+    // SAFETY: memfd_create reads the name only.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let file = File::from(fd);
+    file.set_len(size)?;
+    Ok(file.into())
+}
+
+impl ArenaMap {
+    /// A new arena in shared memory, to be handed to a program.
+    pub fn shared() -> io::Result<ArenaMap> {
+        let fd = memory_file(c"vsrun-arena", size_of::<Arena>() as u64)?;
+        let memory = map(fd.as_raw_fd(), libc::MAP_SHARED)?;
+        let mut arena = ArenaMap { memory, file: Some(fd) };
+        arena.init();
+        Ok(arena)
+    }
+
+    /// A new arena of this process alone: copies of worlds, tests.
+    pub fn private() -> io::Result<ArenaMap> {
+        let memory = map(-1, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS)?;
+        let mut arena = ArenaMap { memory, file: None };
+        arena.init();
+        Ok(arena)
+    }
+
+    /// The descriptor to hand to the program.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.file.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Reads one word that the program may be writing.
+    pub fn peek<T: Copy>(&self, word: impl FnOnce(*const Arena) -> *const T) -> T {
+        // SAFETY: the closure computes the address of an aligned word of the mapped arena, valid for any bits.
+        unsafe { std::ptr::read_volatile(word(self.memory.as_ptr())) }
+    }
+
+    /// Visible operations so far, and how the world ended.
+    pub fn progress(&self) -> (u64, u8) {
+        // SAFETY: computes addresses inside the mapping, without a reference.
+        let ops = self.peek(|a| unsafe { &raw const (*a).world.ops });
+        // SAFETY: as above.
+        let end = self.peek(|a| unsafe { &raw const (*a).world.end.0 });
+        (ops, end)
+    }
+
+    /// States of readiness the root has reached, and the process it forked last.
+    pub fn root_signs(&self) -> (u32, i32) {
+        // SAFETY: computes addresses inside the mapping, without a reference.
+        let ready = self.peek(|a| unsafe { &raw const (*a).control.ready });
+        // SAFETY: as above.
+        let forked = self.peek(|a| unsafe { &raw const (*a).control.forked });
+        (ready, forked)
+    }
+
+    /// Sets the root's futex word and wakes it.
+    pub fn command(&mut self, command: u32) {
+        // SAFETY: the word lies in the mapping; the kernel only uses its address.
+        unsafe {
+            let word = &raw mut (*self.memory.as_ptr()).control.command;
+            std::ptr::write_volatile(word, command);
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+        }
+    }
+}
+
+impl Deref for ArenaMap {
+    type Target = Arena;
+    fn deref(&self) -> &Arena {
+        // SAFETY: mapped for the life of `self`, zero or initialized, all bit patterns valid; see NOTE [Who may look].
+        unsafe { self.memory.as_ref() }
+    }
+}
+
+impl DerefMut for ArenaMap {
+    fn deref_mut(&mut self) -> &mut Arena {
+        // SAFETY: as for `deref`, and `&mut self` makes it the only reference of this process.
+        unsafe { self.memory.as_mut() }
+    }
+}
+
+impl Drop for ArenaMap {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's and nothing borrowed from it outlives it.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), size_of::<Arena>()) };
+    }
+}
+
+/// The state of the arena at the root.
+pub struct RootState {
+    world: ArenaMap,
+    regions: Table<Region, 4096>,
+    segments: Table<Segment, 1024>,
+    pool_used: u64,
+    region_count: u32,
+}
+
+impl RootState {
+    /// Keeps what stands in `arena` now.
+    pub fn take(arena: &Arena) -> io::Result<Box<RootState>> {
+        let mut world = ArenaMap::private()?;
+        world.world.copy_from(&arena.world);
+        Ok(Box::new(RootState {
+            world,
+            regions: arena.regions,
+            segments: arena.segments,
+            pool_used: arena.control.pool_used,
+            region_count: arena.control.regions,
+        }))
+    }
+
+    /// Puts it back.
+    pub fn restore(&self, arena: &mut Arena) {
+        arena.world.copy_from(&self.world.world);
+        arena.regions.copy_from(&self.regions);
+        arena.segments.copy_from(&self.segments);
+        arena.control.pool_used = self.pool_used;
+        arena.control.regions = self.region_count;
+        arena.control.shm_used = 0;
+    }
+}

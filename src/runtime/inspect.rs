@@ -1,0 +1,245 @@
+//! Looking at a world that stands still under the tracer: where every thread is, who holds what, what the signal was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nix::unistd::Pid;
+
+use vsrun_model::object::{Key, SHARED};
+use vsrun_model::{ObjId, ProcState, Tid, World};
+
+use super::memory::ProcessMemory;
+use super::tracee::{Event, Running, Stopped};
+use super::unwind::{parse_maps, Mapping, Regs, Unwinder};
+use crate::binary::{Modules, SymbolCache};
+use crate::report::views::{object_name, process_name, thread_name, Names};
+use crate::report::{waits, Details, SignalView, ThreadView};
+use crate::trace::Trace;
+
+/// Frames of a call stack that are kept.
+const MAX_FRAMES: usize = 64;
+/// File name of the library whose frames are not the program's.
+const SHIM: &str = "libvsrun.so";
+
+/// What is kept between looks: parsed binaries.
+#[derive(Default)]
+pub struct Inspector {
+    symbols: SymbolCache,
+    unwinder: Unwinder,
+}
+
+/// A process that can be looked at.
+struct View {
+    modules: Modules,
+    maps: Vec<Mapping>,
+    memory: Option<ProcessMemory>,
+    program: String,
+    /// Registers of the fiber that is on the processor, and its thread pointer.
+    regs: Option<(Regs, u64)>,
+}
+
+/// Everything that was seen, and names for the report that do not need the processes any more.
+pub struct Seen {
+    /// Threads, circle, signal; steps are the caller's.
+    pub details: Details,
+    /// Names of objects, by index.
+    pub objects: BTreeMap<ObjId, String>,
+    /// The innermost function of the program in the thread that has the turn.
+    pub at: Option<String>,
+}
+
+fn registers(stopped: &Stopped) -> Option<(Regs, u64)> {
+    let r = stopped.regs().ok()?;
+    let general =
+        [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
+    Some((Regs { general, rip: r.rip }, r.fs_base))
+}
+
+/// The registers of a parked fiber from what a switch leaves on its stack: control words, r15, r14, r13, r12, rbx,
+/// rbp, return address.
+fn parked(memory: &ProcessMemory, context: u64) -> Option<Regs> {
+    let word = |n: u64| memory.read_u64(context + 8 * n).ok();
+    let mut general = [0; 16];
+    for (register, slot) in [(15, 1), (14, 2), (13, 3), (12, 4), (3, 5), (6, 6)] {
+        general[register] = word(slot)?;
+    }
+    general[7] = context + 64;
+    Some(Regs { general, rip: word(7)? })
+}
+
+impl Inspector {
+    /// Looks at the world whose turn holder is `stopped` (`None`: it is gone already). Other processes are stopped.
+    pub fn look(&mut self, world: &World, stopped: Option<&Stopped>) -> Seen {
+        let mut views: BTreeMap<u32, View> = BTreeMap::new();
+        for (p, process) in world.procs.as_slice().iter().enumerate() {
+            if process.state != ProcState::LIVE || process.real_pid <= 0 {
+                continue;
+            }
+            let pid = Pid::from_raw(process.real_pid);
+            let regs = match stopped {
+                Some(s) if s.pid() == pid => registers(s),
+                _ => stop(pid).as_ref().and_then(registers),
+            };
+            if let Some(view) = self.open(pid, regs) {
+                views.insert(p as u32, view);
+            }
+        }
+        let symbol = |key: &Key| symbol_of(&views, key);
+        let objects: BTreeMap<ObjId, String> =
+            (0..world.objects.len).map(|id| (id, object_name(world, id, &symbol))).collect();
+        let mut details = with_names(world, &objects, |names| Details {
+            threads: waits::thread_views(world, names),
+            cycle: waits::cycle(world, names),
+            ..Details::default()
+        });
+        for (t, view) in details.threads.iter_mut().enumerate() {
+            self.complete(world, t as Tid, view, &views);
+        }
+        let at = details.threads.get(world.current as usize).and_then(|t| t.frames.first().cloned());
+        Seen { details, objects, at }
+    }
+
+    fn open(&mut self, pid: Pid, regs: Option<(Regs, u64)>) -> Option<View> {
+        let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let program = Path::new(&exe).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let maps = parse_maps(&String::from_utf8_lossy(&text));
+        Some(View {
+            modules: Modules::parse(&text, &mut self.symbols),
+            maps,
+            memory: ProcessMemory::open(pid).ok(),
+            program,
+            regs,
+        })
+    }
+
+    /// Adds what only the process knows to what the model knows of a thread.
+    fn complete(&mut self, world: &World, t: Tid, view: &mut ThreadView, views: &BTreeMap<u32, View>) {
+        let thread = &world.threads[t];
+        let Some(process) = views.get(&thread.pid) else { return };
+        view.program = process.program.clone();
+        if thread.start != 0 {
+            let start = process.modules.locate(thread.start);
+            view.start = start.function.clone().unwrap_or_else(|| start.to_string());
+        } else if world.procs[thread.pid].main_thread == t {
+            view.start = "main".to_string();
+        }
+        let Some(memory) = process.memory.as_ref().filter(|_| thread.alive()) else { return };
+        let regs = match process.regs {
+            Some((regs, fs)) if fs == thread.fs => Some(regs),
+            _ if thread.context != 0 => parked(memory, thread.context),
+            _ => None,
+        };
+        if let Some(regs) = regs {
+            let stack = self.unwinder.backtrace(&process.maps, memory, regs, MAX_FRAMES);
+            view.frames = frames(&stack, &process.modules);
+        }
+    }
+}
+
+/// Names of the functions of a call stack, without the innermost frames that are vsrun's.
+fn frames(stack: &[u64], modules: &Modules) -> Vec<String> {
+    let all =
+        stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
+    let places: Vec<_> = all.collect();
+    let own = places.iter().take_while(|l| l.module == SHIM).count();
+    let outer =
+        |l: &crate::binary::Location| l.module == SHIM || l.function.as_deref() == Some("__libc_start_call_main");
+    let shown: Vec<_> = places[own..].iter().take_while(|l| !outer(l)).map(ToString::to_string).collect();
+    shown
+}
+
+/// Stops a process of the execution that waits for its turn. It stays stopped.
+fn stop(pid: Pid) -> Option<Stopped> {
+    let running = Running::traced(pid);
+    running.interrupt().ok()?;
+    match running.wait().ok()? {
+        Event::Stopped(stopped) => Some(stopped),
+        _ => None,
+    }
+}
+
+/// What is known of the place of an object.
+fn symbol_of(views: &BTreeMap<u32, View>, key: &Key) -> Option<String> {
+    if key.space & SHARED != 0 {
+        return None;
+    }
+    let modules = &views.get(&key.space)?.modules;
+    modules.object_name(key.addr).or_else(|| {
+        let region = modules.region(key.addr);
+        Some(format!("{} {:#x} ({region})", key.kind.name(), key.addr))
+    })
+}
+
+/// Calls `f` with the names of the things of a world.
+pub fn with_names<R>(world: &World, objects: &BTreeMap<ObjId, String>, f: impl FnOnce(&Names) -> R) -> R {
+    let object = |id: ObjId| objects.get(&id).cloned().unwrap_or_else(|| object_name(world, id, &|_| None));
+    let thread = |t: Tid| thread_name(world, t);
+    let process = |p: u32| process_name(world, p);
+    f(&Names { object: &object, thread: &thread, process: &process })
+}
+
+/// The fatal signal of a stopped process.
+pub fn signal_view(world: &World, stopped: &Stopped, signal: i32) -> SignalView {
+    let name = super::tracee::Signal::from_number(signal).map_or_else(|| signal.to_string(), |s| s.to_string());
+    let info = stopped.siginfo().ok();
+    let address = info.as_ref().and_then(super::tracee::fault_address);
+    let code = info.as_ref().map(|i| code_name(signal, i.si_code));
+    let registers = stopped.regs().ok().map(register_list).unwrap_or_default();
+    SignalView { name, code, address, thread: thread_name(world, world.current), registers }
+}
+
+fn code_name(signal: i32, code: i32) -> String {
+    let name = match (signal, code) {
+        (_, 0) => "SI_USER: sent by kill",
+        (_, -6) => "SI_TKILL: sent by raise or pthread_kill",
+        (libc::SIGSEGV, 1) => "SEGV_MAPERR: nothing is mapped there",
+        (libc::SIGSEGV, 2) => "SEGV_ACCERR: not permitted there",
+        (libc::SIGBUS, 2) => "BUS_ADRERR: beyond the end of the mapped file",
+        (libc::SIGFPE, 1) => "FPE_INTDIV: integer division by zero",
+        (libc::SIGILL, 2) => "ILL_ILLOPN",
+        (_, 128) => "SI_KERNEL: a non-canonical address or the like",
+        _ => return format!("code {code}"),
+    };
+    name.to_string()
+}
+
+fn register_list(r: libc::user_regs_struct) -> Vec<(String, u64)> {
+    let list = [
+        ("rip", r.rip),
+        ("rsp", r.rsp),
+        ("rbp", r.rbp),
+        ("rax", r.rax),
+        ("rbx", r.rbx),
+        ("rcx", r.rcx),
+        ("rdx", r.rdx),
+        ("rsi", r.rsi),
+        ("rdi", r.rdi),
+        ("r8", r.r8),
+        ("r9", r.r9),
+        ("r10", r.r10),
+        ("r11", r.r11),
+        ("r12", r.r12),
+        ("r13", r.r13),
+        ("r14", r.r14),
+        ("r15", r.r15),
+        ("eflags", r.eflags),
+    ];
+    list.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// The transitions of a trace with the names that were seen.
+pub fn steps(world: &World, trace: &Trace, seen: &Seen) -> Vec<crate::report::StepView> {
+    with_names(world, &seen.objects, |names| crate::report::views::step_views(&trace.steps, names))
+}
+
+/// Nothing could be looked at: what the model alone knows.
+pub fn without_processes(world: &World) -> Seen {
+    let objects = BTreeMap::new();
+    let details = with_names(world, &objects, |names| Details {
+        threads: waits::thread_views(world, names),
+        cycle: waits::cycle(world, names),
+        ..Details::default()
+    });
+    Seen { details, objects, at: None }
+}

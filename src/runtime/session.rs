@@ -1,0 +1,324 @@
+//! What a run of vsrun sets up around the program: a private directory with the shim, descriptors, a guard that cleans
+//! up even if vsrun is killed, signals of vsrun itself.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::os::fd::AsFd;
+
+use super::checkpoint::memory_file;
+
+/// The shim, built by build.rs.
+static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
+
+/// File name of the shim in the private directory.
+const SHIM_NAME: &str = "libvsrun.so";
+/// First argument of the guard.
+pub const GUARD: &str = "__guard";
+
+/// A directory of this run alone, removed at the end, also when vsrun is killed.
+pub struct PrivateDir {
+    path: PathBuf,
+    guard: Option<Child>,
+}
+
+/// Directories to try, best first: a place in memory, then temporary ones.
+fn places() -> Vec<PathBuf> {
+    let tmp = std::env::var_os("TMPDIR").map(PathBuf::from);
+    [Some(PathBuf::from("/dev/shm")), tmp, Some(PathBuf::from("/tmp"))].into_iter().flatten().collect()
+}
+
+/// A name that is as long in every run: its length decides where the program's stack begins.
+fn unique_name(attempt: u32) -> String {
+    let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let mixed = (time.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id()) << 8 ^ u64::from(attempt);
+    format!("vsrun-{mixed:016x}")
+}
+
+impl PrivateDir {
+    /// Makes the directory, puts the shim into it and starts the guard.
+    pub fn create() -> io::Result<PrivateDir> {
+        let mut last = io::Error::other("no place for the private directory");
+        for place in places() {
+            for attempt in 0..4 {
+                let path = place.join(unique_name(attempt));
+                match PrivateDir::create_at(path) {
+                    Ok(dir) => return Ok(dir),
+                    Err(e) => last = io::Error::new(e.kind(), format!("{}: {e}", place.display())),
+                }
+            }
+        }
+        Err(last)
+    }
+
+    fn create_at(path: PathBuf) -> io::Result<PrivateDir> {
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let mut dir = PrivateDir { path, guard: None };
+        fs::DirBuilder::new().mode(0o700).create(dir.path.join("shm"))?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
+        file.write_all(SHIM)?;
+        drop(file);
+        if !executable_mount(&dir.path) {
+            return Err(io::Error::other("the file system is mounted noexec"));
+        }
+        dir.guard = Some(start_guard(&dir.path)?);
+        Ok(dir)
+    }
+
+    /// The shim library.
+    pub fn shim(&self) -> PathBuf {
+        self.path.join(SHIM_NAME)
+    }
+
+    /// The guard's process.
+    pub fn guard_pid(&self) -> Option<i32> {
+        self.guard.as_ref().map(|g| g.id() as i32)
+    }
+
+    /// Empties the executions' /dev/shm.
+    pub fn clear_shm(&self) -> io::Result<()> {
+        for entry in fs::read_dir(self.path.join("shm"))? {
+            fs::remove_file(entry?.path())?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+        if let Some(mut guard) = self.guard.take() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
+    }
+}
+
+fn executable_mount(path: &Path) -> bool {
+    nix::sys::statvfs::statvfs(path).map_or(true, |s| !s.flags().contains(nix::sys::statvfs::FsFlags::ST_NOEXEC))
+}
+
+/// Starts a process that waits for the end of this one and then removes the directory.
+fn start_guard(path: &Path) -> io::Result<Child> {
+    Command::new("/proc/self/exe")
+        .arg0("vsrun-guard")
+        .arg(GUARD)
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .current_dir("/")
+        .process_group(0)
+        .spawn()
+}
+
+/// What the guard does: reads until the end of its input, which comes when vsrun is gone, then cleans up.
+pub fn guard(path: &Path) {
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    let ours = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"vsrun-"));
+    if ours {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// Where the program's standard input comes from in each execution.
+pub enum Input {
+    /// A file that is read from the start in each execution.
+    Rewound(File),
+    /// Nothing.
+    Null(File),
+    /// vsrun's own, as it is.
+    Own,
+}
+
+impl Input {
+    /// vsrun's standard input, made fit for `once` or for many executions.
+    pub fn prepare(once: bool) -> io::Result<Input> {
+        let stdin = File::open("/proc/self/fd/0").or_else(|_| File::open("/dev/null"))?;
+        let kind = stdin.metadata()?.file_type();
+        if kind.is_file() {
+            return Ok(Input::Rewound(stdin));
+        }
+        if once && !kind.is_dir() {
+            return Ok(Input::Own);
+        }
+        if kind.is_fifo() || kind.is_socket() {
+            return spool().map(Input::Rewound);
+        }
+        Ok(Input::Null(File::open("/dev/null")?))
+    }
+
+    /// Nothing to read.
+    pub fn null() -> io::Result<Input> {
+        Ok(Input::Null(File::open("/dev/null")?))
+    }
+
+    /// The descriptor to hand to the program.
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Input::Rewound(file) | Input::Null(file) => file.as_raw_fd(),
+            Input::Own => 0,
+        }
+    }
+
+    /// Before an execution.
+    pub fn rewind(&mut self) -> io::Result<()> {
+        match self {
+            Input::Rewound(file) => file.seek(SeekFrom::Start(0)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// The word for scenarios.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Input::Rewound(_) => "file",
+            Input::Null(_) => "null",
+            Input::Own => "inherit",
+        }
+    }
+}
+
+/// Reads a pipe to its end, so that every execution sees the same. What does not come within a second is waited for
+/// with a word to the user.
+fn spool() -> io::Result<File> {
+    let mut copy = File::from(memory_file(c"vsrun-stdin", 0)?);
+    let stdin = io::stdin();
+    let mut waiting = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    if poll(&mut waiting, PollTimeout::from(1000u16)).unwrap_or(1) == 0 {
+        eprintln!("vsrun: reading standard input to its end, so that every execution sees the same (use </dev/null if there is none)");
+    }
+    io::copy(&mut stdin.lock(), &mut copy)?;
+    copy.seek(SeekFrom::Start(0))?;
+    Ok(copy)
+}
+
+/// Where the program's standard output and error go while executions are explored.
+pub struct Output {
+    file: File,
+}
+
+impl Output {
+    /// A file in memory, emptied before each execution.
+    pub fn create() -> io::Result<Output> {
+        let file = File::from(memory_file(c"vsrun-output", 0)?);
+        // Appending, so that the processes of the program do not overwrite each other.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let file = OpenOptions::new().read(true).append(true).open(path)?;
+        Ok(Output { file })
+    }
+
+    /// The descriptor to hand to the program.
+    pub fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Before an execution.
+    pub fn clear(&self) -> io::Result<()> {
+        if self.file.metadata()?.len() > 0 {
+            self.file.set_len(0)?;
+        }
+        Ok(())
+    }
+
+    /// What the last execution printed.
+    pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<u64> {
+        self.file.seek(SeekFrom::Start(0))?;
+        io::copy(&mut self.file, to)
+    }
+}
+
+/// Fixed bytes for what the program reads from /dev/urandom.
+pub fn random_file() -> io::Result<OwnedFd> {
+    const LEN: usize = 1 << 16;
+    let mut bytes = Vec::with_capacity(LEN);
+    let mut state = 0x7673_7275_6e00_0001u64;
+    while bytes.len() < LEN {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+    }
+    let mut file = File::from(memory_file(c"vsrun-random", 0)?);
+    file.write_all(&bytes)?;
+    Ok(file.into())
+}
+
+/// Signals that vsrun waits for instead of being interrupted by: children, and requests to end.
+pub struct Signals {
+    fd: SignalFd,
+    /// A request to end has come.
+    pub interrupted: bool,
+}
+
+impl Signals {
+    /// Blocks the signals and opens the descriptor.
+    pub fn open() -> io::Result<Signals> {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGCHLD, Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            set.add(signal);
+        }
+        set.thread_block().map_err(io::Error::from)?;
+        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
+        Ok(Signals { fd, interrupted: false })
+    }
+
+    /// Waits until a signal has come, at most `limit`.
+    pub fn wait(&mut self, limit: Duration) -> io::Result<()> {
+        let mut waiting = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        match poll(&mut waiting, limit) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(()),
+            Ok(_) => {}
+            Err(e) => return Err(e.into()),
+        }
+        while let Ok(Some(signal)) = self.fd.read_signal() {
+            if signal.ssi_signo != libc::SIGCHLD as u32 {
+                self.interrupted = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The environment of vsrun itself, which the program gets.
+pub fn environment() -> Vec<OsString> {
+    let entry = |(name, value): (OsString, OsString)| {
+        let mut text = name;
+        text.push("=");
+        text.push(value);
+        text
+    };
+    std::env::vars_os().map(entry).collect()
+}
+
+/// `envp` with the shim preloaded.
+pub fn with_preload(envp: &[OsString], shim: &Path) -> Vec<OsString> {
+    let mut preload = OsString::from("LD_PRELOAD=");
+    preload.push(shim);
+    let mut rest = Vec::with_capacity(envp.len() + 1);
+    for entry in envp {
+        match entry.as_bytes().strip_prefix(b"LD_PRELOAD=") {
+            Some(old) if !old.is_empty() => {
+                preload.push(":");
+                preload.push(std::ffi::OsStr::from_bytes(old));
+            }
+            Some(_) => {}
+            None => rest.push(entry.clone()),
+        }
+    }
+    rest.insert(0, preload);
+    rest
+}

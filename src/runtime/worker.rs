@@ -1,0 +1,682 @@
+//! A worker: one world on one CPU. It brings the program to its root and runs executions forked from there, untraced;
+//! with a tracer from the start when something is to be looked at.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use nix::sys::ptrace::Options;
+use nix::sys::signal::{kill, Signal as NixSignal};
+use nix::unistd::Pid;
+
+use vsrun_model::arena::{Command, Mode, Plan, ARENA_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::{End, ProcState};
+
+use super::checkpoint::{memory_file, ArenaMap, RootState};
+use super::session::{self, Input, Output, PrivateDir, Signals};
+use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Running, Signal, Stopped, Waited};
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+/// The sixteen bytes of AT_RANDOM.
+const AT_RANDOM: [u8; 16] = *b"vsrun\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b";
+/// How often a world that runs is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// Without CPU time and without moving for so long, a world sits in a system call.
+const SITS: Duration = Duration::from_millis(700);
+/// Wall-clock time that a program may take to reach main.
+const ROOT_LIMIT: Duration = Duration::from_secs(60);
+
+/// What is run and how.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The file to execute.
+    pub exe: PathBuf,
+    /// Its arguments, the name first.
+    pub argv: Vec<OsString>,
+    /// Its environment.
+    pub env: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Timeouts fire whenever they could.
+    pub timeouts_any: bool,
+    /// Misuse does what glibc does.
+    pub allow_misuse: bool,
+    /// States in a row without anything enabled; 0 = off.
+    pub livelock: u32,
+    /// An exit status other than 0 is a bug.
+    pub fail_on_exit: bool,
+    /// CPU time without a visible operation that is a divergence.
+    pub divergence_timeout: Duration,
+    /// Transitions after which executions are cut.
+    pub max_depth: u64,
+}
+
+/// Why the program did not get to its root.
+#[derive(Debug)]
+pub enum StartError {
+    /// Something around the program could not be set up.
+    Environment(String),
+    /// The program, or vsrun's library in it, said why.
+    Refused(String),
+    /// vsrun is at fault.
+    Bug(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Environment(text) | StartError::Refused(text) => f.write_str(text),
+            StartError::Bug(text) => write!(f, "vsrun bug: {text}"),
+        }
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(e: io::Error) -> StartError {
+        StartError::Environment(e.to_string())
+    }
+}
+
+/// How an execution came to its end, as far as the supervisor saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The model says how (`Trace::end`).
+    Modelled,
+    /// A fatal signal (number) in the process with that index.
+    Crash {
+        /// Signal number.
+        signal: i32,
+        /// Index of the process.
+        process: u32,
+    },
+    /// CPU time without a visible operation.
+    Divergence,
+    /// The world sits in a system call that went to the kernel: number and arguments.
+    Sits {
+        /// Thread index.
+        thread: u32,
+        /// Number and arguments.
+        call: [u64; 7],
+    },
+    /// A process ended without the model knowing, with this exit status.
+    Died(i32),
+    /// vsrun was asked to end.
+    Interrupted,
+}
+
+/// What an execution did.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The trace.
+    pub trace: Trace,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// A program at its root.
+pub struct Worker {
+    /// The arena.
+    pub arena: ArenaMap,
+    spec: Spec,
+    root: Pid,
+    state: Box<RootState>,
+    pool: OwnedFd,
+    random: OwnedFd,
+    /// Where the program's output goes while executions are explored.
+    pub output: Output,
+    input: Input,
+    dir: PrivateDir,
+    /// Signals of vsrun itself.
+    pub signals: Signals,
+    /// Real pids of the execution's processes that are not reaped.
+    alive: BTreeSet<i32>,
+    /// How long a `Sits` verdict takes.
+    pub patience: Duration,
+}
+
+/// What `direct` replay needs to be kept open across exec.
+pub struct DirectParts {
+    /// How to start the program.
+    pub launch: LaunchSpec,
+    /// Kept for its descriptors.
+    pub keep: Vec<OwnedFd>,
+    /// The arena, set up.
+    pub arena: ArenaMap,
+    /// The directory of the shim.
+    pub dir: PrivateDir,
+}
+
+fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
+    use std::os::unix::ffi::OsStrExt;
+    let shim = dir.shim();
+    let bytes = shim.as_os_str().as_bytes();
+    let mut path = [0; MAX_PATH];
+    if bytes.len() >= MAX_PATH {
+        return Err(StartError::Environment(format!("the path {} is too long", shim.display())));
+    }
+    path[..bytes.len()].copy_from_slice(bytes);
+    Ok(path)
+}
+
+fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) -> Result<(), StartError> {
+    arena.control.shim_path = path_bytes(dir)?;
+    arena.control.mode = mode;
+    arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
+    arena.world.timeouts_any = spec.timeouts_any;
+    arena.world.allow_misuse = spec.allow_misuse;
+    arena.world.livelock = spec.livelock;
+    Ok(())
+}
+
+fn launch_spec(spec: &Spec, dir: &PrivateDir, stdio: [i32; 3], fds: [i32; 3], cpu: Option<usize>) -> LaunchSpec {
+    LaunchSpec {
+        exe: spec.exe.clone(),
+        argv: spec.argv.clone(),
+        envp: session::with_preload(&spec.env, &dir.shim()),
+        cwd: spec.cwd.clone(),
+        stdio,
+        inherit: vec![(fds[0], ARENA_FD), (fds[1], POOL_FD), (fds[2], RANDOM_FD)],
+        cpu,
+    }
+}
+
+/// The CPU that this worker and its world share: the first that is allowed.
+fn first_cpu() -> Option<usize> {
+    let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).ok()?;
+    (0..nix::sched::CpuSet::count()).find(|&cpu| allowed.is_set(cpu).unwrap_or(false))
+}
+
+fn pin(cpu: usize) {
+    let mut set = nix::sched::CpuSet::new();
+    if set.set(cpu).is_ok() {
+        let _ = nix::sched::sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}
+
+impl Worker {
+    /// Starts the program and brings it to its root. `output` is where it prints in executions that are not shown:
+    /// `None` for a file in memory.
+    pub fn start(spec: Spec, input: Input, shown: Option<File>) -> Result<Worker, StartError> {
+        let signals = Signals::open()?;
+        let dir = PrivateDir::create()?;
+        let mut arena = ArenaMap::shared()?;
+        set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
+        let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
+        let random = session::random_file()?;
+        let output = Output::create()?;
+        let cpu = first_cpu();
+        if let Some(cpu) = cpu {
+            pin(cpu);
+        }
+        let out = shown.as_ref().map_or(output.fd(), AsRawFd::as_raw_fd);
+        let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
+        let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
+        let launch = launch_spec(&spec, &dir, [input.fd(), out, out], fds, cpu);
+        let root = tracee::launch(&launch).map_err(launch_error)?;
+        let mut worker = Worker {
+            root: root.pid(),
+            state: RootState::take(&arena)?,
+            arena,
+            spec,
+            pool,
+            random,
+            output,
+            input,
+            dir,
+            signals,
+            alive: BTreeSet::new(),
+            patience: SITS,
+        };
+        worker.to_root(root)?;
+        Ok(worker)
+    }
+
+    /// Everything for an execution without a supervisor: the caller becomes the program by exec.
+    pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
+        let dir = PrivateDir::create()?;
+        let mut arena = ArenaMap::shared()?;
+        set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
+        prepare(&mut arena, spec, schedule)?;
+        let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
+        let random = session::random_file()?;
+        let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
+        let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
+        let launch = launch_spec(spec, &dir, stdio, fds, first_cpu());
+        Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
+    }
+
+    /// Lets the program run from its exec to the root.
+    fn to_root(&mut self, mut root: Stopped) -> Result<(), StartError> {
+        tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
+        let mut running = Some(root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?);
+        let since = Instant::now();
+        loop {
+            match wait_any(false).map_err(|e| StartError::Bug(format!("{e}")))? {
+                Waited::Changed(pid, status) => {
+                    let event = Event::decode(pid, status).map_err(|e| StartError::Bug(format!("{e}")))?;
+                    running = self.before_root(event)?.or(running);
+                }
+                Waited::NoChildren => return Err(self.died_early("it ended")),
+                _ if self.arena.root_signs().0 > 0 => break,
+                _ => {}
+            }
+            self.signals.wait(Duration::from_millis(1))?;
+            if since.elapsed() > ROOT_LIMIT {
+                return Err(StartError::Refused("the program did not reach main within a minute".into()));
+            }
+            if self.signals.interrupted {
+                return Err(StartError::Refused("interrupted before the program reached main".into()));
+            }
+        }
+        drop(running);
+        self.state = RootState::take(&self.arena)?;
+        Ok(())
+    }
+
+    fn before_root(&mut self, event: Event) -> Result<Option<Running>, StartError> {
+        match event {
+            Event::Stopped(stopped) => {
+                let signal = match stopped.reason() {
+                    Reason::Signal(signal) => Some(signal),
+                    _ => None,
+                };
+                let fatal = signal.filter(|s| is_fault(s.number()));
+                if let Some(signal) = fatal {
+                    return Err(self.died_early(&format!("it got {signal}")));
+                }
+                stopped.resume(signal).map(Some).map_err(|e| StartError::Bug(format!("{e}")))
+            }
+            Event::Exited { pid, code } if pid == self.root => {
+                Err(self.died_early(&format!("it exited with status {code}")))
+            }
+            Event::Signaled { pid, signal, .. } if pid == self.root => {
+                Err(self.died_early(&format!("it was killed by {signal}")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn died_early(&mut self, how: &str) -> StartError {
+        let mut said = Vec::new();
+        let _ = self.output.copy_to(&mut said);
+        let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
+        let world = &self.arena.world;
+        if world.end == End::UNSUPPORTED || world.end == End::BUG {
+            return StartError::Refused(format!("before main: {}", String::from_utf8_lossy(world.message())));
+        }
+        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
+        StartError::Refused(format!("the program ended before its main began: {how}{said}"))
+    }
+
+    /// Runs one execution, untraced.
+    pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
+        self.begin(schedule, false, Command::RUN)?;
+        let ending = self.watch()?;
+        let trace = Trace::read(&self.arena);
+        self.clean_up(&ending)?;
+        Ok(Outcome { trace, ending })
+    }
+
+    /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on.
+    pub fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Stopped> {
+        self.begin(schedule, true, Command::RUN_TRACED)?;
+        loop {
+            match wait_any(true).map_err(io::Error::other)? {
+                Waited::Changed(pid, status) => match Event::decode(pid, status).map_err(io::Error::other)? {
+                    Event::Stopped(mut stopped) if pid != self.root => {
+                        let options = Options::PTRACE_O_EXITKILL
+                            | Options::PTRACE_O_TRACEFORK
+                            | Options::PTRACE_O_TRACECLONE
+                            | Options::PTRACE_O_TRACEVFORK
+                            | Options::PTRACE_O_TRACEEXEC;
+                        stopped.set_options(options).map_err(io::Error::other)?;
+                        self.alive.insert(pid.as_raw());
+                        return Ok(stopped);
+                    }
+                    Event::Stopped(root) => resume_quietly(root),
+                    _ => return Err(io::Error::other("the traced execution ended before it began")),
+                },
+                Waited::NoChildren => return Err(io::Error::other("the root is gone")),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets a traced execution run until it ends in any way; what stands still then is given back to be looked at.
+    pub fn run_to_end(&mut self, first: Stopped) -> io::Result<(Ending, Option<Stopped>)> {
+        let mut clock = Clock::new(self.patience);
+        // The SIGSTOP that it started with is not for the program.
+        drop(first.resume(None).map_err(io::Error::other)?);
+        let mut stopping: Option<Ending> = None;
+        loop {
+            let event = match wait_any(false).map_err(io::Error::other)? {
+                Waited::Changed(pid, status) => Event::decode(pid, status).map_err(io::Error::other)?,
+                Waited::NoChildren => return Ok((Ending::Died(-1), None)),
+                _ => {
+                    self.signals.wait(LOOK)?;
+                    if self.signals.interrupted {
+                        return Ok((Ending::Interrupted, None));
+                    }
+                    if stopping.is_none() {
+                        stopping = self.look(&mut clock);
+                        if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
+                            let _ = kill(pid, NixSignal::SIGSTOP);
+                        }
+                    }
+                    continue;
+                }
+            };
+            if let Some(end) = self.traced_event(event, &mut stopping)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn traced_event(
+        &mut self,
+        event: Event,
+        stopping: &mut Option<Ending>,
+    ) -> io::Result<Option<(Ending, Option<Stopped>)>> {
+        match event {
+            Event::Stopped(stopped) if stopped.pid() == self.root => resume_quietly(stopped),
+            Event::Stopped(stopped) => {
+                let pid = stopped.pid();
+                self.alive.insert(pid.as_raw());
+                match stopped.reason() {
+                    Reason::Signal(signal) if signal.number() == libc::SIGSTOP => {
+                        if self.arena.progress().1 != 0 {
+                            return Ok(Some((Ending::Modelled, Some(stopped))));
+                        }
+                        if let Some(ending) = stopping.take() {
+                            return Ok(Some((ending, Some(stopped))));
+                        }
+                        resume_quietly(stopped);
+                    }
+                    Reason::Signal(signal) if self.is_fatal(pid, signal) => {
+                        let process = self.process_of(pid.as_raw()).unwrap_or(0);
+                        return Ok(Some((Ending::Crash { signal: signal.number(), process }, Some(stopped))));
+                    }
+                    Reason::Signal(signal) => drop(stopped.resume(Some(signal))),
+                    Reason::Fork(child) | Reason::Vfork(child) | Reason::Clone(child) => {
+                        self.alive.insert(child.as_raw());
+                        resume_quietly(stopped);
+                    }
+                    _ => resume_quietly(stopped),
+                }
+            }
+            Event::Exited { pid, code } => {
+                self.alive.remove(&pid.as_raw());
+                if let Some(ending) = self.after_death(pid, None, code) {
+                    return Ok(Some((ending, None)));
+                }
+            }
+            Event::Signaled { pid, signal, .. } => {
+                self.alive.remove(&pid.as_raw());
+                if let Some(ending) = self.after_death(pid, Some(signal), 0) {
+                    return Ok(Some((ending, None)));
+                }
+            }
+            Event::Dying(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// True if `signal` is a fault that the program does not handle.
+    fn is_fatal(&self, pid: Pid, signal: Signal) -> bool {
+        let handled = self.process_of(pid.as_raw()).map_or(0, |p| self.arena.world.procs[p].handled);
+        is_fault(signal.number()) && handled & 1 << (signal.number() - 1) == 0
+    }
+
+    /// Ends a traced execution.
+    pub fn finish_traced(&mut self, ending: &Ending) -> io::Result<()> {
+        self.clean_up(ending)
+    }
+
+    fn begin(&mut self, schedule: &Schedule, stop_at_end: bool, command: Command) -> io::Result<()> {
+        self.state.restore(&mut self.arena);
+        prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
+        self.arena.control.stop_at_end = u32::from(stop_at_end);
+        self.output.clear()?;
+        self.input.rewind()?;
+        self.alive.clear();
+        self.arena.command(command.0);
+        Ok(())
+    }
+
+    /// Waits for the end of an untraced execution.
+    fn watch(&mut self) -> io::Result<Ending> {
+        let mut clock = Clock::new(self.patience);
+        loop {
+            match wait_any(false).map_err(io::Error::other)? {
+                Waited::Changed(pid, status) if pid == self.root => {
+                    match Event::decode(pid, status).map_err(io::Error::other)? {
+                        Event::Stopped(stopped) => resume_quietly(stopped),
+                        _ => return Err(io::Error::other("the root process is gone (was it killed from outside?)")),
+                    }
+                }
+                Waited::Changed(pid, status) => {
+                    let raw = status.raw();
+                    if libc::WIFSTOPPED(raw) {
+                        continue;
+                    }
+                    let signal = if libc::WIFSIGNALED(raw) { Signal::from_number(libc::WTERMSIG(raw)) } else { None };
+                    if let Some(ending) = self.after_death(pid, signal, libc::WEXITSTATUS(raw)) {
+                        return Ok(ending);
+                    }
+                }
+                Waited::NoChildren => return Err(io::Error::other("the root process is gone")),
+                _ => {
+                    self.signals.wait(LOOK)?;
+                    if self.signals.interrupted {
+                        return Ok(Ending::Interrupted);
+                    }
+                    if let Some(ending) = self.look(&mut clock) {
+                        return Ok(ending);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the end of a process of the execution means; `None`: the others go on.
+    fn after_death(&mut self, pid: Pid, signal: Option<Signal>, code: i32) -> Option<Ending> {
+        let process = self.process_of(pid.as_raw());
+        if self.arena.world.end != End::RUNNING {
+            return Some(Ending::Modelled);
+        }
+        let expected = process.is_some_and(|p| self.arena.world.procs[p].state != ProcState::LIVE);
+        match (signal, process) {
+            _ if expected => None,
+            (Some(signal), Some(process)) => Some(Ending::Crash { signal: signal.number(), process }),
+            (Some(signal), None) => Some(Ending::Died(128 + signal.number())),
+            (None, _) => Some(Ending::Died(code)),
+        }
+    }
+
+    fn process_of(&self, pid: i32) -> Option<u32> {
+        let procs = self.arena.world.procs.as_slice();
+        procs.iter().rposition(|p| p.real_pid == pid).map(|p| p as u32)
+    }
+
+    /// The process that has the turn.
+    fn turn_holder(&self) -> Option<Pid> {
+        let world = &self.arena.world;
+        let thread = world.threads.get(world.current)?;
+        let real = world.procs.get(thread.pid)?.real_pid;
+        (real > 0).then(|| Pid::from_raw(real))
+    }
+
+    /// Looks at a world that has run for a while: does it move, does it use CPU time?
+    fn look(&self, clock: &mut Clock) -> Option<Ending> {
+        let pid = self.turn_holder()?;
+        let cpu = cpu_time(pid)?;
+        let now = Instant::now();
+        let ops = self.arena.progress().0;
+        if ops != clock.ops || pid != clock.pid {
+            (clock.ops, clock.pid) = (ops, pid);
+            (clock.moved_cpu, clock.last_cpu, clock.busy) = (cpu, cpu, now);
+            return None;
+        }
+        if cpu > clock.last_cpu + Duration::from_millis(1) {
+            (clock.last_cpu, clock.busy) = (cpu, now);
+        }
+        if cpu.saturating_sub(clock.moved_cpu) > self.spec.divergence_timeout {
+            return Some(Ending::Divergence);
+        }
+        if now.duration_since(clock.busy) < clock.patience {
+            return None;
+        }
+        let current = self.arena.world.current;
+        let call = self.arena.world.threads.get(current)?.in_call;
+        // A stopped or swapped-out machine is given ten seconds before vsrun is blamed.
+        let lost = now.duration_since(clock.busy) > Duration::from_secs(10);
+        (call[0] != 0 || lost).then_some(Ending::Sits { thread: current, call })
+    }
+
+    /// Kills what is left of the execution, collects it, and puts back what it changed outside its memory.
+    fn clean_up(&mut self, ending: &Ending) -> io::Result<()> {
+        for process in self.arena.world.procs.as_slice() {
+            if process.real_pid > 0 && process.real_pid != self.root.as_raw() {
+                self.alive.insert(process.real_pid);
+            }
+        }
+        let rough = *ending != Ending::Modelled;
+        if rough {
+            for child in children() {
+                self.alive.insert(child);
+            }
+            self.alive.remove(&self.root.as_raw());
+        }
+        for pid in std::mem::take(&mut self.alive) {
+            reap(pid, &self.dir);
+        }
+        if rough {
+            for child in children().into_iter().filter(|&c| c != self.root.as_raw()) {
+                reap(child, &self.dir);
+            }
+        }
+        if self.arena.control.pool_used > 0 {
+            use nix::fcntl::{fallocate, FallocateFlags};
+            let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            fallocate(self.pool.as_raw_fd(), flags, 0, POOL_SIZE as i64)?;
+        }
+        if self.arena.control.shm_used != 0 {
+            self.dir.clear_shm()?;
+        }
+        Ok(())
+    }
+
+    /// The wait status of the first process in the execution last run, if it got to its end.
+    pub fn status(&self) -> Option<i32> {
+        (self.arena.control.status_known != 0).then_some(self.arena.control.status)
+    }
+
+    /// How the program's standard input is given.
+    pub fn input_name(&self) -> &'static str {
+        self.input.name()
+    }
+
+    /// Descriptor of the file behind /dev/urandom; kept for the life of the worker.
+    pub fn random_fd(&self) -> i32 {
+        self.random.as_raw_fd()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = kill(self.root, NixSignal::SIGKILL);
+        let guard = self.dir.guard_pid();
+        for child in children().into_iter().filter(|&c| Some(c) != guard) {
+            reap(child, &self.dir);
+        }
+    }
+}
+
+fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
+    let plan = Plan {
+        policy: schedule.policy,
+        seed: schedule.seed,
+        max_depth: spec.max_depth,
+        record: schedule.record,
+        fail_on_exit: spec.fail_on_exit,
+        ..Plan::default()
+    };
+    arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))
+}
+
+fn launch_error(e: LaunchError) -> StartError {
+    StartError::Environment(format!("the program could not be started: {e}"))
+}
+
+fn is_fault(signal: i32) -> bool {
+    use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP, SIGXCPU, SIGXFSZ};
+    matches!(signal, SIGSEGV | SIGBUS | SIGFPE | SIGILL | SIGTRAP | SIGABRT | SIGXCPU | SIGXFSZ)
+}
+
+/// Lets a tracee go on; one that died meanwhile needs nothing.
+fn resume_quietly(stopped: Stopped) {
+    let signal = match stopped.reason() {
+        Reason::Signal(signal) if signal.number() != libc::SIGSTOP => Some(signal),
+        _ => None,
+    };
+    drop(stopped.resume(signal));
+}
+
+/// Kills and collects one child; pids of processes that are collected already are ignored. The guard is spared.
+fn reap(pid: i32, dir: &PrivateDir) {
+    if Some(pid) == dir.guard_pid() {
+        return;
+    }
+    let pid = Pid::from_raw(pid);
+    let children =
+        nix::sys::wait::waitpid(pid, Some(nix::sys::wait::WaitPidFlag::__WALL | nix::sys::wait::WaitPidFlag::WNOHANG));
+    if children == Err(nix::errno::Errno::ECHILD) {
+        return;
+    }
+    if matches!(children, Ok(nix::sys::wait::WaitStatus::Exited(..) | nix::sys::wait::WaitStatus::Signaled(..))) {
+        return;
+    }
+    let _ = kill(pid, NixSignal::SIGKILL);
+    loop {
+        match nix::sys::wait::waitpid(pid, Some(nix::sys::wait::WaitPidFlag::__WALL)) {
+            Ok(nix::sys::wait::WaitStatus::Exited(..) | nix::sys::wait::WaitStatus::Signaled(..)) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Real pids of this process's children.
+fn children() -> Vec<i32> {
+    let text = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// CPU time of a process.
+fn cpu_time(pid: Pid) -> Option<Duration> {
+    let clock = nix::time::clock_getcpuclockid(pid).ok()?;
+    let time = nix::time::clock_gettime(clock).ok()?;
+    Some(Duration::new(time.tv_sec() as u64, time.tv_nsec() as u32))
+}
+
+/// What was seen of a world's progress.
+struct Clock {
+    ops: u64,
+    pid: Pid,
+    moved_cpu: Duration,
+    last_cpu: Duration,
+    busy: Instant,
+    patience: Duration,
+}
+
+impl Clock {
+    fn new(patience: Duration) -> Clock {
+        let zero = Duration::ZERO;
+        Clock { ops: u64::MAX, pid: Pid::from_raw(0), moved_cpu: zero, last_cpu: zero, busy: Instant::now(), patience }
+    }
+}

@@ -1,0 +1,19 @@
+//! What an execution is to do: a prefix of choices, a sleep set at its end, a policy for what comes after.
+
+use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::Tid;
+
+/// A schedule. Self-contained: any worker can run it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// The choices to make first.
+    pub prefix: Vec<Choice>,
+    /// (thread, alternative) pairs that are asleep in the state the prefix leads to.
+    pub sleep: Vec<(Tid, u32)>,
+    /// What comes after the prefix.
+    pub policy: Policy,
+    /// Seed of a random policy.
+    pub seed: u64,
+    /// Whether the search needs the pending operations of the states after the prefix.
+    pub record: bool,
+}

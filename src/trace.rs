@@ -1,0 +1,36 @@
+//! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
+
+use vsrun_model::arena::{Arena, Choice, Seen, Step};
+use vsrun_model::{End, Tid};
+
+/// A trace.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// One record a transition, the prefix included.
+    pub steps: Vec<Step>,
+    /// Pending operations of all live threads in the state before each step; empty for steps of the prefix.
+    pub seen: Vec<Vec<Seen>>,
+    /// Pending operations in the state after the last step (threads that are parked there).
+    pub last: Vec<Seen>,
+    /// How it ended.
+    pub end: End,
+    /// Transitions that were taken but not recorded, because there were too many.
+    pub unrecorded: u64,
+}
+
+impl Trace {
+    /// The trace that stands in the arena of a world that stands still.
+    pub fn read(arena: &Arena) -> Trace {
+        let steps = arena.trace().to_vec();
+        let seen = (0..steps.len()).map(|i| arena.seen_at(i).to_vec()).collect();
+        let parked = |&t: &Tid| arena.world.threads[t].state == vsrun_model::ThreadState::PARKED;
+        let last = arena.world.live.as_slice().iter().copied().filter(parked);
+        let last = last.map(|t| Seen { act: arena.world.act(t), choices: arena.world.choices(t), asleep: 0 }).collect();
+        Trace { steps, seen, last, end: arena.world.end, unrecorded: arena.unrecorded }
+    }
+
+    /// The choices that lead to the state before step `n`.
+    pub fn choices(&self, n: usize) -> Vec<Choice> {
+        self.steps[..n].iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)).collect()
+    }
+}

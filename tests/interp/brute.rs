@@ -1,0 +1,64 @@
+//! Exhaustive exploration by recursive re-execution: every enabled alternative of every state, no search involved.
+
+use vsrun::trace::Trace;
+use vsrun_model::arena::{Choice, Seen};
+
+use super::digest::Outcomes;
+use super::{Machine, Program};
+use vsrun::schedule::Schedule;
+
+/// What there is to find.
+#[derive(Debug, Default)]
+pub struct Everything {
+    pub outcomes: Outcomes,
+    pub leaves: u64,
+    pub edges: u64,
+}
+
+/// All executions of a program; `None` if there are more than `limit`.
+pub fn explore(machine: &mut Machine, program: &Program, limit: u64) -> Option<Everything> {
+    let mut all = Everything::default();
+    below(machine, program, &mut Vec::new(), limit, &mut all).then_some(all)
+}
+
+/// The choices that a state offers.
+pub fn offers(seen: &[Seen]) -> impl Iterator<Item = Choice> + '_ {
+    seen.iter().flat_map(|s| (0..s.choices).map(|v| Choice::new(s.act.uid, v, s.act.op.kind)))
+}
+
+fn below(machine: &mut Machine, program: &Program, prefix: &mut Vec<Choice>, limit: u64, all: &mut Everything) -> bool {
+    let schedule = Schedule { prefix: prefix.clone(), record: true, ..Schedule::default() };
+    let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+    if all.leaves >= limit {
+        return false;
+    }
+    all.leaves += 1;
+    all.outcomes.insert(outcome.text);
+    let from = prefix.len();
+    all.edges += (trace.steps.len() - from) as u64;
+    let taken = trace.choices(trace.steps.len());
+    for n in from..trace.steps.len() {
+        if !siblings(machine, program, &trace, &taken, n, limit, all) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Everything that begins with the first `n` steps of a trace and goes on otherwise.
+fn siblings(
+    machine: &mut Machine,
+    program: &Program,
+    trace: &Trace,
+    taken: &[Choice],
+    n: usize,
+    limit: u64,
+    all: &mut Everything,
+) -> bool {
+    offers(&trace.seen[n]).filter(|&c| c != taken[n]).all(|choice| {
+        let mut prefix = taken[..n].to_vec();
+        prefix.push(choice);
+        all.edges += 1;
+        below(machine, program, &mut prefix, limit, all)
+    })
+}

@@ -1,0 +1,102 @@
+//! The state of a run in a form that does not depend on the order in which threads were created.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use vsrun_model::{End, Kind, ObjKind, Tid, NONE};
+
+use super::Run;
+
+/// How an execution ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// For executions that ran to their end the whole state, for those cut short by a bug the bug.
+    pub text: String,
+    /// The whole state.
+    pub state: String,
+    /// A thread stands at the end of its process, with or without others that would end with it.
+    pub exiting: bool,
+}
+
+/// Different outcomes.
+pub type Outcomes = BTreeSet<String>;
+
+impl Run<'_> {
+    fn name(&self, t: Tid) -> i64 {
+        self.fibers.get(t as usize).map_or(-1, |f| f.code as i64)
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        let world = &self.arena.world;
+        let state = self.state();
+        let text = match world.end {
+            End::FINISHED | End::DEADLOCK => format!("{:?} {state}", world.end),
+            End::CYCLE => format!("{:?} {}", world.end, self.cycle()),
+            End::ASSERT => format!("{:?} {}", world.end, String::from_utf8_lossy(world.message())),
+            End::MISUSE => {
+                format!("{:?} {} {} {}", world.end, self.name(world.end_thread), world.end_obj, world.end_code)
+            }
+            end => format!("{end:?}"),
+        };
+        let exiting = world.live.as_slice().iter().any(|&t| world.threads[t].pending.kind == Kind::EXIT);
+        Outcome { text, state, exiting }
+    }
+
+    /// The circle, beginning with its first thread.
+    fn cycle(&self) -> String {
+        let world = &self.arena.world;
+        let mut names: Vec<i64> = world.cycle[..world.n_cycle as usize].iter().map(|&t| self.name(t)).collect();
+        let first = (0..names.len()).min_by_key(|&i| names[i]).unwrap_or(0);
+        names.rotate_left(first);
+        format!("{names:?}")
+    }
+
+    fn state(&self) -> String {
+        let world = &self.arena.world;
+        let mut text = String::with_capacity(512);
+        for (code, t) in self.started.iter().enumerate() {
+            let Some(t) = *t else { continue };
+            let thread = &world.threads[t];
+            let op = &thread.pending;
+            let target = match op.kind {
+                Kind::JOIN | Kind::CANCEL => self.name(op.obj),
+                _ => op.obj as i64,
+            };
+            let _ = write!(
+                text,
+                "t{code}: {} {} {target} w{} c{} j{} x{} {:?} n{}\n",
+                thread.state.0,
+                op.kind.name(),
+                thread.woken as u8,
+                if thread.state.0 == 3 { world.choices(t) } else { 0 },
+                thread.joined as u8,
+                thread.cancel,
+                self.fibers[t as usize].log,
+                self.fibers[t as usize].pc,
+            );
+        }
+        for (i, object) in world.objects.as_slice().iter().enumerate() {
+            let mut waiters = Vec::new();
+            let mut at = object.waiters;
+            while at != NONE {
+                waiters.push(self.name(at));
+                at = world.threads[at].queue_next;
+            }
+            waiters.sort_unstable();
+            assert_eq!(waiters.len(), object.n_waiters as usize, "the queue of {i} is counted right");
+            let mut holds: Vec<_> = world.read_holds(i as u32).map(|(t, n)| (self.name(t), n)).collect();
+            holds.sort_unstable();
+            if object.key.kind == ObjKind::RWLOCK {
+                assert_eq!(holds.iter().map(|h| h.1).sum::<u32>(), object.count, "readers of {i} are counted right");
+            }
+            let extra = (object.flags, self.name(object.owner), object.count, object.value);
+            let _ = write!(text, "o{i}: {extra:?} {waiters:?} {holds:?}\n");
+        }
+        let values: Vec<i32> = world.semvals.as_slice().iter().map(|v| v.value).collect();
+        let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);
+        let undos: BTreeSet<_> = undos.map(|u| (self.name(world.procs[u.pid].main_thread), u.num, u.adjust)).collect();
+        let procs: BTreeSet<_> = world.procs.as_slice().iter().map(|p| (self.name(p.main_thread), p.state.0)).collect();
+        let _ = write!(text, "s{values:?} u{undos:?} p{procs:?} v{:?}", self.vars);
+        text
+    }
+}

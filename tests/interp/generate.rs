@@ -1,0 +1,300 @@
+//! Random model programs.
+
+use proptest::prelude::*;
+
+use super::{How, Ins, Program};
+
+/// What a program is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Mutex,
+    Cond,
+    Sem,
+    Sysv,
+    Rw,
+    Barrier,
+    Futex,
+    Life,
+    Process,
+    Timed,
+    All,
+}
+
+impl Family {
+    pub const ALL: [Family; 11] = [
+        Family::Mutex,
+        Family::Cond,
+        Family::Sem,
+        Family::Sysv,
+        Family::Rw,
+        Family::Barrier,
+        Family::Futex,
+        Family::Life,
+        Family::Process,
+        Family::Timed,
+        Family::All,
+    ];
+}
+
+type Block = BoxedStrategy<Vec<Ins>>;
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![4 => Just(How::Block), 1 => Just(How::Try)]
+}
+
+fn how_timed() -> impl Strategy<Value = How> {
+    prop_oneof![2 => Just(How::Block), 1 => Just(How::Try), 3 => (1u8..4).prop_map(How::Timed)]
+}
+
+fn one(ins: impl Strategy<Value = Ins> + 'static) -> Block {
+    ins.prop_map(|i| vec![i]).boxed()
+}
+
+/// A critical section around `inner`.
+fn section(m: u32, how: How, inner: Vec<Ins>) -> Vec<Ins> {
+    let mut code = vec![Ins::Lock(m, how), Ins::Count(m)];
+    code.extend(inner);
+    code.push(Ins::Unlock(m));
+    code
+}
+
+fn mutex() -> Block {
+    let simple = (0u32..5, how()).prop_map(|(m, how)| section(m, how, vec![]));
+    let checked = (0u32..2, 1i64..3).prop_map(|(m, v)| section(m, How::Block, vec![Ins::AssertNot(m, v)]));
+    let nested = (0u32..3, 0u32..3, how()).prop_map(|(m, n, how)| section(m, How::Block, section(n, how, vec![])));
+    let left = (0u32..5).prop_map(|m| vec![Ins::Lock(m, How::Block), Ins::Count(m)]);
+    prop_oneof![
+        6 => simple,
+        2 => checked,
+        3 => nested,
+        1 => left,
+        1 => one((0u32..5).prop_map(Ins::RawUnlock)),
+        1 => toss(),
+    ]
+    .boxed()
+}
+
+fn toss() -> Block {
+    (1u32..3, 0i64..2).prop_map(|(n, v)| vec![Ins::Toss(n), Ins::SkipIf(v), Ins::Post(0)]).boxed()
+}
+
+fn cond() -> Block {
+    let wait = (0u32..2, 0u32..2)
+        .prop_map(|(c, m)| section(m, How::Block, vec![Ins::CondWait(c, m, How::Block), Ins::Count(m)]));
+    prop_oneof![
+        4 => wait,
+        3 => one((0u32..2).prop_map(Ins::Signal)),
+        2 => one((0u32..2).prop_map(Ins::Broadcast)),
+        2 => (0u32..2, 0u32..2).prop_map(|(c, m)| section(m, How::Block, vec![Ins::Signal(c)])),
+        1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn sem() -> Block {
+    prop_oneof![
+        4 => one((0u32..4, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+        4 => one((0u32..4).prop_map(Ins::Post)),
+        1 => one((0u32..4).prop_map(Ins::SemGet)),
+        1 => toss(),
+        2 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn semop() -> impl Strategy<Value = Ins> {
+    let amount = prop_oneof![3 => Just(-1i16), 3 => Just(1i16), 1 => Just(0i16), 1 => Just(-2i16), 1 => Just(2i16)];
+    let ops = proptest::collection::vec((2u16..6, amount), 1..3);
+    (ops, proptest::bool::weighted(0.15), how()).prop_map(|(ops, undo, how)| Ins::Sysv(ops, undo, how))
+}
+
+fn sysv() -> Block {
+    prop_oneof![
+        8 => one(semop()),
+        1 => one((0u32..3, 0i32..3).prop_map(|(n, v)| Ins::SysvSet(n, v))),
+        1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn rw() -> Block {
+    let read = (0u32..2, how()).prop_map(|(l, how)| vec![Ins::Read(l, how), Ins::RwUnlock(l)]);
+    let write = (0u32..2, how()).prop_map(|(l, how)| vec![Ins::Write(l, how), Ins::RwUnlock(l)]);
+    let twice = (0u32..2, 0u32..2).prop_map(|(l, k)| {
+        vec![Ins::Read(l, How::Block), Ins::Read(k, How::Block), Ins::RwUnlock(l), Ins::RwUnlock(k)]
+    });
+    let inside = (0u32..2, 0u32..2).prop_map(|(l, m)| {
+        let mut code = vec![Ins::Read(l, How::Block)];
+        code.extend(section(m, How::Block, vec![]));
+        code.push(Ins::RwUnlock(l));
+        code
+    });
+    prop_oneof![4 => read, 4 => write, 1 => twice, 1 => inside].boxed()
+}
+
+fn barrier() -> Block {
+    let spin = how().prop_map(|how| vec![Ins::Spin(0, how), Ins::SpinUnlock(0)]);
+    let once = (0u32..2).prop_map(|s| vec![Ins::Once(0), Ins::Post(s), Ins::OnceEnd(0)]);
+    prop_oneof![
+        3 => one((0u32..2).prop_map(Ins::Barrier)),
+        3 => spin,
+        2 => once,
+        2 => one((0u32..2, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+    ]
+    .boxed()
+}
+
+fn futex() -> Block {
+    prop_oneof![
+        5 => one((0u32..2, proptest::bool::weighted(0.8)).prop_map(|(f, c)| Ins::FutexWait(f, c, How::Block))),
+        4 => one((0u32..2, 0u32..3).prop_map(|(f, n)| Ins::FutexWake(f, n))),
+        2 => one((0u32..2, 0u32..2, 0u32..2).prop_map(|(f, w, m)| Ins::FutexRequeue(f, 1 - f, w, m))),
+        2 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn life() -> Block {
+    let join = prop_oneof![2 => Just(How::Block), 1 => Just(How::Try), 2 => Just(How::Cancel)];
+    let cancellable = (0u32..2, 0u32..2)
+        .prop_map(|(c, m)| section(m, How::Block, vec![Ins::CondWait(c, m, How::Cancel), Ins::Count(m)]));
+    prop_oneof![
+        4 => one((0usize..4, join).prop_map(|(n, how)| Ins::Join(n, how))),
+        1 => one((0usize..4).prop_map(Ins::Cancel)),
+        1 => one(Just(Ins::Exit)),
+        1 => one(Just(Ins::SemWait(0, How::Cancel))),
+        1 => cancellable,
+        1 => one((0u32..2).prop_map(Ins::Signal)),
+        3 => (prop_oneof![Just(0u32), Just(1), Just(4)]).prop_map(|m| section(m, How::Block, vec![])),
+        1 => Just(vec![Ins::Lock(4, How::Block)]),
+        2 => one((0u32..2).prop_map(Ins::Post)),
+    ]
+    .boxed()
+}
+
+fn process() -> Block {
+    let wait = prop_oneof![3 => Just(How::Block), 1 => Just(How::Try)];
+    let who = prop_oneof![1 => Just(None), 1 => (1usize..4).prop_map(Some)];
+    prop_oneof![
+        3 => one((who, wait).prop_map(|(n, how)| Ins::Wait(n, how))),
+        3 => one(semop()),
+        1 => one(Just(Ins::Exit)),
+        3 => (prop_oneof![Just(0u32), Just(1), Just(4)]).prop_map(|m| section(m, How::Block, vec![])),
+        1 => one((0usize..4).prop_map(|n| Ins::Join(n, How::Block))),
+        2 => one((0u32..2).prop_map(Ins::Post)),
+        2 => one((0u32..2, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+    ]
+    .boxed()
+}
+
+fn timed() -> Block {
+    let wait = (0u32..2, 0u32..2, how_timed()).prop_map(|(c, m, how)| {
+        let how = if how == How::Try { How::Timed(1) } else { how };
+        section(m, How::Block, vec![Ins::CondWait(c, m, how), Ins::Count(m)])
+    });
+    prop_oneof![
+        3 => (0u32..2, how_timed()).prop_map(|(m, how)| section(m, how, vec![])),
+        2 => wait,
+        2 => one((0u32..2, how_timed()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+        2 => one((0u32..2).prop_map(Ins::Post)),
+        1 => one((0u32..2).prop_map(Ins::Signal)),
+        2 => one((1u8..4).prop_map(Ins::Sleep)),
+        1 => one(Just(Ins::Yield)),
+        1 => one((0u32..2, how_timed()).prop_map(|(f, how)| Ins::FutexWait(f, true, if how == How::Try { How::Block } else { how }))),
+        1 => one((0u32..2).prop_map(|f| Ins::FutexWake(f, 1))),
+        1 => (0u32..2, how_timed()).prop_map(|(l, how)| vec![Ins::Write(l, how), Ins::RwUnlock(l)]),
+        1 => (0u32..2, how_timed()).prop_map(|(l, how)| vec![Ins::Read(l, how), Ins::RwUnlock(l)]),
+    ]
+    .boxed()
+}
+
+fn block(family: Family) -> Block {
+    match family {
+        Family::Mutex => mutex(),
+        Family::Cond => cond(),
+        Family::Sem => sem(),
+        Family::Sysv => sysv(),
+        Family::Rw => rw(),
+        Family::Barrier => barrier(),
+        Family::Futex => futex(),
+        Family::Life => life(),
+        Family::Process => process(),
+        Family::Timed => timed(),
+        Family::All => {
+            prop_oneof![mutex(), cond(), sem(), sysv(), rw(), barrier(), futex(), life(), process(), timed()].boxed()
+        }
+    }
+}
+
+/// Who starts whom: by the first thread in a row, or each by the one before; as threads or as processes.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    chain: bool,
+    forks: [bool; 4],
+    late: bool,
+}
+
+fn shape(family: Family) -> impl Strategy<Value = Shape> {
+    let forks = match family {
+        Family::Process => 0.6,
+        Family::Sysv | Family::All => 0.3,
+        _ => 0.0,
+    };
+    let chain = if matches!(family, Family::Life | Family::Process | Family::All) { 0.25 } else { 0.05 };
+    (
+        proptest::bool::weighted(chain),
+        proptest::array::uniform4(proptest::bool::weighted(forks)),
+        proptest::bool::weighted(0.2),
+    )
+        .prop_map(|(chain, forks, late)| Shape { chain, forks, late })
+}
+
+/// A join or wait is only about a thread whose number the waiting one knows without a race: one that its creator
+/// started before it, or that it started itself.
+fn knows(ins: &Ins, by: usize, shape: Shape, n: usize) -> bool {
+    let target = match *ins {
+        Ins::Join(t, _) | Ins::Cancel(t) => t,
+        Ins::Wait(Some(t), _) => t,
+        _ => return true,
+    };
+    let join = !matches!(ins, Ins::Wait(..));
+    target < n
+        && !(join && target > 0 && shape.forks[target])
+        && if shape.chain { target <= by || target == by + 1 } else { by == 0 || target <= by }
+}
+
+/// Programs of 2 to 4 threads.
+pub fn program(family: Family) -> impl Strategy<Value = Program> {
+    let threads = (2usize..5).prop_flat_map(move |n| {
+        let blocks = [0, 0, 3, 2, 2][n];
+        proptest::collection::vec(proptest::collection::vec(block(family), 1..=blocks), n)
+    });
+    (threads, shape(family)).prop_map(|(threads, shape)| assemble(threads, shape))
+}
+
+fn assemble(threads: Vec<Vec<Vec<Ins>>>, shape: Shape) -> Program {
+    let n = threads.len();
+    let mut program = Vec::new();
+    for (by, blocks) in threads.into_iter().enumerate() {
+        let starts: Vec<Ins> = (1..n)
+            .filter(|&t| if shape.chain { t == by + 1 } else { by == 0 })
+            .map(|t| if shape.forks[t] { Ins::Fork(t) } else { Ins::Create(t) })
+            .collect();
+        let mut body: Vec<Ins> = blocks.concat();
+        body.retain(|ins| knows(ins, by, shape, n));
+        let code = match starts.split_last() {
+            // The last is started later, by a transition.
+            Some((last, first)) if shape.late && !body.is_empty() => {
+                let mut code = first.to_vec();
+                let rest = body.split_off(1);
+                code.extend(body);
+                code.push(last.clone());
+                code.extend(rest);
+                code
+            }
+            _ => starts.into_iter().chain(body).collect(),
+        };
+        program.push(code);
+    }
+    program
+}

@@ -1,0 +1,498 @@
+//! A mini interpreter of model programs: threads that are lists of model operations, run directly on an [`Arena`] by
+//! the protocol that the shim follows. It stands for the runtime in the tests of the search.
+#![allow(dead_code)]
+
+pub mod brute;
+pub mod digest;
+pub mod generate;
+
+use memmap2::{MmapMut, MmapOptions};
+use vsrun::schedule::Schedule;
+use vsrun::search::Search;
+use vsrun::trace::Trace;
+use vsrun_model::arena::{Choice, Plan};
+use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
+use vsrun_model::op::{CANCEL_POINT, TRY, VARIANT};
+use vsrun_model::world::START;
+use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, ObjKind, Op, Pid, SemBuf, ThreadState, Tid, NONE};
+use vsrun_model::{IPC_NOWAIT, SEM_UNDO};
+
+/// How an operation waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Block,
+    Try,
+    /// Gives up at the n-th millisecond of the run.
+    Timed(u8),
+    /// A cancellation point.
+    Cancel,
+}
+
+/// One instruction of a thread. Objects are numbers; see [`Machine::make_objects`] for their kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ins {
+    Lock(u32, How),
+    /// Unlocks if the thread owns the mutex.
+    Unlock(u32),
+    /// Unlocks in any case.
+    RawUnlock(u32),
+    /// Logs and increments the variable that mutex n protects, if the thread owns it.
+    Count(u32),
+    /// Fails if the variable that mutex n protects has this value, if the thread owns the mutex.
+    AssertNot(u32, i64),
+    CondWait(u32, u32, How),
+    Signal(u32),
+    Broadcast(u32),
+    SemWait(u32, How),
+    Post(u32),
+    SemGet(u32),
+    Read(u32, How),
+    Write(u32, How),
+    /// Unlocks if the thread holds the lock.
+    RwUnlock(u32),
+    Spin(u32, How),
+    SpinUnlock(u32),
+    Barrier(u32),
+    /// (number, amount), undo, how: Try is IPC_NOWAIT.
+    Sysv(Vec<(u16, i16)>, bool, How),
+    SysvSet(u32, i32),
+    /// Futex, whether memory holds the expected value.
+    FutexWait(u32, bool, How),
+    FutexWake(u32, u32),
+    /// From, to, how many to wake, how many to move.
+    FutexRequeue(u32, u32, u32, u32),
+    /// This many alternatives more than one.
+    Toss(u32),
+    /// Skips the next instruction if the last logged result has this value.
+    SkipIf(i64),
+    /// Enters a once control; the next instruction is its initializer, skipped by those who need not run it.
+    Once(u32),
+    OnceEnd(u32),
+    Create(usize),
+    Join(usize, How),
+    Fork(usize),
+    /// Waits for any child, or the process of that thread.
+    Wait(Option<usize>, How),
+    Yield,
+    Sleep(u8),
+    Cancel(usize),
+    /// Ends the process, other threads included.
+    Exit,
+}
+
+/// A program: thread 0 is the first, the others are started by `Create` or `Fork`, each at most once.
+pub type Program = Vec<Vec<Ins>>;
+
+/// An interpreter with an arena of its own; made once per test thread.
+pub struct Machine {
+    map: MmapMut,
+}
+
+impl Machine {
+    pub fn new() -> Machine {
+        let map = MmapOptions::new().len(std::mem::size_of::<Arena>()).no_reserve_swap().map_anon();
+        let mut machine = Machine { map: map.expect("address space for an arena") };
+        machine.arena().init();
+        machine
+    }
+
+    pub fn arena(&mut self) -> &mut Arena {
+        // SAFETY: the mapping is page-aligned, as large as an Arena, private to this Machine and borrowed for as long
+        // as the reference lives; an Arena is plain data of which zero bytes, which the mapping starts with, are a
+        // valid value.
+        #[allow(unsafe_code)]
+        unsafe {
+            &mut *self.map.as_mut_ptr().cast::<Arena>()
+        }
+    }
+
+    /// One execution, and how the world looks at its end.
+    pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
+        let arena = self.arena();
+        arena.world.reset();
+        let mut plan = Plan::default();
+        (plan.policy, plan.seed, plan.record, plan.max_depth) =
+            (schedule.policy, schedule.seed, schedule.record, max_depth);
+        arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
+        let mut run = Run::new(program, arena);
+        run.go();
+        let outcome = run.outcome();
+        (Trace::read(run.arena), outcome)
+    }
+
+    /// Runs the choices of `prefix` and nothing more.
+    pub fn run_prefix(&mut self, program: &Program, prefix: &[Choice]) -> (Trace, digest::Outcome) {
+        let schedule = Schedule { prefix: prefix.to_vec(), record: true, ..Schedule::default() };
+        self.run(program, &schedule, prefix.len() as u64)
+    }
+
+    /// Everything that a search explores: outcomes and executions. `None`: more than `limit` executions.
+    pub fn explore(
+        &mut self,
+        program: &Program,
+        search: &mut dyn Search,
+        limit: u64,
+    ) -> Option<(digest::Outcomes, u64)> {
+        let mut outcomes = digest::Outcomes::new();
+        let mut executions = 0;
+        while let Some(schedule) = search.next() {
+            executions += 1;
+            if executions > limit {
+                return None;
+            }
+            let (trace, outcome) = self.run(program, &schedule, u64::MAX);
+            assert_ne!(trace.end, End::MISMATCH, "a schedule that does not match: {schedule:?}");
+            if trace.end != End::SLEEP_BLOCKED {
+                outcomes.insert(outcome.text);
+            }
+            search.done(&trace);
+        }
+        Some((outcomes, executions))
+    }
+}
+
+/// What the interpreter keeps of a thread.
+#[derive(Clone, Debug)]
+pub struct Fiber {
+    /// Which list of instructions it runs.
+    pub code: usize,
+    pub pc: usize,
+    pub log: Vec<i64>,
+}
+
+/// The indices of the objects of a run, by kind and number.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    pub mutex: Vec<u32>,
+    pub cond: Vec<u32>,
+    pub sem: Vec<u32>,
+    pub rwlock: Vec<u32>,
+    pub spin: Vec<u32>,
+    pub barrier: Vec<u32>,
+    pub futex: Vec<u32>,
+    pub once: Vec<u32>,
+    pub sysv: u32,
+}
+
+/// Flavours of the mutexes by number.
+pub const MUTEXES: [u32; 5] = [0, 0, MUTEX_RECURSIVE, MUTEX_ERRORCHECK, ROBUST];
+/// First values of the POSIX semaphores.
+pub const SEMS: [i32; 4] = [0, 1, 2, 0];
+/// First values of the SysV semaphores.
+pub const SYSV: [i32; 6] = [1, 1, 1, 1, 1, 0];
+
+/// One execution.
+pub struct Run<'a> {
+    pub program: &'a Program,
+    pub arena: &'a mut Arena,
+    pub objects: Objects,
+    /// By thread index.
+    pub fibers: Vec<Fiber>,
+    /// The thread that runs each list of instructions.
+    pub started: Vec<Option<Tid>>,
+    /// Variables, one per mutex.
+    pub vars: Vec<i64>,
+}
+
+fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
+    let mut op = Op::on(kind, obj);
+    op.obj2 = obj2;
+    op
+}
+
+fn any_bit(mut op: Op) -> Op {
+    op.mask = u32::MAX;
+    op
+}
+
+impl<'a> Run<'a> {
+    fn new(program: &'a Program, arena: &'a mut Arena) -> Run<'a> {
+        let (_, t) = arena.world.create_process(NONE).expect("room");
+        let mut run = Run {
+            program,
+            arena,
+            objects: Objects::default(),
+            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new() }],
+            started: vec![None; program.len()],
+            vars: vec![0; MUTEXES.len()],
+        };
+        run.started[0] = Some(t);
+        run.make_objects();
+        run
+    }
+
+    fn make(&mut self, kind: ObjKind, n: usize, flags: u32, value: i32, count: u32) -> u32 {
+        let made = self.arena.world.make(Key::new(SHARED, kind, n as u64 * 64), |new| {
+            new.flags = flags;
+            new.value = value;
+            new.count = count;
+        });
+        made.expect("room")
+    }
+
+    fn make_objects(&mut self) {
+        let flavours = MUTEXES.iter().enumerate();
+        self.objects.mutex = flavours.map(|(i, &f)| self.make(ObjKind::MUTEX, i, f, 0, 0)).collect();
+        self.arena.world.any_robust = true;
+        self.objects.cond = (0..2).map(|i| self.make(ObjKind::COND, i, 0, 0, 0)).collect();
+        let values = SEMS.iter().enumerate();
+        self.objects.sem = values.map(|(i, &v)| self.make(ObjKind::SEM, i, 0, v, 0)).collect();
+        self.objects.rwlock =
+            vec![self.make(ObjKind::RWLOCK, 0, 0, 0, 0), self.make(ObjKind::RWLOCK, 1, PREFER_WRITER, 0, 0)];
+        self.objects.spin = vec![self.make(ObjKind::SPIN, 0, 0, 0, 0)];
+        self.objects.barrier = (0..2).map(|i| self.make(ObjKind::BARRIER, i, 0, 0, 2 + i as u32)).collect();
+        self.objects.futex = (0..2).map(|i| self.make(ObjKind::FUTEX, i, 0, 0, 0)).collect();
+        self.objects.once = vec![self.make(ObjKind::ONCE, 0, 0, 0, 0)];
+        self.objects.sysv = self.arena.world.sysv_make(7, SYSV.len() as u32).expect("room");
+        for (i, &value) in SYSV.iter().enumerate() {
+            self.arena.world.sysv_set(0, self.objects.sysv, i as u32, value);
+        }
+    }
+
+    fn ended(&self) -> bool {
+        self.arena.world.end != End::RUNNING
+    }
+
+    fn go(&mut self) {
+        self.advance(0);
+        while !self.ended() {
+            let world = &self.arena.world;
+            let alone = !world.concurrent && world.live.len == 1 && world.choices(0) > 0;
+            if alone {
+                self.perform(0, 0);
+                continue;
+            }
+            match self.arena.step() {
+                Decision::Run(t) => self.perform(t, self.arena.world.value),
+                Decision::Ended => break,
+            }
+        }
+    }
+
+    /// Performs the pending operation of `t` and runs it up to its next one.
+    fn perform(&mut self, t: Tid, value: u32) {
+        let op = self.arena.world.threads[t].pending;
+        if let Some(Ins::FutexWait(_, compare, _)) = self.instruction(t) {
+            let compare = *compare;
+            self.arena.world.threads[t].compare = compare;
+        }
+        if matches!(op.kind, Kind::FUTEX_REQUEUE) {
+            self.arena.world.threads[t].compare = true;
+        }
+        match self.arena.world.perform(t, value) {
+            Applied::Done(result) => self.returned(t, &op, result),
+            Applied::Parked | Applied::Ended => {}
+        }
+    }
+
+    fn returned(&mut self, t: Tid, op: &Op, result: i64) {
+        if op.kind == Kind::THREAD_EXIT {
+            return self.over(t);
+        }
+        if self.ended() || !self.arena.world.threads[t].alive() {
+            return;
+        }
+        let out = self.arena.world.threads[t].out[0];
+        let fiber = &mut self.fibers[t as usize];
+        fiber.pc += 1;
+        fiber.log.push(result);
+        match op.kind {
+            Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
+            Kind::WAIT if result == 0 => {
+                let child = self.arena.world.procs.as_slice().iter().find(|p| p.vpid as i64 == out).expect("a child");
+                let code = self.fibers[child.main_thread as usize].code;
+                self.fibers[t as usize].log.push(code as i64);
+            }
+            Kind::ONCE if result == 1 => fiber.pc += 1,
+            _ => {}
+        }
+        if result == 4 && op.has(CANCEL_POINT) {
+            self.fibers[t as usize].pc = usize::MAX;
+        }
+        self.advance(t);
+    }
+
+    fn instruction(&self, t: Tid) -> Option<&Ins> {
+        let fiber = &self.fibers[t as usize];
+        self.program[fiber.code].get(fiber.pc)
+    }
+
+    /// Runs `t` up to its next visible operation, or its end.
+    fn advance(&mut self, t: Tid) {
+        while !self.ended() {
+            let Some(ins) = self.instruction(t).cloned() else { return self.finish(t) };
+            if let Some(op) = self.visible(t, &ins) {
+                return self.arena.world.publish(t, op);
+            }
+            if ins == Ins::Exit {
+                return self.exit(t);
+            }
+            self.fibers[t as usize].pc += 1;
+            self.invisible(t, &ins);
+        }
+    }
+
+    /// The end of the instructions of `t`.
+    fn finish(&mut self, t: Tid) {
+        let world = &mut self.arena.world;
+        let last = world.procs[world.threads[t].pid].live_threads == 1;
+        if last {
+            self.exit(t);
+        } else if world.holds_robust(t) {
+            world.publish(t, Op::new(Kind::THREAD_EXIT));
+        } else {
+            self.over(t);
+        }
+    }
+
+    fn over(&mut self, t: Tid) {
+        let world = &mut self.arena.world;
+        let pid = world.threads[t].pid;
+        world.thread_exit(t);
+        if world.procs[pid].live_threads == 0 {
+            world.process_exit(pid, 0);
+        }
+    }
+
+    fn exit(&mut self, t: Tid) {
+        let world = &mut self.arena.world;
+        let pid = world.threads[t].pid;
+        if world.exit_is_visible(pid) {
+            world.publish(t, Op::new(Kind::EXIT));
+        } else {
+            world.process_exit(pid, 0);
+        }
+    }
+
+    fn how(op: Op, how: How) -> Op {
+        match how {
+            How::Block => op,
+            How::Try => op.with(TRY),
+            How::Timed(n) => op.until(START + n as u64 * 1_000_000),
+            How::Cancel => op.with(CANCEL_POINT),
+        }
+    }
+
+    /// The operation that `ins` is, if it is a visible one here.
+    fn visible(&mut self, t: Tid, ins: &Ins) -> Option<Op> {
+        let o = &self.objects;
+        Some(match *ins {
+            Ins::Lock(m, how) => Self::how(Op::on(Kind::MUTEX_LOCK, o.mutex[m as usize]), how),
+            Ins::Unlock(m) if !self.owns(t, m) => return None,
+            Ins::Unlock(m) | Ins::RawUnlock(m) => Op::on(Kind::MUTEX_UNLOCK, o.mutex[m as usize]),
+            Ins::CondWait(_, m, _) if !self.owns(t, m) => return None,
+            Ins::CondWait(c, m, how) => Self::how(both(Kind::COND_WAIT, o.cond[c as usize], o.mutex[m as usize]), how),
+            Ins::Signal(c) => Op::on(Kind::COND_SIGNAL, o.cond[c as usize]),
+            Ins::Broadcast(c) => Op::on(Kind::COND_BROADCAST, o.cond[c as usize]),
+            Ins::SemWait(s, how) => Self::how(Op::on(Kind::SEM_WAIT, o.sem[s as usize]), how),
+            Ins::Post(s) => Op::on(Kind::SEM_POST, o.sem[s as usize]),
+            Ins::SemGet(s) => Op::on(Kind::SEM_GET, o.sem[s as usize]),
+            Ins::Read(l, how) => Self::how(Op::on(Kind::RW_RDLOCK, o.rwlock[l as usize]), how),
+            Ins::Write(l, how) => Self::how(Op::on(Kind::RW_WRLOCK, o.rwlock[l as usize]), how),
+            Ins::RwUnlock(l) => {
+                let lock = o.rwlock[l as usize];
+                let world = &self.arena.world;
+                if world.objects[lock].owner != t && !world.read_holds(lock).any(|(reader, _)| reader == t) {
+                    return None;
+                }
+                Op::on(Kind::RW_UNLOCK, lock)
+            }
+            Ins::Spin(s, how) => Self::how(Op::on(Kind::SPIN_LOCK, o.spin[s as usize]), how),
+            Ins::SpinUnlock(s) if self.arena.world.objects[o.spin[s as usize]].owner != t => return None,
+            Ins::SpinUnlock(s) => Op::on(Kind::SPIN_UNLOCK, o.spin[s as usize]),
+            Ins::Barrier(b) => Op::on(Kind::BARRIER_WAIT, o.barrier[b as usize]),
+            Ins::Sysv(ref ops, undo, how) => {
+                let ops = ops.clone();
+                return Some(self.semop(t, &ops, undo, how));
+            }
+            Ins::SysvSet(num, value) => both(Kind::SYSV_CTL, o.sysv, num).arg((value as i64) << 8 | 1),
+            Ins::FutexWait(f, _, how) => Self::how(any_bit(Op::on(Kind::FUTEX_WAIT, o.futex[f as usize])), how),
+            Ins::FutexWake(f, n) => any_bit(Op::on(Kind::FUTEX_WAKE, o.futex[f as usize])).arg(n as i64),
+            Ins::FutexRequeue(f, g, wake, moved) => {
+                let op = both(Kind::FUTEX_REQUEUE, o.futex[f as usize], o.futex[g as usize]);
+                any_bit(op).arg((moved as i64) << 32 | wake as i64)
+            }
+            Ins::Toss(n) => Op::new(Kind::TOSS).arg(n as i64),
+            Ins::Once(n) => Op::on(Kind::ONCE, o.once[n as usize]),
+            Ins::Join(n, how) => Self::how(Op::on(Kind::JOIN, self.started[n]?), how),
+            Ins::Wait(who, how) => {
+                let child = match who {
+                    Some(n) => self.arena.world.procs[self.pid(self.started[n]?)].vpid as i64,
+                    None => -1,
+                };
+                Self::how(Op::new(Kind::WAIT).arg(child), how)
+            }
+            Ins::Yield => Op::new(Kind::YIELD),
+            Ins::Sleep(n) => Self::how(Op::new(Kind::SLEEP), How::Timed(n)),
+            Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
+            _ => return None,
+        })
+    }
+
+    fn pid(&self, t: Tid) -> Pid {
+        self.arena.world.threads[t].pid
+    }
+
+    fn owns(&self, t: Tid, m: u32) -> bool {
+        self.arena.world.objects[self.objects.mutex[m as usize]].owner == t
+    }
+
+    fn semop(&mut self, t: Tid, ops: &[(u16, i16)], undo: bool, how: How) -> Op {
+        let flags = if undo { SEM_UNDO } else { 0 } | if how == How::Try { IPC_NOWAIT } else { 0 };
+        let thread = &mut self.arena.world.threads[t];
+        let mut op = Op::on(Kind::SYSV_OP, self.objects.sysv);
+        thread.n_sembuf = ops.len() as u32;
+        for (i, &(num, amount)) in ops.iter().enumerate() {
+            thread.sembuf[i] = SemBuf { num, op: amount, flags };
+            op.mask |= 1 << (num % 32);
+        }
+        match ops {
+            [(_, amount)] => op.arg = *amount as i64,
+            _ => op.flags |= VARIANT,
+        }
+        if how == How::Try {
+            op
+        } else {
+            Self::how(op, how)
+        }
+    }
+
+    fn invisible(&mut self, t: Tid, ins: &Ins) {
+        match *ins {
+            Ins::Count(m) if self.owns(t, m) => {
+                let value = self.vars[m as usize];
+                self.fibers[t as usize].log.push(value);
+                self.vars[m as usize] += 1;
+            }
+            Ins::AssertNot(m, value) if self.owns(t, m) && self.vars[m as usize] == value => {
+                let text = format!("thread {} at {}", self.fibers[t as usize].code, self.fibers[t as usize].pc);
+                self.arena.world.finish_with(End::ASSERT, t, &[text.as_bytes()]);
+            }
+            Ins::SkipIf(value) if self.fibers[t as usize].log.last() == Some(&value) => self.fibers[t as usize].pc += 1,
+            Ins::OnceEnd(n) => {
+                let once = self.objects.once[n as usize];
+                if self.arena.world.objects[once].owner == t {
+                    self.arena.world.once_over(once, true);
+                }
+            }
+            Ins::Create(code) | Ins::Fork(code) if self.started[code].is_none() => {
+                let world = &mut self.arena.world;
+                let pid = world.threads[t].pid;
+                let new = match ins {
+                    Ins::Fork(_) => world.fork(t).expect("room").1,
+                    _ => world.create_thread(pid, t).expect("room"),
+                };
+                self.started[code] = Some(new);
+                self.fibers.push(Fiber { code, pc: 0, log: Vec::new() });
+                self.advance(new);
+            }
+            _ => {}
+        }
+    }
+
+    /// True if every live thread is parked, as the scheduler step expects.
+    pub fn stands_still(&self) -> bool {
+        let world = &self.arena.world;
+        world.live.as_slice().iter().all(|&t| world.threads[t].state == ThreadState::PARKED)
+    }
+}

@@ -1,0 +1,265 @@
+//! The search core against brute force, over random model programs.
+
+mod interp;
+
+use std::cell::RefCell;
+
+use interp::generate::{program, Family};
+use interp::{brute, How, Ins, Machine, Program};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use vsrun::schedule::Schedule;
+use vsrun::search::{by_name, Dpor, Naive, Search};
+use vsrun::trace::Trace;
+use vsrun_model::arena::{Choice, Policy, Seen};
+use vsrun_model::op::TIMED;
+use vsrun_model::{dependent, may_be_coenabled, End};
+
+/// Programs with more executions are left out.
+const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1200 };
+/// Programs per family.
+const CASES: u32 = if cfg!(debug_assertions) { 120 } else { 1500 };
+
+thread_local! {
+    static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
+}
+
+fn cases() -> u32 {
+    std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
+}
+
+/// Checks `property` on random programs of a family.
+fn check(family: Family, property: impl Fn(&mut Machine, &Program) -> Result<bool, String>) {
+    let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let used = RefCell::new(0);
+    let result = TestRunner::new(config).run(&program(family), |program| {
+        let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program));
+        *used.borrow_mut() += u32::from(held.clone().map_err(TestCaseError::fail)?);
+        Ok(())
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    let used = used.into_inner();
+    println!("{family:?}: {used} programs");
+    assert!(used > cases() / 4, "most programs are too large: {used} of {}", cases());
+}
+
+/// naive and dpor find what brute force finds.
+fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, String> {
+    let Some(all) = brute::explore(machine, program, LIMIT) else { return Ok(false) };
+    let mut naive = Naive::new();
+    let (outcomes, executions) = machine.explore(program, &mut naive, LIMIT).ok_or("naive runs on")?;
+    if outcomes != all.outcomes || executions != all.leaves || naive.transitions() != all.edges || !naive.exhaustive() {
+        return Err(format!("naive: {executions} executions of {}", all.leaves));
+    }
+    let mut dpor = Dpor::new();
+    let (outcomes, executions) = machine.explore(program, &mut dpor, LIMIT).ok_or("dpor runs on")?;
+    if outcomes != all.outcomes {
+        let missed: Vec<_> = all.outcomes.difference(&outcomes).collect();
+        let wrong: Vec<_> = outcomes.difference(&all.outcomes).collect();
+        return Err(format!(
+            "dpor misses {} of {}: {}\ninvents {wrong:?}",
+            missed.len(),
+            all.outcomes.len(),
+            missed[0]
+        ));
+    }
+    if executions > all.leaves || !dpor.exhaustive() {
+        return Err(format!("dpor: {executions} executions of {}", all.leaves));
+    }
+    Ok(true)
+}
+
+macro_rules! agree {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            check(Family::$family, searches_agree);
+        }
+    )*};
+}
+
+agree! {
+    agree_on_mutexes: Mutex;
+    agree_on_conditions: Cond;
+    agree_on_semaphores: Sem;
+    agree_on_sysv_semaphores: Sysv;
+    agree_on_rwlocks: Rw;
+    agree_on_barriers_spinlocks_once: Barrier;
+    agree_on_futexes: Futex;
+    agree_on_thread_life: Life;
+    agree_on_processes: Process;
+    agree_on_timeouts: Timed;
+    agree_on_all: All;
+}
+
+/// A state of a program: what leads to it, by a random walk.
+fn walk(machine: &mut Machine, program: &Program, seed: u64) -> Vec<Choice> {
+    let schedule = Schedule { policy: Policy::RANDOM, seed, record: false, ..Schedule::default() };
+    let (trace, _) = machine.run(program, &schedule, u64::MAX);
+    trace.choices(trace.steps.len())
+}
+
+fn then(prefix: &[Choice], more: &[Choice]) -> Vec<Choice> {
+    prefix.iter().chain(more).copied().collect()
+}
+
+/// In every state of a random walk: `dependent` is symmetric; what is independent commutes and neither enables nor
+/// disables the other; what cannot be enabled together is not, unless it commutes.
+fn independent_means_independent(machine: &mut Machine, program: &Program, seed: u64) -> Result<bool, String> {
+    let path = walk(machine, program, seed);
+    for n in 0..=path.len() {
+        let (trace, here) = machine.run_prefix(program, &path[..n]);
+        if trace.steps.len() < n || !matches!(trace.end, End::DEPTH | End::DEADLOCK) || here.exiting {
+            continue;
+        }
+        for a in trace.last.iter().filter(|a| a.choices > 0) {
+            for b in trace.last.iter().filter(|b| b.act.uid != a.act.uid) {
+                pair(machine, program, &path[..n], a, b)?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn pair(machine: &mut Machine, program: &Program, path: &[Choice], a: &Seen, b: &Seen) -> Result<(), String> {
+    for conditional in [false, true] {
+        if dependent(&a.act, &b.act, conditional) != dependent(&b.act, &a.act, conditional) {
+            return Err(format!("asymmetric: {a:?} {b:?} {conditional}"));
+        }
+    }
+    if dependent(&a.act, &b.act, true) && !dependent(&a.act, &b.act, false) {
+        return Err(format!("independent in any state but not in this: {a:?} {b:?}"));
+    }
+    if may_be_coenabled(&a.act, &b.act) != may_be_coenabled(&b.act, &a.act) {
+        return Err(format!("may_be_coenabled is asymmetric: {a:?} {b:?}"));
+    }
+    let independent = !dependent(&a.act, &b.act, true) || !may_be_coenabled(&a.act, &b.act) && b.choices > 0;
+    if !independent {
+        return Ok(());
+    }
+    for v in 0..a.choices {
+        let choice_a = Choice::new(a.act.uid, v, a.act.op.kind);
+        let (trace, after_a) = machine.run_prefix(program, &then(path, &[choice_a]));
+        if !matches!(trace.end, End::DEPTH | End::DEADLOCK) || after_a.exiting {
+            continue;
+        }
+        let left = trace.last.iter().find(|s| s.act.uid == b.act.uid).map(|s| s.choices);
+        // A state in which nothing else is enabled lets timeouts fire: not the doing of `a`.
+        let fired = b.choices == 0 && b.act.op.has(TIMED);
+        if left != Some(b.choices) && !fired {
+            return Err(format!("{a:?} changes the choices of {b:?} to {left:?}"));
+        }
+        for w in 0..b.choices {
+            let choice_b = Choice::new(b.act.uid, w, b.act.op.kind);
+            let (one, state_one) = machine.run_prefix(program, &then(path, &[choice_a, choice_b]));
+            let (two, state_two) = machine.run_prefix(program, &then(path, &[choice_b, choice_a]));
+            let cut = |end: End| !matches!(end, End::DEPTH | End::DEADLOCK | End::FINISHED | End::MISMATCH);
+            if cut(one.end) || cut(two.end) || state_one.exiting || state_two.exiting {
+                continue;
+            }
+            if state_one.state != state_two.state {
+                return Err(format!("{a:?} {b:?} do not commute:\n{}\n{}", state_one.state, state_two.state));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn independent_operations_commute() {
+    for family in Family::ALL {
+        let seed = std::cell::Cell::new(0);
+        check(family, |machine, program| {
+            seed.set(seed.get() + 1);
+            independent_means_independent(machine, program, seed.get())
+        });
+    }
+}
+
+#[test]
+fn a_replay_gives_the_same_trace() {
+    for family in Family::ALL {
+        check(family, |machine, program| {
+            let mut random = by_name("random", 7).expect("random");
+            for _ in 0..5 {
+                let mut schedule = random.next().expect("endless");
+                schedule.record = true;
+                let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+                let prefix = trace.choices(trace.steps.len());
+                for length in 0..=prefix.len() {
+                    let replay = Schedule { prefix: prefix[..length].to_vec(), ..schedule.clone() };
+                    if length != 0 && length != prefix.len() {
+                        continue;
+                    }
+                    let (again, same) = machine.run(program, &replay, u64::MAX);
+                    let acts = |t: &Trace| t.steps.iter().map(|s| (s.act, s.value, s.choices)).collect::<Vec<_>>();
+                    if acts(&again) != acts(&trace) || again.end != trace.end || same.state != outcome.state {
+                        return Err(format!("a replay differs: {schedule:?}"));
+                    }
+                    if again.last != trace.last {
+                        return Err("what is pending differs".to_string());
+                    }
+                }
+            }
+            Ok(true)
+        });
+    }
+}
+
+/// The first paper's dining philosophers: processes, SysV semaphores, the first process is the last philosopher.
+fn philosophers(n: usize) -> Program {
+    let meal = |i: usize| {
+        let (left, right) = (i as u16, ((i + 1) % n) as u16);
+        [(left, -1), (right, -1), (left, 1), (right, 1)].map(|op| Ins::Sysv(vec![op], false, How::Block)).to_vec()
+    };
+    let mut program = vec![(1..n).map(Ins::Fork).collect::<Vec<_>>()];
+    program[0].extend(meal(n - 1));
+    program.extend((0..n - 1).map(meal));
+    program
+}
+
+/// Threads that lock, count and unlock one mutex, all started by a first one that does nothing else.
+fn lock_count(n: usize) -> Program {
+    let mut program = vec![(1..=n).map(Ins::Create).collect::<Vec<_>>()];
+    program.extend(vec![vec![Ins::Lock(0, How::Block), Ins::Count(0), Ins::Unlock(0)]; n]);
+    program
+}
+
+/// (executions, transitions, sleep-blocked, outcomes)
+fn counts(program: &Program, search: &mut dyn Search) -> (u64, u64, u64, usize) {
+    MACHINE.with(|machine| {
+        let (outcomes, executions) = machine.borrow_mut().explore(program, search, u64::MAX).expect("no limit");
+        assert!(search.exhaustive());
+        (executions, search.transitions(), search.sleep_blocked(), outcomes.len())
+    })
+}
+
+#[test]
+fn naive_counts_the_papers_philosophers() {
+    let naive = |n| counts(&philosophers(n), &mut Naive::new());
+    assert_eq!(naive(2), (4, 18, 0, 2));
+    assert_eq!(naive(3), (396, 1680, 0, 2));
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "slow without optimization")]
+fn naive_counts_four_philosophers() {
+    assert_eq!(counts(&philosophers(4), &mut Naive::new()), (104_704, 386_816, 0, 2));
+}
+
+#[test]
+fn dpor_counts_philosophers() {
+    for n in 2..=5 {
+        let dpor = counts(&philosophers(n), &mut Dpor::new());
+        println!("dpor, {n} philosophers: {dpor:?}");
+    }
+}
+
+#[test]
+fn dpor_counts_lock_orders() {
+    for n in 2..=5 {
+        let dpor = counts(&lock_count(n), &mut Dpor::new());
+        println!("dpor, {n} threads that lock, count, unlock: {dpor:?}");
+    }
+}
