@@ -25,7 +25,12 @@ fn main() -> ExitCode {
         Err(e) => {
             match e.code {
                 0 => println!("{}", e.text),
-                _ => eprintln!("{}", e.text),
+                _ => {
+                    eprintln!("{}", e.text);
+                    if asks_for_json() {
+                        print_failure(&[], &e.text);
+                    }
+                }
             }
             return ExitCode::from(e.code as u8);
         }
@@ -44,8 +49,25 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
+/// Whether the arguments, which could not be understood as a whole, ask for JSON.
+fn asks_for_json() -> bool {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    arguments.iter().any(|a| a == "--format=json")
+        || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+}
+
+/// The JSON object for a run that did not take place.
+fn print_failure(program: &[std::ffi::OsString], message: &str) {
+    let message = message.strip_prefix("vsrun: ").unwrap_or(message);
+    println!("{}", json::line(&Summary::failed(program, message)));
+}
+
 fn run(config: &Config) -> Result<i32, Failure> {
-    let summary = explore::explore(config)?;
+    let summary = explore::explore(config).inspect_err(|failure| {
+        if config.format == Format::Json {
+            print_failure(&config.program, &failure.message);
+        }
+    })?;
     print_summary(config, &summary)?;
     Ok(summary.exit_code())
 }

@@ -284,6 +284,35 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// What is said of a run that did not take place, or came to nothing.
+    pub fn failed(program: &[OsString], message: &str) -> Summary {
+        let bug = Bug {
+            kind: BugKind::Error,
+            summary: message.to_string(),
+            scenario: None,
+            execution: 0,
+            transitions: 0,
+            details: Details::default(),
+        };
+        Summary {
+            program: program.to_vec(),
+            verdict: Verdict::Found(BugKind::Error),
+            bugs: vec![bug],
+            complete: false,
+            incomplete_reason: None,
+            search: String::new(),
+            executions: 0,
+            transitions: 0,
+            sleep_blocked: 0,
+            max_depth: 0,
+            workers: 0,
+            seconds: 0.0,
+            program_status: None,
+            notes: Vec::new(),
+            passed_calls: Vec::new(),
+        }
+    }
+
     /// The exit code of the contract.
     pub fn exit_code(&self) -> i32 {
         match self.verdict {
