@@ -13,7 +13,7 @@ use vsrun_model::{End, World};
 
 use crate::args::{Config, Format, SearchKind, Timeouts};
 use crate::binary::{self, BinaryId};
-use crate::report::identity::{fingerprint, text_fingerprint};
+use crate::report::identity::{fingerprint, fnv1a, text_fingerprint};
 use crate::report::waits::headline;
 use crate::report::{self, Bug, BugKind, Details, Incomplete, ProgramStatus, Summary, Verdict};
 use crate::runtime::inspect::{self, with_names, Inspector, Seen};
@@ -140,6 +140,8 @@ struct Exploration<'a> {
     search: Box<dyn Search>,
     inspector: Inspector,
     known: BTreeSet<u64>,
+    /// What executions that ran to their end printed and exited with, by hash.
+    printed: BTreeSet<u64>,
     bugs: Vec<Bug>,
     notes: Vec<String>,
     executions: u64,
@@ -180,6 +182,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
         search,
         inspector: Inspector::default(),
         known: BTreeSet::new(),
+        printed: BTreeSet::new(),
         bugs: Vec::new(),
         notes: Vec::new(),
         executions: 0,
@@ -189,7 +192,8 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
         reported: now,
     };
     let stop = exploration.run()?;
-    if !once && !exploration.bugs.is_empty() {
+    // The execution shown is that of the last bug, or, where a file was asked for, the last one.
+    if !once && (!exploration.bugs.is_empty() || config.output.is_some()) {
         let mut shown = shown;
         exploration.worker.output.copy_to(&mut shown)?;
     }
@@ -225,6 +229,7 @@ impl Exploration<'_> {
             self.max_depth = self.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
             self.search.done(&outcome.trace);
             self.cut |= outcome.trace.end == End::DEPTH;
+            self.note_output(&outcome)?;
             if self.judge(&schedule, &outcome)? && !self.config.keep_going {
                 return Ok(Stop::FirstBug);
             }
@@ -280,6 +285,16 @@ impl Exploration<'_> {
         let bug = self.examine(schedule, outcome, kind, identity)?;
         self.bugs.push(bug);
         Ok(true)
+    }
+
+    /// Keeps count of different outputs: a program that prints something else under another schedule is worth a look.
+    fn note_output(&mut self, outcome: &Outcome) -> Result<(), Failure> {
+        if self.config.search != SearchKind::Once && outcome.ending == Ending::Modelled && outcome.trace.end == End::FINISHED {
+            let status = self.worker.status().unwrap_or(-1);
+            let hash = fnv1a(self.worker.output.start()?.into_iter().chain(status.to_le_bytes()));
+            self.printed.insert(hash);
+        }
+        Ok(())
     }
 
     fn own_fault(&self, outcome: &Outcome) -> Failure {
@@ -426,6 +441,10 @@ impl Exploration<'_> {
             Stop::Over if self.config.search == SearchKind::Once => Some(Incomplete::Executions),
             Stop::Over => Some(Incomplete::Random),
         };
+        if self.printed.len() > 1 {
+            let n = self.printed.len();
+            self.note(&format!("executions that ran to their end differ in what they printed or exited with: {n} outcomes"));
+        }
         let passed = &self.worker.arena.control.passed;
         let passed_calls = syscalls::communicating(passed);
         Summary {

@@ -263,3 +263,22 @@ fn dpor_counts_lock_orders() {
         println!("dpor, {n} threads that lock, count, unlock: {dpor:?}");
     }
 }
+
+#[test]
+#[ignore = "for looking at one program"]
+fn look() {
+    let program: Program = vec![
+        vec![Ins::Create(1), Ins::FutexWake(0, 1), Ins::Read(0, How::Block), Ins::RwUnlock(0)],
+        vec![Ins::FutexWait(0, true, How::Block), Ins::Exit],
+    ];
+    MACHINE.with(|machine| {
+        let mut machine = machine.borrow_mut();
+        let mut dpor = Dpor::new();
+        while let Some(schedule) = dpor.next() {
+            let (trace, outcome) = machine.run(&program, &schedule, u64::MAX);
+            let steps: Vec<_> = trace.steps.iter().map(|s| format!("{}:{}", s.act.uid, s.act.op.kind.name())).collect();
+            println!("{} {:?} {:?} {steps:?}\n{}", schedule.prefix.len(), schedule.sleep, trace.end, outcome.text.lines().take(2).collect::<Vec<_>>().join("\n"));
+            dpor.done(&trace);
+        }
+    });
+}

@@ -232,6 +232,15 @@ impl Output {
         Ok(())
     }
 
+    /// The beginning of what the last execution printed, at most 4 MiB.
+    pub fn start(&self) -> io::Result<Vec<u8>> {
+        use std::os::unix::fs::FileExt;
+        let len = self.file.metadata()?.len().min(4 << 20);
+        let mut bytes = vec![0; len as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
+
     /// What the last execution printed.
     pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<u64> {
         self.file.seek(SeekFrom::Start(0))?;

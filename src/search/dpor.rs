@@ -13,6 +13,8 @@
 //! state. What the theory does not cover and this file adds:
 //! * An execution that ends early (assertion, crash, circle of locks) leaves threads enabled. Its last transition
 //!   disables everything, so everything enabled before it is tried instead of it.
+//! * A yield is enabled once another thread has moved since it was reached: a transition that leads to one depends on
+//!   everything. As that is known only once it has been performed, it is not put to sleep.
 //! * A transition that ends other threads races with what they had pending.
 //! * A process that ends while no thread of it is left does so invisibly, with other threads left it kills them: the
 //!   transitions that end threads of a process race with the one that ends the process.
@@ -20,7 +22,7 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::{Choice, Policy, Seen};
-use vsrun_model::{dependent, dependent_if, may_be_coenabled, Act, End, Tid, Uid};
+use vsrun_model::{dependent, dependent_if, may_be_coenabled, Act, End, Kind, Tid, Uid};
 
 use super::{is_partial, Search};
 use crate::schedule::Schedule;
@@ -43,8 +45,10 @@ struct Pending {
 #[derive(Debug)]
 struct Node {
     pending: Vec<Pending>,
-    /// Asleep on arrival, and what has been explored from here.
+    /// Asleep on arrival, and what has been explored from here and sleeps while the rest is.
     sleep: Vec<(Tid, u32)>,
+    /// What has been explored from here.
+    done: Vec<(Tid, u32)>,
     /// The backtrack set, by index of `pending`.
     todo: Vec<bool>,
     /// Which of `pending` moves.
@@ -53,6 +57,8 @@ struct Node {
     value: u32,
     /// The step ended its thread.
     ended: bool,
+    /// The step led a thread to a yield.
+    yields: bool,
     /// What happened before the step, and itself.
     clock: Clock,
 }
@@ -76,8 +82,12 @@ impl Node {
         }
     }
 
-    /// What is still asleep after the step.
+    /// What is still asleep after the step. A step that leads to a yield wakes everything, which the scheduler step
+    /// sees for itself once it has been performed.
     fn sleep_after(&self) -> Vec<(Tid, u32)> {
+        if self.yields {
+            return Vec::new();
+        }
         let moving = self.act();
         let stays = |&&(t, _): &&(Tid, u32)| {
             let sleeper = self.pending.iter().find(|p| p.seen.act.tid == t);
@@ -88,15 +98,21 @@ impl Node {
 
     /// Puts the step that has been explored to sleep and turns to the next of the backtrack set. False: there is none.
     fn advance(&mut self) -> bool {
-        self.sleep.push((self.act().tid, self.value));
+        let explored = (self.act().tid, self.value);
+        self.done.push(explored);
+        if !self.yields {
+            self.sleep.push(explored);
+        }
         let awake = |(i, p): (usize, &Pending)| {
             let tid = p.seen.act.tid;
-            let value = (0..p.seen.choices).find(|&v| self.todo[i] && !self.sleep.contains(&(tid, v)));
+            let new = |&v: &u32| !self.sleep.contains(&(tid, v)) && !self.done.contains(&(tid, v));
+            let value = (0..p.seen.choices).find(|v| self.todo[i] && new(v));
             value.map(|v| (i, v))
         };
         let Some((chosen, value)) = self.pending.iter().enumerate().find_map(awake) else { return false };
         self.chosen = chosen;
         self.value = value;
+        self.yields = false;
         true
     }
 }
@@ -160,12 +176,13 @@ impl Dpor {
     }
 
     /// Seeks the transitions among the first `n` that `p`, which is performed or pending after them, races with.
-    fn find_races(&mut self, n: usize, p: &Pending, clock: &[u32]) {
+    /// `yields`: it leads a thread to a yield.
+    fn find_races(&mut self, n: usize, p: &Pending, clock: &[u32], yields: bool) {
         for j in (0..n).rev() {
             let node = &self.nodes[j];
             let act = self.as_seen_by(j, p);
             if !contains(self.clock_of(p), node.mover().thread, j)
-                && dependent_if(node.act(), node.ended, act, true, false)
+                && (yields || node.yields || dependent_if(node.act(), node.ended, act, true, false))
                 && may_be_coenabled(node.act(), act)
             {
                 self.backtrack(j, n, p, clock);
@@ -202,14 +219,14 @@ impl Dpor {
         }
     }
 
-    /// What happens before `p` if it is performed after the first `n` steps; `ends`: and ends its thread.
-    fn clock_after(&self, n: usize, p: &Pending, ends: bool) -> Clock {
+    /// What happens before `p` if it is performed after the first `n` steps; `ends`: and ends its thread; `yields`:
+    /// and leads a thread to a yield.
+    fn clock_after(&self, n: usize, p: &Pending, ends: bool, yields: bool) -> Clock {
         let mut clock = self.clock_of(p).to_vec();
         for j in (0..n).rev() {
             let node = &self.nodes[j];
-            if !contains(&clock, node.mover().thread, j)
-                && dependent_if(node.act(), node.ended, self.as_seen_by(j, p), ends, false)
-            {
+            let ordered = || dependent_if(node.act(), node.ended, self.as_seen_by(j, p), ends, false);
+            if !contains(&clock, node.mover().thread, j) && (yields || node.yields || ordered()) {
                 join(&mut clock, &node.clock);
             }
         }
@@ -222,7 +239,8 @@ impl Dpor {
         let sleep = self.nodes.last().map_or(Vec::new(), Node::sleep_after);
         let mut todo = vec![false; pending.len()];
         todo[chosen] = true;
-        self.nodes.push(Node { pending, sleep, todo, chosen, value, ended: false, clock: Clock::new() });
+        let (done, clock) = (Vec::new(), Clock::new());
+        self.nodes.push(Node { pending, sleep, done, todo, chosen, value, ended: false, yields: false, clock });
         true
     }
 
@@ -235,7 +253,9 @@ impl Dpor {
         let ended_process = !after.iter().any(|s| s.act.pid == pid);
         let killed: Vec<Pending> =
             self.nodes[n].pending.iter().filter(|p| p.seen.act.uid != uid && gone(p)).copied().collect();
-        let mut clock = self.clock_after(n, &mover, ended);
+        let stood = |s: &Seen| s.act.uid != uid && self.nodes[n].pending.iter().any(|p| p.seen.act.uid == s.act.uid);
+        let yields = after.iter().any(|s| s.act.op.kind == Kind::YIELD && !stood(s));
+        let mut clock = self.clock_after(n, &mover, ended, yields);
         let mut siblings: Vec<usize> = Vec::new();
         if ended_process {
             let before = self.clock_of(&mover);
@@ -252,14 +272,15 @@ impl Dpor {
             clock.resize(mover.thread + 1, 0);
         }
         clock[mover.thread] = n as u32 + 1;
-        self.find_races(n, &mover, &clock);
+        self.find_races(n, &mover, &clock, yields);
         for j in siblings {
             self.backtrack(j, n, &mover, &clock);
         }
         self.nodes[n].ended = ended;
+        self.nodes[n].yields = yields;
         self.nodes[n].clock = clock;
         for p in killed {
-            self.find_races(n, &p, &self.clock_after(n, &p, true));
+            self.find_races(n, &p, &self.clock_after(n, &p, true, false), false);
             self.backtrack(n, n + 1, &p, &[]);
         }
     }
@@ -282,7 +303,7 @@ impl Dpor {
             self.execute(n, trace.seen.get(n + 1).unwrap_or(&trace.last));
         }
         for p in self.pending(total, &trace.last) {
-            self.find_races(total, &p, &self.clock_after(total, &p, true));
+            self.find_races(total, &p, &self.clock_after(total, &p, true, false), false);
         }
         true
     }
