@@ -28,7 +28,7 @@ Examples:
   vsrun --keep-going --time 60 ./prog   collect different bugs for a minute
   vsrun --once ./prog arg               one execution, as it would run by itself
   vsrun replay prog-deadlock-1.vsrun.json
-  gdb --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+  gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
   vsrun doctor                          can this machine run vsrun, and if not, what to do
 
 Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;

@@ -289,7 +289,10 @@ impl Exploration<'_> {
 
     /// Keeps count of different outputs: a program that prints something else under another schedule is worth a look.
     fn note_output(&mut self, outcome: &Outcome) -> Result<(), Failure> {
-        if self.config.search != SearchKind::Once && outcome.ending == Ending::Modelled && outcome.trace.end == End::FINISHED {
+        if self.config.search != SearchKind::Once
+            && outcome.ending == Ending::Modelled
+            && outcome.trace.end == End::FINISHED
+        {
             let status = self.worker.status().unwrap_or(-1);
             let hash = fnv1a(self.worker.output.start()?.into_iter().chain(status.to_le_bytes()));
             self.printed.insert(hash);
@@ -443,7 +446,9 @@ impl Exploration<'_> {
         };
         if self.printed.len() > 1 {
             let n = self.printed.len();
-            self.note(&format!("executions that ran to their end differ in what they printed or exited with: {n} outcomes"));
+            self.note(&format!(
+                "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
+            ));
         }
         let passed = &self.worker.arena.control.passed;
         let passed_calls = syscalls::communicating(passed);

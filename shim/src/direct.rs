@@ -1,10 +1,11 @@
 //! The end of an execution without a supervisor: every fiber becomes a real kernel thread again, on its own stack and
 //! thread pointer, so that a debugger shows them all.
 
-use vsrun_model::{ThreadState, Tid};
+use vsrun_model::{End, ThreadState, Tid};
 
 use crate::local::{local, world};
-use crate::{net, raw};
+use crate::sys::{complain, decimal};
+use crate::{gate, net, raw};
 
 const THREAD_FLAGS: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000;
 
@@ -44,9 +45,13 @@ extern "C" {
     fn vs_materialize(flags: u64, stack: u64, fs: u64) -> i64;
 }
 
-/// Shows the end of the world to whoever looks: materializes the fibers of this process, says what happened, and stops
-/// in a debugger if there is one.
-pub fn show() {
+/// Shows the end of the world to whoever looks and ends it. Only the first process does: a debugger is attached to
+/// that one. Materializes its fibers, says what happened, stops in a debugger if there is one.
+pub fn show() -> ! {
+    if local().pid != 0 {
+        gate::wake_process(0);
+        park();
+    }
     net::disarm();
     let w = world();
     for i in 0..w.live.len {
@@ -57,10 +62,89 @@ pub fn show() {
             unsafe { vs_materialize(THREAD_FLAGS, thread.context, thread.fs) };
         }
     }
+    // The new threads have yet to reach the place where they wait.
+    let moment: [i64; 2] = [0, 30_000_000];
+    raw!(libc::SYS_nanosleep, moment.as_ptr(), 0);
+    let code = say();
     if traced() {
         // SAFETY: a breakpoint for the debugger that traces this process.
         unsafe { core::arch::asm!("int3") };
     }
+    for process in world().procs.as_slice() {
+        if process.real_pid > 0 && process.real_pid as i64 != raw!(libc::SYS_getpid) {
+            raw!(libc::SYS_kill, process.real_pid, libc::SIGKILL);
+        }
+    }
+    crate::end::die(code)
+}
+
+/// This process is over or has nothing more to do, but its children live as long as it does.
+pub fn park() -> ! {
+    loop {
+        gate::wait_turn();
+    }
+}
+
+/// Says how the world ended; the exit code of the replay.
+fn say() -> i32 {
+    let w = world();
+    let text: &[u8] = match w.end {
+        End::DEADLOCK => b"deadlock: nothing can move",
+        End::CYCLE => b"deadlock: threads wait for each other in a circle",
+        End::MISUSE => b"misuse of a synchronization object",
+        End::LIVELOCK => b"livelock",
+        End::STATUS => b"exit status",
+        End::FINISHED => b"everything finished, without the bug",
+        End::MISMATCH => b"the replay diverged: the program did not follow the scenario",
+        _ => w.message(),
+    };
+    complain(&[b"vsrun: reached the end of the scenario: ", text]);
+    for process in w.procs.as_slice() {
+        if process.state == vsrun_model::ProcState::LIVE && process.main_thread != 0 {
+            let (mut a, mut b) = ([0; 24], [0; 24]);
+            let (seen, real) = (decimal(&mut a, process.vpid as i64), decimal(&mut b, process.real_pid as i64));
+            complain(&[b"vsrun: process ", seen, b" of the program can be looked at with: gdb -p ", real]);
+        }
+    }
+    match w.end {
+        End::FINISHED | End::MISMATCH | End::BUG => 4,
+        End::UNSUPPORTED => 2,
+        _ => 1,
+    }
+}
+
+/// While this process waits for its turn: the process that has it may have been killed, and nobody else would notice.
+pub fn check_holder() {
+    let w = world();
+    let Some(thread) = w.threads.get(w.current) else { return };
+    let real = w.procs[thread.pid].real_pid;
+    if w.end != End::RUNNING || real <= 0 || alive(real) {
+        return;
+    }
+    let mut digits = [0; 24];
+    let seen = decimal(&mut digits, w.procs[thread.pid].vpid as i64);
+    complain(&[b"vsrun: process ", seen, b" of the program was killed by a signal"]);
+    crate::end::die(1);
+}
+
+/// True if the process exists and is not a zombie.
+fn alive(pid: i32) -> bool {
+    let mut digits = [0; 24];
+    let pid = decimal(&mut digits, pid as i64);
+    let mut path = [0u8; 64];
+    let mut used = 0;
+    for part in [b"/proc/".as_slice(), pid, b"/stat"] {
+        path[used..used + part.len()].copy_from_slice(part);
+        used += part.len();
+    }
+    let fd = raw!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY);
+    if fd < 0 {
+        return false;
+    }
+    let mut text = [0u8; 512];
+    let n = raw!(libc::SYS_read, fd, text.as_mut_ptr(), text.len()).max(0) as usize;
+    raw!(libc::SYS_close, fd);
+    !text[..n].windows(4).any(|w| w == b") Z " || w == b") X ")
 }
 
 /// True if a debugger is attached.

@@ -7,6 +7,7 @@
 //! NOTE [Start] A new thread or process runs up to its first visible operation before its creator goes on; then (or
 //! at its end) the turn goes back to the creator without a choice.
 
+use vsrun_model::arena::Mode;
 use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
 
 use crate::local::{arena, local, me, world, Phase};
@@ -133,11 +134,20 @@ pub fn wake_process(p: u32) {
 
 /// Waits until this process is given the turn.
 pub fn wait_turn() {
+    const LOOK: [i64; 2] = [0, 200_000_000];
+    let direct = arena().control.mode == Mode::DIRECT;
+    let limit = if direct { LOOK.as_ptr() as u64 } else { 0 };
     let word = &mut world().procs[local().pid].turn as *mut u32 as u64;
     while crate::sys::load::<u32>(word) == 0 {
-        raw!(libc::SYS_futex, word, FUTEX_WAIT, 0);
+        raw!(libc::SYS_futex, word, FUTEX_WAIT, 0, limit);
+        if direct && crate::sys::load::<u32>(word) == 0 {
+            crate::direct::check_holder();
+        }
     }
     crate::sys::store(word, 0u32);
+    if direct && world().end != End::RUNNING {
+        crate::direct::show();
+    }
 }
 
 /// The running fiber's thread is over (and recorded as such): somebody else goes on. Returns only if the turn went

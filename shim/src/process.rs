@@ -1,6 +1,6 @@
 //! Creation and end of threads and processes, exec, wait.
 
-use vsrun_model::arena::{ARENA_FD, POOL_FD};
+use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::object::NONE;
 use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WNOHANG, WNOWAIT};
 
@@ -94,7 +94,7 @@ fn fork(args: &CloneArgs) -> i64 {
     world().threads[t].sigmask = me().sigmask;
     world().current = t;
     let vpid = world().procs[p].vpid;
-    let real = raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
+    let real = raw!(libc::SYS_clone, parentage(), 0, 0, 0, 0);
     if real == 0 {
         become_process(p, t);
         if args.flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) != 0 {
@@ -112,6 +112,15 @@ fn fork(args: &CloneArgs) -> i64 {
     debug_assert!(world().current == creator);
     signal::deliver();
     vpid as i64
+}
+
+/// Every process of a world is a child of vsrun; without a supervisor, of the process that forks it.
+fn parentage() -> u64 {
+    if arena().control.mode == Mode::ROOT {
+        CLONE_PARENT
+    } else {
+        0
+    }
 }
 
 fn undo_creation(p: Pid, creator: Tid, error: i64) -> i64 {
@@ -153,7 +162,7 @@ fn spawn(args: &CloneArgs) -> i64 {
     l.cur = t;
     l.borrowed = true;
     let stack = fiber::lay_out(args.stack, &args.start);
-    let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | CLONE_PARENT, stack, spawned);
+    let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | parentage(), stack, spawned);
     let l = local();
     l.pid = parent;
     l.cur = creator;
@@ -218,6 +227,9 @@ pub fn exit_group(status: i32) -> ! {
     note_status(p, cur, status);
     child_over(p);
     gate_out(starting, creator);
+    if arena().control.mode == Mode::DIRECT && !local().borrowed {
+        crate::direct::park();
+    }
     end::die(status >> 8 & 0xff)
 }
 

@@ -197,7 +197,9 @@ pub(super) fn replay_lines(scenario: Option<&Path>, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
     let plain = paint.copy(&format!("vsrun replay {file}"));
-    let gdb = paint.copy(&format!("gdb --args vsrun replay --no-supervisor {file}"));
+    let gdb = paint.copy(&format!(
+        "gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
+    ));
     format!("  {plain}\n  {gdb}\n")
 }
 

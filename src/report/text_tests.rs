@@ -36,7 +36,7 @@ How it came about
 
 See it again
   vsrun replay prog-deadlock-1.vsrun.json
-  gdb --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+  gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
 ";
 
 #[test]

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(own().read_u64(address(&data)).unwrap(), 0x8877_6655_4433_2211);
         assert_eq!(own().read_u64(address(&data) + 1).unwrap(), 0x9988_7766_5544_3322);
         assert_eq!(own().read_bytes(address(&data), 9).unwrap(), data);
-        assert_eq!(own().read_bytes(address(&data), 0).unwrap(), []);
+        assert_eq!(own().read_bytes(address(&data), 0).unwrap(), [0u8; 0]);
     }
 
     #[test]

@@ -86,6 +86,11 @@ impl PrivateDir {
         self.guard.as_ref().map(|g| g.id() as i32)
     }
 
+    /// The pipe whose end tells the guard that it is time to clean up.
+    pub fn guard_pipe(&self) -> Option<RawFd> {
+        self.guard.as_ref()?.stdin.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
     /// Empties the executions' /dev/shm.
     pub fn clear_shm(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.path.join("shm"))? {

@@ -14,7 +14,7 @@ use nix::sys::ptrace::Options;
 use nix::sys::signal::{kill, Signal as NixSignal};
 use nix::unistd::Pid;
 
-use vsrun_model::arena::{Command, Mode, Plan, ARENA_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::arena::{Command, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
 use vsrun_model::{End, ProcState};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
@@ -247,7 +247,9 @@ impl Worker {
         let random = session::random_file()?;
         let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
         let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
-        let launch = launch_spec(spec, &dir, stdio, fds, first_cpu());
+        let mut launch = launch_spec(spec, &dir, stdio, fds, first_cpu());
+        // The guard cleans up when the last process of the program has let go of its pipe.
+        launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
         Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
     }
 

@@ -67,7 +67,7 @@ impl Run<'_> {
                 "t{code}: {} {} {target} w{} c{} j{} x{} {:?} n{}\n",
                 thread.state.0,
                 op.kind.name(),
-                thread.woken as u8,
+                (thread.woken && thread.state.0 == 3) as u8,
                 if thread.state.0 == 3 { world.choices(t) } else { 0 },
                 thread.joined as u8,
                 thread.cancel,

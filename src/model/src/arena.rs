@@ -32,6 +32,8 @@ pub const ARENA_FD: i32 = 1000;
 pub const POOL_FD: i32 = 1001;
 /// Descriptor of a file of fixed random bytes that stands for /dev/urandom.
 pub const RANDOM_FD: i32 = 1002;
+/// Descriptor of the guard's pipe, without a supervisor.
+pub const GUARD_FD: i32 = 1003;
 /// First descriptor that is not the program's.
 pub const FIRST_FD: i32 = 1000;
 /// One past the last descriptor that is not the program's.

@@ -91,12 +91,15 @@ impl Arena {
             for i in 0..self.world.live.len {
                 let t = self.world.live[i];
                 let thread = &self.world.threads[t];
+                if thread.pending.kind != Kind::YIELD {
+                    continue;
+                }
                 let moved = self.world.moves > thread.published;
                 // What comes next decides when this yield is enabled: the order of everything matters.
                 if !moved && self.world.moves >= self.plan.prefix_len as u64 {
                     self.sleep.clear();
                 }
-                if thread.pending.kind == Kind::YIELD && (moved || round == 1) {
+                if moved || round == 1 {
                     self.enabled.push((t, 1));
                     stale += 1;
                 }

@@ -1,0 +1,108 @@
+//! What the tests of this directory share.
+
+use super::*;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A fresh directory, removed when dropped.
+pub struct TempDir(pub PathBuf);
+
+impl TempDir {
+    pub fn new() -> TempDir {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("vsrun-tracee-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir(&dir).unwrap();
+        TempDir(dir.canonicalize().unwrap())
+    }
+
+    /// Compiles a C program.
+    pub fn compile(&self, source: &str, flags: &[&str]) -> PathBuf {
+        let input = self.0.join("program.c");
+        let output = self.0.join("program");
+        fs::write(&input, source).unwrap();
+        let done = Command::new("gcc").arg(&input).arg("-o").arg(&output).args(flags).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        output
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A launch with nothing special about it.
+pub fn plain(exe: PathBuf) -> LaunchSpec {
+    let argv = vec![OsString::from("program")];
+    let (cwd, cpu) = (PathBuf::from("/"), None);
+    LaunchSpec { exe, argv, envp: Vec::new(), cwd, stdio: [0, 1, 2], inherit: Vec::new(), cpu }
+}
+
+/// Kills that process when the test ends, also if it fails. A test ends by waiting for it, so that the id cannot
+/// be another's by then: the test takes the killer apart.
+pub struct Killer(Option<Pid>);
+
+impl Killer {
+    pub fn of(stopped: &Stopped) -> Killer {
+        Killer(Some(stopped.pid()))
+    }
+
+    pub fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Killer {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0 {
+            let _ = nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL);
+            let _ = Running::traced(pid).reap();
+        }
+    }
+}
+
+pub fn stopped(event: Event) -> Stopped {
+    match event {
+        Event::Stopped(stopped) => stopped,
+        other => panic!("not stopped: {other:?}"),
+    }
+}
+
+pub fn signal(number: i32) -> Signal {
+    Signal::from_number(number).unwrap()
+}
+
+pub fn exit_code(event: Event) -> i32 {
+    match event {
+        Event::Exited { code, .. } => code,
+        other => panic!("not exited: {other:?}"),
+    }
+}
+
+/// Launches a C program and gives it to `drive`, which must see its end.
+pub fn with_program<T>(source: &str, drive: impl FnOnce(Stopped) -> T) -> T {
+    let dir = TempDir::new();
+    let stopped = launch(&plain(dir.compile(source, &["-O1", "-pthread"]))).unwrap();
+    let killer = Killer::of(&stopped);
+    let result = drive(stopped);
+    killer.disarm();
+    result
+}
+
+/// Runs an ignored test, alone in a process of its own. `module` is its `module_path!()`.
+pub fn in_own_process(module: &str, test: &str, variables: &[(&str, &Path)]) -> Output {
+    let path = format!("{}::{test}", module.split_once("::").unwrap().1);
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &path, "--ignored", "--nocapture"]).envs(variables.iter().copied());
+    command.output().unwrap()
+}
+
+/// What [`in_own_process`] was given; None if an inner test is run by hand.
+pub fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}

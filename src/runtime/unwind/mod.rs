@@ -1,0 +1,159 @@
+//! Call stacks of stopped threads, by the call frame information in `.eh_frame`.
+//!
+//! Nothing is asked of the program: x86-64 code is compiled with unwind tables unless someone forbids it. Where there
+//! are none (hand-written code, trampolines), signal frames are known by their code, jumps to nowhere by the return
+//! address on top of the stack, and everything else is taken to keep its frame in rbp.
+//!
+//! NOTE [Return addresses]. A return address may be the first byte of the next function, if the call is the last thing
+//! in its own. So the caller is looked up one byte before. Where a thread stopped, and where a signal interrupted it,
+//! the address is exact and is looked up as it is.
+
+mod guess;
+mod maps;
+mod module;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use gimli::UnwindContext;
+
+use guess::{returns_from_signal, without_table};
+use maps::executable_at;
+use module::Module;
+use table::caller_by_entry;
+
+pub use maps::{parse_maps, Mapping};
+
+const RBP: usize = 6;
+const RSP: usize = 7;
+/// DWARF's number for the return address, the column after the 16 general registers.
+const RIP: u16 = 16;
+
+/// Reads the memory of the process whose stack is walked.
+pub trait ReadMemory {
+    /// The little-endian 64-bit word at `addr`, which need not be aligned; None if it cannot be read.
+    fn read_u64(&self, addr: u64) -> Option<u64>;
+}
+
+/// The registers that a call stack is found from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Regs {
+    /// By DWARF number: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+    pub general: [u64; 16],
+    /// The program counter.
+    pub rip: u64,
+}
+
+impl Regs {
+    fn get(&self, number: u16) -> Option<u64> {
+        match number {
+            RIP => Some(self.rip),
+            _ => self.general.get(usize::from(number)).copied(),
+        }
+    }
+
+    fn rsp(&self) -> u64 {
+        self.general[RSP]
+    }
+}
+
+impl From<&libc::user_regs_struct> for Regs {
+    fn from(r: &libc::user_regs_struct) -> Regs {
+        let low = [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp];
+        let high = [r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
+        let mut general = [0; 16];
+        general[..8].copy_from_slice(&low);
+        general[8..].copy_from_slice(&high);
+        Regs { general, rip: r.rip }
+    }
+}
+
+/// Finds call stacks; keeps the unwind tables it has read, by the path of the file.
+#[derive(Default)]
+pub struct Unwinder {
+    modules: BTreeMap<PathBuf, Option<Module>>,
+    context: Box<UnwindContext<usize>>,
+}
+
+/// A function that is being executed.
+struct Frame {
+    regs: Regs,
+    /// The program counter is not a return address: see NOTE [Return addresses].
+    exact: bool,
+}
+
+impl Frame {
+    /// An address inside of the instruction that is being executed.
+    fn address(&self) -> u64 {
+        self.regs.rip.wrapping_sub(u64::from(!self.exact))
+    }
+}
+
+/// What the unwind tables say about a frame.
+enum Tabled {
+    Caller(Frame),
+    /// It has no caller, or the way to it is destroyed.
+    End,
+    /// There are no tables for this code.
+    Unknown,
+}
+
+impl Unwinder {
+    /// An unwinder that has read nothing yet.
+    pub fn new() -> Unwinder {
+        Unwinder::default()
+    }
+
+    /// The program counters of a stopped thread's frames, at most `max`, from where it is (`regs.rip`, whatever that
+    /// is) to its outermost caller. All but the first and those interrupted by a signal are return addresses: to name
+    /// the function, look one byte before them.
+    ///
+    /// `maps` are the mappings of its process now. A stack that is damaged gives the frames up to the damage.
+    pub fn backtrace(&mut self, maps: &[Mapping], mem: &dyn ReadMemory, regs: Regs, max: usize) -> Vec<u64> {
+        let mut frame = Frame { regs, exact: true };
+        let mut counters = Vec::new();
+        let mut seen = BTreeSet::new();
+        while counters.len() < max && seen.insert((frame.regs.rip, frame.regs.rsp())) {
+            counters.push(frame.regs.rip);
+            match self.caller(maps, mem, &frame) {
+                Some(caller) => frame = caller,
+                None => break,
+            }
+        }
+        counters
+    }
+
+    /// The frame that called, or was interrupted by, this one.
+    fn caller(&mut self, maps: &[Mapping], mem: &dyn ReadMemory, frame: &Frame) -> Option<Frame> {
+        let caller = match self.by_table(maps, mem, frame) {
+            Tabled::Caller(caller) => caller,
+            Tabled::End => return None,
+            Tabled::Unknown => without_table(maps, mem, frame)?,
+        };
+        let plausible = caller.exact || executable_at(maps, caller.address()).is_some();
+        (caller.regs.rip != 0 && plausible).then_some(caller)
+    }
+
+    fn by_table(&mut self, maps: &[Mapping], mem: &dyn ReadMemory, frame: &Frame) -> Tabled {
+        let Unwinder { modules, context } = self;
+        let address = frame.address();
+        let Some(mapping) = executable_at(maps, address) else { return Tabled::Unknown };
+        let Some(path) = &mapping.path else { return Tabled::Unknown };
+        let module = modules.entry(path.clone()).or_insert_with(|| Module::open(path));
+        let Some(module) = module else { return Tabled::Unknown };
+        let Some(bias) = module.bias(mapping, address) else { return Tabled::Unknown };
+        let Some(covered) = module.covering(address.wrapping_sub(bias)) else { return Tabled::Unknown };
+        // The table is that of the code before, if what is returned to is a signal handler's return without a table.
+        let returns_behind = frame.regs.rip.wrapping_sub(bias) == covered.end;
+        if returns_behind && returns_from_signal(mem, frame.regs.rip) {
+            return Tabled::Unknown;
+        }
+        match caller_by_entry(module, covered, context, bias, mem, frame) {
+            Some(caller) => Tabled::Caller(caller),
+            None => Tabled::End,
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! The programs of c-tests, from end to end: vsrun must judge each as its NAME.expect says (format: c-tests/README.md),
+//! with and without reduction; each scenario must replay; nothing may stay behind.
+//!
+//! `VSRUN_CT=WORD` runs only the programs whose name has WORD in it, `VSRUN_SLOW=1` also the slow cases.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// One run of vsrun, of the compiler, or of the program itself may take so long.
+const LIMIT: Duration = Duration::from_secs(60);
+/// What a run leaves behind must be gone after so long.
+const GRACE: Duration = Duration::from_secs(5);
+/// Programs tested at the same time; vsrun itself keeps one CPU busy.
+const WORKERS: usize = 2;
+/// Processes of a run are known by this variable, if they keep their environment.
+const MARK: &str = "VSRUN_CT_RUN";
+
+/// A case of an .expect file.
+#[derive(Clone, Debug, Default)]
+struct Case {
+    name: String,
+    args: Vec<String>,
+    cflags: Vec<String>,
+    verdict: String,
+    exit: Option<i32>,
+    options: Option<Vec<String>>,
+    transitions: Option<u64>,
+    executions: Option<u64>,
+    summary: Option<String>,
+    slow: bool,
+}
+
+impl Case {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let words = || value.split_whitespace().map(String::from).collect();
+        let number = || value.parse().map_err(|_| format!("{key} = {value}: not a number"));
+        match key {
+            "args" => self.args = words(),
+            "cflags" => self.cflags = words(),
+            "verdict" => self.verdict = value.into(),
+            "exit" => self.exit = Some(number()? as i32),
+            "options" => self.options = Some(words()),
+            "naive.transitions" => self.transitions = Some(number()?),
+            "naive.executions" => self.executions = Some(number()?),
+            "summary" => self.summary = Some(value.into()),
+            "slow" => self.slow = value == "yes",
+            _ => return Err(format!("unknown key {key}")),
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> Vec<String> {
+        self.options.clone().unwrap_or_else(|| vec!["--keep-going".into()])
+    }
+
+    fn once(&self) -> bool {
+        self.options().iter().any(|o| o == "--once")
+    }
+
+    /// The searches to try; `None`: as the options say.
+    fn searches(&self) -> Vec<Option<&'static str>> {
+        match self.once() || self.options().iter().any(|o| o.starts_with("--search")) {
+            true => vec![None],
+            false => vec![Some("naive"), Some("dpor")],
+        }
+    }
+
+    fn exit_is_right(&self, code: i32) -> bool {
+        match (self.exit, self.verdict.as_str()) {
+            (Some(exit), _) => code == exit,
+            (None, "ok") => code == 0 || code == 3,
+            (None, _) => code == 1,
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Case>, String> {
+    let mut cases = vec![Case::default()];
+    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            cases.push(Case { name: name.into(), ..Case::default() });
+        } else {
+            let (key, value) = line.split_once('=').ok_or_else(|| format!("not understood: {line}"))?;
+            cases.last_mut().expect("begins with one").set(key.trim(), value.trim())?;
+        }
+    }
+    cases.retain(|c| !c.name.is_empty() || !c.verdict.is_empty());
+    match cases.iter().find(|c| c.verdict.is_empty()) {
+        Some(c) => Err(format!("case [{}] has no verdict", c.name)),
+        None if cases.is_empty() => Err("no case".into()),
+        None => Ok(cases),
+    }
+}
+
+/// A directory that goes away with this value.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn create() -> TempDir {
+        let path = std::env::temp_dir().join(format!("vsrun-ct-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a temporary directory");
+        TempDir(path)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a command did.
+struct Done {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs a command to its end, in its own process group, with its output in files of `dir`.
+fn run(command: &mut Command, dir: &Path) -> Result<Done, String> {
+    let text = |name: &str| String::from_utf8_lossy(&fs::read(dir.join(name)).unwrap_or_default()).into_owned();
+    let file = |name: &str| File::create(dir.join(name)).map_err(|e| format!("{name}: {e}"));
+    command.stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?).process_group(0);
+    let mut child = command.spawn().map_err(|e| format!("{:?}: {e}", command.get_program()))?;
+    let since = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(Done { status, stdout: text("stdout"), stderr: text("stderr") });
+        }
+        if since.elapsed() > LIMIT {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("no end within {} s; stderr: {}", LIMIT.as_secs(), last_lines(&text("stderr"))));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim().lines().collect();
+    lines[lines.len().saturating_sub(3)..].join(" | ")
+}
+
+/// Processes of a run: those that have its mark or whose program lies in its directory.
+fn processes(mark: &str, dir: &Path) -> Vec<String> {
+    let wanted = format!("{MARK}={mark}");
+    let ours = |pid: &str| {
+        let proc = Path::new("/proc").join(pid);
+        let marked = || {
+            let environment = fs::read(proc.join("environ")).unwrap_or_default();
+            environment.split(|&b| b == 0).any(|word| word == wanted.as_bytes())
+        };
+        fs::read_link(proc.join("exe")).is_ok_and(|exe| exe.starts_with(dir)) || marked()
+    };
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = names.filter_map(|entry| entry.file_name().into_string().ok());
+    pids.filter(|pid| pid.parse::<i32>().is_ok() && ours(pid)).collect()
+}
+
+/// Waits until `left` finds nothing; what it still finds after a while otherwise.
+fn settles(left: impl Fn() -> Vec<String>) -> Vec<String> {
+    let since = Instant::now();
+    loop {
+        let found = left();
+        if found.is_empty() || since.elapsed() > GRACE {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What lies in /dev/shm and which SysV sets there are, but for what other runs of vsrun that are alive have there.
+fn shared_things() -> BTreeSet<String> {
+    let commands: Vec<Vec<u8>> = (fs::read_dir("/proc").into_iter().flatten().flatten())
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .collect();
+    let used = |name: &str| {
+        let name = name.as_bytes();
+        name.starts_with(b"vsrun-") && commands.iter().any(|c| c.windows(name.len()).any(|w| w == name))
+    };
+    let names = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let sets = fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    let set = |line: &str| line.split_whitespace().nth(1).map(|id| format!("semaphore set {id}"));
+    names.filter(|name| !used(name)).chain(sets.lines().skip(1).filter_map(set)).collect()
+}
+
+/// One program and its cases, with a directory of its own.
+struct Program {
+    name: String,
+    source: PathBuf,
+    dir: PathBuf,
+}
+
+/// What is known of a case that ran: its line of the table.
+type Failures = Vec<String>;
+
+impl Program {
+    fn compile(&self, case: &Case, known: &mut BTreeMap<Vec<String>, PathBuf>) -> Result<PathBuf, String> {
+        if let Some(binary) = known.get(&case.cflags) {
+            return Ok(binary.clone());
+        }
+        let cxx = self.source.extension().is_some_and(|e| e == "cc");
+        // The name of the file is in messages and traces, so it stays; each variant has its directory.
+        let dir = self.dir.join(format!("build{}", known.len()));
+        fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+        let binary = dir.join(&self.name);
+        let mut command = Command::new(if cxx { "g++" } else { "gcc" });
+        command.args(cxx.then_some("-std=c++20")).args(&case.cflags).arg("-O1").arg("-o").arg(&binary);
+        command.arg(&self.source).arg("-lpthread");
+        let done = run(&mut command, &dir)?;
+        if !done.status.success() {
+            return Err(format!("does not compile: {}", last_lines(&done.stderr)));
+        }
+        known.insert(case.cflags.clone(), binary.clone());
+        Ok(binary)
+    }
+
+    fn vsrun(&self, dir: &Path, arguments: &[OsString]) -> Result<Done, String> {
+        let mark = dir.to_string_lossy().into_owned();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vsrun"));
+        let done = run(command.args(arguments).env(MARK, &mark).current_dir(dir), dir);
+        let left = settles(|| processes(&mark, &self.dir));
+        match done {
+            Ok(_) if !left.is_empty() => Err(format!("processes left: {}", left.join(" "))),
+            done => done,
+        }
+    }
+
+    /// Explores one case; gives the verdict.
+    fn explore(&self, case: &Case, binary: &Path, search: Option<&str>, dir: &Path) -> Result<String, Failures> {
+        let scenarios = dir.join("scenarios");
+        fs::create_dir_all(&scenarios).map_err(|e| vec![e.to_string()])?;
+        let output = dir.join("output");
+        let mut arguments: Vec<OsString> = case.options().into_iter().map(Into::into).collect();
+        for search in search {
+            arguments.extend(["--search".into(), search.into()]);
+        }
+        arguments.extend(["--scenario-dir".into(), scenarios.clone().into(), "--output".into(), output.clone().into()]);
+        let report = |form: &str| {
+            let format = ["--format".into(), form.into(), binary.into()];
+            let all: Vec<OsString> = arguments.iter().cloned().chain(format).chain(case_args(case)).collect();
+            self.vsrun(dir, &all)
+        };
+        let done = report("json").map_err(|e| vec![e])?;
+        let value: Value = serde_json::from_str(&done.stdout).map_err(|e| {
+            vec![format!("no JSON object on stdout ({e}), {}; stderr: {}", done.status, last_lines(&done.stderr))]
+        })?;
+        let mut wrong = check(case, search, &value, &done);
+        if case.once() {
+            wrong.extend(self.compare_with_native(case, binary, dir, &output, &value).err());
+        }
+        wrong.extend(self.replay_all(&value, &scenarios, dir));
+        if let Some(summary) = &case.summary {
+            match report("text") {
+                Ok(done) if done.stdout.contains(summary.as_str()) => {}
+                Ok(done) => wrong.push(format!("no {summary:?} in the report: {}", first_line(&done.stdout))),
+                Err(e) => wrong.push(format!("text report: {e}")),
+            }
+        }
+        match wrong.is_empty() {
+            true => Ok(text_of(&value["verdict"])),
+            false => Err(wrong),
+        }
+    }
+
+    fn compare_with_native(
+        &self,
+        case: &Case,
+        binary: &Path,
+        dir: &Path,
+        output: &Path,
+        value: &Value,
+    ) -> Result<(), String> {
+        let native = dir.join("native");
+        fs::create_dir_all(&native).map_err(|e| e.to_string())?;
+        let done = run(Command::new(binary).args(&case.args).current_dir(&native), &native)?;
+        let ours = fs::read_to_string(output).unwrap_or_default();
+        let theirs = format!("{}{}", done.stderr, done.stdout);
+        if ours != theirs {
+            return Err(format!("its output is {ours:?}, natively {theirs:?}"));
+        }
+        let status = match (done.status.code(), done.status.signal()) {
+            (Some(code), _) => serde_json::json!({ "exit": code }),
+            (_, signal) => serde_json::json!({ "signal": signal }),
+        };
+        match &value["program_status"] {
+            ours if *ours == status || case.verdict != "ok" => Ok(()),
+            ours => Err(format!("its status is {ours}, natively {status}")),
+        }
+    }
+
+    /// Replays each scenario twice.
+    fn replay_all(&self, value: &Value, scenarios: &Path, dir: &Path) -> Failures {
+        let mut wrong = Vec::new();
+        let files: BTreeSet<_> = fs::read_dir(scenarios).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let named: BTreeSet<_> = (value["bugs"].as_array().into_iter().flatten())
+            .filter_map(|bug| bug["scenario"].as_str().map(PathBuf::from))
+            .collect();
+        if files != named {
+            wrong.push(format!("scenarios written {files:?}, reported {named:?}"));
+        }
+        for file in &files {
+            let replay = || {
+                let output = dir.join("output");
+                let arguments: Vec<OsString> =
+                    vec!["replay".into(), "--output".into(), output.clone().into(), file.into()];
+                let done = self.vsrun(dir, &arguments)?;
+                match done.status.code() {
+                    Some(1) => Ok((done.stdout, fs::read(output).unwrap_or_default())),
+                    _ => Err(format!("{}; stderr: {}", done.status, last_lines(&done.stderr))),
+                }
+            };
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            match (replay(), replay()) {
+                (Ok(first), Ok(second)) if first == second => {}
+                (Ok(first), Ok(second)) => {
+                    let differ = first.0.lines().zip(second.0.lines()).find(|(a, b)| a != b);
+                    wrong.push(format!("two replays of {name} differ: {differ:?}"));
+                }
+                (Err(e), _) | (_, Err(e)) => wrong.push(format!("replay of {name}: {e}")),
+            }
+        }
+        wrong
+    }
+
+    fn test(&self, case: &Case, binary: &Path) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut verdicts = BTreeSet::new();
+        for search in case.searches() {
+            let since = Instant::now();
+            let word = search.unwrap_or("as given");
+            let dir = self.dir.join(format!("{}-{}", case.name, word).replace(' ', "_"));
+            let result = self.explore(case, binary, search, &dir);
+            let _ = fs::remove_dir_all(&dir);
+            let failures = match result {
+                Ok(verdict) => {
+                    verdicts.insert(verdict);
+                    Vec::new()
+                }
+                Err(failures) => failures,
+            };
+            lines.push(Line::new(&self.name, &case.name, word, since, failures));
+        }
+        if verdicts.len() > 1 {
+            lines[0].failures.push(format!("the searches disagree: {verdicts:?}"));
+        }
+        lines
+    }
+}
+
+fn case_args(case: &Case) -> impl Iterator<Item = OsString> + '_ {
+    case.args.iter().map(Into::into)
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), String::from)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().find(|l| !l.trim().is_empty()).unwrap_or("")
+}
+
+/// What the report says, against what is expected.
+fn check(case: &Case, search: Option<&str>, value: &Value, done: &Done) -> Failures {
+    let mut wrong = Vec::new();
+    let verdict = text_of(&value["verdict"]);
+    if verdict != case.verdict {
+        let summary = value["bugs"][0]["summary"].as_str().unwrap_or("");
+        wrong.push(format!("verdict {verdict} instead of {}: {summary} {}", case.verdict, last_lines(&done.stderr)));
+    }
+    match done.status.code() {
+        Some(code) if case.exit_is_right(code) => {}
+        _ => wrong.push(format!("{}; stderr: {}", done.status, last_lines(&done.stderr))),
+    }
+    if search == Some("naive") {
+        for (key, expected) in [("transitions", case.transitions), ("executions", case.executions)] {
+            if expected.is_some_and(|n| value[key].as_u64() != Some(n)) {
+                wrong.push(format!("{} {key} instead of {}", value[key], expected.unwrap_or(0)));
+            }
+        }
+    }
+    wrong
+}
+
+/// A line of the table.
+struct Line {
+    what: String,
+    seconds: f64,
+    failures: Failures,
+}
+
+impl Line {
+    fn new(program: &str, case: &str, search: &str, since: Instant, failures: Failures) -> Line {
+        Line { what: format!("{program} [{case}] {search}"), seconds: since.elapsed().as_secs_f64(), failures }
+    }
+}
+
+fn test_program(source: &Path, expect: &Path, temp: &Path) -> Vec<Line> {
+    let since = Instant::now();
+    let name = expect.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let program = Program { dir: temp.join(&name), source: source.into(), name };
+    let failed = |case: &str, e: String| vec![Line::new(&program.name, case, "", since, vec![e])];
+    let cases = match fs::read_to_string(expect).map_err(|e| e.to_string()).and_then(|text| parse(&text)) {
+        Ok(cases) => cases,
+        Err(e) => return failed("", e),
+    };
+    let slow = std::env::var_os("VSRUN_SLOW").is_some_and(|v| v == "1");
+    let mut binaries = BTreeMap::new();
+    let mut lines = Vec::new();
+    for case in cases.iter().filter(|c| slow || !c.slow) {
+        match program.compile(case, &mut binaries) {
+            Ok(binary) => lines.extend(program.test(case, &binary)),
+            Err(e) => lines.extend(failed(&case.name, e)),
+        }
+    }
+    let _ = fs::remove_dir_all(&program.dir);
+    lines
+}
+
+/// The calling thread, and what it starts, stays on the `n`th allowed CPU: vsrun takes the first that it may use.
+fn stay_on_cpu(n: usize) {
+    use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
+    let me = nix::unistd::Pid::from_raw(0);
+    let Ok(allowed) = sched_getaffinity(me) else { return };
+    let cpus: Vec<usize> = (0..CpuSet::count()).filter(|&c| allowed.is_set(c).unwrap_or(false)).collect();
+    let mut only = CpuSet::new();
+    if cpus.get(n % cpus.len().max(1)).is_some_and(|&cpu| only.set(cpu).is_ok()) {
+        let _ = sched_setaffinity(me, &only);
+    }
+}
+
+fn all_programs() -> VecDeque<(PathBuf, PathBuf)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests");
+    let word = std::env::var("VSRUN_CT").unwrap_or_default();
+    let files = fs::read_dir(&dir).expect("c-tests").flatten().map(|e| e.path());
+    let mut expects: Vec<_> =
+        files.filter(|p| p.extension().is_some_and(|e| e == "expect") && p.to_string_lossy().contains(&word)).collect();
+    expects.sort();
+    let source = |expect: &PathBuf| if expect.with_extension("cc").exists() { "cc" } else { "c" };
+    expects.into_iter().map(|e| (e.with_extension(source(&e)), e)).collect()
+}
+
+#[test]
+fn every_program_is_judged_as_expected() {
+    let before = shared_things();
+    let temp = TempDir::create();
+    let queue = Mutex::new(all_programs());
+    let lines = Mutex::new(Vec::new());
+    let next = || queue.lock().unwrap().pop_front();
+    std::thread::scope(|scope| {
+        for n in 0..WORKERS {
+            let (next, lines, temp) = (&next, &lines, &temp);
+            scope.spawn(move || {
+                stay_on_cpu(n);
+                while let Some((source, expect)) = next() {
+                    lines.lock().unwrap().extend(test_program(&source, &expect, &temp.0));
+                }
+            });
+        }
+    });
+    drop(temp);
+    let mut lines = lines.into_inner().unwrap();
+    let left = settles(|| shared_things().difference(&before).cloned().collect());
+    if !left.is_empty() {
+        lines.push(Line::new("all", "", "", Instant::now(), vec![format!("left behind: {}", left.join(" "))]));
+    }
+    lines.sort_by(|a, b| a.what.cmp(&b.what));
+    let mut table = String::new();
+    for line in &lines {
+        let verdict = if line.failures.is_empty() { "ok" } else { "FAILED" };
+        let _ = writeln!(table, "{verdict:6} {:6.2} s  {}", line.seconds, line.what);
+        for failure in &line.failures {
+            let _ = writeln!(table, "                 {failure}");
+        }
+    }
+    println!("{table}");
+    let failed = lines.iter().filter(|l| !l.failures.is_empty()).count();
+    assert!(!lines.is_empty(), "no program was selected");
+    assert_eq!(failed, 0, "{failed} of {} runs failed:\n{table}", lines.len());
+}

@@ -1,0 +1,591 @@
+//! The modelled objects, operation by operation.
+
+mod interp;
+
+use interp::Machine;
+use vsrun_model::arena::Plan;
+use vsrun_model::errno::*;
+use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, OWNER_DEAD, PREFER_WRITER, ROBUST, SHARED};
+use vsrun_model::op::{CANCEL_POINT, TRY};
+use vsrun_model::world::START;
+use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, Misuse, ObjKind, Op, SemBuf, Tid, World, NONE};
+use vsrun_model::{IPC_NOWAIT, SEM_UNDO, WNOHANG, WNOWAIT};
+
+/// A world with one process of `threads` threads, handed to `test`.
+fn with_threads(threads: u32, test: impl FnOnce(&mut Arena)) {
+    let mut machine = Machine::new();
+    let arena = machine.arena();
+    let mut plan = Plan::default();
+    plan.max_depth = u64::MAX;
+    arena.prepare(plan, &[], &[]).expect("fits");
+    arena.world.create_process(NONE).expect("room");
+    for _ in 1..threads {
+        arena.world.create_thread(0, 0).expect("room");
+    }
+    test(arena);
+}
+
+fn world(threads: u32, test: impl FnOnce(&mut World)) {
+    with_threads(threads, |arena| test(&mut arena.world));
+}
+
+fn make(world: &mut World, kind: ObjKind, flags: u32) -> u32 {
+    let n = world.objects.as_slice().len() as u64;
+    world.make(Key::new(SHARED, kind, n * 64), |new| new.flags = flags).expect("room")
+}
+
+/// What `t` gets for `op` in alternative `value`, or `None` if it has to wait (or wait on, or the execution ended).
+fn alternative(world: &mut World, t: Tid, op: Op, value: u32) -> Option<i64> {
+    world.publish(t, op);
+    go_on(world, t, value)
+}
+
+/// What `t` gets for its pending operation.
+fn go_on(world: &mut World, t: Tid, value: u32) -> Option<i64> {
+    if world.end != End::RUNNING || world.choices(t) <= value {
+        return None;
+    }
+    match world.perform(t, value) {
+        Applied::Done(result) => Some(result),
+        Applied::Parked | Applied::Ended => None,
+    }
+}
+
+fn does(world: &mut World, t: Tid, op: Op) -> Option<i64> {
+    alternative(world, t, op, 0)
+}
+
+fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
+    let mut op = Op::on(kind, obj);
+    op.obj2 = obj2;
+    op
+}
+
+fn lock(m: u32) -> Op {
+    Op::on(Kind::MUTEX_LOCK, m)
+}
+
+fn unlock(m: u32) -> Op {
+    Op::on(Kind::MUTEX_UNLOCK, m)
+}
+
+#[test]
+fn a_normal_mutex_excludes() {
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, 0);
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 1, lock(m).with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 1, lock(m)), None);
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+        assert_eq!(go_on(w, 1, 0), Some(0));
+        assert_eq!(w.objects[m].owner, 1);
+        assert_eq!(does(w, 1, lock(m).with(TRY)), Some(EBUSY), "trylock by the owner fails");
+    });
+}
+
+#[test]
+fn a_normal_mutex_locked_twice_is_a_circle() {
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, 0);
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 0, lock(m)), None);
+        assert_eq!((w.end, w.n_cycle, w.cycle[0]), (End::CYCLE, 1, 0));
+    });
+}
+
+#[test]
+fn locks_taken_crosswise_are_a_circle() {
+    world(3, |w| {
+        let (a, b) = (make(w, ObjKind::MUTEX, 0), make(w, ObjKind::MUTEX, 0));
+        assert_eq!(does(w, 0, lock(a)), Some(0));
+        assert_eq!(does(w, 1, lock(b)), Some(0));
+        assert_eq!(does(w, 0, lock(b)), None);
+        assert_eq!(w.end, End::RUNNING);
+        assert_eq!(does(w, 1, lock(a)), None);
+        assert_eq!((w.end, w.n_cycle), (End::CYCLE, 2));
+    });
+}
+
+#[test]
+fn misuse_ends_the_execution_unless_allowed() {
+    let cases: [(bool, Misuse); 2] = [(false, Misuse::UNLOCK_FREE), (true, Misuse::UNLOCK_FOREIGN)];
+    for (taken, what) in cases {
+        world(2, |w| {
+            let m = make(w, ObjKind::MUTEX, 0);
+            if taken {
+                assert_eq!(does(w, 1, lock(m)), Some(0));
+            }
+            assert_eq!(does(w, 0, unlock(m)), None);
+            assert_eq!((w.end, w.end_code, w.end_obj), (End::MISUSE, what.0, m));
+        });
+    }
+    world(2, |w| {
+        w.allow_misuse = true;
+        let m = make(w, ObjKind::MUTEX, 0);
+        assert_eq!(does(w, 1, lock(m)), Some(0));
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+        assert_eq!(w.objects[m].owner, NONE);
+        w.allow_misuse = false;
+    });
+}
+
+#[test]
+fn a_recursive_mutex_counts() {
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, MUTEX_RECURSIVE);
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 0, lock(m).with(TRY)), Some(0));
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+        assert_eq!(does(w, 1, lock(m).with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 1, unlock(m)), Some(EPERM));
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+        assert_eq!(does(w, 1, lock(m).with(TRY)), Some(0));
+        assert_eq!(does(w, 0, unlock(m)), Some(EPERM));
+    });
+}
+
+#[test]
+fn an_errorcheck_mutex_says_so() {
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, MUTEX_ERRORCHECK);
+        assert_eq!(does(w, 0, unlock(m)), Some(EPERM));
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 0, lock(m)), Some(EDEADLK));
+        assert_eq!(does(w, 0, lock(m).with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 1, unlock(m)), Some(EPERM));
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+    });
+}
+
+#[test]
+fn the_death_of_an_owner_is_handed_on() {
+    world(3, |w| {
+        w.any_robust = true;
+        let m = make(w, ObjKind::MUTEX, ROBUST);
+        assert_eq!(does(w, 1, lock(m)), Some(0));
+        assert!(w.holds_robust(1) && !w.holds_robust(2));
+        assert_eq!(does(w, 2, lock(m)), None);
+        w.thread_exit(1);
+        assert_eq!(go_on(w, 2, 0), Some(EOWNERDEAD));
+        assert_eq!(w.mutex_consistent(0, m), EINVAL);
+        assert_eq!(w.mutex_consistent(2, m), 0);
+        assert_eq!(does(w, 2, unlock(m)), Some(0));
+        assert_eq!(does(w, 2, lock(m)), Some(0));
+        w.thread_exit(2);
+        assert_ne!(w.objects[m].flags & OWNER_DEAD, 0);
+        assert_eq!(does(w, 0, lock(m)), Some(EOWNERDEAD));
+        assert_eq!(does(w, 0, unlock(m)), Some(0));
+        assert_eq!(does(w, 0, lock(m)), Some(ENOTRECOVERABLE));
+    });
+}
+
+#[test]
+fn a_destroyed_mutex_is_of_no_use() {
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, 0);
+        assert_eq!(does(w, 0, Op::on(Kind::MUTEX_DESTROY, m)), Some(0));
+        assert_eq!(does(w, 0, lock(m)), None);
+        assert_eq!((w.end, w.end_code), (End::MISUSE, Misuse::USE_DESTROYED.0));
+    });
+    world(2, |w| {
+        let m = make(w, ObjKind::MUTEX, 0);
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 1, Op::on(Kind::MUTEX_DESTROY, m)), None);
+        assert_eq!((w.end, w.end_code), (End::MISUSE, Misuse::DESTROY_BUSY.0));
+    });
+}
+
+#[test]
+fn an_address_that_is_used_again_is_a_new_object() {
+    world(2, |w| {
+        let key = Key::new(SHARED, ObjKind::MUTEX, 4096);
+        let m = w.make(key, |_| {}).expect("room");
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(w.make(key, |_| {}), Some(m));
+        assert_eq!((w.objects[m].owner, w.objects[m].generation), (NONE, 1));
+        assert_eq!(w.find(key), Some(m));
+    });
+}
+
+#[test]
+fn each_waiter_is_an_alternative_of_a_signal() {
+    for chosen in 0..2 {
+        world(3, |w| {
+            let (c, m) = (make(w, ObjKind::COND, 0), make(w, ObjKind::MUTEX, 0));
+            let signal = Op::on(Kind::COND_SIGNAL, c);
+            assert_eq!(does(w, 0, signal), Some(0), "nobody waits");
+            // The queue is in thread order, whoever comes first.
+            for t in [2, 1] {
+                assert_eq!(does(w, t, lock(m)), Some(0));
+                assert_eq!(does(w, t, both(Kind::COND_WAIT, c, m)), None);
+                assert_eq!(w.objects[m].owner, NONE);
+            }
+            w.publish(0, signal);
+            assert_eq!(w.choices(0), 2);
+            assert_eq!(go_on(w, 0, chosen), Some(0));
+            assert_eq!(does(w, 0, lock(m)), Some(0));
+            assert_eq!(go_on(w, 1 + chosen, 0), None, "the mutex is taken");
+            assert_eq!(does(w, 0, unlock(m)), Some(0));
+            assert_eq!(go_on(w, 2 - chosen, 0), None, "the other sleeps on");
+            assert_eq!(go_on(w, 1 + chosen, 0), Some(0));
+            assert_eq!(w.objects[m].owner, 1 + chosen);
+        });
+    }
+}
+
+#[test]
+fn a_broadcast_wakes_all_and_a_destroy_waits_for_them() {
+    world(3, |w| {
+        let (c, m) = (make(w, ObjKind::COND, 0), make(w, ObjKind::MUTEX, 0));
+        for t in [1, 2] {
+            assert_eq!(does(w, t, lock(m)), Some(0));
+            assert_eq!(does(w, t, both(Kind::COND_WAIT, c, m)), None);
+        }
+        assert_eq!(does(w, 0, Op::on(Kind::COND_DESTROY, c)), None);
+        assert_eq!(does(w, 0, Op::on(Kind::COND_BROADCAST, c)), Some(0));
+        assert_eq!(w.choices(1) + w.choices(2), 2);
+        assert_eq!(go_on(w, 2, 0), Some(0));
+        assert_eq!(go_on(w, 1, 0), None);
+        assert_eq!(does(w, 0, Op::on(Kind::COND_DESTROY, c)), Some(0));
+        assert_eq!(does(w, 0, Op::on(Kind::COND_SIGNAL, c)), None);
+        assert_eq!(w.end_code, Misuse::USE_DESTROYED.0);
+    });
+}
+
+#[test]
+fn a_wait_needs_the_mutex() {
+    world(2, |w| {
+        let c = make(w, ObjKind::COND, 0);
+        let (checked, normal) = (make(w, ObjKind::MUTEX, MUTEX_ERRORCHECK), make(w, ObjKind::MUTEX, 0));
+        assert_eq!(does(w, 0, both(Kind::COND_WAIT, c, checked)), Some(EPERM));
+        assert_eq!(does(w, 0, both(Kind::COND_WAIT, c, normal)), None);
+        assert_eq!((w.end, w.end_code), (End::MISUSE, Misuse::WAIT_UNOWNED.0));
+    });
+}
+
+#[test]
+fn readers_share_and_writers_do_not() {
+    world(3, |w| {
+        let l = make(w, ObjKind::RWLOCK, 0);
+        let (read, write) = (Op::on(Kind::RW_RDLOCK, l), Op::on(Kind::RW_WRLOCK, l));
+        let unlock = Op::on(Kind::RW_UNLOCK, l);
+        assert_eq!(does(w, 0, read), Some(0));
+        assert_eq!(does(w, 0, read), Some(0));
+        assert_eq!(does(w, 1, read), Some(0));
+        assert_eq!(does(w, 2, write.with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 2, write), None);
+        assert_eq!(does(w, 0, unlock), Some(0));
+        assert_eq!(does(w, 1, unlock), Some(0));
+        assert_eq!(go_on(w, 2, 0), None);
+        assert_eq!(does(w, 0, unlock), Some(0));
+        assert_eq!(go_on(w, 2, 0), Some(0));
+        assert_eq!(does(w, 2, read), Some(EDEADLK));
+        assert_eq!(does(w, 2, write), Some(EDEADLK));
+        assert_eq!(does(w, 1, read), None);
+        assert_eq!(does(w, 0, Op::on(Kind::RW_DESTROY, l)), None);
+        assert_eq!((w.end, w.end_code), (End::MISUSE, Misuse::DESTROY_BUSY.0));
+    });
+}
+
+#[test]
+fn a_preferred_writer_keeps_new_readers_out() {
+    world(3, |w| {
+        let l = make(w, ObjKind::RWLOCK, PREFER_WRITER);
+        let (read, write) = (Op::on(Kind::RW_RDLOCK, l), Op::on(Kind::RW_WRLOCK, l));
+        assert_eq!(does(w, 0, read), Some(0));
+        assert_eq!(does(w, 1, write), None, "announces itself");
+        assert_eq!(w.threads[1].pending.kind, Kind::RW_WRWAIT);
+        assert_eq!(does(w, 2, read), None);
+        assert_eq!(does(w, 0, Op::on(Kind::RW_UNLOCK, l)), Some(0));
+        assert_eq!(go_on(w, 1, 0), Some(0));
+        assert_eq!(does(w, 1, Op::on(Kind::RW_UNLOCK, l)), Some(0));
+        assert_eq!(go_on(w, 2, 0), Some(0));
+    });
+}
+
+#[test]
+fn a_reader_that_wants_to_write_is_a_circle() {
+    world(2, |w| {
+        let l = make(w, ObjKind::RWLOCK, 0);
+        assert_eq!(does(w, 0, Op::on(Kind::RW_RDLOCK, l)), Some(0));
+        assert_eq!(does(w, 0, Op::on(Kind::RW_WRLOCK, l)), None);
+        assert_eq!((w.end, w.n_cycle), (End::CYCLE, 1));
+    });
+}
+
+#[test]
+fn a_barrier_opens_for_the_last() {
+    world(3, |w| {
+        let b = make(w, ObjKind::BARRIER, 0);
+        w.objects[b].count = 3;
+        let wait = Op::on(Kind::BARRIER_WAIT, b);
+        for _ in 0..2 {
+            assert_eq!(does(w, 2, wait), None);
+            assert_eq!(does(w, 0, wait), None);
+            assert_eq!(go_on(w, 2, 0), None);
+            assert_eq!(does(w, 1, wait), Some(-1), "the serial thread");
+            assert_eq!(go_on(w, 0, 0), Some(0));
+            assert_eq!(go_on(w, 2, 0), Some(0));
+        }
+    });
+}
+
+#[test]
+fn once_is_once() {
+    world(3, |w| {
+        let o = make(w, ObjKind::ONCE, 0);
+        let once = Op::on(Kind::ONCE, o);
+        assert_eq!(does(w, 0, once), Some(0));
+        assert_eq!(does(w, 1, once), None);
+        w.once_over(o, false);
+        assert_eq!(go_on(w, 1, 0), Some(0), "the first was left by an exception");
+        assert_eq!(does(w, 2, once), None);
+        w.once_over(o, true);
+        assert_eq!(go_on(w, 2, 0), Some(1));
+    });
+}
+
+#[test]
+fn semaphores_count() {
+    world(2, |w| {
+        let s = make(w, ObjKind::SEM, 0);
+        let (wait, post) = (Op::on(Kind::SEM_WAIT, s), Op::on(Kind::SEM_POST, s));
+        assert_eq!(does(w, 0, wait.with(TRY)), Some(EAGAIN));
+        assert_eq!(does(w, 0, wait), None);
+        assert_eq!(does(w, 1, post), Some(0));
+        assert_eq!(go_on(w, 0, 0), Some(0));
+        assert_eq!(does(w, 0, Op::on(Kind::SEM_GET, s)), Some(0));
+        assert_eq!(w.threads[0].out[0], 0);
+        w.objects[s].value = i32::MAX;
+        assert_eq!(does(w, 0, post), Some(EOVERFLOW));
+    });
+}
+
+fn semop(w: &mut World, t: Tid, set: u32, ops: &[(u16, i16, i16)]) -> Option<i64> {
+    w.threads[t].n_sembuf = ops.len() as u32;
+    for (i, &(num, op, flags)) in ops.iter().enumerate() {
+        w.threads[t].sembuf[i] = SemBuf { num, op, flags };
+    }
+    does(w, t, Op::on(Kind::SYSV_OP, set))
+}
+
+#[test]
+fn a_semop_is_all_or_nothing() {
+    world(2, |w| {
+        let set = w.sysv_make(1, 2).expect("room");
+        w.sysv_set(0, set, 0, 1);
+        assert_eq!(semop(w, 0, set, &[(0, -1, 0), (1, -1, IPC_NOWAIT)]), Some(EAGAIN));
+        assert_eq!(w.sysv_value(set, 0).value, 1);
+        assert_eq!(semop(w, 0, set, &[(0, -1, 0), (1, -1, 0)]), None);
+        assert_eq!((w.sysv_waiting(set, 1, false), w.sysv_waiting(set, 1, true)), (1, 0));
+        assert_eq!(semop(w, 1, set, &[(1, 2, 0)]), Some(0));
+        assert_eq!(go_on(w, 0, 0), Some(0));
+        assert_eq!((w.sysv_value(set, 0).value, w.sysv_value(set, 1).value), (0, 1));
+        assert_eq!(semop(w, 1, set, &[(1, 0, 0)]), None, "waits for zero");
+        assert_eq!(semop(w, 0, set, &[(1, -1, 0), (1, 0, 0)]), Some(0), "sees its own decrement");
+        assert_eq!(go_on(w, 1, 0), Some(0));
+        assert_eq!(semop(w, 0, set, &[(2, 1, 0)]), Some(EFBIG));
+        assert_eq!(semop(w, 0, set, &[(0, 32767, 0), (0, 1, 0)]), Some(ERANGE));
+        assert_eq!(does(w, 0, both(Kind::SYSV_CTL, set, 0).arg(2)), Some(0));
+        assert_eq!(semop(w, 0, set, &[(0, 1, 0)]), Some(EIDRM));
+    });
+}
+
+#[test]
+fn the_end_of_a_process_undoes() {
+    world(1, |w| {
+        let set = w.sysv_make(1, 1).expect("room");
+        w.sysv_set(0, set, 0, 2);
+        let (child, t) = w.fork(0).expect("room");
+        assert!(!w.exit_is_visible(child));
+        assert_eq!(semop(w, t, set, &[(0, -2, SEM_UNDO)]), Some(0));
+        assert!(w.exit_is_visible(child));
+        assert_eq!(semop(w, t, set, &[(0, 1, SEM_UNDO)]), Some(0));
+        w.process_exit(child, 0);
+        assert_eq!(w.sysv_value(set, 0).value, 2);
+    });
+}
+
+#[test]
+fn a_futex_moves_its_waiters() {
+    world(4, |w| {
+        let (f, g) = (make(w, ObjKind::FUTEX, 0), make(w, ObjKind::FUTEX, 0));
+        let mut wait = Op::on(Kind::FUTEX_WAIT, f);
+        wait.mask = u32::MAX;
+        assert_eq!(does(w, 1, wait), Some(EAGAIN), "memory holds another value");
+        for t in 1..4 {
+            w.threads[t].compare = true;
+            assert_eq!(does(w, t, wait), None);
+        }
+        let mut requeue = both(Kind::FUTEX_REQUEUE, f, g).arg(1 << 32 | 1);
+        requeue.mask = u32::MAX;
+        w.threads[0].compare = true;
+        w.publish(0, requeue);
+        assert_eq!(w.choices(0), 3, "each may be the one that wakes");
+        assert_eq!(go_on(w, 0, 1), Some(0));
+        assert_eq!((w.threads[0].out[0], w.threads[2].woken), (2, true));
+        assert_eq!((w.objects[f].n_waiters, w.objects[g].n_waiters), (1, 1));
+        let mut wake = Op::on(Kind::FUTEX_WAKE, g).arg(5);
+        wake.mask = u32::MAX;
+        assert_eq!(does(w, 0, wake), Some(0));
+        assert_eq!(w.threads[0].out[0], 1);
+        assert_eq!(go_on(w, 2, 0), Some(0));
+        assert_eq!(w.choices(1) + w.choices(3), 1);
+    });
+}
+
+#[test]
+fn a_futex_moved_onto_itself_is_no_endless_loop() {
+    world(2, |w| {
+        let f = make(w, ObjKind::FUTEX, 0);
+        let mut wait = Op::on(Kind::FUTEX_WAIT, f);
+        wait.mask = u32::MAX;
+        w.threads[1].compare = true;
+        assert_eq!(does(w, 1, wait), None);
+        w.threads[0].compare = true;
+        let mut requeue = both(Kind::FUTEX_REQUEUE, f, f).arg((i32::MAX as i64) << 32);
+        requeue.mask = u32::MAX;
+        assert_eq!(does(w, 0, requeue), Some(0));
+        assert_eq!(w.objects[f].n_waiters, 1);
+    });
+}
+
+#[test]
+fn a_futex_wakes_by_bits() {
+    world(3, |w| {
+        let f = make(w, ObjKind::FUTEX, 0);
+        for t in 1..3 {
+            let mut wait = Op::on(Kind::FUTEX_WAIT, f);
+            wait.mask = 1 << t;
+            w.threads[t].compare = true;
+            assert_eq!(does(w, t, wait), None);
+        }
+        let mut wake = Op::on(Kind::FUTEX_WAKE, f).arg(2);
+        wake.mask = 1 << 2;
+        assert_eq!(does(w, 0, wake), Some(0));
+        assert_eq!((w.threads[0].out[0], w.choices(1), w.choices(2)), (1, 0, 1));
+    });
+}
+
+#[test]
+fn a_join_waits_for_the_end() {
+    world(3, |w| {
+        let join = |t: Tid| Op::on(Kind::JOIN, t);
+        assert_eq!(does(w, 0, join(0)), Some(EDEADLK), "itself");
+        assert_eq!(does(w, 0, join(1).with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 0, join(1)), None);
+        w.thread_exit(1);
+        assert_eq!(go_on(w, 0, 0), Some(0));
+        assert_eq!(does(w, 2, join(1)), Some(EINVAL), "joined already");
+        w.threads[2].detached = true;
+        assert_eq!(does(w, 0, join(2)), Some(EINVAL));
+        assert_eq!(does(w, 0, join(77)), Some(ESRCH));
+    });
+}
+
+#[test]
+fn a_cancelled_wait_returns() {
+    world(2, |w| {
+        let s = make(w, ObjKind::SEM, 0);
+        let wait = Op::on(Kind::SEM_WAIT, s);
+        assert_eq!(does(w, 1, wait.with(CANCEL_POINT)), None);
+        assert_eq!(does(w, 0, Op::on(Kind::CANCEL, 1)), Some(0));
+        assert_eq!(go_on(w, 1, 0), Some(EINTR));
+        assert_eq!(does(w, 1, wait), None, "no cancellation point");
+    });
+}
+
+#[test]
+fn children_are_waited_for_and_reaped() {
+    world(1, |w| {
+        let wait = Op::new(Kind::WAIT).arg(-1);
+        assert_eq!(does(w, 0, wait), Some(ECHILD));
+        let (first, _) = w.fork(0).expect("room");
+        let (second, _) = w.fork(0).expect("room");
+        let vpid = |w: &World, p: u32| w.procs[p].vpid as i64;
+        assert_eq!(does(w, 0, wait.with(WNOHANG)), Some(EAGAIN));
+        assert_eq!(does(w, 0, wait), None);
+        w.process_exit(second, 7 << 8);
+        assert_eq!(does(w, 0, Op::new(Kind::WAIT).arg(vpid(w, first))), None);
+        assert_eq!(does(w, 0, wait.with(WNOWAIT)), Some(0));
+        assert_eq!(does(w, 0, wait), Some(0));
+        assert_eq!(w.threads[0].out[..2], [vpid(w, second), 7 << 8]);
+        assert_eq!(does(w, 0, Op::new(Kind::WAIT).arg(vpid(w, second))), Some(ECHILD));
+        w.process_exit(first, 0);
+        assert_eq!(does(w, 0, wait), Some(0));
+        assert_eq!(does(w, 0, wait), Some(ECHILD));
+    });
+}
+
+#[test]
+fn a_fork_copies_what_is_private() {
+    world(2, |w| {
+        let key = |space| Key::new(space, ObjKind::MUTEX, 64);
+        let m = w.make(key(0), |_| {}).expect("room");
+        let other = w.make(Key::new(0, ObjKind::MUTEX, 128), |_| {}).expect("room");
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 1, lock(other)), Some(0));
+        let (child, t) = w.fork(0).expect("room");
+        let copy = w.find(key(child)).expect("a copy");
+        assert_eq!((w.objects[m].owner, w.objects[copy].owner), (0, t));
+        assert_eq!(does(w, t, unlock(copy)), Some(0));
+        let held = w.find(Key::new(child, ObjKind::MUTEX, 128)).expect("a copy");
+        assert_eq!(does(w, t, lock(held)), None, "held by a thread that the child lacks");
+    });
+}
+
+/// Runs what is enabled until nothing is; the kinds of operations that had their turn.
+fn run(arena: &mut Arena) -> Vec<(Tid, Applied)> {
+    let mut done = Vec::new();
+    while let Decision::Run(t) = arena.step() {
+        let applied = arena.world.perform(t, arena.world.value);
+        done.push((t, applied));
+        if matches!(applied, Applied::Done(_)) {
+            arena.world.thread_exit(t);
+        }
+    }
+    done
+}
+
+#[test]
+fn timeouts_fire_in_order_when_nothing_else_can_run() {
+    with_threads(3, |arena| {
+        let s = make(&mut arena.world, ObjKind::SEM, 0);
+        let wait = Op::on(Kind::SEM_WAIT, s);
+        arena.world.publish(0, wait.until(START + 3_000));
+        arena.world.publish(1, wait.until(START + 2_000));
+        arena.world.publish(2, Op::new(Kind::SLEEP).until(START + 2_500));
+        let done = run(arena);
+        let expected = [(1, Applied::Done(ETIMEDOUT)), (2, Applied::Done(0)), (0, Applied::Done(ETIMEDOUT))];
+        assert_eq!(done, expected);
+        assert_eq!(arena.world.end, End::FINISHED);
+    });
+}
+
+#[test]
+fn a_timeout_that_finds_its_mutex_taken_is_no_deadlock() {
+    with_threads(2, |arena| {
+        let w = &mut arena.world;
+        let (c, m) = (make(w, ObjKind::COND, 0), make(w, ObjKind::MUTEX, 0));
+        assert_eq!(does(w, 0, lock(m)), Some(0));
+        assert_eq!(does(w, 0, both(Kind::COND_WAIT, c, m).until(START + 1_000)), None);
+        assert_eq!(does(w, 1, lock(m)), Some(0));
+        w.publish(1, Op::new(Kind::SLEEP).until(START + 2_000));
+        assert_eq!(arena.step(), Decision::Run(1), "the later deadline fires too");
+        assert_eq!(arena.world.perform(1, 0), Applied::Done(0));
+        assert_eq!(does(&mut arena.world, 1, unlock(m)), Some(0));
+        assert_eq!(go_on(&mut arena.world, 0, 0), Some(ETIMEDOUT));
+    });
+}
+
+#[test]
+fn a_yield_waits_for_somebody_to_move() {
+    with_threads(2, |arena| {
+        let s = make(&mut arena.world, ObjKind::SEM, 0);
+        arena.world.publish(0, Op::new(Kind::YIELD));
+        arena.world.publish(1, Op::on(Kind::SEM_POST, s));
+        arena.world.current = 0;
+        let order: Vec<Tid> = run(arena).into_iter().map(|(t, _)| t).collect();
+        assert_eq!(order, [1, 0]);
+    });
+}
