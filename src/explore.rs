@@ -76,7 +76,7 @@ struct Once {
 
 impl Search for Once {
     fn next(&mut self) -> Option<Schedule> {
-        (!std::mem::replace(&mut self.given, true)).then(Schedule::default)
+        (!std::mem::replace(&mut self.given, true)).then(|| Schedule { blind: true, ..Schedule::default() })
     }
     fn done(&mut self, trace: &Trace) {
         self.transitions = trace.steps.len() as u64 + trace.unrecorded;
@@ -475,10 +475,10 @@ impl Exploration<'_> {
 /// A schedule that leads through all recorded steps of a trace; one whose steps were too many to record is its own.
 fn replayable(schedule: &Schedule, trace: &Trace) -> Schedule {
     if trace.unrecorded > 0 {
-        return Schedule { record: false, ..schedule.clone() };
+        return Schedule { record: false, blind: false, ..schedule.clone() };
     }
     let prefix = trace.choices(trace.steps.len());
-    Schedule { prefix, sleep: Vec::new(), policy: Policy::STAY, seed: 0, record: false }
+    Schedule { prefix, sleep: Vec::new(), policy: Policy::STAY, seed: 0, record: false, blind: false }
 }
 
 /// What a run under the tracer showed.

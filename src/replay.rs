@@ -66,6 +66,7 @@ fn schedule_of(scenario: &Scenario) -> Schedule {
         policy: then.and_then(|t| t.policy()).unwrap_or(Policy::STAY),
         seed: then.map_or(0, |t| t.seed),
         record: false,
+        blind: false,
     }
 }
 

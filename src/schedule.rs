@@ -16,4 +16,6 @@ pub struct Schedule {
     pub seed: u64,
     /// Whether the search needs the pending operations of the states after the prefix.
     pub record: bool,
+    /// The transitions are not needed: the schedule alone repeats the execution.
+    pub blind: bool,
 }

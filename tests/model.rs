@@ -3,7 +3,6 @@
 mod interp;
 
 use interp::Machine;
-use vsrun_model::arena::Plan;
 use vsrun_model::errno::*;
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, OWNER_DEAD, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{CANCEL_POINT, TRY};
@@ -15,8 +14,7 @@ use vsrun_model::{IPC_NOWAIT, SEM_UNDO, WNOHANG, WNOWAIT};
 fn with_threads(threads: u32, test: impl FnOnce(&mut Arena)) {
     let mut machine = Machine::new();
     let arena = machine.arena();
-    let mut plan = Plan::default();
-    plan.max_depth = u64::MAX;
+    let plan = arena.plan;
     arena.prepare(plan, &[], &[]).expect("fits");
     arena.world.create_process(NONE).expect("room");
     for _ in 1..threads {

@@ -94,6 +94,7 @@ fn say() -> i32 {
         End::MISUSE => b"misuse of a synchronization object",
         End::LIVELOCK => b"livelock",
         End::STATUS => b"exit status",
+        End::KILLED => b"the first process is killed by a signal",
         End::FINISHED => b"everything finished, without the bug",
         End::MISMATCH => b"the replay diverged: the program did not follow the scenario",
         _ => w.message(),

@@ -125,6 +125,7 @@ fn identity(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_rt_sigprocmask => signal::sigprocmask(a[0] as i32, a[1], a[2], a[3]),
         libc::SYS_rt_sigaction => signal::sigaction(a[0] as i32, a[1], a[2]),
         libc::SYS_rt_sigpending => signal::sigpending(a[0]),
+        libc::SYS_rt_sigtimedwait => return signal::take_pending(a[0], a[1]),
         libc::SYS_kill => kill(id, a[1] as i32),
         libc::SYS_tkill => tgkill(0, id, a[1] as i32),
         libc::SYS_tgkill => tgkill(id, a[1] as i32, a[2] as i32),
@@ -286,11 +287,12 @@ fn futex(a: [u64; 6]) -> i64 {
     const REALTIME: u64 = 256;
     let [addr, op, value, timeout, addr2, value3] = a;
     let clock = if op & REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let private = op & PRIVATE != 0;
     let command = (op & !(PRIVATE | REALTIME)) as i32;
     let remember = |word: u64, expected: u32| me().out = [0, word as i64, expected as i64];
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr)).with(vsrun_model::op::CANCEL_POINT);
+            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(vsrun_model::op::CANCEL_POINT);
             op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
             if timeout != 0 {
                 let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
@@ -301,7 +303,8 @@ fn futex(a: [u64; 6]) -> i64 {
             -gate::pass(op)
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
-            let mut op = Op::on(Kind::FUTEX_WAKE, sync::futex(addr)).arg((value as u32 as i64).min(i32::MAX as i64));
+            let mut op =
+                Op::on(Kind::FUTEX_WAKE, sync::futex(addr, private)).arg((value as u32 as i64).min(i32::MAX as i64));
             op.mask = if command == libc::FUTEX_WAKE { u32::MAX } else { value3 as u32 };
             gate::pass(op);
             me().out[0]
@@ -309,8 +312,8 @@ fn futex(a: [u64; 6]) -> i64 {
         libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
             let counts =
                 (value as u32 as i64).min(i32::MAX as i64) | ((timeout as u32).min(i32::MAX as u32) as i64) << 32;
-            let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr)).arg(counts);
-            op.obj2 = sync::futex(addr2);
+            let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr, private)).arg(counts);
+            op.obj2 = sync::futex(addr2, private);
             op.mask = u32::MAX;
             remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
             let error = gate::pass(op);

@@ -243,6 +243,18 @@ fn gate_out(starting: bool, creator: Tid) {
     gate::leave(false, creator);
 }
 
+/// Signal `signal`, sent by the running fiber, kills process `p`. Of the first process that is a crash, as a shell
+/// would say; others may be killed by those who know what they do.
+pub fn killed_by(p: Pid, signal: i32) {
+    if p != 0 {
+        return;
+    }
+    arena().control.status = signal;
+    arena().control.status_known = 1;
+    world().finish(vsrun_model::End::KILLED, local().cur, NONE, signal as u32);
+    end::finish();
+}
+
 /// Reports what the caller of vsrun wants to know of exit statuses.
 fn note_status(p: Pid, cur: Tid, status: i32) {
     if p == 0 {

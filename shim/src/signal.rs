@@ -161,6 +161,31 @@ pub fn sigpending(set: u64) -> i64 {
     0
 }
 
+/// rt_sigtimedwait (sigwait, sigwaitinfo) of a signal that is pending already; otherwise the kernel does the waiting.
+pub fn take_pending(set: u64, info: u64) -> Option<i64> {
+    let wanted: u64 = load(set);
+    let ready = (me().sigpending | world().procs[local().pid].sigpending) & wanted;
+    let signal = ready.trailing_zeros() as i32 + 1;
+    if ready == 0 {
+        return None;
+    }
+    forget_pending(signal);
+    if info != 0 {
+        crate::sync::zero(info, 128);
+        store(info, signal);
+    }
+    Some(signal as i64)
+}
+
+/// Signal `signal` is no longer pending for the running fiber, or if it was not, for its process.
+fn forget_pending(signal: i32) {
+    if me().sigpending & bit(signal) != 0 {
+        me().sigpending &= !bit(signal);
+    } else {
+        world().procs[local().pid].sigpending &= !bit(signal);
+    }
+}
+
 /// Enters the handlers of signals that are pending for the running fiber and not blocked.
 pub fn deliver() {
     if local().phase == Phase::Off || local().borrowed {
@@ -173,11 +198,7 @@ pub fn deliver() {
             return;
         }
         let signal = ready.trailing_zeros() as i32 + 1;
-        if me().sigpending & bit(signal) != 0 {
-            me().sigpending &= !bit(signal);
-        } else {
-            world().procs[local().pid].sigpending &= !bit(signal);
-        }
+        forget_pending(signal);
         act(signal);
     }
 }
@@ -222,6 +243,7 @@ fn default_action(signal: i32) {
         install(signal, SIG_DFL, 0);
         raw!(libc::SYS_tgkill, raw!(libc::SYS_getpid), raw!(libc::SYS_gettid), signal);
     }
+    crate::process::killed_by(local().pid, signal);
     crate::process::exit_group(signal);
 }
 
@@ -246,6 +268,7 @@ pub fn send(p: u32, signal: i32) {
     if stops_by_default(signal) {
         end::unsupported(&[b"a signal that stops a process"]);
     }
+    crate::process::killed_by(p, signal);
     let real = world().procs[p].real_pid;
     world().process_exit(p, signal);
     crate::process::child_over(p);

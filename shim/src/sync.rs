@@ -259,8 +259,11 @@ pub fn sem_mirror(addr: u64, id: ObjId) {
     store_if(addr, world().objects[id].value);
 }
 
-/// The futex at `addr`.
-pub fn futex(addr: u64) -> ObjId {
+/// The futex at `addr`; a private one is the process's own, even in memory that it shares.
+pub fn futex(addr: u64, private: bool) -> ObjId {
+    if private {
+        return made(world().find_or_make(Key::new(local().pid, ObjKind::FUTEX, addr), |o| o.flags = STATIC_INIT));
+    }
     known(ObjKind::FUTEX, addr, 0)
 }
 

@@ -44,7 +44,7 @@ pub fn fingerprint(world: &World) -> u64 {
             object(world, world.end_obj).into_iter().for_each(|n| hash.number(n));
         }
         End::LIVELOCK => hash.number(process(world, world.end_obj)),
-        End::STATUS => {
+        End::STATUS | End::KILLED => {
             hash.number(world.end_code.into());
             hash.number(thread(world, world.end_thread));
         }

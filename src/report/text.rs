@@ -7,7 +7,8 @@ use std::path::Path;
 
 use super::paint::Paint;
 use super::{
-    steps, Bug, BugKind, CycleLink, Incomplete, SignalView, Summary, ThreadStatus, ThreadView, Verdict, REPLAY,
+    steps, Bug, BugKind, CycleLink, Incomplete, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
+    REPLAY,
 };
 use crate::binary::text::{escape, escape_bytes};
 
@@ -68,6 +69,12 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     }
     let _ = writeln!(out, "  {}", explored(summary));
     let _ = writeln!(out, "  {}", counts(summary));
+    if let Some(status) = summary.program_status.filter(|_| summary.executions == 1) {
+        let _ = match status {
+            ProgramStatus::Exit(code) => writeln!(out, "  the program exited with status {code}"),
+            ProgramStatus::Signal(signal) => writeln!(out, "  the program was ended by signal {signal}"),
+        };
+    }
     for note in &summary.notes {
         let _ = writeln!(out, "  note: {}", one_line(note));
     }

@@ -205,9 +205,18 @@ pub fn headline(world: &World, names: &Names) -> Option<(BugKind, String)> {
                 (BugKind::Assert, format!("exit status: killed by signal {signal}, thread {}", thread()))
             }
         },
+        End::KILLED => (
+            BugKind::Crash,
+            format!("{} kills the first process, sent by thread {}", signal_name(world.end_code), thread()),
+        ),
         End::UNSUPPORTED => (BugKind::Error, message()),
         _ => return None,
     })
+}
+
+fn signal_name(number: u32) -> String {
+    let known = nix::sys::signal::Signal::try_from(number as i32);
+    known.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_string())
 }
 
 fn misuse(world: &World, names: &Names) -> String {

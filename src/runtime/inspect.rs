@@ -185,7 +185,9 @@ pub fn signal_view(world: &World, stopped: &Stopped, signal: i32) -> SignalView 
     let info = stopped.siginfo().ok();
     let address = info.as_ref().and_then(super::tracee::fault_address);
     let code = info.as_ref().map(|i| code_name(signal, i.si_code));
-    let registers = stopped.regs().ok().map(register_list).unwrap_or_default();
+    // Of a signal that was sent, the registers are those of the call that sent it, real process ids among them.
+    let sent = info.as_ref().is_some_and(|i| i.si_code <= 0);
+    let registers = if sent { Vec::new() } else { stopped.regs().ok().map(register_list).unwrap_or_default() };
     SignalView { name, code, address, thread: thread_name(world, world.current), registers }
 }
 

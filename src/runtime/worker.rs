@@ -295,6 +295,8 @@ impl Worker {
                 stopped.resume(signal).map(Some).map_err(|e| StartError::Bug(format!("{e}")))
             }
             Event::Exited { pid, code } if pid == self.root => {
+                // The last process to end tells vsrun by ending, whatever its status; the status is the model's.
+                let code = self.status().map_or(code, |status| status >> 8 & 0xff);
                 Err(self.died_early(&format!("it exited with status {code}")))
             }
             Event::Signaled { pid, signal, .. } if pid == self.root => {
@@ -606,6 +608,7 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         seed: schedule.seed,
         max_depth: spec.max_depth,
         record: schedule.record,
+        blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()
     };

@@ -32,7 +32,7 @@ impl Random {
 impl Search for Random {
     fn next(&mut self) -> Option<Schedule> {
         let seed = self.draw();
-        Some(Schedule { policy: Policy::RANDOM, seed, record: false, ..Schedule::default() })
+        Some(Schedule { policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
     }
 
     fn done(&mut self, trace: &Trace) {

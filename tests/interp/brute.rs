@@ -18,7 +18,7 @@ pub struct Everything {
 /// All executions of a program; `None` if there are more than `limit`.
 pub fn explore(machine: &mut Machine, program: &Program, limit: u64) -> Option<Everything> {
     let mut all = Everything::default();
-    below(machine, program, &mut Vec::new(), limit, &mut all).then_some(all)
+    below(machine, program, &[], limit, &mut all).then_some(all)
 }
 
 /// The choices that a state offers.
@@ -26,8 +26,8 @@ pub fn offers(seen: &[Seen]) -> impl Iterator<Item = Choice> + '_ {
     seen.iter().flat_map(|s| (0..s.choices).map(|v| Choice::new(s.act.uid, v, s.act.op.kind)))
 }
 
-fn below(machine: &mut Machine, program: &Program, prefix: &mut Vec<Choice>, limit: u64, all: &mut Everything) -> bool {
-    let schedule = Schedule { prefix: prefix.clone(), record: true, ..Schedule::default() };
+fn below(machine: &mut Machine, program: &Program, prefix: &[Choice], limit: u64, all: &mut Everything) -> bool {
+    let schedule = Schedule { prefix: prefix.to_vec(), record: true, ..Schedule::default() };
     let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
     if all.leaves >= limit {
         return false;
@@ -59,6 +59,6 @@ fn siblings(
         let mut prefix = taken[..n].to_vec();
         prefix.push(choice);
         all.edges += 1;
-        below(machine, program, &mut prefix, limit, all)
+        below(machine, program, &prefix, limit, all)
     })
 }

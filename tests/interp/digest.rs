@@ -62,9 +62,9 @@ impl Run<'_> {
                 Kind::JOIN | Kind::CANCEL => self.name(op.obj),
                 _ => op.obj as i64,
             };
-            let _ = write!(
+            let _ = writeln!(
                 text,
-                "t{code}: {} {} {target} w{} c{} j{} x{} {:?} n{}\n",
+                "t{code}: {} {} {target} w{} c{} j{} x{} {:?} n{}",
                 thread.state.0,
                 op.kind.name(),
                 (thread.woken && thread.state.0 == 3) as u8,
@@ -90,7 +90,7 @@ impl Run<'_> {
                 assert_eq!(holds.iter().map(|h| h.1).sum::<u32>(), object.count, "readers of {i} are counted right");
             }
             let extra = (object.flags, self.name(object.owner), object.count, object.value);
-            let _ = write!(text, "o{i}: {extra:?} {waiters:?} {holds:?}\n");
+            let _ = writeln!(text, "o{i}: {extra:?} {waiters:?} {holds:?}");
         }
         let values: Vec<i32> = world.semvals.as_slice().iter().map(|v| v.value).collect();
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);

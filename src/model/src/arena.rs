@@ -128,8 +128,10 @@ pub struct Plan {
     pub record: bool,
     /// End the execution when a process exits with a status other than 0.
     pub fail_on_exit: bool,
+    /// Do not even record the transitions: the schedule alone repeats the execution.
+    pub blind: bool,
     /// Zero.
-    pub pad: [u8; 6],
+    pub pad: [u8; 5],
 }
 
 /// What the root is asked to do.
@@ -241,7 +243,7 @@ pub struct Arena {
     pub random: u64,
     /// Transitions taken since [`Arena::prepare`].
     pub taken: u64,
-    /// Steps that were taken but not recorded because `steps` was full.
+    /// Steps that were taken but not recorded, by wish or because `steps` was full.
     pub unrecorded: u64,
     /// The modelled state.
     pub world: World,

@@ -24,7 +24,7 @@ pub struct Act {
     pub parent: Pid,
     /// Kind of `op.obj`, where that is an object.
     pub obj_kind: ObjKind,
-    /// [`TIMED_OUT`], [`CANCELLED`].
+    /// [`TIMED_OUT`], [`EXPIRED`], [`CANCELLED`].
     pub fate: u8,
     pad: [u8; 2],
     /// The operation.
@@ -36,6 +36,8 @@ pub struct Act {
 
 /// Bit of [`Act::fate`]: the deadline may fire now and nothing else lets the operation go on.
 pub const TIMED_OUT: u8 = 1;
+/// Bit of [`Act::fate`]: the deadline has passed, so that the operation does not block, whatever becomes of its object.
+pub const EXPIRED: u8 = 4;
 /// Bit of [`Act::fate`]: the thread is asked to end and this is a point at which it does.
 pub const CANCELLED: u8 = 2;
 
@@ -69,8 +71,11 @@ impl World {
 
     fn fate(&self, t: Tid, op: &Op) -> u8 {
         let mut fate = 0;
-        if self.may_time_out(op) && self.choices_of(t, &Op { flags: op.flags & !op::TIMED, ..*op }) == 0 {
-            fate |= TIMED_OUT;
+        if self.may_time_out(op) {
+            fate |= EXPIRED;
+            if self.choices_of(t, &Op { flags: op.flags & !op::TIMED, ..*op }) == 0 {
+                fate |= TIMED_OUT;
+            }
         }
         if self.cancelled(t, op) {
             fate |= CANCELLED;

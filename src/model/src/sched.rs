@@ -216,6 +216,10 @@ impl Arena {
     }
 
     fn record(&mut self, t: Tid, value: u32) {
+        if self.plan.blind {
+            self.unrecorded += 1;
+            return;
+        }
         let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(1, |e| e.1);
         let seen_at = self.seen.len;
         if self.plan.record && self.taken >= self.plan.prefix_len as u64 {

@@ -62,6 +62,8 @@ impl End {
     pub const WAITS_OUTSIDE: End = End(12);
     /// A process of the program ended in a way that the caller asked to report (exit status not 0).
     pub const STATUS: End = End(13);
+    /// The first process was killed by a signal that was sent to it; `end_code` is its number.
+    pub const KILLED: End = End(14);
 }
 
 /// Ways to misuse an object that are undefined behaviour by POSIX.

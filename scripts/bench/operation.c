@@ -1,0 +1,130 @@
+/*
+ * What one visible operation costs.  operation KIND N
+ *   stay     N pairs of lock and unlock in one thread, while a second thread waits
+ *   yield    two threads; N yields altogether, each passes the turn to the other thread
+ *   switch   two threads; N hand-offs through two semaphores, each is one post and one wait
+ *   process  the same between two processes, with semaphores in shared memory
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long rounds;
+static sem_t *turn; /* two: whose turn it is */
+
+static void wait_for(sem_t *sem)
+{
+    while (sem_wait(sem) != 0)
+        ;
+}
+
+static void alternate(int self)
+{
+    for (long i = 0; i < rounds / 2; i++) {
+        wait_for(&turn[self]);
+        sem_post(&turn[1 - self]);
+    }
+}
+
+static void *alternate_thread(void *unused)
+{
+    (void)unused;
+    alternate(1);
+    return NULL;
+}
+
+static void *yield_thread(void *unused)
+{
+    (void)unused;
+    for (long i = 0; i < rounds / 2; i++)
+        sched_yield();
+    return NULL;
+}
+
+static void *wait_thread(void *unused)
+{
+    (void)unused;
+    wait_for(&turn[1]);
+    return NULL;
+}
+
+static pthread_t start(void *(*body)(void *))
+{
+    pthread_t t;
+
+    if (pthread_create(&t, NULL, body, NULL) != 0)
+        abort();
+    return t;
+}
+
+static void stay(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t t = start(wait_thread);
+
+    for (long i = 0; i < rounds; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    sem_post(&turn[1]);
+    pthread_join(t, NULL);
+}
+
+static void yield(void)
+{
+    pthread_t t = start(yield_thread);
+
+    yield_thread(NULL);
+    pthread_join(t, NULL);
+}
+
+static void switch_threads(void)
+{
+    pthread_t t = start(alternate_thread);
+
+    alternate(0);
+    pthread_join(t, NULL);
+}
+
+static void switch_processes(void)
+{
+    pid_t child = fork();
+
+    if (child < 0)
+        abort();
+    if (child == 0) {
+        alternate(1);
+        _exit(0);
+    }
+    alternate(0);
+    waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    rounds = atol(argv[2]);
+    turn = mmap(NULL, 2 * sizeof *turn, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (turn == MAP_FAILED)
+        return 2;
+    sem_init(&turn[0], 1, strcmp(argv[1], "stay") != 0);
+    sem_init(&turn[1], 1, 0);
+    if (strcmp(argv[1], "stay") == 0)
+        stay();
+    else if (strcmp(argv[1], "yield") == 0)
+        yield();
+    else if (strcmp(argv[1], "switch") == 0)
+        switch_threads();
+    else if (strcmp(argv[1], "process") == 0)
+        switch_processes();
+    else
+        return 2;
+    return 0;
+}
