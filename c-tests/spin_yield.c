@@ -1,7 +1,7 @@
 /*
  * Loops that poll with sched_yield().
  *   adaptive  at most twice, then waits for a semaphore: ends on every path
- *   forever   polls until the flag is set: there are paths without end
+ *   forever   polls until the flag is set: without fairness there would be paths without end
  *   sleep     polls with usleep(): in virtual time it goes on only when nobody else can
  */
 #include "t.h"

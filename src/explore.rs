@@ -262,7 +262,14 @@ impl Exploration<'_> {
                     return Ok(false);
                 }
                 let summary = sits(world, *thread, call);
-                return self.refuse(outcome, summary);
+                let again = replayable(schedule, &outcome.trace);
+                let view = examine(&mut self.worker, &mut self.inspector, &again)?;
+                self.refuse(outcome, summary)?;
+                if let Some(bug) = self.bugs.last_mut() {
+                    bug.details = view.seen.details;
+                    bug.details.steps = view.steps;
+                }
+                return Ok(true);
             }
             Ending::Died(status) => {
                 let mut said = Vec::new();

@@ -17,7 +17,7 @@ use vsrun_model::{dependent, may_be_coenabled, End};
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1200 };
 /// Programs per family.
-const CASES: u32 = if cfg!(debug_assertions) { 120 } else { 1500 };
+const CASES: u32 = if cfg!(debug_assertions) { 120 } else { 1000 };
 
 thread_local! {
     static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
@@ -265,4 +265,40 @@ fn dpor_counts_lock_orders() {
     assert_eq!(dpor(3), (6, 30, 0, 6));
     assert_eq!(dpor(4), (24, 128, 0, 24));
     assert_eq!(dpor(5), (120, 650, 0, 120));
+}
+
+/// Programs that random search found once, and only in thousands.
+#[test]
+fn agree_on_programs_that_once_differed() {
+    use Ins::*;
+    let block = How::Block;
+    let section = |m| vec![Lock(m, block), Count(m), Unlock(m)];
+    let wait = |c, m| vec![Lock(m, block), Count(m), CondWait(c, m, block), Count(m), Unlock(m)];
+    let programs: Vec<Program> = vec![
+        // A thread asleep where another had to be tried.
+        vec![vec![Create(1), Create(2), Broadcast(1)], wait(1, 0), wait(1, 1)],
+        // What leads to a yield depends on everything.
+        vec![[vec![Create(1)], section(0), section(0)].concat(), [vec![SemWait(1, block), Yield], section(0)].concat()],
+        vec![
+            [vec![Create(1)], section(0)].concat(),
+            vec![FutexWake(0, 1), Yield, Lock(0, How::Try), Count(0), Unlock(0)],
+        ],
+        // A deadline that has passed before the operation is reached.
+        vec![
+            vec![Sleep(3), Create(1), Write(0, block), RwUnlock(0)],
+            vec![SemWait(1, block), Write(0, How::Timed(1)), RwUnlock(0)],
+        ],
+        // A wake-up that is not the one that woke.
+        vec![
+            vec![Create(1), FutexWait(0, true, block), FutexWait(0, true, block)],
+            vec![FutexWake(0, 1), FutexRequeue(0, 1, 1, 0)],
+        ],
+        // The end of a process that is invisible, or kills.
+        vec![vec![Create(1), Exit], vec![Join(1, block)]],
+        vec![vec![Create(1), SemWait(0, block), Exit], [vec![Post(0)], section(0), vec![Lock(1, block)]].concat()],
+    ];
+    for program in &programs {
+        let agreed = MACHINE.with(|machine| searches_agree(&mut machine.borrow_mut(), program));
+        assert_eq!(agreed, Ok(true), "{program:?}");
+    }
 }

@@ -72,6 +72,16 @@ impl Image {
         image
     }
 
+    /// Where it is loaded.
+    pub fn base(&self) -> u64 {
+        self.bias
+    }
+
+    /// First and one past the last address of its code, for an image whose first segment starts at file offset 0.
+    pub fn text(&self) -> (u64, u64) {
+        text_of(self.bias)
+    }
+
     fn name_is(&self, symbol: u64, name: &[u8]) -> bool {
         cstr(self.strings + load::<u32>(symbol) as u64, 256) == name
     }

@@ -9,7 +9,7 @@ use vsrun_model::ThreadState;
 
 use crate::local::{arena, local, me, world, Phase};
 use crate::sys::{complain, fs_base, load, store};
-use crate::{elf, end, env, net, process, raw, signal};
+use crate::{elf, end, env, net, process, raw, rewrite, signal};
 
 /// Functions of libc that the shim calls.
 #[derive(Clone, Copy, Default)]
@@ -71,6 +71,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     fixed_random(auxv.random);
     set_tid();
     signal::read_dispositions();
+    if local().phase == Phase::BeforeRoot {
+        rewrite::libc_sites(&auxv);
+    }
     signal::install_net(net::on_sigsys as *const () as u64);
     net::arm();
 }

@@ -17,6 +17,7 @@ mod interpose;
 mod local;
 mod net;
 mod process;
+mod rewrite;
 mod shm;
 mod signal;
 mod sync;

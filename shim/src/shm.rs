@@ -209,9 +209,9 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
         }
     }
     if matches!(nr, libc::SYS_open | libc::SYS_openat) && (path == b"/dev/urandom" || path == b"/dev/random") {
-        let mut name = *b"/proc/self/fd/0000\0";
-        let digits = [1000, 100, 10, 1].map(|d| b'0' + (RANDOM_FD / d % 10) as u8);
-        name[14..18].copy_from_slice(&digits);
+        let mut name = *b"/proc/self/fd/000\0";
+        let digits = [100, 10, 1].map(|d| b'0' + (RANDOM_FD / d % 10) as u8);
+        name[14..17].copy_from_slice(&digits);
         return raw!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | (a[2] as i32 & libc::O_CLOEXEC));
     }
     net::through(nr, a)

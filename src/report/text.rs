@@ -48,7 +48,9 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
     if !details.steps.is_empty() {
         section(&mut out, paint, "How it came about", &recent_steps(bug));
     }
-    section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), paint));
+    if bug.kind != BugKind::Error {
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), paint));
+    }
     out
 }
 

@@ -155,11 +155,11 @@ impl Input {
         if kind.is_file() {
             return Ok(Input::Rewound(stdin));
         }
-        if once && !kind.is_dir() {
-            return Ok(Input::Own);
-        }
         if kind.is_fifo() || kind.is_socket() {
             return spool().map(Input::Rewound);
+        }
+        if once && kind.is_char_device() {
+            return Ok(Input::Own);
         }
         Ok(Input::Null(File::open("/dev/null")?))
     }

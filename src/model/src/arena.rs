@@ -27,17 +27,18 @@ pub const POOL_ADDR: u64 = 0x2100_0000_0000;
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
 /// Descriptor of the arena in every process of a world.
-pub const ARENA_FD: i32 = 1000;
+pub const ARENA_FD: i32 = 250;
 /// Descriptor of the pool in every process of a world.
-pub const POOL_FD: i32 = 1001;
+pub const POOL_FD: i32 = 251;
 /// Descriptor of a file of fixed random bytes that stands for /dev/urandom.
-pub const RANDOM_FD: i32 = 1002;
+pub const RANDOM_FD: i32 = 252;
 /// Descriptor of the guard's pipe, without a supervisor.
-pub const GUARD_FD: i32 = 1003;
-/// First descriptor that is not the program's.
-pub const FIRST_FD: i32 = 1000;
+pub const GUARD_FD: i32 = 253;
+/// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
+/// take for their scripts.
+pub const FIRST_FD: i32 = 250;
 /// One past the last descriptor that is not the program's.
-pub const LAST_FD: i32 = 1004;
+pub const LAST_FD: i32 = 254;
 
 /// Longest schedule prefix.
 pub const MAX_PREFIX: usize = 1 << 20;

@@ -28,7 +28,7 @@ macro_rules! kinds {
 kinds! {
     /// Nothing is pending.
     NONE = 0, "none";
-    /// sched_yield: enabled once another thread has moved, or when nothing else can.
+    /// sched_yield: enabled once another thread has moved, a few times in a row before that, or when nothing else can.
     YIELD = 1, "yield";
     /// Sleep until `deadline`.
     SLEEP = 2, "sleep";

@@ -8,6 +8,11 @@ use crate::process::ProcState;
 use crate::world::{End, TICK};
 use crate::Tid;
 
+/// So often in a row a thread may yield while no other one moves: what spins a few times before it waits (the atomic
+/// waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would have
+/// paths without end.
+const YIELDS_ALONE: u32 = 4;
+
 /// What the scheduler step decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -42,6 +47,7 @@ impl Arena {
         if self.taken >= self.plan.prefix_len as u64 {
             self.wake_dependent(t);
         }
+        self.note_mover(t);
         self.world.current = t;
         self.world.value = value;
         self.world.moves += 1;
@@ -51,8 +57,17 @@ impl Arena {
         Decision::Run(t)
     }
 
+    fn note_mover(&mut self, t: Tid) {
+        let world = &mut self.world;
+        if world.mover != t {
+            world.mover = t;
+            world.yields_alone = 0;
+        }
+        world.yields_alone += u32::from(world.threads[t].pending.kind == Kind::YIELD);
+    }
+
     /// Fills `enabled`. When only yields are left, the earliest deadline may fire; a yield counts as enabled once
-    /// another thread has moved since, or when there is nothing else at all.
+    /// another thread has moved since, up to [`YIELDS_ALONE`] times without that, or when there is nothing else at all.
     fn collect_enabled(&mut self) {
         self.enabled.clear();
         let mut yields = 0;
@@ -99,7 +114,8 @@ impl Arena {
                 if !moved && self.world.moves >= self.plan.prefix_len as u64 {
                     self.sleep.clear();
                 }
-                if moved || round == 1 {
+                let again = self.world.mover == t && self.world.yields_alone < YIELDS_ALONE;
+                if moved || again || round == 1 {
                     self.enabled.push((t, 1));
                     stale += 1;
                 }

@@ -126,6 +126,10 @@ pub struct World {
     pub free_hold: u32,
     /// Transitions so far.
     pub moves: u64,
+    /// The thread that moved last, and how often it has yielded since another one moved.
+    pub mover: Tid,
+    /// See `mover`.
+    pub yields_alone: u32,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
     pub ops: u64,
     /// The thread that has the turn.
@@ -179,6 +183,8 @@ impl World {
         self.ids = 1000;
         self.free_hold = NONE;
         self.moves = 0;
+        self.mover = NONE;
+        self.yields_alone = 0;
         self.ops = 0;
         self.current = NONE;
         self.value = 0;
@@ -211,6 +217,8 @@ impl World {
         self.ids = other.ids;
         self.free_hold = other.free_hold;
         self.moves = other.moves;
+        self.mover = other.mover;
+        self.yields_alone = other.yields_alone;
         self.ops = other.ops;
         self.current = other.current;
         self.value = other.value;

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# What vsrun costs, measured against the same programs run natively: ./scripts/bench.sh [--short]
+#
+#   (a) executions a second, against a loop of fork, four threads created and joined, exit, wait
+#   (b) a visible operation that stays on its thread, and one that passes the turn within a process
+#   (c) the turn passed from one process to another
+#
+# (a) alternates native and vsrun, both on one CPU, by wall-clock time. (b) and (c) take CPU time (user and system, of
+# vsrun and all its children) from outside, since the clock inside is virtual: two sizes, difference quotient. Medians
+# are printed, with the smallest and the largest value. Figures are compared with targets but never fail the script.
+#
+# VSRUN=PATH measures that binary instead of building one.
+set -eu
+export LC_ALL=C
+cd "$(dirname "$0")/.."
+
+rounds=9 executions=4000 size=2000000
+case "${1:-}" in
+    --short) rounds=3 executions=400 size=200000 ;;
+    '') ;;
+    *) echo "usage: scripts/bench.sh [--short]" >&2; exit 2 ;;
+esac
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+if [ -z "${VSRUN:-}" ]; then
+    cargo build --release --quiet
+    VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
+fi
+vsrun=$(realpath "$VSRUN")
+for name in philosophers lockcount operation; do
+    "${CC:-gcc}" -O2 -o "$dir/$name" "scripts/bench/$name.c" -lpthread
+done
+# The CPU that vsrun takes is the first that is allowed.
+cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+cd "$dir"
+
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)], v[1], v[NR] }'; }
+
+field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
+
+# --------------------------------------------------------------------------------------------------------------- (a)
+
+# Executions a second of vsrun: PROGRAM SEARCH. A search that is over soon is begun again.
+rate_vsrun() {
+    local done=0 seconds=0 json
+    while [ "$done" -lt "$executions" ]; do
+        json=$("$vsrun" --search "$2" --keep-going --max-executions "$((executions - done))" --format json \
+            --output /dev/null "./$1" </dev/null) || [ $? -le 3 ]
+        done=$((done + $(field executions <<<"$json")))
+        seconds=$(awk "BEGIN { print $seconds + $(field seconds <<<"$json") }")
+    done
+    awk "BEGIN { print $done / $seconds }"
+}
+
+rate_native() { awk "BEGIN { print $executions / $(taskset -c "$cpu" "./$1" "$executions") }"; }
+
+echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs, $rounds rounds of $executions executions"
+echo
+echo "(a) executions a second                   native      vsrun   ratio  (least-most)  target"
+for program in philosophers lockcount; do
+    for search in naive random; do
+        : >native; : >ours; : >ratios
+        for _ in $(seq "$rounds"); do
+            native=$(rate_native $program)
+            ours=$(rate_vsrun $program $search)
+            echo "$native" >>native
+            echo "$ours" >>ours
+            awk "BEGIN { print $ours / $native }" >>ratios
+        done
+        read -r ratio low high < <(median <ratios)
+        read -r native _ < <(median <native)
+        read -r ours _ < <(median <ours)
+        printf '    4 threads, %-12s  %-6s  %10.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 0.8  %s\n' \
+            $program $search "$native" "$ours" "$ratio" "$low" "$high" \
+            "$(awk "BEGIN { print ($ratio >= 0.8 ? \"reached\" : \"missed\") }")"
+    done
+done
+
+# ----------------------------------------------------------------------------------------------------------- (b), (c)
+
+# CPU seconds of a command.
+cpu_seconds() {
+    local TIMEFORMAT='%U %S'
+    { time "$@" >/dev/null 2>&1 </dev/null || [ $? -eq 3 ]; } 2>&1 | awk '{ print $1 + $2 }'
+}
+
+# ns per unit: COMMAND... KIND, with OPERATIONS in a unit and the two sizes.
+quotient() {
+    local per=$1 small=$2 large=$3 a b
+    shift 3
+    a=$(cpu_seconds "$@" "$small")
+    b=$(cpu_seconds "$@" "$large")
+    awk "BEGIN { print ($b - $a) * 1e9 / (($large - $small) * $per) }"
+}
+
+# One line: TITLE KIND OPERATIONS-PER-UNIT TARGET.
+line() {
+    local title=$1 kind=$2 per=$3 target=$4 native ours low high result
+    : >native; : >ours
+    for _ in $(seq "$rounds"); do
+        quotient "$per" "$size" "$((size * 5))" taskset -c "$cpu" ./operation "$kind" >>native
+        quotient "$per" "$((size / 10))" "$size" "$vsrun" --once --output /dev/null ./operation "$kind" >>ours
+    done
+    read -r native _ < <(median <native)
+    read -r ours low high < <(median <ours)
+    if [ -n "$target" ]; then
+        result="< $target  $(awk "BEGIN { print ($ours < $target ? \"reached\" : \"missed\") }")"
+    else
+        result=
+    fi
+    printf '    %-46s %8.0f %8.0f  (%.0f-%.0f)  %s\n' "$title" "$native" "$ours" "$low" "$high" "$result"
+}
+
+echo
+echo "(b) ns of CPU time                               native    vsrun  (least-most)  target"
+line 'operation that stays on its thread' stay 2 100
+line 'operation that passes the turn to a thread' yield 1 150
+line 'hand-off by semaphores (a post and a wait)' switch 1 ''
+echo
+echo "(c) ns of CPU time                               native    vsrun  (least-most)"
+line 'hand-off between processes (a post and a wait)' process 1 ''

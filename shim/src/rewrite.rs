@@ -1,0 +1,221 @@
+//! Hot trap sites of libc, rewritten to jumps. A trap costs 1.6 us, mostly for the signal frame; creating and joining
+//! a thread makes ten.
+//!
+//! NOTE [Sites] Only the sequence `mov eax, N; syscall` (7 bytes) is rewritten, for calls that never need the
+//! caller's registers or unwind through it, and only if no direct branch of libc goes to its second instruction. The
+//! bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a site alone.
+//! It is done once, before the root, while the process has one thread.
+
+use crate::elf::Auxv;
+use crate::sys::{load, store};
+use crate::{elf, net, raw};
+
+/// Calls whose sites are rewritten.
+const HOT: [i64; 18] = [
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigaction,
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_munmap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_rseq,
+    libc::SYS_set_robust_list,
+    libc::SYS_exit,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_clock_gettime,
+    libc::SYS_getrandom,
+    libc::SYS_close,
+    libc::SYS_lseek,
+    libc::SYS_newfstatat,
+    libc::SYS_semop,
+];
+/// Sites that are rewritten at most.
+const MAX_SITES: usize = 256;
+/// Bytes of a thunk.
+const THUNK: u64 = 32;
+/// `mov eax, imm32; syscall`.
+const SITE: u64 = 7;
+
+core::arch::global_asm!(
+    // Entered by a call from a thunk, with the registers of a system call; preserves what a system call preserves.
+    ".hidden vs_hot_call",
+    ".globl vs_hot_call",
+    ".type vs_hot_call,@function",
+    "vs_hot_call:",
+    " push rbp",
+    " mov rbp, rsp",
+    " and rsp, -16",
+    " sub rsp, 304",
+    " mov [rsp], rdi",
+    " mov [rsp + 8], rsi",
+    " mov [rsp + 16], rdx",
+    " mov [rsp + 24], r10",
+    " mov [rsp + 32], r8",
+    " mov [rsp + 40], r9",
+    " movups [rsp + 48], xmm0",
+    " movups [rsp + 64], xmm1",
+    " movups [rsp + 80], xmm2",
+    " movups [rsp + 96], xmm3",
+    " movups [rsp + 112], xmm4",
+    " movups [rsp + 128], xmm5",
+    " movups [rsp + 144], xmm6",
+    " movups [rsp + 160], xmm7",
+    " movups [rsp + 176], xmm8",
+    " movups [rsp + 192], xmm9",
+    " movups [rsp + 208], xmm10",
+    " movups [rsp + 224], xmm11",
+    " movups [rsp + 240], xmm12",
+    " movups [rsp + 256], xmm13",
+    " movups [rsp + 272], xmm14",
+    " movups [rsp + 288], xmm15",
+    " mov edi, eax",
+    " mov rsi, rsp",
+    " call {call}",
+    " mov rdi, [rsp]",
+    " mov rsi, [rsp + 8]",
+    " mov rdx, [rsp + 16]",
+    " mov r10, [rsp + 24]",
+    " mov r8, [rsp + 32]",
+    " mov r9, [rsp + 40]",
+    " movups xmm0, [rsp + 48]",
+    " movups xmm1, [rsp + 64]",
+    " movups xmm2, [rsp + 80]",
+    " movups xmm3, [rsp + 96]",
+    " movups xmm4, [rsp + 112]",
+    " movups xmm5, [rsp + 128]",
+    " movups xmm6, [rsp + 144]",
+    " movups xmm7, [rsp + 160]",
+    " movups xmm8, [rsp + 176]",
+    " movups xmm9, [rsp + 192]",
+    " movups xmm10, [rsp + 208]",
+    " movups xmm11, [rsp + 224]",
+    " movups xmm12, [rsp + 240]",
+    " movups xmm13, [rsp + 256]",
+    " movups xmm14, [rsp + 272]",
+    " movups xmm15, [rsp + 288]",
+    " mov rsp, rbp",
+    " pop rbp",
+    " ret",
+    ".size vs_hot_call, .-vs_hot_call",
+    call = sym hot_call,
+);
+
+extern "C" {
+    fn vs_hot_call();
+}
+
+extern "C" fn hot_call(nr: u32, args: u64) -> i64 {
+    net::call(nr as i64, load::<[u64; 6]>(args), 0)
+}
+
+/// Rewrites the hot sites of libc. Whatever stands in the way, the sites simply go on trapping.
+pub fn libc_sites(auxv: &Auxv) {
+    let Some(image) = elf::libc_image(auxv) else { return };
+    let (low, high) = image.text();
+    let mut sites = [0u64; MAX_SITES];
+    let n = find(low, high, &mut sites);
+    let n = without_branches(low, high, &mut sites, n);
+    if n == 0 {
+        return;
+    }
+    let size = (n as u64 * THUNK + 4095) & !4095;
+    let (rw, rx) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_READ | libc::PROT_EXEC);
+    let hint = (image.base() - size) & !4095;
+    let thunks = raw!(libc::SYS_mmap, hint, size, rw, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1i64, 0);
+    let far = |a: u64, b: u64| a.abs_diff(b) > 0x7000_0000;
+    let entry = vs_hot_call as *const () as u64;
+    if thunks < 0 {
+        return;
+    }
+    let thunks = thunks as u64;
+    if far(thunks, low) || far(thunks, high) || far(thunks, entry) {
+        raw!(libc::SYS_munmap, thunks, size);
+        return;
+    }
+    for (i, &site) in sites[..n].iter().enumerate() {
+        write_thunk(thunks + THUNK * i as u64, site, entry);
+    }
+    if raw!(libc::SYS_mprotect, thunks, size, rx) < 0 {
+        return;
+    }
+    if raw!(libc::SYS_mprotect, low, high - low, rw | libc::PROT_EXEC) < 0 {
+        return;
+    }
+    for (i, &site) in sites[..n].iter().enumerate() {
+        store(site, 0xe9u8);
+        store(site + 1, relative(site + 5, thunks + THUNK * i as u64));
+    }
+    raw!(libc::SYS_mprotect, low, high - low, rx);
+}
+
+fn relative(from: u64, to: u64) -> i32 {
+    to.wrapping_sub(from) as i32
+}
+
+/// The thunk: over the red zone, number, call, back behind the site.
+fn write_thunk(at: u64, site: u64, entry: u64) {
+    let nr: u32 = load(site + 1);
+    store(at, [0x48u8, 0x8d, 0x64, 0x24, 0x80]);
+    store(at + 5, 0xb8u8);
+    store(at + 6, nr);
+    store(at + 10, 0xe8u8);
+    store(at + 11, relative(at + 15, entry));
+    store(at + 15, [0x48u8, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]);
+    store(at + 23, 0xe9u8);
+    store(at + 24, relative(at + 28, site + SITE));
+}
+
+/// Addresses of the sites in [low, high), ascending.
+fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
+    let text = crate::sys::bytes(low, (high - low) as usize);
+    let mut n = 0;
+    let mut at = 0;
+    while at + SITE as usize <= text.len() && n < MAX_SITES {
+        if text[at] == 0xb8 && text[at + 5] == 0x0f && text[at + 6] == 0x05 {
+            let nr = u32::from_le_bytes([text[at + 1], text[at + 2], text[at + 3], text[at + 4]]);
+            if HOT.contains(&(nr as i64)) {
+                sites[n] = low + at as u64;
+                n += 1;
+            }
+        }
+        at += 1;
+    }
+    n
+}
+
+/// Keeps the sites that nothing in [low, high) may branch into the middle of.
+fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize) -> usize {
+    let text = crate::sys::bytes(low, (high - low) as usize);
+    let mut good = [true; MAX_SITES];
+    let mut mark = |target: u64| {
+        // Any target from the second byte of the site to the second of `syscall`.
+        let after = sites[..n].partition_point(|&s| s < target);
+        if after > 0 && target < sites[after - 1] + SITE {
+            good[after - 1] = false;
+        }
+    };
+    let mut at = 0;
+    while at + 6 <= text.len() {
+        let here = low + at as u64;
+        let long = |i: usize| {
+            i32::from_le_bytes([text[at + i], text[at + i + 1], text[at + i + 2], text[at + i + 3]]) as i64 as u64
+        };
+        match text[at] {
+            0x70..=0x7f | 0xeb | 0xe0..=0xe3 => mark((here + 2).wrapping_add(text[at + 1] as i8 as u64)),
+            0xe8 | 0xe9 => mark((here + 5).wrapping_add(long(1))),
+            0x0f if text[at + 1] & 0xf0 == 0x80 => mark((here + 6).wrapping_add(long(2))),
+            _ => {}
+        }
+        at += 1;
+    }
+    let mut kept = 0;
+    for i in 0..n {
+        if good[i] {
+            sites[kept] = sites[i];
+            kept += 1;
+        }
+    }
+    kept
+}
