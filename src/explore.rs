@@ -516,7 +516,6 @@ pub fn examine(worker: &mut Worker, inspector: &mut Inspector, schedule: &Schedu
     }
     let steps = inspect::steps(world, &trace, &seen);
     let (kind, summary) = describe(world, &ending, &seen);
-    drop(stopped);
     worker.finish_traced(&ending)?;
     Ok(View { ending, trace, seen, steps, summary, kind })
 }
@@ -589,5 +588,5 @@ pub fn mismatch(world: &World, trace: &Trace) -> String {
 
 /// The arguments of a program for messages.
 pub fn program_text(program: &[OsString]) -> String {
-    program.iter().map(|a| binary::text::escape(a)).collect::<Vec<_>>().join(" ")
+    program.iter().map(binary::text::escape).collect::<Vec<_>>().join(" ")
 }

@@ -38,8 +38,8 @@ fn load(path: &Path) -> Result<Scenario, Failure> {
 fn script_of(scenario: &Scenario, exe: &Path) -> Option<PathBuf> {
     let several = scenario.fingerprint.as_array().is_some_and(|a| a.len() > 1);
     let cwd = PathBuf::from(&scenario.program.cwd);
-    let candidates = scenario.program.argv.iter().skip(1).map(|a| cwd.join(a));
-    several.then(|| candidates.filter(|p| p.is_file() && p != exe).next()).flatten()
+    let mut candidates = scenario.program.argv.iter().skip(1).map(|a| cwd.join(a));
+    several.then(|| candidates.find(|p| p.is_file() && p != exe)).flatten()
 }
 
 fn spec_of(scenario: &Scenario) -> Spec {

@@ -17,6 +17,8 @@ use serde_json::Value;
 
 /// One run of vsrun, of the compiler, or of the program itself may take so long.
 const LIMIT: Duration = Duration::from_secs(60);
+/// The same for slow cases.
+const SLOW_LIMIT: Duration = Duration::from_secs(900);
 /// What a run leaves behind must be gone after so long.
 const GRACE: Duration = Duration::from_secs(5);
 /// Programs tested at the same time; vsrun itself keeps one CPU busy.
@@ -126,7 +128,7 @@ struct Done {
 }
 
 /// Runs a command to its end, in its own process group, with its output in files of `dir`.
-fn run(command: &mut Command, dir: &Path) -> Result<Done, String> {
+fn run(command: &mut Command, dir: &Path, limit: Duration) -> Result<Done, String> {
     let text = |name: &str| String::from_utf8_lossy(&fs::read(dir.join(name)).unwrap_or_default()).into_owned();
     let file = |name: &str| File::create(dir.join(name)).map_err(|e| format!("{name}: {e}"));
     command.stdin(Stdio::null()).stdout(file("stdout")?).stderr(file("stderr")?).process_group(0);
@@ -137,10 +139,10 @@ fn run(command: &mut Command, dir: &Path) -> Result<Done, String> {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
             return Ok(Done { status, stdout: text("stdout"), stderr: text("stderr") });
         }
-        if since.elapsed() > LIMIT {
+        if since.elapsed() > limit {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("no end within {} s; stderr: {}", LIMIT.as_secs(), last_lines(&text("stderr"))));
+            return Err(format!("no end within {} s; stderr: {}", limit.as_secs(), last_lines(&text("stderr"))));
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
@@ -222,7 +224,7 @@ impl Program {
         let mut command = Command::new(if cxx { "g++" } else { "gcc" });
         command.args(cxx.then_some("-std=c++20")).args(&case.cflags).arg("-O1").arg("-o").arg(&binary);
         command.arg(&self.source).arg("-lpthread");
-        let done = run(&mut command, &dir)?;
+        let done = run(&mut command, &dir, LIMIT)?;
         if !done.status.success() {
             return Err(format!("does not compile: {}", last_lines(&done.stderr)));
         }
@@ -230,10 +232,10 @@ impl Program {
         Ok(binary)
     }
 
-    fn vsrun(&self, dir: &Path, arguments: &[OsString]) -> Result<Done, String> {
+    fn vsrun(&self, dir: &Path, arguments: &[OsString], limit: Duration) -> Result<Done, String> {
         let mark = dir.to_string_lossy().into_owned();
         let mut command = Command::new(env!("CARGO_BIN_EXE_vsrun"));
-        let done = run(command.args(arguments).env(MARK, &mark).current_dir(dir), dir);
+        let done = run(command.args(arguments).env(MARK, &mark).current_dir(dir), dir, limit);
         let left = settles(|| processes(&mark, &self.dir));
         match done {
             Ok(_) if !left.is_empty() => Err(format!("processes left: {}", left.join(" "))),
@@ -254,7 +256,7 @@ impl Program {
         let report = |form: &str| {
             let format = ["--format".into(), form.into(), binary.into()];
             let all: Vec<OsString> = arguments.iter().cloned().chain(format).chain(case_args(case)).collect();
-            self.vsrun(dir, &all)
+            self.vsrun(dir, &all, if case.slow { SLOW_LIMIT } else { LIMIT })
         };
         let done = report("json").map_err(|e| vec![e])?;
         let value: Value = serde_json::from_str(&done.stdout).map_err(|e| {
@@ -293,7 +295,7 @@ impl Program {
                 let output = dir.join("output");
                 let arguments: Vec<OsString> =
                     vec!["replay".into(), "--output".into(), output.clone().into(), file.into()];
-                let done = self.vsrun(dir, &arguments)?;
+                let done = self.vsrun(dir, &arguments, LIMIT)?;
                 match done.status.code() {
                     Some(1) => Ok((comparable(&done.stdout).to_string(), fs::read(output).unwrap_or_default())),
                     _ => Err(format!("{}; stderr: {}", done.status, last_lines(&done.stderr))),
@@ -345,7 +347,12 @@ fn case_args(case: &Case) -> impl Iterator<Item = OsString> + '_ {
 }
 
 fn found(value: &Value) -> Found {
-    let bugs = value["bugs"].as_array().into_iter().flatten().map(|bug| text_of(&bug["summary"]));
+    // Where a crash or a divergence is depends on which of several equal ones came first.
+    let name = |bug: &Value| match text_of(&bug["kind"]).as_str() {
+        kind @ ("crash" | "divergence") => kind.to_string(),
+        _ => text_of(&bug["summary"]),
+    };
+    let bugs = value["bugs"].as_array().into_iter().flatten().map(name);
     (text_of(&value["verdict"]), (value["complete"] == true).then(|| bugs.collect()))
 }
 
@@ -361,7 +368,7 @@ fn first_line(text: &str) -> &str {
 fn compare_with_native(case: &Case, binary: &Path, dir: &Path, output: &Path, value: &Value) -> Result<(), String> {
     let native = dir.join("native");
     fs::create_dir_all(&native).map_err(|e| e.to_string())?;
-    let done = run(Command::new(binary).args(&case.args).current_dir(&native), &native)?;
+    let done = run(Command::new(binary).args(&case.args).current_dir(&native), &native, LIMIT)?;
     let ours = fs::read_to_string(output).unwrap_or_default();
     let theirs = format!("{}{}", done.stderr, done.stdout);
     if ours != theirs {

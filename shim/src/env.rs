@@ -27,12 +27,9 @@ pub fn hide(envp: u64) {
                 }
                 return;
             }
-            let keep = rest.len() - 1;
-            let target = bytes_mut(entry + NAME.len() as u64, keep + 1);
-            for i in 0..keep {
-                target[i] = rest[i + 1];
-            }
-            target[keep] = 0;
+            let (len, rest_at) = (text.len(), text.len() - rest.len() + 1);
+            // The rest and its NUL move down over the shim and the colon.
+            bytes_mut(entry, len + 1).copy_within(rest_at.., NAME.len());
             return;
         }
         at += 8;

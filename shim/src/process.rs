@@ -89,6 +89,10 @@ fn create_thread(args: &CloneArgs) -> i64 {
 /// child has exec'd is covered, since it runs up to its first visible operation first.
 fn fork(args: &CloneArgs) -> i64 {
     let creator = local().cur;
+    // The child gets the locks of the other threads as they are now: that others can notice.
+    if world().procs[local().pid].live_threads > 1 && !local().borrowed {
+        gate::pass(Op::new(Kind::FORK));
+    }
     let Some((p, t)) = world().fork(creator) else { out_of_room() };
     world().threads[t].fs = me().fs;
     world().threads[t].sigmask = me().sigmask;

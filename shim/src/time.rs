@@ -39,16 +39,12 @@ pub fn timespec(addr: u64) -> Option<u64> {
 
 /// Virtual deadline of an absolute time on `clock`.
 pub fn absolute(clock: i32, ns: u64) -> u64 {
-    if is_realtime(clock) {
-        ns.saturating_sub(EPOCH)
-    } else {
-        ns
-    }
+    world().settled_deadline(if is_realtime(clock) { ns.saturating_sub(EPOCH) } else { ns })
 }
 
 /// Virtual deadline of a time span from now.
 pub fn relative(ns: u64) -> u64 {
-    world().now.saturating_add(ns)
+    world().deadline_after(ns)
 }
 
 /// Writes a timespec.

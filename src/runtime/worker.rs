@@ -19,7 +19,7 @@ use vsrun_model::{End, ProcState};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::session::{self, Input, Output, PrivateDir, Signals};
-use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Running, Signal, Stopped, Waited};
+use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Waited};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -233,7 +233,7 @@ impl Worker {
             alive: BTreeSet::new(),
             patience: SITS,
         };
-        worker.to_root(root)?;
+        worker.bring_to_root(root)?;
         Ok(worker)
     }
 
@@ -254,15 +254,15 @@ impl Worker {
     }
 
     /// Lets the program run from its exec to the root.
-    fn to_root(&mut self, mut root: Stopped) -> Result<(), StartError> {
+    fn bring_to_root(&mut self, mut root: Stopped) -> Result<(), StartError> {
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
-        let mut running = Some(root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?);
+        let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
         let since = Instant::now();
         loop {
             match wait_any(false).map_err(|e| StartError::Bug(format!("{e}")))? {
                 Waited::Changed(pid, status) => {
                     let event = Event::decode(pid, status).map_err(|e| StartError::Bug(format!("{e}")))?;
-                    running = self.before_root(event)?.or(running);
+                    self.before_root(event)?;
                 }
                 Waited::NoChildren => return Err(self.died_early("it ended")),
                 _ if self.arena.root_signs().0 > 0 => break,
@@ -276,12 +276,11 @@ impl Worker {
                 return Err(StartError::Refused("interrupted before the program reached main".into()));
             }
         }
-        drop(running);
         self.state = RootState::take(&self.arena)?;
         Ok(())
     }
 
-    fn before_root(&mut self, event: Event) -> Result<Option<Running>, StartError> {
+    fn before_root(&mut self, event: Event) -> Result<(), StartError> {
         match event {
             Event::Stopped(stopped) => {
                 let signal = match stopped.reason() {
@@ -292,7 +291,7 @@ impl Worker {
                 if let Some(signal) = fatal {
                     return Err(self.died_early(&format!("it got {signal}")));
                 }
-                stopped.resume(signal).map(Some).map_err(|e| StartError::Bug(format!("{e}")))
+                stopped.resume(signal).map(drop).map_err(|e| StartError::Bug(format!("{e}")))
             }
             Event::Exited { pid, code } if pid == self.root => {
                 // The last process to end tells vsrun by ending, whatever its status; the status is the model's.
@@ -302,7 +301,7 @@ impl Worker {
             Event::Signaled { pid, signal, .. } if pid == self.root => {
                 Err(self.died_early(&format!("it was killed by {signal}")))
             }
-            _ => Ok(None),
+            _ => Ok(()),
         }
     }
 

@@ -107,8 +107,10 @@ impl World {
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
 fn reaches_everything(a: &Act) -> bool {
-    matches!(a.op.kind, Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC)
-        || a.fate & TIMED_OUT != 0
+    matches!(
+        a.op.kind,
+        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
+    ) || a.fate & TIMED_OUT != 0
 }
 
 /// Whether the order of `a` and `b`, operations of different threads, can matter, for the state recorded in them.

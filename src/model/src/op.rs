@@ -48,6 +48,8 @@ kinds! {
     KILL = 9, "kill";
     /// Replace the program of a process that has other threads.
     EXEC = 10, "exec";
+    /// fork in a process with other threads, whose locks the child gets as they are.
+    FORK = 11, "fork";
     /// Acquire a mutex.
     MUTEX_LOCK = 16, "mutex_lock";
     /// Release a mutex.

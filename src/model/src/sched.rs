@@ -41,7 +41,8 @@ impl Arena {
         if self.world.livelock > 0 && self.livelocked() {
             return Decision::Ended;
         }
-        let chosen = if self.taken < self.plan.prefix_len as u64 { self.from_prefix() } else { self.from_policy() };
+        let chosen =
+            if self.taken < self.plan.prefix_len as u64 { self.next_of_prefix() } else { self.next_by_policy() };
         let Some((t, value)) = chosen else { return Decision::Ended };
         self.record(t, value);
         if self.taken >= self.plan.prefix_len as u64 {
@@ -160,7 +161,7 @@ impl Arena {
         false
     }
 
-    fn from_prefix(&mut self) -> Option<(Tid, u32)> {
+    fn next_of_prefix(&mut self) -> Option<(Tid, u32)> {
         let at = self.taken as usize;
         let choice = self.prefix[at];
         let threads = &self.world.threads;
@@ -178,7 +179,7 @@ impl Arena {
         }
     }
 
-    fn from_policy(&mut self) -> Option<(Tid, u32)> {
+    fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
         let chosen = if self.plan.policy == Policy::RANDOM { self.pick_random() } else { self.pick_stay() };
         if chosen.is_none() {
             self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);

@@ -257,6 +257,23 @@ impl World {
         thread.state = ThreadState::PARKED;
     }
 
+    /// The deadline to use for one at virtual time `deadline`: counted from the last jump of the clock in whole
+    /// milliseconds, so that it does not depend on how many independent steps others have made since, each of which
+    /// moves the clock a little.
+    pub fn settled_deadline(&self, deadline: u64) -> u64 {
+        const MS: u64 = 1_000_000;
+        if deadline <= self.now {
+            return deadline.min(self.fired);
+        }
+        let ahead = deadline.saturating_sub(self.fired);
+        self.fired.saturating_add(if ahead >= MS { ahead - ahead % MS } else { ahead.max(1) })
+    }
+
+    /// The deadline of a wait of `ns` from now; see [`World::settled_deadline`].
+    pub fn deadline_after(&self, ns: u64) -> u64 {
+        self.fired.saturating_add(ns.max(1))
+    }
+
     /// True if `op` gives up at a deadline that may fire now.
     pub(crate) fn may_time_out(&self, op: &Op) -> bool {
         op.has(op::TIMED) && (self.timeouts_any || op.deadline <= self.fired)

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Everything that is checked: ./scripts/test.sh
+#
+# Formatting, lints, all tests (unit, property, and c-tests/ from end to end), then benchmark, real programs and demo in
+# their short forms. Goes on after a failure; the last line says how many steps passed and failed.
+set -eu
+cd "$(dirname "$0")/.."
+
+passed=0 failed=0
+
+# NAME COMMAND...
+step() {
+    local name=$1 begin=$SECONDS result=passed
+    shift
+    printf '\n== %s: %s\n' "$name" "$*"
+    "$@" || result="FAILED with status $?"
+    printf -- '-- %s %s (%d s)\n' "$name" "$result" $((SECONDS - begin))
+    if [ "$result" = passed ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+}
+
+step format cargo fmt --all --check
+step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
+step build cargo build --quiet --release
+step tests cargo test --quiet
+step benchmark ./scripts/bench.sh --short
+step 'real programs' ./scripts/real-programs.sh --short
+step demo ./scripts/demo.sh
+
+printf '\n%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
