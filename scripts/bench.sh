@@ -100,7 +100,7 @@ line() {
     local title=$1 kind=$2 per=$3 target=$4 native ours low high result
     : >native; : >ours
     for _ in $(seq "$rounds"); do
-        quotient "$per" "$size" "$((size * 5))" taskset -c "$cpu" ./operation "$kind" >>native
+        quotient "$per" "$((size / 10))" "$size" taskset -c "$cpu" ./operation "$kind" >>native
         quotient "$per" "$((size / 10))" "$size" "$vsrun" --once --output /dev/null ./operation "$kind" >>ours
     done
     read -r native _ < <(median <native)

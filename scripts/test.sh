@@ -25,7 +25,7 @@ step() {
 step format cargo fmt --all --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step build cargo build --quiet --release
-step tests cargo test --quiet
+step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short
 step 'real programs' ./scripts/real-programs.sh --short
 step demo ./scripts/demo.sh
