@@ -76,7 +76,11 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         }
     }
     me().n_sembuf = n as u32;
-    op.arg = if n == 1 { me().sembuf[0].op as i64 } else { 0 };
+    op.arg = me().sembuf[0].op as i64;
+    if n > 1 {
+        let packed = vsrun_model::op::pack_semops(&me().sembuf[..n as usize]);
+        op = op.with(vsrun_model::op::SEVERAL).arg(packed.unwrap_or(0));
+    }
     if timeout != 0 {
         let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
         op = op.until(time::relative(ns));

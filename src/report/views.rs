@@ -165,6 +165,12 @@ fn many(n: i64) -> String {
 fn sysv_amount(op: &Op) -> String {
     let numbers: Vec<_> = (0..32).filter(|bit| op.mask >> bit & 1 == 1).map(|bit| format!("[{bit}]")).collect();
     match op.arg {
+        packed if op.has(op::SEVERAL) && packed != 0 => {
+            let all: Vec<_> = op::packed_semops(packed)
+                .map(|(num, amount)| SemBuf { num: num.into(), op: amount.into(), flags: 0 })
+                .collect();
+            semop_text(&all)
+        }
         0 => numbers.join(" "),
         amount => format!("{} {amount:+}", numbers.join(" ")),
     }

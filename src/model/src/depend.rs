@@ -222,7 +222,7 @@ fn class(o: u32, act: &Act) -> Class {
 /// is the amount of a single operation, 0 for a wait for zero or several operations.
 fn sysv_commute(a: &Act, b: &Act, conditional: bool) -> bool {
     let (x, y) = (a.op.arg, b.op.arg);
-    if x == 0 || y == 0 || a.op.has(op::VARIANT) || b.op.has(op::VARIANT) {
+    if x == 0 || y == 0 || (a.op.flags | b.op.flags) & (op::VARIANT | op::SEVERAL) != 0 {
         return false;
     }
     let value = a.state.min(b.state);

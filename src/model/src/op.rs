@@ -121,13 +121,36 @@ pub const CANCEL_POINT: u8 = 4;
 /// A variant of the operation; what it means depends on the kind.
 pub const VARIANT: u8 = 8;
 
+/// A semop of several operations; `Op::arg` holds them for reports (see [`pack_semops`]), not an amount.
+pub const SEVERAL: u8 = 16;
+
+/// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
+/// they do not fit.
+pub fn pack_semops(ops: &[crate::SemBuf]) -> Option<i64> {
+    let mut packed = (ops.len() as u64) << 48;
+    for (i, op) in ops.iter().enumerate() {
+        let (num, amount) = (u8::try_from(op.num).ok()?, i8::try_from(op.op).ok()?);
+        packed |= u64::from(u16::from_le_bytes([num, amount as u8])) << (16 * i as u32).min(48);
+    }
+    (ops.len() <= 3).then_some(packed as i64)
+}
+
+/// The (semaphore, amount) pairs of [`pack_semops`].
+pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
+    let n = (packed as u64 >> 48).min(3);
+    (0..n).map(move |i| {
+        let [num, amount] = ((packed as u64 >> (16 * i)) as u16).to_le_bytes();
+        (num, amount as i8)
+    })
+}
+
 /// One visible operation: 32 bytes of plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Op {
     /// What it does.
     pub kind: Kind,
-    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`].
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`].
     pub flags: u8,
     pub(crate) pad: u16,
     /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].
