@@ -230,6 +230,12 @@ impl Exploration<'_> {
             self.search.done(&outcome.trace);
             self.cut |= outcome.trace.end == End::DEPTH;
             self.note_output(&outcome)?;
+            if self.worker.arena.world.held_back {
+                self.note(
+                    "fair schedules only: a thread that calls sched_yield again and again was made to wait until another \
+                     had moved",
+                );
+            }
             if self.judge(&schedule, &outcome)? && !self.config.keep_going {
                 return Ok(Stop::FirstBug);
             }
@@ -252,10 +258,8 @@ impl Exploration<'_> {
                     None => return Err(self.own_fault(outcome)),
                 },
             },
-            Ending::Crash { signal, .. } => {
-                (BugKind::Crash, text_fingerprint(BugKind::Crash, &self.place(outcome, *signal)))
-            }
-            Ending::Divergence => (BugKind::Divergence, text_fingerprint(BugKind::Divergence, &self.place(outcome, 0))),
+            Ending::Crash { signal, .. } => (BugKind::Crash, self.place(outcome, BugKind::Crash, *signal)),
+            Ending::Divergence => (BugKind::Divergence, self.place(outcome, BugKind::Divergence, 0)),
             Ending::Sits { thread, call } => {
                 if waits_outside(world, call[0]) {
                     self.note("an execution ended with a process that waits for input from outside");
@@ -322,11 +326,13 @@ impl Exploration<'_> {
         })
     }
 
-    fn place<'t>(&self, outcome: &'t Outcome, signal: i32) -> Vec<&'t str> {
+    /// What tells one crash or divergence from another before it has been looked at: signal, thread, last operation.
+    fn place(&self, outcome: &Outcome, kind: BugKind, signal: i32) -> u64 {
+        let world = &self.worker.arena.world;
+        let uid = world.threads.get(world.current).map_or(String::new(), |t| t.uid.to_string());
         let last = outcome.trace.steps.last();
         let op = last.map_or("start", |s| s.act.op.kind.name());
-        let signal = if signal == libc::SIGSEGV { "SIGSEGV" } else { "other" };
-        vec![signal, op]
+        text_fingerprint(kind, &[&signal.to_string(), &uid, op])
     }
 
     /// Something that vsrun does not support: the exploration is over.

@@ -212,6 +212,8 @@ fn spool() -> io::Result<File> {
 /// Where the program's standard output and error go while executions are explored.
 pub struct Output {
     file: File,
+    /// Bytes of the present execution that have been passed on.
+    passed: u64,
 }
 
 impl Output {
@@ -221,7 +223,7 @@ impl Output {
         // Appending, so that the processes of the program do not overwrite each other.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file = OpenOptions::new().read(true).append(true).open(path)?;
-        Ok(Output { file })
+        Ok(Output { file, passed: 0 })
     }
 
     /// The descriptor to hand to the program.
@@ -230,7 +232,8 @@ impl Output {
     }
 
     /// Before an execution.
-    pub fn clear(&self) -> io::Result<()> {
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.passed = 0;
         if self.file.metadata()?.len() > 0 {
             self.file.set_len(0)?;
         }
@@ -244,6 +247,20 @@ impl Output {
         let mut bytes = vec![0; len as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)
+    }
+
+    /// Copies what was printed since the last time.
+    pub fn pass_on(&mut self, to: &mut File) -> io::Result<()> {
+        use std::os::unix::fs::FileExt;
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = self.file.read_at(&mut buffer, self.passed)?;
+            if n == 0 {
+                return Ok(());
+            }
+            to.write_all(&buffer[..n])?;
+            self.passed += n as u64;
+        }
     }
 
     /// What the last execution printed.

@@ -136,6 +136,8 @@ pub struct Worker {
     pub signals: Signals,
     /// Real pids of the execution's processes that are not reaped.
     alive: BTreeSet<i32>,
+    /// Where the program's output is passed on while an execution that is not traced runs.
+    echo: Option<File>,
     /// How long a `Sits` verdict takes.
     pub patience: Duration,
 }
@@ -200,9 +202,9 @@ fn pin(cpu: usize) {
 }
 
 impl Worker {
-    /// Starts the program and brings it to its root. `output` is where it prints in executions that are not shown:
-    /// `None` for a file in memory.
-    pub fn start(spec: Spec, input: Input, shown: Option<File>) -> Result<Worker, StartError> {
+    /// Starts the program and brings it to its root. It prints into memory; with `echo`, that is passed on there while
+    /// an execution runs.
+    pub fn start(spec: Spec, input: Input, echo: Option<File>) -> Result<Worker, StartError> {
         let signals = Signals::open()?;
         let dir = PrivateDir::create()?;
         let mut arena = ArenaMap::shared()?;
@@ -214,7 +216,7 @@ impl Worker {
         if let Some(cpu) = cpu {
             pin(cpu);
         }
-        let out = shown.as_ref().map_or(output.fd(), AsRawFd::as_raw_fd);
+        let out = output.fd();
         let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
         let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
         let launch = launch_spec(&spec, &dir, [input.fd(), out, out], fds, cpu);
@@ -232,6 +234,7 @@ impl Worker {
             signals,
             alive: BTreeSet::new(),
             patience: SITS,
+            echo,
         };
         worker.bring_to_root(root)?;
         Ok(worker)
@@ -321,6 +324,7 @@ impl Worker {
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
         self.begin(schedule, false, Command::RUN)?;
         let ending = self.watch()?;
+        self.pass_output_on()?;
         let trace = Trace::read(&self.arena);
         self.clean_up(&ending)?;
         Ok(Outcome { trace, ending })
@@ -452,6 +456,14 @@ impl Worker {
         Ok(())
     }
 
+    /// Copies what the program has printed since the last time to where it is shown.
+    fn pass_output_on(&mut self) -> io::Result<()> {
+        match &mut self.echo {
+            Some(echo) => self.output.pass_on(echo),
+            None => Ok(()),
+        }
+    }
+
     /// Waits for the end of an untraced execution.
     fn watch(&mut self) -> io::Result<Ending> {
         let mut clock = Clock::new(self.patience);
@@ -479,6 +491,7 @@ impl Worker {
                     if self.signals.interrupted {
                         return Ok(Ending::Interrupted);
                     }
+                    self.pass_output_on()?;
                     if let Some(ending) = self.look(&mut clock) {
                         return Ok(ending);
                     }

@@ -112,13 +112,15 @@ impl Arena {
                 }
                 let moved = self.world.moves > thread.published;
                 // What comes next decides when this yield is enabled: the order of everything matters.
-                if !moved && self.world.moves >= self.plan.prefix_len as u64 {
+                if !moved && self.taken >= self.plan.prefix_len as u64 {
                     self.sleep.clear();
                 }
                 let again = self.world.mover == t && self.world.yields_alone < YIELDS_ALONE;
                 if moved || again || round == 1 {
                     self.enabled.push((t, 1));
                     stale += 1;
+                } else {
+                    self.world.held_back = true;
                 }
             }
         }

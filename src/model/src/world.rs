@@ -114,6 +114,8 @@ pub struct World {
     pub concurrent: bool,
     /// Some mutex is robust.
     pub any_robust: bool,
+    /// A yield was made to wait for another thread to move: unfair schedules are left out.
+    pub held_back: bool,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
     pub livelock: u32,
     /// Virtual monotonic time, ns.
@@ -178,6 +180,7 @@ impl World {
     pub fn reset(&mut self) {
         self.concurrent = false;
         self.any_robust = false;
+        self.held_back = false;
         self.now = START;
         self.fired = START;
         self.ids = 1000;
@@ -211,6 +214,7 @@ impl World {
         self.allow_misuse = other.allow_misuse;
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
+        self.held_back = other.held_back;
         self.livelock = other.livelock;
         self.now = other.now;
         self.fired = other.fired;
