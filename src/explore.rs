@@ -463,12 +463,14 @@ impl Exploration<'_> {
                 "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
             ));
         }
-        let passed = &self.worker.arena.control.passed;
-        let passed_calls = syscalls::communicating(passed);
+        let passed_calls = syscalls::communicating(&self.worker.arena.control.passed);
+        // What went to the kernel and could have mattered to others was not explored: then nothing is complete.
+        let all_modelled = passed_calls.is_empty();
+        let reason = if exhaustive && !all_modelled { Some(Incomplete::Bound) } else { reason };
         Summary {
             program: self.config.program.clone(),
             verdict: Verdict::of(&self.bugs),
-            complete: exhaustive && self.bugs.iter().all(|b| b.kind != BugKind::Error),
+            complete: exhaustive && all_modelled && self.bugs.iter().all(|b| b.kind != BugKind::Error),
             incomplete_reason: reason,
             search: self.config.search.name().to_string(),
             executions: self.executions,

@@ -219,6 +219,9 @@ fn explored(summary: &Summary) -> String {
         Some(Incomplete::Time) => "budget spent: the time is over (--time)",
         Some(Incomplete::Executions) => "budget spent: the number of executions is reached (--max-executions, --once)",
         Some(Incomplete::Depth) => "bounded: executions were cut at the depth bound (--max-depth)",
+        Some(Incomplete::Bound) if !summary.passed_calls.is_empty() => {
+            "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
+        }
         Some(Incomplete::Bound) => "bounded: schedules beyond the bound were left out (--bound)",
         Some(Incomplete::Random) => "a random search never is complete",
         None if !summary.bugs.is_empty() => "stopped at the first bug; --keep-going explores on",
