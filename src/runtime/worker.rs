@@ -188,10 +188,12 @@ fn launch_spec(spec: &Spec, dir: &PrivateDir, stdio: [i32; 3], fds: [i32; 3], cp
     }
 }
 
-/// The CPU that this worker and its world share: the first that is allowed.
-fn first_cpu() -> Option<usize> {
-    let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).ok()?;
-    (0..nix::sched::CpuSet::count()).find(|&cpu| allowed.is_set(cpu).unwrap_or(false))
+/// The CPU that this worker and its world share: one of those allowed, another one for another run of vsrun (most
+/// often), so that two runs at a time do not share one while another is idle.
+fn own_cpu() -> Option<usize> {
+    let set = nix::sched::sched_getaffinity(Pid::from_raw(0)).ok()?;
+    let allowed: Vec<_> = (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
+    allowed.get(std::process::id() as usize % allowed.len().max(1)).copied()
 }
 
 fn pin(cpu: usize) {
@@ -212,7 +214,7 @@ impl Worker {
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
         let random = session::random_file()?;
         let output = Output::create()?;
-        let cpu = first_cpu();
+        let cpu = own_cpu();
         if let Some(cpu) = cpu {
             pin(cpu);
         }
@@ -250,7 +252,7 @@ impl Worker {
         let random = session::random_file()?;
         let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
         let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
-        let mut launch = launch_spec(spec, &dir, stdio, fds, first_cpu());
+        let mut launch = launch_spec(spec, &dir, stdio, fds, own_cpu());
         // The guard cleans up when the last process of the program has let go of its pipe.
         launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
         Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
