@@ -9,9 +9,10 @@ use vsrun_model::arena::Policy;
 use vsrun_model::End;
 
 use crate::args::{Format, Replay};
-use crate::explore::{self, examine, mismatch, output_file, Failure, View};
+use crate::explore::{self, examine, output_file, Failure, View};
+use crate::report::mismatch::mismatch;
 use crate::report::{self, Bug, BugKind};
-use crate::runtime::inspect::Inspector;
+use crate::runtime::inspect::{with_names, Inspector};
 use crate::runtime::session::Input;
 use crate::runtime::tracee;
 use crate::runtime::worker::{Ending, Spec, Worker};
@@ -117,13 +118,8 @@ pub fn replay(args: &Replay) -> Result<i32, Failure> {
 fn check(scenario: &Scenario, view: &View, worker: &Worker) -> Result<(), Failure> {
     let world = &worker.arena.world;
     if view.trace.end == End::MISMATCH {
-        let n = world.end_code as usize;
-        let expected = scenario.steps.get(n).map_or(String::new(), |s| format!("thread {} at {}", s.thread, s.text));
-        return Err(Failure::own(format!(
-            "the replay diverged at step {}: expected {expected}; {}",
-            n + 1,
-            mismatch(world, &view.trace)
-        )));
+        let line = with_names(world, &view.seen.objects, |names| mismatch(&scenario.steps, world, names));
+        return Err(Failure::own(line.unwrap_or_else(|| "the replay diverged".into())));
     }
     if view.kind != Some(scenario.bug.kind) {
         return Err(Failure::own(format!(

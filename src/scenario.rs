@@ -6,6 +6,7 @@ use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,9 @@ impl Then {
         }
     }
 }
+
+/// Permissions of a scenario file: it holds the program's environment, which may hold secrets.
+const PRIVATE: u32 = 0o600;
 
 /// One transition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,7 +339,7 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 fn temporary_file(dir: &Path) -> io::Result<(PathBuf, File)> {
     for n in 0..u32::MAX {
         let path = dir.join(format!(".vsrun.{}.{n}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path) {
             Ok(file) => return Ok((path, file)),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(e) => return Err(e),
@@ -354,7 +358,7 @@ fn publish(temporary: &Path, dir: &Path, name: &str) -> io::Result<PathBuf> {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(_) => {}
         }
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path) {
             Ok(_) => {
                 return fs::rename(temporary, &path)
                     .map(|()| path.clone())

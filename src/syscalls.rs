@@ -1,7 +1,15 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
+use vsrun_model::arena::RECORD_LOCKS;
+
+/// fcntl about record locks, which is counted apart.
+const LOCKING: &str = "fcntl (record locks)";
+
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
+    if nr == RECORD_LOCKS as i64 {
+        return LOCKING.to_string();
+    }
     match usize::try_from(nr).ok().and_then(|i| NAMES.get(i)) {
         Some(name) if !name.is_empty() => (*name).to_string(),
         _ => format!("system call {nr}"),
@@ -107,7 +115,7 @@ const WAITING: [&str; 20] = [
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str())).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == LOCKING).collect()
 }
 
 /// True if system call `nr` waits for input.

@@ -41,7 +41,21 @@ core::arch::global_asm!(
     ".size vs_materialize, .-vs_materialize",
 );
 
+core::arch::global_asm!(
+    ".hidden vsrun_end_of_scenario",
+    ".globl vsrun_end_of_scenario",
+    ".type vsrun_end_of_scenario,@function",
+    "vsrun_end_of_scenario:",
+    ".cfi_startproc",
+    " int3",
+    " nop",
+    " ret",
+    ".cfi_endproc",
+    ".size vsrun_end_of_scenario, .-vsrun_end_of_scenario",
+);
+
 extern "C" {
+    fn vsrun_end_of_scenario();
     fn vs_materialize(flags: u64, stack: u64, fs: u64) -> i64;
 }
 
@@ -67,8 +81,8 @@ pub fn show() -> ! {
     raw!(libc::SYS_nanosleep, moment.as_ptr(), 0);
     let code = say();
     if traced() {
-        // SAFETY: a breakpoint for the debugger that traces this process.
-        unsafe { core::arch::asm!("int3") };
+        // SAFETY: a breakpoint for the debugger that traces this process, in a function that says why.
+        unsafe { vsrun_end_of_scenario() };
     }
     for process in world().procs.as_slice() {
         if process.real_pid > 0 && process.real_pid as i64 != raw!(libc::SYS_getpid) {
@@ -83,6 +97,14 @@ pub fn park() -> ! {
     loop {
         gate::wait_turn();
     }
+}
+
+/// Says that the last step of the scenario is being taken: what follows may be a loop without end.
+pub fn last_step(t: Tid) {
+    let process = &world().procs[world().threads[t].pid];
+    let (mut a, mut b) = ([0; 24], [0; 24]);
+    let (seen, real) = (decimal(&mut a, process.vpid as i64), decimal(&mut b, process.real_pid as i64));
+    complain(&[b"vsrun: the last step of the scenario is taken by process ", seen, b" of the program, pid ", real]);
 }
 
 /// Says how the world ended; the exit code of the replay.

@@ -101,6 +101,10 @@ fn decide() -> u32 {
         Decision::Run(t) => t,
         Decision::Ended => end::finish(),
     };
+    let a = arena();
+    if a.control.mode == Mode::DIRECT && a.taken == a.plan.prefix_len as u64 {
+        crate::direct::last_step(next);
+    }
     hand_to(next);
     world().value
 }

@@ -4,7 +4,7 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS};
+use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS, RECORD_LOCKS};
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::fiber::Start;
@@ -358,6 +358,11 @@ fn ours(fd: u64) -> bool {
     (FIRST_FD..LAST_FD).contains(&(fd as i32))
 }
 
+/// fcntl with a command about record locks.
+fn is_record_lock(command: i32) -> bool {
+    matches!(command, libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK) || (36..=38).contains(&command)
+}
+
 /// Calls that pass through unless they would touch what is vsrun's.
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {
     const EBADF: i64 = -(libc::EBADF as i64);
@@ -376,6 +381,14 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
                 result = raw!(nr, first.max(high), last, flags);
             }
             result
+        }
+        libc::SYS_msgget | libc::SYS_mq_open => {
+            // Real ones would outlive the execution, and the next would find them.
+            end::unsupported(&[b"message queues (msgget, mq_open)"])
+        }
+        libc::SYS_fcntl if is_record_lock(a[1] as i32) => {
+            arena().control.passed[RECORD_LOCKS] += 1;
+            through(nr, a)
         }
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
         _ => through(nr, a),
