@@ -136,7 +136,7 @@ fn signal_lines(signal: &SignalView) -> String {
     let mut out = format!("  {}\n", one_line(&head));
     for row in signal.registers.chunks(4) {
         let row: Vec<_> = row.iter().map(|(name, value)| format!("{name:>6} {value:016x}")).collect();
-        let _ = writeln!(out, "  {}", one_line(&row.join("  ")));
+        let _ = writeln!(out, "  {}", one_line(&row.join(" ")));
     }
     out
 }

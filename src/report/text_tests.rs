@@ -67,7 +67,7 @@ CRASH: SIGSEGV in thread 0.2 at consume+0x1f (prog)
 
 Signal
   SIGSEGV (SEGV_MAPERR) at address 0x10 in thread 0.2
-     rax 0000000000000000   rbx 00007fffffffe000   rcx 0000000000000001   rdx 0000000000000002
+     rax 0000000000000000    rbx 00007fffffffe000    rcx 0000000000000001    rdx 0000000000000002
      rip 0000000000000003
 
 See it again
