@@ -9,6 +9,8 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::search::Bound;
+
 /// What `--search` is when it is not given. `Optimal` once that is there.
 const DEFAULT_SEARCH: SearchName = SearchName::Dpor;
 
@@ -58,6 +60,10 @@ pub enum SearchKind {
     Random,
     /// One execution with the default policy (`--once`).
     Once,
+    /// Random priorities with a few changes (`--search pct`).
+    Pct,
+    /// All schedules within a bound (`--bound`).
+    Bounded(Bound),
 }
 
 impl SearchKind {
@@ -67,7 +73,10 @@ impl SearchKind {
             SearchKind::Naive => "naive",
             SearchKind::Dpor => "dpor",
             SearchKind::Random => "random",
+            SearchKind::Pct => "pct",
             SearchKind::Once => "once",
+            SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
+            SearchKind::Bounded(Bound::Delays(_)) => "delays",
         }
     }
 }
@@ -117,6 +126,8 @@ pub struct Config {
     pub program: Vec<OsString>,
     /// The algorithm.
     pub search: SearchKind,
+    /// Depth of the bugs that `pct` looks for.
+    pub pct_depth: u32,
     /// Where it stops.
     pub bounds: Bounds,
     /// Explore on after the first bug.
@@ -211,6 +222,7 @@ enum SearchName {
     Dpor,
     Naive,
     Random,
+    Pct,
     #[value(hide = true)]
     Optimal,
     #[value(hide = true)]
@@ -225,8 +237,6 @@ enum SearchName {
     Exitblock,
     #[value(hide = true)]
     ExitblockRw,
-    #[value(hide = true)]
-    Pct,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -291,6 +301,12 @@ struct RawExplore {
     /// Explore on after the first bug
     #[arg(long, help_heading = "Search")]
     keep_going: bool,
+    /// Only schedules within a bound, those of cost 0 first, then 1, ..: preemptions=K or delays=K
+    #[arg(long, value_name = "KIND=K", value_parser = bound, conflicts_with_all = ["search", "once"], help_heading = "Search")]
+    bound: Option<Bound>,
+    /// Depth of the bugs that --search pct looks for
+    #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Search")]
+    pct_depth: u32,
     /// Cut every execution after N transitions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
     max_depth: Option<u64>,
@@ -340,8 +356,6 @@ struct RawExplore {
     format: Format,
 
     #[arg(long, hide = true)]
-    bound: Vec<OsString>,
-    #[arg(long, hide = true)]
     inject: Vec<OsString>,
     #[arg(long, hide = true)]
     with: Vec<OsString>,
@@ -349,6 +363,18 @@ struct RawExplore {
     watch: Vec<OsString>,
     #[arg(long, hide = true)]
     toss: Vec<OsString>,
+}
+
+/// `preemptions=K` or `delays=K`.
+fn bound(text: &str) -> Result<Bound, String> {
+    let wrong = || "preemptions=K or delays=K is needed".to_string();
+    let (kind, k) = text.split_once('=').ok_or_else(wrong)?;
+    let k = k.parse().ok().filter(|k| *k <= 1000).ok_or("K is a number, 1000 or less")?;
+    match kind {
+        "preemptions" => Ok(Bound::Preemptions(k)),
+        "delays" => Ok(Bound::Delays(k)),
+        _ => Err(wrong()),
+    }
 }
 
 /// A positive number of seconds, fractions allowed.
@@ -394,7 +420,12 @@ fn check_program(args: &[OsString], program: &[OsString]) -> Result<(), UsageErr
 fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
     refuse_later_work(&raw)?;
     Ok(Config {
-        search: if raw.once { SearchKind::Once } else { search_kind(raw.search)? },
+        search: match raw.bound {
+            Some(bound) => SearchKind::Bounded(bound),
+            None if raw.once => SearchKind::Once,
+            None => search_kind(raw.search)?,
+        },
+        pct_depth: raw.pct_depth,
         bounds: Bounds { depth: raw.max_depth, executions: raw.max_executions, time: raw.time },
         keep_going: raw.keep_going,
         seed: raw.seed,
@@ -414,7 +445,6 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
 
 fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
     let later = [
-        ("--bound", !raw.bound.is_empty()),
         ("--inject", !raw.inject.is_empty()),
         ("--with", !raw.with.is_empty()),
         ("--watch", !raw.watch.is_empty()),
@@ -430,6 +460,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Naive => Ok(SearchKind::Naive),
         SearchName::Dpor => Ok(SearchKind::Dpor),
         SearchName::Random => Ok(SearchKind::Random),
+        SearchName::Pct => Ok(SearchKind::Pct),
         later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),
     }
 }

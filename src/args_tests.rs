@@ -123,12 +123,10 @@ fn commands_and_programs_of_the_same_name() {
 
 #[test]
 fn later_work_is_refused_by_name() {
-    for search in ["optimal", "sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw", "pct"] {
+    for search in ["optimal", "sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
-    for (option, value) in
-        [("--bound", "delays=2"), ("--inject", "eintr"), ("--with", "x"), ("--watch", "s"), ("--toss", "f:2")]
-    {
+    for (option, value) in [("--inject", "eintr"), ("--with", "x"), ("--watch", "s"), ("--toss", "f:2")] {
         assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
     }
     for args in [["--race", "hb"], ["-j", "2"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
@@ -156,11 +154,26 @@ fn help_and_version() {
     let help = run(&["--help"]).unwrap_err();
     assert_eq!(help.code, 0);
     for word in
-        ["vsrun replay", "--divergence-timeout", "Examples:", "Exit status:", "[possible values: dpor, naive, random]"]
+        ["vsrun replay", "--divergence-timeout", "Examples:", "Exit status:", "[possible values: dpor, naive, random, pct]"]
     {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }
     assert!(!help.text.contains("--inject"));
     assert_eq!(run(&["--version"]).unwrap_err().code, 0);
     assert_eq!(run(&["replay", "--help"]).unwrap_err().code, 0);
+}
+
+#[test]
+fn bounds_and_pct() {
+    let c = config(&["--bound", "preemptions=2", "prog"]);
+    assert_eq!((c.search, c.search.name()), (SearchKind::Bounded(Bound::Preemptions(2)), "preemptions"));
+    assert_eq!(config(&["--bound", "delays=0", "prog"]).search, SearchKind::Bounded(Bound::Delays(0)));
+    let c = config(&["--search", "pct", "--pct-depth", "5", "prog"]);
+    assert_eq!((c.search, c.pct_depth), (SearchKind::Pct, 5));
+    assert_eq!(config(&["prog"]).pct_depth, 3);
+    for bad in ["preemptions", "preemptions=x", "delays=-1", "switches=2", "preemptions=1001"] {
+        assert_eq!(parse(["vsrun", "--bound", bad, "prog"].map(OsString::from)).unwrap_err().code, 2, "{bad}");
+    }
+    let both = ["vsrun", "--bound", "delays=1", "--search", "naive", "prog"].map(OsString::from);
+    assert_eq!(parse(both).unwrap_err().code, 2);
 }

@@ -21,7 +21,7 @@ use crate::runtime::session::{self, Input};
 use crate::runtime::worker::{Ending, Outcome, Spec, StartError, Worker};
 use crate::scenario::{self, Scenario, Then};
 use crate::schedule::Schedule;
-use crate::search::{self, Search};
+use crate::search::{self, Bounded, Pct, Search};
 use crate::syscalls;
 use crate::trace::Trace;
 
@@ -114,7 +114,7 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let launch = binary::resolve(program, args, &cwd, path.as_deref())
         .map_err(|refusal| Failure::environment(refusal.message()))?;
-    let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random);
+    let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pct);
     let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
     let spec = Spec {
         exe: launch.exe,
@@ -170,6 +170,8 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let worker = Worker::start(spec.clone(), input, direct)?;
     let search: Box<dyn Search> = match config.search {
         SearchKind::Once => Box::<Once>::default(),
+        SearchKind::Pct => Box::new(Pct::new(config.seed, config.pct_depth)),
+        SearchKind::Bounded(bound) => Box::new(Bounded::new(bound)),
         kind => search::by_name(kind.name(), config.seed)
             .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name())))?,
     };
@@ -381,10 +383,12 @@ impl Exploration<'_> {
 
     fn scenario(&self, schedule: &Schedule, view: &View, kind: BugKind, identity: u64) -> Scenario {
         let config = self.config;
+        let rest = view.trace.unrecorded > 0;
         let steps = with_names(&self.worker.arena.world, &view.seen.objects, |names| {
-            report::views::scenario_steps(&view.trace.steps[..schedule.prefix.len().min(view.trace.steps.len())], names)
+            // Steps that were too many to record are repeated by the schedule that made them.
+            let all = if rest { &[] } else { view.trace.steps.as_slice() };
+            report::views::scenario_steps(all, names)
         });
-        let rest = view.trace.unrecorded > 0 || schedule.prefix.is_empty() && !view.trace.steps.is_empty();
         Scenario {
             program: scenario::Program {
                 exe: self.spec.exe.clone().into_os_string(),
@@ -442,11 +446,10 @@ impl Exploration<'_> {
         if io::stderr().is_terminal() && self.reported != self.started {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+        let endless = matches!(self.config.search, SearchKind::Random | SearchKind::Pct);
         let exhaustive = matches!(stop, Stop::Over) && self.search.exhaustive() && !self.cut;
         let reason = match stop {
-            Stop::Bound(reason) => {
-                Some(if self.config.search == SearchKind::Random { Incomplete::Random } else { reason })
-            }
+            Stop::Bound(reason) => Some(if endless { Incomplete::Random } else { reason }),
             Stop::Interrupted => {
                 self.note("interrupted: what follows is what was found until then");
                 Some(Incomplete::Time)
@@ -455,7 +458,7 @@ impl Exploration<'_> {
             Stop::Over if exhaustive => None,
             Stop::Over if self.cut => Some(Incomplete::Depth),
             Stop::Over if self.config.search == SearchKind::Once => Some(Incomplete::Executions),
-            Stop::Over => Some(Incomplete::Random),
+            Stop::Over => Some(Incomplete::Bound),
         };
         if self.printed.len() > 1 {
             let n = self.printed.len();
@@ -493,7 +496,7 @@ fn replayable(schedule: &Schedule, trace: &Trace) -> Schedule {
         return Schedule { record: false, blind: false, ..schedule.clone() };
     }
     let prefix = trace.choices(trace.steps.len());
-    Schedule { prefix, sleep: Vec::new(), policy: Policy::STAY, seed: 0, record: false, blind: false }
+    Schedule { prefix, policy: Policy::STAY, ..Schedule::default() }
 }
 
 /// What a run under the tracer showed.

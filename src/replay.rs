@@ -63,11 +63,9 @@ fn schedule_of(scenario: &Scenario) -> Schedule {
     let then = scenario.then.as_ref();
     Schedule {
         prefix: scenario.prefix(),
-        sleep: Vec::new(),
         policy: then.and_then(|t| t.policy()).unwrap_or(Policy::STAY),
         seed: then.map_or(0, |t| t.seed),
-        record: false,
-        blind: false,
+        ..Schedule::default()
     }
 }
 

@@ -12,8 +12,12 @@ pub struct Schedule {
     pub sleep: Vec<(Tid, u32)>,
     /// What comes after the prefix.
     pub policy: Policy,
-    /// Seed of a random policy.
+    /// Seed of a random or PCT policy.
     pub seed: u64,
+    /// Depth of a PCT schedule.
+    pub pct_depth: u32,
+    /// Transitions among which a PCT schedule changes priorities.
+    pub pct_length: u32,
     /// Whether the search needs the pending operations of the states after the prefix.
     pub record: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.

@@ -8,11 +8,11 @@ use interp::generate::{program, Family};
 use interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use vsrun::schedule::Schedule;
-use vsrun::search::{by_name, Dpor, Naive, Search};
+use vsrun::search::{by_name, Bound, Bounded, Dpor, Naive, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::op::TIMED;
-use vsrun_model::{dependent, may_be_coenabled, End};
+use vsrun_model::{dependent, may_be_coenabled, End, Kind};
 
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1200 };
@@ -91,6 +91,57 @@ agree! {
     agree_on_processes: Process;
     agree_on_timeouts: Timed;
     agree_on_all: All;
+}
+
+/// Preemptions of a path, counted state by state: the thread that moved before could have gone on, and another did.
+fn preemptions(machine: &mut Machine, program: &Program, path: &[Choice]) -> u32 {
+    let count = |n: usize| {
+        let (trace, _) = machine.run_prefix(program, &path[..n]);
+        let before = trace.last.iter().find(|s| s.act.uid == path[n - 1].uid);
+        let could = before.is_some_and(|s| s.choices > 0 && !matches!(s.act.op.kind, Kind::YIELD | Kind::SLEEP));
+        u32::from(could && path[n].uid != path[n - 1].uid)
+    };
+    (1..path.len()).map(count).sum()
+}
+
+/// A bounded search executes each schedule within its bound exactly once, and nothing else.
+fn bounds_are_exact(machine: &mut Machine, program: &Program) -> Result<bool, String> {
+    const SMALL: u64 = LIMIT / 4;
+    let Some(all) = brute::explore(machine, program, SMALL) else { return Ok(false) };
+    for bound in [Bound::Preemptions(64), Bound::Delays(64)] {
+        let mut search = Bounded::new(bound);
+        let (outcomes, executions) =
+            machine.explore(program, &mut search, SMALL).ok_or("the bounded search runs on")?;
+        if outcomes != all.outcomes || executions != all.leaves || !search.exhaustive() {
+            return Err(format!("{bound:?}: {executions} executions of {}", all.leaves));
+        }
+    }
+    let mut costs = Vec::new();
+    let mut naive = Naive::new();
+    while let Some(schedule) = naive.next() {
+        let (trace, _) = machine.run(program, &schedule, u64::MAX);
+        naive.done(&trace);
+        costs.push(preemptions(machine, program, &trace.choices(trace.steps.len())));
+    }
+    for k in 0..=2 {
+        let within = costs.iter().filter(|&&c| c <= k).count() as u64;
+        let mut search = Bounded::new(Bound::Preemptions(k));
+        let (_, executions) = machine.explore(program, &mut search, SMALL).ok_or("the bounded search runs on")?;
+        if executions != within || search.exhaustive() != (within == costs.len() as u64) {
+            return Err(format!("preemptions={k}: {executions} executions, {within} schedules of {}", costs.len()));
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn bounds_are_exact_on_mutexes() {
+    check(Family::Mutex, bounds_are_exact);
+}
+
+#[test]
+fn bounds_are_exact_on_all() {
+    check(Family::All, bounds_are_exact);
 }
 
 /// A state of a program: what leads to it, by a random walk.

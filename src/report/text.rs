@@ -222,7 +222,9 @@ fn explored(summary: &Summary) -> String {
         Some(Incomplete::Bound) if !summary.passed_calls.is_empty() => {
             "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
         }
-        Some(Incomplete::Bound) => "bounded: schedules beyond the bound were left out (--bound)",
+        Some(Incomplete::Bound) => {
+            "bounded: every schedule within the bound was run, those beyond it were left out (--bound)"
+        }
         Some(Incomplete::Random) => "a random search never is complete",
         None if !summary.bugs.is_empty() => "stopped at the first bug; --keep-going explores on",
         None => "stopped early",

@@ -620,6 +620,8 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
     let plan = Plan {
         policy: schedule.policy,
         seed: schedule.seed,
+        pct_depth: schedule.pct_depth,
+        pct_length: schedule.pct_length,
         max_depth: spec.max_depth,
         record: schedule.record,
         blind: schedule.blind,

@@ -3,14 +3,18 @@
 //! A search hands out schedules ([`Search::next`]) and is told what became of each ([`Search::done`]). It imports the
 //! model, schedules and traces only, so that it is tested with no process at all.
 
+mod bounded;
 mod dpor;
 mod naive;
+mod pct;
 mod random;
 
 use vsrun_model::End;
 
+pub use bounded::{Bound, Bounded};
 pub use dpor::Dpor;
 pub use naive::Naive;
+pub use pct::Pct;
 pub use random::Random;
 
 use crate::schedule::Schedule;

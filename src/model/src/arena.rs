@@ -19,7 +19,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -113,6 +113,9 @@ impl Policy {
     pub const STAY: Policy = Policy(0);
     /// Any enabled alternative, by the seed.
     pub const RANDOM: Policy = Policy(1);
+    /// The enabled thread of highest priority; priorities are drawn from the seed, and lowered at `pct_depth` - 1 steps
+    /// (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
+    pub const PCT: Policy = Policy(2);
 }
 
 /// The schedule and bounds of an execution.
@@ -123,8 +126,12 @@ pub struct Plan {
     pub policy: Policy,
     /// Choices in `Arena::prefix`.
     pub prefix_len: u32,
-    /// Seed of [`Policy::RANDOM`].
+    /// Seed of [`Policy::RANDOM`] and [`Policy::PCT`].
     pub seed: u64,
+    /// Depth d of the bugs that [`Policy::PCT`] looks for.
+    pub pct_depth: u32,
+    /// Estimate k of the number of transitions, among which [`Policy::PCT`] puts its changes of priority.
+    pub pct_length: u32,
     /// Transitions after which the execution is cut.
     pub max_depth: u64,
     /// Record the pending operations of the states after the prefix.

@@ -182,7 +182,11 @@ impl Arena {
     }
 
     fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
-        let chosen = if self.plan.policy == Policy::RANDOM { self.pick_random() } else { self.pick_stay() };
+        let chosen = match self.plan.policy {
+            Policy::RANDOM => self.pick_random(),
+            Policy::PCT => self.pick_pct(),
+            _ => self.pick_stay(),
+        };
         if chosen.is_none() {
             self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);
         }
@@ -225,13 +229,33 @@ impl Arena {
         None
     }
 
+    /// The enabled thread of highest priority, after lowering it if this step is one of the changes.
+    fn pick_pct(&mut self) -> Option<(Tid, u32)> {
+        let mut best = self.highest()?;
+        for i in 1..self.plan.pct_depth {
+            let at = mixed(self.plan.seed.wrapping_add(u64::from(i))) % u64::from(self.plan.pct_length.max(1));
+            if at == self.taken {
+                self.world.threads[best.0].priority = i;
+                best = self.highest()?;
+            }
+        }
+        let value = self.next_random() % u64::from(best.1.max(1));
+        Some((best.0, value as u32))
+    }
+
+    fn highest(&self) -> Option<(Tid, u32)> {
+        let born = |t: Tid| mixed(self.plan.seed ^ self.world.threads[t].uid.0) | 1 << 63;
+        let priority = |t: Tid| match self.world.threads[t].priority {
+            0 => born(t),
+            lowered => u64::from(lowered),
+        };
+        self.enabled.as_slice().iter().copied().max_by_key(|e| (priority(e.0), core::cmp::Reverse(e.0)))
+    }
+
     /// splitmix64.
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mixed(self.random)
     }
 
     fn record(&mut self, t: Tid, value: u32) {
@@ -285,4 +309,12 @@ impl Arena {
         }
         self.sleep.len = kept;
     }
+}
+
+/// The output function of splitmix64.
+fn mixed(state: u64) -> u64 {
+    let mut z = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

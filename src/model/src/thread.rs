@@ -142,6 +142,8 @@ pub struct Thread {
     pub in_call: [u64; 7],
     /// Virtual thread id.
     pub vtid: i32,
+    /// Lowered priority of a PCT schedule; 0: the one it was born with.
+    pub priority: u32,
     /// Operations of the pending semop.
     pub n_sembuf: u32,
     /// The operations.
@@ -191,6 +193,7 @@ impl World {
             sigpending: 0,
             in_call: [0; 7],
             vtid: 0,
+            priority: 0,
             n_sembuf: 0,
             sembuf: [SemBuf::default(); MAX_SEMBUF],
         })?;
