@@ -153,9 +153,13 @@ fn wrong_usage_is_one_line() {
 fn help_and_version() {
     let help = run(&["--help"]).unwrap_err();
     assert_eq!(help.code, 0);
-    for word in
-        ["vsrun replay", "--divergence-timeout", "Examples:", "Exit status:", "[possible values: dpor, naive, random, pct]"]
-    {
+    for word in [
+        "vsrun replay",
+        "--divergence-timeout",
+        "Examples:",
+        "Exit status:",
+        "[possible values: dpor, naive, random, pct]",
+    ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }
     assert!(!help.text.contains("--inject"));

@@ -136,6 +136,7 @@ struct Exploration<'a> {
     config: &'a Config,
     spec: Spec,
     identity: serde_json::Value,
+    script: OsString,
     worker: Worker,
     search: Box<dyn Search>,
     inspector: Inspector,
@@ -178,6 +179,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let now = Instant::now();
     let mut exploration = Exploration {
         config,
+        script: if program == spec.exe { OsString::new() } else { program.into_os_string() },
         spec,
         identity,
         worker,
@@ -391,6 +393,7 @@ impl Exploration<'_> {
         });
         Scenario {
             program: scenario::Program {
+                script: self.script.clone(),
                 exe: self.spec.exe.clone().into_os_string(),
                 argv: self.spec.argv.clone(),
                 cwd: self.spec.cwd.clone().into_os_string(),

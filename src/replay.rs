@@ -23,24 +23,18 @@ use crate::schedule::Schedule;
 fn load(path: &Path) -> Result<Scenario, Failure> {
     let scenario = Scenario::load(path).map_err(|e| Failure::environment(e.to_string()))?;
     let exe = PathBuf::from(&scenario.program.exe);
-    let script = script_of(&scenario, &exe);
+    let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
     let now = explore::identity_of(&exe, script.as_deref().unwrap_or(&exe))
         .map_err(|f| Failure::environment(format!("the scenario's program cannot be read: {}", f.message)))?;
     if now != scenario.fingerprint {
+        let same_exe = now.get(0) == scenario.fingerprint.get(0);
+        let changed = script.filter(|_| same_exe).unwrap_or(exe);
         return Err(Failure::own(format!(
             "{} has changed since the scenario was written, so it cannot be replayed; explore it again",
-            exe.display()
+            changed.display()
         )));
     }
     Ok(scenario)
-}
-
-/// A script's interpreter was executed with the script among its arguments; which, the number of identities says.
-fn script_of(scenario: &Scenario, exe: &Path) -> Option<PathBuf> {
-    let several = scenario.fingerprint.as_array().is_some_and(|a| a.len() > 1);
-    let cwd = PathBuf::from(&scenario.program.cwd);
-    let mut candidates = scenario.program.argv.iter().skip(1).map(|a| cwd.join(a));
-    several.then(|| candidates.find(|p| p.is_file() && p != exe)).flatten()
 }
 
 fn spec_of(scenario: &Scenario) -> Spec {

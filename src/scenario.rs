@@ -52,6 +52,9 @@ pub struct Program {
     /// Absolute path of the file that is executed.
     #[serde(with = "codec::bytes")]
     pub exe: OsString,
+    /// The script that `exe` interprets, if that is what was asked for; empty if not.
+    #[serde(with = "codec::bytes")]
+    pub script: OsString,
     /// Its arguments, the name first.
     #[serde(with = "codec::byte_list")]
     pub argv: Vec<OsString>,
@@ -316,8 +319,9 @@ impl Scenario {
 
     /// `PROGRAM-KIND` in characters that need no quoting.
     fn base_name(&self) -> String {
-        let exe = Path::new(&self.program.exe);
-        let name = exe.file_name().unwrap_or_default().as_bytes().iter().take(100);
+        let program = &self.program;
+        let asked = Path::new(if program.script.is_empty() { &program.exe } else { &program.script });
+        let name = asked.file_name().unwrap_or_default().as_bytes().iter().take(100);
         let plain = |b: &u8| if b.is_ascii_alphanumeric() || b"._+-".contains(b) { *b as char } else { '_' };
         let name: String = name.map(plain).collect();
         let name = name.trim_start_matches(['.', '-']);

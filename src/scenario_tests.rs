@@ -26,6 +26,7 @@ fn sample() -> Scenario {
         |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into() };
     Scenario {
         program: Program {
+            script: Default::default(),
             exe: "/bin/philosophers".into(),
             argv: vec!["philosophers".into(), "a\nb".into(), OsString::from_vec(vec![0xff, 0, b'x'])],
             cwd: "/tmp".into(),
@@ -105,7 +106,8 @@ fn odd_bytes_round_trip() {
         let mut text =
             || OsString::from_vec((0..next() % 6).flat_map(|_| parts[next() % parts.len()].to_vec()).collect());
         let mut scenario = sample();
-        scenario.program = Program { exe: text(), argv: vec![text(), text()], cwd: text(), env: vec![text()] };
+        scenario.program =
+            Program { exe: text(), script: text(), argv: vec![text(), text()], cwd: text(), env: vec![text()] };
         scenario.bug.summary = text().to_string_lossy().into_owned();
         let json = scenario.to_json();
         assert_eq!(Scenario::from_json(json.as_bytes()).unwrap(), scenario, "{json}");

@@ -171,6 +171,7 @@ pub fn scenario() -> Scenario {
     };
     Scenario {
         program: Program {
+            script: Default::default(),
             exe: "/bin/prog".into(),
             argv: vec!["./prog".into(), "a b".into(), std::ffi::OsString::from_vec(vec![0xff])],
             cwd: "/tmp".into(),
