@@ -90,7 +90,7 @@ fn create_thread(args: &CloneArgs) -> i64 {
 fn fork(args: &CloneArgs) -> i64 {
     let creator = local().cur;
     // The child gets the locks of the other threads as they are now: that others can notice.
-    if world().procs[local().pid].live_threads > 1 && !local().borrowed {
+    if world().procs[local().pid].threaded && !local().borrowed {
         gate::pass(Op::new(Kind::FORK));
     }
     let Some((p, t)) = world().fork(creator) else { out_of_room() };
@@ -337,7 +337,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     if let Err(error) = check_program(dir, path, flags, 0) {
         return error;
     }
-    if !local().borrowed && world().procs[local().pid].live_threads > 1 {
+    if !local().borrowed && world().procs[local().pid].threaded {
         gate::pass(Op::new(Kind::EXEC));
     }
     let envp = crate::env::with_shim(envp);

@@ -13,18 +13,16 @@
 //! state. What the theory does not cover and this file adds:
 //! * An execution that ends early (assertion, crash, circle of locks) leaves threads enabled. Its last transition
 //!   disables everything, so everything enabled before it is tried instead of it.
-//! * A yield is enabled once another thread has moved since it was reached: a transition that leads to one depends on
-//!   everything. As that is known only once it has been performed, it is not put to sleep.
 //! * A transition that ends other threads races with what they had pending.
-//! * A process that ends while no thread of it is left does so invisibly, with other threads left it kills them: the
-//!   transitions that end threads of a process race with the one that ends the process.
+//! * A process that ends while no thread of it is left does so invisibly, with other threads left it kills them
+//!   ([`vsrun_model::Effects`]).
 
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::{Choice, Policy, Seen};
-use vsrun_model::{dependent, dependent_if, may_be_coenabled, Act, End, Kind, Tid, Uid};
+use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Tid, Uid};
 
-use super::{is_partial, Search};
+use super::{effects, is_partial, Search};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -55,10 +53,8 @@ struct Node {
     chosen: usize,
     /// In which alternative.
     value: u32,
-    /// The step ended its thread.
-    ended: bool,
-    /// The step led a thread to a yield.
-    yields: bool,
+    /// What the step did beyond its operation.
+    did: Effects,
     /// What happened before the step, and itself.
     clock: Clock,
 }
@@ -82,12 +78,8 @@ impl Node {
         }
     }
 
-    /// What is still asleep after the step. A step that leads to a yield wakes everything, which the scheduler step
-    /// sees for itself once it has been performed.
+    /// What is still asleep after the step.
     fn sleep_after(&self) -> Vec<(Tid, u32)> {
-        if self.yields {
-            return Vec::new();
-        }
         let moving = self.act();
         let stays = |&&(t, _): &&(Tid, u32)| {
             let sleeper = self.pending.iter().find(|p| p.seen.act.tid == t);
@@ -100,9 +92,7 @@ impl Node {
     fn advance(&mut self) -> bool {
         let explored = (self.act().tid, self.value);
         self.done.push(explored);
-        if !self.yields {
-            self.sleep.push(explored);
-        }
+        self.sleep.push(explored);
         let awake = |(i, p): (usize, &Pending)| {
             let tid = p.seen.act.tid;
             let new = |&v: &u32| !self.sleep.contains(&(tid, v)) && !self.done.contains(&(tid, v));
@@ -112,7 +102,6 @@ impl Node {
         let Some((chosen, value)) = self.pending.iter().enumerate().find_map(awake) else { return false };
         self.chosen = chosen;
         self.value = value;
-        self.yields = false;
         true
     }
 }
@@ -175,14 +164,14 @@ impl Dpor {
         &stood.unwrap_or(p).seen.act
     }
 
-    /// Seeks the transitions among the first `n` that `p`, which is performed or pending after them, races with.
-    /// `yields`: it leads a thread to a yield.
-    fn find_races(&mut self, n: usize, p: &Pending, clock: &[u32], yields: bool) {
+    /// Seeks the transitions among the first `n` that `p`, which is performed (and `did` that) or pending after them,
+    /// races with.
+    fn find_races(&mut self, n: usize, p: &Pending, clock: &[u32], did: Effects) {
         for j in (0..n).rev() {
             let node = &self.nodes[j];
             let act = self.as_seen_by(j, p);
             if !contains(self.clock_of(p), node.mover().thread, j)
-                && (yields || node.yields || dependent_if(node.act(), node.ended, act, true, false))
+                && dependent_after(node.act(), node.did, act, did, false)
                 && may_be_coenabled(node.act(), act)
             {
                 self.backtrack(j, n, p, clock);
@@ -219,14 +208,13 @@ impl Dpor {
         }
     }
 
-    /// What happens before `p` if it is performed after the first `n` steps; `ends`: and ends its thread; `yields`:
-    /// and leads a thread to a yield.
-    fn clock_after(&self, n: usize, p: &Pending, ends: bool, yields: bool) -> Clock {
+    /// What happens before `p` if it is performed after the first `n` steps and does `did`.
+    fn clock_after(&self, n: usize, p: &Pending, did: Effects) -> Clock {
         let mut clock = self.clock_of(p).to_vec();
         for j in (0..n).rev() {
             let node = &self.nodes[j];
-            let ordered = || dependent_if(node.act(), node.ended, self.as_seen_by(j, p), ends, false);
-            if !contains(&clock, node.mover().thread, j) && (yields || node.yields || ordered()) {
+            let ordered = || dependent_after(node.act(), node.did, self.as_seen_by(j, p), did, false);
+            if !contains(&clock, node.mover().thread, j) && ordered() {
                 join(&mut clock, &node.clock);
             }
         }
@@ -240,47 +228,28 @@ impl Dpor {
         let mut todo = vec![false; pending.len()];
         todo[chosen] = true;
         let (done, clock) = (Vec::new(), Clock::new());
-        self.nodes.push(Node { pending, sleep, done, todo, chosen, value, ended: false, yields: false, clock });
+        self.nodes.push(Node { pending, sleep, done, todo, chosen, value, did: Effects::NONE, clock });
         true
     }
 
     /// Works out what step `n` did, given what is pending after it.
     fn execute(&mut self, n: usize, after: &[Seen]) {
         let mover = *self.nodes[n].mover();
-        let Act { uid, pid, .. } = mover.seen.act;
+        let uid = mover.seen.act.uid;
         let gone = |p: &Pending| !after.iter().any(|s| s.act.uid == p.seen.act.uid);
-        let ended = gone(&mover);
-        let ended_process = !after.iter().any(|s| s.act.pid == pid);
         let killed: Vec<Pending> =
             self.nodes[n].pending.iter().filter(|p| p.seen.act.uid != uid && gone(p)).copied().collect();
-        let stood = |s: &Seen| s.act.uid != uid && self.nodes[n].pending.iter().any(|p| p.seen.act.uid == s.act.uid);
-        let yields = after.iter().any(|s| s.act.op.kind == Kind::YIELD && !stood(s));
-        let mut clock = self.clock_after(n, &mover, ended, yields);
-        let mut siblings: Vec<usize> = Vec::new();
-        if ended_process {
-            let before = self.clock_of(&mover);
-            let late = |j: &usize| {
-                let node = &self.nodes[*j];
-                node.ended && node.act().pid == pid && !contains(before, node.mover().thread, *j)
-            };
-            siblings.extend((0..n).filter(late));
-        }
-        for &j in &siblings {
-            join(&mut clock, &self.nodes[j].clock);
-        }
+        let did = effects(&mover.seen.act, after);
+        let mut clock = self.clock_after(n, &mover, did);
         if clock.len() <= mover.thread {
             clock.resize(mover.thread + 1, 0);
         }
         clock[mover.thread] = n as u32 + 1;
-        self.find_races(n, &mover, &clock, yields);
-        for j in siblings {
-            self.backtrack(j, n, &mover, &clock);
-        }
-        self.nodes[n].ended = ended;
-        self.nodes[n].yields = yields;
+        self.find_races(n, &mover, &clock, did);
+        self.nodes[n].did = did;
         self.nodes[n].clock = clock;
         for p in killed {
-            self.find_races(n, &p, &self.clock_after(n, &p, true, false), false);
+            self.find_races(n, &p, &self.clock_after(n, &p, Effects::ANY), Effects::ANY);
             self.backtrack(n, n + 1, &p, &[]);
         }
     }
@@ -303,7 +272,7 @@ impl Dpor {
             self.execute(n, trace.seen.get(n + 1).unwrap_or(&trace.last));
         }
         for p in self.pending(total, &trace.last) {
-            self.find_races(total, &p, &self.clock_after(total, &p, true, false), false);
+            self.find_races(total, &p, &self.clock_after(total, &p, Effects::ANY), Effects::ANY);
         }
         true
     }

@@ -9,7 +9,8 @@ mod naive;
 mod pct;
 mod random;
 
-use vsrun_model::End;
+use vsrun_model::arena::Seen;
+use vsrun_model::{Act, Effects, End, Kind};
 
 pub use bounded::{Bound, Bounded};
 pub use dpor::Dpor;
@@ -37,6 +38,17 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
 /// missed something.
 fn is_partial(trace: &Trace) -> bool {
     matches!(trace.end, End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED) || trace.unrecorded > 0
+}
+
+/// What the transition of `act` did beyond its operation, given what is pending after it.
+fn effects(act: &Act, after: &[Seen]) -> Effects {
+    let mine = after.iter().find(|s| s.act.uid == act.uid);
+    let mut did = if mine.is_none() { Effects::ENDS } else { Effects::NONE };
+    let process_is_over = !after.iter().any(|s| s.act.pid == act.pid);
+    if process_is_over || mine.is_some_and(|s| s.act.op.kind == Kind::EXIT) {
+        did = did.with(Effects::EXITS);
+    }
+    did
 }
 
 /// A search algorithm.

@@ -12,7 +12,7 @@ use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
-use vsrun_model::op::{CANCEL_POINT, TRY, VARIANT};
+use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
 use vsrun_model::world::START;
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, ObjKind, Op, Pid, SemBuf, ThreadState, Tid, NONE};
 use vsrun_model::{IPC_NOWAIT, SEM_UNDO};
@@ -292,6 +292,11 @@ impl<'a> Run<'a> {
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
         }
+        if op.kind == Kind::FORK {
+            if let Some(Ins::Fork(code)) = self.instruction(t) {
+                self.start(t, *code, true);
+            }
+        }
         let out = self.arena.world.threads[t].out[0];
         let fiber = &mut self.fibers[t as usize];
         fiber.pc += 1;
@@ -412,6 +417,10 @@ impl<'a> Run<'a> {
                 let op = both(Kind::FUTEX_REQUEUE, o.futex[f as usize], o.futex[g as usize]);
                 any_bit(op).arg((moved as i64) << 32 | wake as i64)
             }
+            // The child gets the locks of the other threads as they are.
+            Ins::Fork(n) if self.started[n].is_none() && self.arena.world.procs[self.pid(t)].threaded => {
+                Op::new(Kind::FORK)
+            }
             Ins::Toss(n) => Op::new(Kind::TOSS).arg(n as i64),
             Ins::Once(n) => Op::on(Kind::ONCE, o.once[n as usize]),
             Ins::Join(n, how) => Self::how(Op::on(Kind::JOIN, self.started[n]?), how),
@@ -448,13 +457,31 @@ impl<'a> Run<'a> {
         }
         match ops {
             [(_, amount)] => op.arg = *amount as i64,
-            _ => op.flags |= VARIANT,
+            _ => {
+                let n = thread.n_sembuf as usize;
+                op = op.with(SEVERAL).arg(pack_semops(&thread.sembuf[..n]).unwrap_or(0));
+            }
         }
         if how == How::Try {
-            op
+            op.with(VARIANT)
         } else {
             Self::how(op, how)
         }
+    }
+
+    /// Starts the thread of that code, which runs up to its first visible operation.
+    fn start(&mut self, t: Tid, code: usize, fork: bool) {
+        let world = &mut self.arena.world;
+        let new = match fork {
+            true => world.fork(t).expect("room").1,
+            false => {
+                let pid = world.threads[t].pid;
+                world.create_thread(pid, t).expect("room")
+            }
+        };
+        self.started[code] = Some(new);
+        self.fibers.push(Fiber { code, pc: 0, log: Vec::new() });
+        self.advance(new);
     }
 
     fn invisible(&mut self, t: Tid, ins: &Ins) {
@@ -475,17 +502,8 @@ impl<'a> Run<'a> {
                     self.arena.world.once_over(once, true);
                 }
             }
-            Ins::Create(code) | Ins::Fork(code) if self.started[code].is_none() => {
-                let world = &mut self.arena.world;
-                let pid = world.threads[t].pid;
-                let new = match ins {
-                    Ins::Fork(_) => world.fork(t).expect("room").1,
-                    _ => world.create_thread(pid, t).expect("room"),
-                };
-                self.started[code] = Some(new);
-                self.fibers.push(Fiber { code, pc: 0, log: Vec::new() });
-                self.advance(new);
-            }
+            Ins::Create(code) if self.started[code].is_none() => self.start(t, code, false),
+            Ins::Fork(code) if self.started[code].is_none() => self.start(t, code, true),
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run.
+//! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run. Searches
+//! for which what the others do after it matters let them go on ([`World::past_cycles`]).
 
 use crate::object::{ObjKind, NONE};
 use crate::op::{self, Kind, Op};
@@ -52,7 +53,7 @@ impl World {
 
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
     pub(crate) fn check_cycle(&mut self, t: Tid) {
-        if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
+        if self.end != End::RUNNING || self.n_cycle > 0 || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
             return;
         }
         let mut path = [NONE; MAX_CYCLE];
@@ -60,9 +61,18 @@ impl World {
         if let Some(n) = self.follow(t, &mut path, 1) {
             self.cycle = path;
             self.n_cycle = n as u32;
-            let lock = self.waits_for_lock(t).unwrap_or(NONE);
-            self.finish(End::CYCLE, t, lock, 0);
+            self.cycle_at = self.moves;
+            if !self.past_cycles {
+                self.end_in_cycle();
+            }
         }
+    }
+
+    /// Ends the execution for the circle that was noted.
+    pub(crate) fn end_in_cycle(&mut self) {
+        let t = self.cycle[0];
+        let lock = self.waits_for_lock(t).unwrap_or(NONE);
+        self.finish(End::CYCLE, t, lock, 0);
     }
 
     /// Depth-first search for a way back to `path[0]`; circles longer than the path are left to the search for

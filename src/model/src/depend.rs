@@ -3,12 +3,12 @@
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
-use crate::object::{ObjKind, NONE, PREFER_WRITER};
+use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
-use crate::thread::Uid;
+use crate::thread::{ThreadState, Uid};
 use crate::world::World;
-use crate::{Pid, Tid};
+use crate::{ObjId, Pid, Tid};
 
 /// An operation of a thread, with what its dependencies are conditional on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,17 +20,19 @@ pub struct Act {
     pub tid: Tid,
     /// Its process.
     pub pid: Pid,
-    /// The parent of its process, or [`NONE`].
+    /// The process that created its process, or [`NONE`].
     pub parent: Pid,
     /// Kind of `op.obj`, where that is an object.
     pub obj_kind: ObjKind,
-    /// [`TIMED_OUT`], [`EXPIRED`], [`CANCELLED`].
+    /// [`TIMED_OUT`], [`EXPIRED`], [`CANCELLED`], [`WOKEN`], [`IN_ONCE`], [`GIVES_WAY`].
     pub fate: u8,
     pad: [u8; 2],
     /// The operation.
     pub op: Op,
-    /// The object's recorded state: value of a semaphore, number of waiters, 1 if the thread owns the lock, 1 + the
-    /// thread that runs a once control, 1 + the process that is waited for.
+    /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
+    /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
+    /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
+    /// [`RwState`]. join: 1 if the thread is over. wait: see [`WaitState`].
     pub state: i64,
 }
 
@@ -41,8 +43,106 @@ pub const EXPIRED: u8 = 4;
 /// Bit of [`Act::fate`]: the thread is asked to end and this is a point at which it does.
 pub const CANCELLED: u8 = 2;
 
-/// [`Act::state`] of a rwlock release by a thread that does not hold the lock.
-const NO_HOLD: i64 = 2;
+/// Bit of [`Act::fate`]: the operation has been given its wake-up.
+pub const WOKEN: u8 = 8;
+/// Bit of [`Act::fate`]: the thread runs the initializer of a once control, which may end with any of its transitions.
+pub const IN_ONCE: u8 = 16;
+/// Bit of [`Act::fate`]: it waits for others to move, as a yield does.
+pub const GIVES_WAY: u8 = 32;
+/// Bits of [`Act::fate`] that let an operation go on whatever becomes of its object.
+const LETS_GO: u8 = TIMED_OUT | EXPIRED | CANCELLED;
+
+/// What an executed transition did beyond its operation: known only once it has been executed. Bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Effects(pub u8);
+
+#[allow(missing_docs)]
+impl Effects {
+    pub const NONE: Effects = Effects(0);
+    /// Its thread is over.
+    pub const ENDS: Effects = Effects(1);
+    /// Its thread has come to the end of its process: at the visible end, or through it where that is invisible.
+    pub const EXITS: Effects = Effects(2);
+    /// The execution ended early with it (assertion, crash): nothing comes after it.
+    pub const LAST: Effects = Effects(4);
+    /// All that may be.
+    pub const ANY: Effects = Effects(3);
+
+    pub fn has(self, other: Effects) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn with(self, other: Effects) -> Effects {
+        Effects(self.0 | other.0)
+    }
+}
+
+/// [`Act::state`] of an operation on a rwlock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RwState {
+    /// 1 + the writer, 0 if there is none.
+    pub owner: u32,
+    /// Read holds.
+    pub readers: u32,
+    /// Writers that have announced themselves.
+    pub announced: u32,
+    /// Writers are preferred.
+    pub prefers: bool,
+    /// The thread of the operation holds it for reading.
+    pub holds: bool,
+}
+
+impl RwState {
+    /// As a number.
+    pub fn pack(self) -> i64 {
+        let bits = u64::from(self.owner & 0xff_ffff)
+            | u64::from(self.readers & 0xf_ffff) << 24
+            | u64::from(self.announced & 0xffff) << 44
+            | u64::from(self.prefers) << 60
+            | u64::from(self.holds) << 61;
+        bits as i64
+    }
+
+    /// From [`Act::state`].
+    pub fn of(state: i64) -> RwState {
+        let bits = state as u64;
+        RwState {
+            owner: (bits & 0xff_ffff) as u32,
+            readers: (bits >> 24 & 0xf_ffff) as u32,
+            announced: (bits >> 44 & 0xffff) as u32,
+            prefers: bits >> 60 & 1 != 0,
+            holds: bits >> 61 & 1 != 0,
+        }
+    }
+}
+
+/// [`Act::state`] of a wait for processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitState {
+    /// 1 + the process that is waited for, 0 if any of several.
+    pub target: u32,
+    /// Matching children that are over, and that are not.
+    pub over: u32,
+    /// See `over`.
+    pub alive: u32,
+}
+
+impl WaitState {
+    /// As a number.
+    pub fn pack(self) -> i64 {
+        i64::from(self.target) | i64::from(self.over.min(0x7fff)) << 32 | i64::from(self.alive.min(0x7fff)) << 47
+    }
+
+    /// From [`Act::state`].
+    pub fn of(state: i64) -> WaitState {
+        WaitState {
+            target: state as u32,
+            over: (state >> 32 & 0x7fff) as u32,
+            alive: (state >> 47 & 0x7fff) as u32,
+        }
+    }
+}
 
 impl World {
     /// The pending operation of `t` with the state it is conditional on.
@@ -53,7 +153,7 @@ impl World {
             uid: thread.uid,
             tid: t,
             pid: thread.pid,
-            parent: self.parent_of(thread.pid),
+            parent: self.creator_of(thread.pid),
             obj_kind: self.obj_kind(&op),
             fate: self.fate(t, &op),
             pad: [0; 2],
@@ -80,26 +180,69 @@ impl World {
         if self.cancelled(t, op) {
             fate |= CANCELLED;
         }
+        let thread = &self.threads[t];
+        if thread.woken && thread.state == ThreadState::PARKED {
+            fate |= WOKEN;
+        }
+        if thread.in_once > 0 {
+            fate |= IN_ONCE;
+        }
+        if self.gives_way(t) {
+            fate |= GIVES_WAY;
+        }
         fate
     }
 
     fn recorded_state(&self, t: Tid, op: &Op) -> i64 {
         match op.kind {
-            Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET => self.objects[op.obj].value as i64,
-            Kind::SYSV_OP if self.threads[t].n_sembuf == 1 => {
-                self.sysv_value(op.obj, self.threads[t].sembuf[0].num as u32).value as i64
+            Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET | Kind::SEM_DESTROY => self.objects[op.obj].value as i64,
+            Kind::SYSV_OP => self.sysv_state(t, op),
+            Kind::COND_SIGNAL
+            | Kind::COND_BROADCAST
+            | Kind::COND_DESTROY
+            | Kind::BARRIER_DESTROY
+            | Kind::FUTEX_WAKE
+            | Kind::FUTEX_REQUEUE => self.objects[op.obj].n_waiters as i64,
+            Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::MUTEX_DESTROY => self.mutex_state(op.obj),
+            Kind::COND_WAIT | Kind::COND_WAKE => self.mutex_state(op.obj2),
+            Kind::SPIN_LOCK | Kind::SPIN_UNLOCK | Kind::ONCE => self.objects[op.obj].owner.wrapping_add(1) as i64,
+            Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::RW_UNLOCK | Kind::RW_DESTROY => {
+                self.rw_state(t, op.obj).pack()
             }
-            Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => self.objects[op.obj].n_waiters as i64,
-            Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => i64::from(self.threads[t].woken),
-            Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK => i64::from(self.objects[op.obj].owner == t),
-            Kind::COND_WAIT => i64::from(self.objects[op.obj2].owner == t),
-            Kind::RW_UNLOCK if self.objects[op.obj].owner == t => 1,
-            Kind::RW_UNLOCK if !self.read_holds(op.obj).any(|(reader, _)| reader == t) => NO_HOLD,
-            Kind::RW_WRLOCK => i64::from(self.objects[op.obj].flags & PREFER_WRITER != 0),
-            Kind::ONCE => self.objects[op.obj].owner.wrapping_add(1) as i64,
-            Kind::WAIT if op.arg > 0 => self.process_by_vpid(op.arg as i32).map_or(0, |p| p as i64 + 1),
+            Kind::JOIN => i64::from(self.threads.get(op.obj).is_none_or(|target| !target.alive())),
+            Kind::WAIT => self.wait_state(t, op).pack(),
             _ => 0,
         }
+    }
+
+    /// 1 + the owner of a mutex; 0 if anybody would get through.
+    fn mutex_state(&self, m: ObjId) -> i64 {
+        let mutex = &self.objects[m];
+        if mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0 {
+            return 0;
+        }
+        mutex.owner.wrapping_add(1) as i64
+    }
+
+    fn rw_state(&self, t: Tid, l: ObjId) -> RwState {
+        let lock = &self.objects[l];
+        RwState {
+            owner: lock.owner.wrapping_add(1),
+            readers: lock.count,
+            announced: lock.value.max(0) as u32,
+            prefers: lock.flags & PREFER_WRITER != 0,
+            holds: self.read_holds(l).any(|(reader, _)| reader == t),
+        }
+    }
+
+    fn sysv_state(&self, t: Tid, op: &Op) -> i64 {
+        let thread = &self.threads[t];
+        let ops = &thread.sembuf[..(thread.n_sembuf as usize).min(4)];
+        if let [one] = ops {
+            return self.sysv_value(op.obj, one.num as u32).value as i64;
+        }
+        let value = |num: u16| self.sysv_value(op.obj, num as u32).value as u64 & 0xffff;
+        ops.iter().rev().fold(0u64, |packed, o| packed << 16 | value(o.num)) as i64
     }
 }
 
@@ -110,45 +253,58 @@ fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
-    ) || a.fate & TIMED_OUT != 0
+    ) || a.fate & (TIMED_OUT | GIVES_WAY) != 0
 }
 
 /// Whether the order of `a` and `b`, operations of different threads, can matter, for the state recorded in them.
 /// With `conditional` false, whether it can matter in any state. Operations of one thread are always dependent.
 pub fn dependent(a: &Act, b: &Act, conditional: bool) -> bool {
-    dependent_if(a, true, b, true, conditional)
+    dependent_after(a, Effects::ANY, b, Effects::ANY, conditional)
 }
 
-/// [`dependent`] of transitions of which is known whether they end their threads (`a_ends`, `b_ends`): one that does
-/// not is nothing to those who wait for the end.
-pub fn dependent_if(a: &Act, a_ends: bool, b: &Act, b_ends: bool, conditional: bool) -> bool {
+/// [`dependent`] of transitions of which is known what they did beyond their operations: one that does not end its thread
+/// is nothing to those who wait for the end.
+pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditional: bool) -> bool {
     a.uid == b.uid
         || reaches_everything(a)
         || reaches_everything(b)
-        || b_ends && awaits(a, b)
-        || a_ends && awaits(b, a)
+        || a_did.has(Effects::LAST)
+        || b_did.has(Effects::LAST)
+        || awaits(a, b, b_did)
+        || awaits(b, a, a_did)
         || waits_with(a, b)
         || waits_with(b, a)
+        || a.pid == b.pid && exit_meets_end(a_did, b_did)
         || shares_object(a, b, conditional)
 }
 
-/// `a` waits for the end of the thread or of the process of `b`: any transition of `b` may be the last.
-fn awaits(a: &Act, b: &Act) -> bool {
-    match a.op.kind {
+/// `a` waits for the end of the thread or of the process of `b`: any transition of `b` may be the last. One that does not
+/// block also sees that the end has not come yet.
+fn awaits(a: &Act, b: &Act, b_did: Effects) -> bool {
+    let concerns = match a.op.kind {
         Kind::JOIN => a.op.obj == b.tid,
-        Kind::WAIT => b.parent == a.pid && b.parent != NONE && (a.state == 0 || a.state == b.pid as i64 + 1),
+        Kind::WAIT => {
+            let target = WaitState::of(a.state).target;
+            b.parent == a.pid && b.parent != NONE && (target == 0 || target == b.pid + 1)
+        }
         _ => false,
-    }
+    };
+    concerns && (b_did.has(Effects::ENDS) || a.op.has(op::TRY) || a.fate & EXPIRED != 0)
+}
+
+/// Whether the end of a process is visible depends on which other threads it still has.
+fn exit_meets_end(a: Effects, b: Effects) -> bool {
+    a.has(Effects::EXITS) && b.has(Effects::ENDS) || b.has(Effects::EXITS) && a.has(Effects::ENDS)
 }
 
 /// `a` waits for something that `b` may do or take away whatever its transition is.
 fn waits_with(a: &Act, b: &Act) -> bool {
     match a.op.kind {
-        Kind::JOIN => b.op.kind == Kind::JOIN && (a.op.obj == b.op.obj || a.op.obj == b.tid),
-        // Another thread of the process may create the child that is waited for, or wait for it too.
-        Kind::WAIT => a.pid == b.pid,
+        Kind::JOIN => b.op.kind == Kind::JOIN && a.op.obj == b.op.obj,
+        // Both wait for children of the same process. One that another thread creates is created visibly.
+        Kind::WAIT => b.op.kind == Kind::WAIT && a.pid == b.pid,
         // The initializer may end with any transition of the thread that runs it.
-        Kind::ONCE => a.state == b.tid as i64 + 1,
+        Kind::ONCE => b.fate & IN_ONCE != 0,
         // A removed set frees its key.
         Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE,
         _ => false,
@@ -175,8 +331,8 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
         (Class::CondWait | Class::Woken, Class::CondWait | Class::Woken) => true,
         (Class::Wakes, Class::Wakes) => conditional && a.state == 0 && b.state == 0,
         // Woken is woken, in every state from then on.
-        (Class::Woken, Class::Wakes | Class::Moves) => a.state == 1,
-        (Class::Wakes | Class::Moves, Class::Woken) => b.state == 1,
+        (Class::Woken, Class::Wakes | Class::Moves) => a.fate & WOKEN != 0,
+        (Class::Wakes | Class::Moves, Class::Woken) => b.fate & WOKEN != 0,
         (Class::Read | Class::ReadUnlock, Class::Read | Class::ReadUnlock) => true,
         (Class::Up, Class::Up) => a.state.max(b.state) < i32::MAX as i64 / 2,
         (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
@@ -210,7 +366,7 @@ fn class(o: u32, act: &Act) -> Class {
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
         Kind::FUTEX_REQUEUE | Kind::BARRIER_WAIT => Class::Moves,
         Kind::RW_RDLOCK => Class::Read,
-        Kind::RW_UNLOCK if act.state == 0 => Class::ReadUnlock,
+        Kind::RW_UNLOCK if releases_read(act) => Class::ReadUnlock,
         Kind::SEM_POST => Class::Up,
         Kind::SEM_WAIT => Class::Down,
         Kind::SYSV_OP => Class::Sysv,
@@ -241,32 +397,53 @@ pub fn may_be_coenabled(a: &Act, b: &Act) -> bool {
 }
 
 fn excludes(a: &Act, b: &Act) -> bool {
-    if a.op.has(op::TRY) || a.fate != 0 {
+    if a.op.has(op::TRY) || a.fate & LETS_GO != 0 {
         return false;
     }
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
-        Kind::WAIT => a.state == b.pid as i64 + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
+        Kind::WAIT => {
+            WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL
+        }
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),
         Kind::MUTEX_LOCK => releases(b, a.op.obj),
-        Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && b.state == 1,
+        Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && owns(b),
         // Before the wake-up it is not enabled, after it the two commute.
         Kind::COND_WAKE => releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE,
         Kind::FUTEX_SLEEP => wakes(b, a.op.obj),
         Kind::BARRIER_WAKE => b.op.kind == Kind::BARRIER_WAIT && same,
-        Kind::RW_RDLOCK => b.op.kind == Kind::RW_UNLOCK && same && b.state == 1,
-        Kind::RW_WRLOCK => b.op.kind == Kind::RW_UNLOCK && same && b.state != NO_HOLD && a.state == 0,
-        Kind::RW_WRWAIT => b.op.kind == Kind::RW_UNLOCK && same && b.state != NO_HOLD,
+        Kind::RW_RDLOCK => b.op.kind == Kind::RW_UNLOCK && same && owns(b),
+        Kind::RW_WRLOCK => releases_rw(b) && same && !RwState::of(a.state).prefers,
+        Kind::RW_WRWAIT => releases_rw(b) && same,
         _ => false,
     }
+}
+
+/// The thread owns the lock that the operation is on.
+fn owns(a: &Act) -> bool {
+    let owner = match a.op.kind {
+        Kind::RW_UNLOCK => i64::from(RwState::of(a.state).owner),
+        _ => a.state,
+    };
+    owner == a.tid as i64 + 1
+}
+
+/// `a` gives back a read hold.
+pub(crate) fn releases_read(a: &Act) -> bool {
+    a.op.kind == Kind::RW_UNLOCK && !owns(a) && RwState::of(a.state).holds
+}
+
+/// `a` gives back a hold of a rwlock.
+fn releases_rw(a: &Act) -> bool {
+    a.op.kind == Kind::RW_UNLOCK && (owns(a) || RwState::of(a.state).holds)
 }
 
 /// `b` releases mutex `m`, which its thread owns.
 fn releases(b: &Act, m: u32) -> bool {
     match b.op.kind {
-        Kind::MUTEX_UNLOCK => b.op.obj == m && b.state == 1,
-        Kind::COND_WAIT => b.op.obj2 == m && b.state == 1,
+        Kind::MUTEX_UNLOCK => b.op.obj == m && owns(b),
+        Kind::COND_WAIT => b.op.obj2 == m && owns(b),
         _ => false,
     }
 }

@@ -176,13 +176,14 @@ impl World {
         Some(id)
     }
 
-    /// Puts `t` into the queue of waiters of `id`, ordered by thread index so that waits commute.
+    /// Puts `t` into the queue of waiters of `id`, ordered by the threads' names so that waits commute and the n-th waiter
+    /// is the same in every execution.
     pub(crate) fn enqueue(&mut self, id: ObjId, t: Tid) {
         self.threads[t].queued_on = id;
         self.objects[id].n_waiters += 1;
         let mut before = NONE;
         let mut at = self.objects[id].waiters;
-        while at != NONE && at < t {
+        while at != NONE && self.threads[at].uid < self.threads[t].uid {
             before = at;
             at = self.threads[at].queue_next;
         }

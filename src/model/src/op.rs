@@ -46,9 +46,9 @@ kinds! {
     CANCEL = 8, "cancel";
     /// Signal number `arg` for process `obj`.
     KILL = 9, "kill";
-    /// Replace the program of a process that has other threads.
+    /// Replace the program of a process that has had other threads.
     EXEC = 10, "exec";
-    /// fork in a process with other threads, whose locks the child gets as they are.
+    /// fork in a process that has had other threads, whose locks the child gets as they are.
     FORK = 11, "fork";
     /// Acquire a mutex.
     MUTEX_LOCK = 16, "mutex_lock";
@@ -201,6 +201,11 @@ impl Op {
         self.flags |= TIMED;
         self.deadline = deadline;
         self
+    }
+
+    /// True if it fails where it would block.
+    pub const fn tries(&self) -> bool {
+        self.has(TRY) || self.kind.0 == Kind::SYSV_OP.0 && self.has(VARIANT)
     }
 
     /// True if `flag` is set.

@@ -1,5 +1,6 @@
 //! Processes: fork, exit, status, wait.
 
+use crate::depend::WaitState;
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::world::{Applied, World};
@@ -26,12 +27,17 @@ impl ProcState {
 pub struct Process {
     /// Parent, or [`NONE`] when it has gone (the kernel's init would be the parent).
     pub parent: Pid,
+    /// The process that created it, gone or not.
+    pub creator: Pid,
     /// Where it is in its life.
     pub state: ProcState,
     /// SIGCHLD is ignored: its children leave no status.
     pub no_zombies: bool,
     /// A child created by vfork: its parent waits until it execs or ends.
     pub vfork_child: bool,
+    /// It has had a second thread: fork and exec are visible from then on, whatever has become of the others, so that
+    /// it does not depend on when those ended.
+    pub threaded: bool,
     /// Programs it has become by exec.
     pub execs: u8,
     /// Wait status once it is over.
@@ -77,9 +83,11 @@ impl World {
         let (pgid, sid) = if parent == NONE { (0, 0) } else { (self.procs[parent].pgid, self.procs[parent].sid) };
         let p = self.procs.push(Process {
             parent,
+            creator: parent,
             state: ProcState::LIVE,
             no_zombies: false,
             vfork_child: false,
+            threaded: false,
             execs: 0,
             status: 0,
             real_pid: 0,
@@ -168,6 +176,7 @@ impl World {
         self.orphan_mutexes(t);
         self.forget_private_objects(p);
         self.procs[p].main_thread = t;
+        self.procs[p].threaded = false;
         self.procs[p].handled = 0;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.threads[t].vtid = self.procs[p].vpid;
@@ -206,6 +215,21 @@ impl World {
             }
         }
         (None, any)
+    }
+
+    /// What a wait is conditional on. The process keeps its number after it has been waited for.
+    pub(crate) fn wait_state(&self, t: Tid, op: &Op) -> WaitState {
+        let p = self.threads[t].pid;
+        let procs = self.procs.as_slice();
+        let target = if op.arg > 0 { procs.iter().position(|c| i64::from(c.vpid) == op.arg) } else { None };
+        let matching = |state: ProcState| {
+            (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count() as u32
+        };
+        WaitState {
+            target: target.map_or(0, |c| c as u32 + 1),
+            over: matching(ProcState::ZOMBIE),
+            alive: matching(ProcState::LIVE),
+        }
     }
 
     pub(crate) fn wait_choices(&self, t: Tid, op: &Op) -> u32 {

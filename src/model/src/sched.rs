@@ -5,13 +5,9 @@ use crate::depend::dependent;
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::process::ProcState;
+use crate::thread::YIELD_WINDOW;
 use crate::world::{End, TICK};
 use crate::Tid;
-
-/// So often in a row a thread may yield while no other one moves: what spins a few times before it waits (the atomic
-/// waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would have
-/// paths without end.
-const YIELDS_ALONE: u32 = 4;
 
 /// What the scheduler step decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +26,9 @@ impl Arena {
         }
         self.collect_enabled();
         if self.enabled.len == 0 {
+            if self.world.n_cycle > 0 && self.world.live.len > 0 {
+                self.world.end_in_cycle();
+            }
             let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
             self.world.finish(end, self.world.current, NONE, 0);
             return Decision::Ended;
@@ -48,34 +47,35 @@ impl Arena {
         if self.taken >= self.plan.prefix_len as u64 {
             self.wake_dependent(t);
         }
-        self.note_mover(t);
         self.world.current = t;
         self.world.value = value;
         self.world.moves += 1;
+        self.note_move(t);
         self.taken += 1;
         self.world.ops += 1;
         self.world.now += TICK;
         Decision::Run(t)
     }
 
-    fn note_mover(&mut self, t: Tid) {
-        let world = &mut self.world;
-        if world.mover != t {
-            world.mover = t;
-            world.yields_alone = 0;
+    fn note_move(&mut self, t: Tid) {
+        let moves = self.world.moves;
+        let gives_way = self.world.gives_way(t);
+        let thread = &mut self.world.threads[t];
+        thread.moved = moves;
+        if gives_way {
+            thread.yields.rotate_left(1);
+            thread.yields[YIELD_WINDOW - 1] = moves;
         }
-        world.yields_alone += u32::from(world.threads[t].pending.kind == Kind::YIELD);
     }
 
-    /// Fills `enabled`. When only yields are left, the earliest deadline may fire; a yield counts as enabled once
-    /// another thread has moved since, up to [`YIELDS_ALONE`] times without that, or when there is nothing else at all.
+    /// Fills `enabled`. When only yields are left, the earliest deadline may fire.
     fn collect_enabled(&mut self) {
         self.enabled.clear();
-        let mut yields = 0;
+        let mut giving_way = 0;
         for i in 0..self.world.live.len {
             let t = self.world.live[i];
-            if self.world.threads[t].pending.kind == Kind::YIELD {
-                yields += 1;
+            if self.world.gives_way(t) {
+                giving_way += 1;
                 continue;
             }
             let choices = self.world.choices(t);
@@ -87,41 +87,38 @@ impl Arena {
         while self.enabled.len == 0 && self.jump_to_deadline() {
             for i in 0..self.world.live.len {
                 let t = self.world.live[i];
-                if self.world.threads[t].pending.kind != Kind::YIELD && self.world.choices(t) > 0 {
+                if !self.world.gives_way(t) && self.world.choices(t) > 0 {
                     self.enabled.push((t, self.world.choices(t)));
                 }
             }
         }
-        if yields > 0 {
+        if giving_way > 0 {
             self.add_yields();
         }
     }
 
+    /// Adds the threads that give way but need not wait: those for which every other thread that could move has moved
+    /// during their last [`YIELD_WINDOW`] yields. The one that has not moved for longest never waits, so that something
+    /// is always enabled, and no thread that could move is passed over for ever: the fair schedules of Musuvathi and
+    /// Qadeer (PLDI 2008), with a window instead of priorities. Yields depend on everything, so what this rests on does
+    /// not depend on the order of independent steps.
     fn add_yields(&mut self) {
-        let any = self.enabled.len == 0;
-        let mut stale = 0;
-        for round in 0..2 {
-            if round == 1 && !(any && stale == 0) {
-                break;
+        let others = self.enabled.len;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            if !self.world.gives_way(t) || self.world.choices(t) == 0 {
+                continue;
             }
-            for i in 0..self.world.live.len {
-                let t = self.world.live[i];
-                let thread = &self.world.threads[t];
-                if thread.pending.kind != Kind::YIELD {
-                    continue;
-                }
-                let moved = self.world.moves > thread.published;
-                // What comes next decides when this yield is enabled: the order of everything matters.
-                if !moved && self.taken >= self.plan.prefix_len as u64 {
-                    self.sleep.clear();
-                }
-                let again = self.world.mover == t && self.world.yields_alone < YIELDS_ALONE;
-                if moved || again || round == 1 {
-                    self.enabled.push((t, 1));
-                    stale += 1;
-                } else {
-                    self.world.held_back = true;
-                }
+            let since = self.world.threads[t].yields[0];
+            let world = &self.world;
+            let passed_over = |u: Tid| u != t && world.threads[u].moved < since;
+            let waits = self.enabled.as_slice()[..others as usize].iter().any(|e| passed_over(e.0))
+                || world.live.as_slice().iter().any(|&u| world.gives_way(u) && passed_over(u) && world.choices(u) > 0);
+            if waits {
+                self.world.held_back = true;
+            } else {
+                let choices = self.world.choices(t);
+                self.enabled.push((t, choices));
             }
         }
         self.enabled.as_mut_slice().sort_unstable_by_key(|e| e.0);
@@ -205,7 +202,7 @@ impl Arena {
     fn pick_stay(&self) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
         let last = self.world.current;
-        let gives_way = |t: Tid| matches!(self.world.threads[t].pending.kind, Kind::YIELD | Kind::SLEEP);
+        let gives_way = |t: Tid| self.world.gives_way(t) || self.world.threads[t].pending.kind == Kind::SLEEP;
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
         if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
             return Some(pick);

@@ -67,12 +67,16 @@ impl World {
             return Applied::Done(1);
         }
         self.objects[op.obj].owner = t;
+        self.threads[t].in_once = self.threads[t].in_once.saturating_add(1);
         Applied::Done(0)
     }
 
     /// The initializer returned (`done`), or was left by an exception or cancellation.
     pub fn once_over(&mut self, id: ObjId, done: bool) {
-        self.objects[id].owner = NONE;
+        let runner = core::mem::replace(&mut self.objects[id].owner, NONE);
+        if self.threads.contains(runner) {
+            self.threads[runner].in_once = self.threads[runner].in_once.saturating_sub(1);
+        }
         self.objects[id].value = if done { DONE } else { 0 };
     }
 }

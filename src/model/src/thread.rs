@@ -88,6 +88,13 @@ pub const CANCEL_REQUESTED: u8 = 1;
 /// The request was looked at and cancellation is switched off.
 pub const CANCEL_DISABLED: u8 = 2;
 
+/// So often a thread may yield while another that could move does not: what spins a few times before it waits (the
+/// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
+/// have paths without end.
+pub const YIELD_WINDOW: usize = 4;
+/// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
+pub const POLLS: u8 = 3;
+
 /// One thread. The shim owns `context`, `fs`, `vtid`, `clear_tid`, `sigmask`, `start`, `in_call`; the rest is the
 /// model's. Written only by the holder of the turn; readable at any time by the supervisor for reports.
 #[derive(Clone, Copy, Debug)]
@@ -115,11 +122,14 @@ pub struct Thread {
     pub woken: bool,
     /// Set by the shim before a futex operation is performed: memory holds the expected value.
     pub compare: bool,
-    /// The last operation was a yield or a sleep.
-    pub yielded: bool,
-    pad: u8,
-    /// `World::moves` when the pending operation was published.
-    pub published: u64,
+    /// Failed polls (try and timed operations) in a row, see [`POLLS`].
+    pub polls: u8,
+    /// Once controls whose initializers it is in.
+    pub in_once: u8,
+    /// `World::moves` at its last transition, or at its creation.
+    pub moved: u64,
+    /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.
+    pub yields: [u64; YIELD_WINDOW],
     /// Queue it is in: object and next thread.
     pub queued_on: u32,
     /// Next thread in that queue.
@@ -179,9 +189,10 @@ impl World {
             pending: Op::default(),
             woken: false,
             compare: false,
-            yielded: false,
-            pad: 0,
-            published: 0,
+            polls: 0,
+            in_once: 0,
+            moved: self.moves,
+            yields: [0; YIELD_WINDOW],
             queued_on: NONE,
             queue_next: NONE,
             out: [0; 3],
@@ -199,6 +210,7 @@ impl World {
         })?;
         self.threads[t].vtid = self.next_id();
         self.live.push(t);
+        self.procs[pid].threaded |= creator != NONE && self.threads[creator].pid == pid;
         self.procs[pid].live_threads += 1;
         if creator == NONE {
             self.threads[t].state = ThreadState::RUNNING;

@@ -7,8 +7,8 @@ use crate::rwlock::Hold;
 use crate::sem::Name;
 use crate::sysv::{SemVal, Undo};
 use crate::table::Table;
-use crate::thread::{Thread, ThreadState};
-use crate::{ObjId, Pid, Tid};
+use crate::thread::{Thread, ThreadState, POLLS};
+use crate::{errno, ObjId, Pid, Tid};
 
 /// Threads that one execution may create.
 pub const MAX_THREADS: usize = 16384;
@@ -116,6 +116,8 @@ pub struct World {
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool,
+    /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
+    pub past_cycles: bool,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
     pub livelock: u32,
     /// Virtual monotonic time, ns.
@@ -128,10 +130,6 @@ pub struct World {
     pub free_hold: u32,
     /// Transitions so far.
     pub moves: u64,
-    /// The thread that moved last, and how often it has yielded since another one moved.
-    pub mover: Tid,
-    /// See `mover`.
-    pub yields_alone: u32,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
     pub ops: u64,
     /// The thread that has the turn.
@@ -151,6 +149,8 @@ pub struct World {
     pub message_len: u32,
     /// Threads of the lock cycle in use.
     pub n_cycle: u32,
+    /// Transitions that had begun when the circle closed.
+    pub cycle_at: u64,
     /// The threads that wait for each other in a circle: each waits for the next.
     pub cycle: [Tid; MAX_CYCLE],
     /// Text about the end.
@@ -186,8 +186,6 @@ impl World {
         self.ids = 1000;
         self.free_hold = NONE;
         self.moves = 0;
-        self.mover = NONE;
-        self.yields_alone = 0;
         self.ops = 0;
         self.current = NONE;
         self.value = 0;
@@ -197,6 +195,7 @@ impl World {
         self.end_code = 0;
         self.message_len = 0;
         self.n_cycle = 0;
+        self.cycle_at = 0;
         self.buckets = [NONE; BUCKETS];
         self.live.clear();
         self.threads.clear();
@@ -221,8 +220,6 @@ impl World {
         self.ids = other.ids;
         self.free_hold = other.free_hold;
         self.moves = other.moves;
-        self.mover = other.mover;
-        self.yields_alone = other.yields_alone;
         self.ops = other.ops;
         self.current = other.current;
         self.value = other.value;
@@ -232,6 +229,7 @@ impl World {
         self.end_code = other.end_code;
         self.message_len = other.message_len;
         self.n_cycle = other.n_cycle;
+        self.cycle_at = other.cycle_at;
         self.cycle = other.cycle;
         self.buckets = other.buckets;
         self.live.copy_from(&other.live);
@@ -253,11 +251,9 @@ impl World {
 
     /// Parks `t` at `op`, not woken.
     pub(crate) fn park(&mut self, t: Tid, op: Op) {
-        let published = self.moves;
         let thread = &mut self.threads[t];
         thread.pending = op;
         thread.woken = false;
-        thread.published = published;
         thread.state = ThreadState::PARKED;
     }
 
@@ -321,7 +317,31 @@ impl World {
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
         self.threads[t].state = ThreadState::RUNNING;
-        self.threads[t].yielded = matches!(op.kind, Kind::YIELD | Kind::SLEEP);
+        let applied = self.apply(t, op, value);
+        if op.tries() || op.has(op::TIMED) {
+            self.note_poll(t, applied);
+        }
+        applied
+    }
+
+    /// Counts failed polls of `t` in a row.
+    fn note_poll(&mut self, t: Tid, applied: Applied) {
+        let polls = &mut self.threads[t].polls;
+        match applied {
+            Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ETIMEDOUT) => *polls = polls.saturating_add(1),
+            Applied::Done(_) => *polls = 0,
+            Applied::Parked | Applied::Ended => {}
+        }
+    }
+
+    /// True if the pending operation of `t` gives way to threads that have not moved for long: a yield, or a poll that
+    /// has failed again and again (a timed one gives way by itself: its time comes when nothing else can move).
+    pub fn gives_way(&self, t: Tid) -> bool {
+        let thread = &self.threads[t];
+        thread.pending.kind == Kind::YIELD || thread.polls >= POLLS && thread.pending.tries()
+    }
+
+    fn apply(&mut self, t: Tid, op: Op, value: u32) -> Applied {
         match op.kind {
             Kind::TOSS => Applied::Done(value as i64),
             Kind::SLEEP => Applied::Done(if self.may_time_out(&op) { 0 } else { crate::errno::EINTR }),
@@ -417,8 +437,8 @@ impl World {
         Applied::Ended
     }
 
-    /// The parent of process `p`, or [`NONE`].
-    pub fn parent_of(&self, p: Pid) -> Pid {
-        self.procs.get(p).map_or(NONE, |p| p.parent)
+    /// The process that created `p`, or [`NONE`].
+    pub fn creator_of(&self, p: Pid) -> Pid {
+        self.procs.get(p).map_or(NONE, |p| p.creator)
     }
 }
