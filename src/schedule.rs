@@ -20,6 +20,10 @@ pub struct Schedule {
     pub pct_length: u32,
     /// Whether the search needs the pending operations of the states after the prefix.
     pub record: bool,
+    /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
+    pub record_back: u32,
+    /// Go on after a circle of locks while something is enabled.
+    pub past_cycles: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
 }

@@ -1,19 +1,26 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
 use vsrun_model::arena::{Arena, Choice, Seen, Step};
-use vsrun_model::{End, Tid};
+use vsrun_model::{End, Key, Tid, Uid};
 
 /// A trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// One record a transition, the prefix included.
     pub steps: Vec<Step>,
-    /// Pending operations of all live threads in the state before each step; empty for steps of the prefix.
+    /// Pending operations of all live threads in the state before each step; empty for steps of the prefix
+    /// before the first that was to be recorded.
     pub seen: Vec<Vec<Seen>>,
     /// Pending operations in the state after the last step (threads that are parked there).
     pub last: Vec<Seen>,
     /// How it ended.
     pub end: End,
+    /// Names of the threads, by index.
+    pub threads: Vec<Uid>,
+    /// The first thread of each process, by index of the process.
+    pub processes: Vec<Tid>,
+    /// Where the objects live, by index.
+    pub objects: Vec<Key>,
     /// Transitions that were taken but not recorded, because there were too many.
     pub unrecorded: u64,
 }
@@ -21,12 +28,26 @@ pub struct Trace {
 impl Trace {
     /// The trace that stands in the arena of a world that stands still.
     pub fn read(arena: &Arena) -> Trace {
-        let steps = arena.trace().to_vec();
+        let mut steps = arena.trace().to_vec();
+        if let Some(last) = steps.last_mut() {
+            last.did = last.did.with(arena.world.did);
+        }
         let seen = (0..steps.len()).map(|i| arena.seen_at(i).to_vec()).collect();
         let parked = |&t: &Tid| arena.world.threads[t].state == vsrun_model::ThreadState::PARKED;
         let last = arena.world.live.as_slice().iter().copied().filter(parked);
         let last = last.map(|t| Seen { act: arena.world.act(t), choices: arena.world.choices(t), asleep: 0 }).collect();
-        Trace { steps, seen, last, end: arena.world.end, unrecorded: arena.unrecorded }
+        let known = arena.plan.record;
+        let world = &arena.world;
+        Trace {
+            steps,
+            seen,
+            last,
+            end: world.end,
+            threads: world.threads.as_slice().iter().filter(|_| known).map(|t| t.uid).collect(),
+            processes: world.procs.as_slice().iter().filter(|_| known).map(|p| p.main_thread).collect(),
+            objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
+            unrecorded: arena.unrecorded,
+        }
     }
 
     /// The choices that lead to the state before step `n`.

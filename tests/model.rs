@@ -395,9 +395,9 @@ fn the_end_of_a_process_undoes() {
         let set = w.sysv_make(1, 1).expect("room");
         w.sysv_set(0, set, 0, 2);
         let (child, t) = w.fork(0).expect("room");
-        assert!(!w.exit_is_visible(child));
+        assert!(!w.exit_is_visible(child, true));
         assert_eq!(semop(w, t, set, &[(0, -2, SEM_UNDO)]), Some(0));
-        assert!(w.exit_is_visible(child));
+        assert!(w.exit_is_visible(child, true));
         assert_eq!(semop(w, t, set, &[(0, 1, SEM_UNDO)]), Some(0));
         w.process_exit(child, 0);
         assert_eq!(w.sysv_value(set, 0).value, 2);

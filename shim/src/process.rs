@@ -190,11 +190,11 @@ extern "C" fn spawned() {
 pub fn exit_thread(status: i32) -> ! {
     sync::settle_onces();
     let cur = local().cur;
-    if world().procs[local().pid].live_threads <= 1 {
-        exit_group((status & 0xff) << 8);
-    }
     if world().holds_robust(cur) {
         gate::pass(Op::new(Kind::THREAD_EXIT));
+    }
+    if world().procs[local().pid].live_threads <= 1 {
+        end_process((status & 0xff) << 8, false);
     }
     let thread = *me();
     let starting = thread.state == ThreadState::STARTING;
@@ -221,8 +221,13 @@ fn wake_all(addr: u64) {
 
 /// The process ends with wait status `status`.
 pub fn exit_group(status: i32) -> ! {
+    end_process(status, true)
+}
+
+/// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
+fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
-    if !local().borrowed && world().exit_is_visible(p) {
+    if !local().borrowed && world().exit_is_visible(p, called) {
         gate::pass(Op::new(Kind::EXIT).arg(status as i64));
     }
     let starting = me().state == ThreadState::STARTING;
@@ -276,6 +281,7 @@ pub fn child_over(p: Pid) {
     let parent = world().procs[p].parent;
     if world().procs.contains(parent) && world().procs[parent].handled & signal::bit(libc::SIGCHLD) != 0 {
         world().procs[parent].sigpending |= signal::bit(libc::SIGCHLD);
+        world().did = world().did.with(vsrun_model::Effects::SIGNALS);
     }
 }
 

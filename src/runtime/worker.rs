@@ -624,6 +624,8 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         pct_length: schedule.pct_length,
         max_depth: spec.max_depth,
         record: schedule.record,
+        record_back: schedule.record_back,
+        past_cycles: schedule.past_cycles,
         blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()

@@ -4,17 +4,22 @@
 //! model, schedules and traces only, so that it is tested with no process at all.
 
 mod bounded;
+mod canon;
+mod clock;
 mod dpor;
 mod naive;
+mod optimal;
 mod pct;
 mod random;
+mod reduction;
+mod tree;
 
-use vsrun_model::arena::Seen;
-use vsrun_model::{Act, Effects, End, Kind};
+use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
 pub use dpor::Dpor;
 pub use naive::Naive;
+pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
 
@@ -22,11 +27,12 @@ use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Names that [`by_name`] knows.
-pub const NAMES: [&str; 3] = ["naive", "dpor", "random"];
+pub const NAMES: [&str; 4] = ["optimal", "naive", "dpor", "random"];
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
     match name {
+        "optimal" => Some(Box::new(Optimal::new())),
         "naive" => Some(Box::new(Naive::new())),
         "dpor" => Some(Box::new(Dpor::new())),
         "random" => Some(Box::new(Random::new(seed))),
@@ -38,17 +44,6 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
 /// missed something.
 fn is_partial(trace: &Trace) -> bool {
     matches!(trace.end, End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED) || trace.unrecorded > 0
-}
-
-/// What the transition of `act` did beyond its operation, given what is pending after it.
-fn effects(act: &Act, after: &[Seen]) -> Effects {
-    let mine = after.iter().find(|s| s.act.uid == act.uid);
-    let mut did = if mine.is_none() { Effects::ENDS } else { Effects::NONE };
-    let process_is_over = !after.iter().any(|s| s.act.pid == act.pid);
-    if process_is_over || mine.is_some_and(|s| s.act.op.kind == Kind::EXIT) {
-        did = did.with(Effects::EXITS);
-    }
-    did
 }
 
 /// A search algorithm.

@@ -62,3 +62,27 @@ fn siblings(
         below(machine, program, &prefix, limit, all)
     })
 }
+
+/// The choices of every execution, circles of locks not ending any that could go on; `None` if there are more than
+/// `limit`.
+#[allow(dead_code)]
+pub fn leaves(machine: &mut Machine, program: &Program, limit: u64) -> Option<Vec<Vec<Choice>>> {
+    let mut leaves = Vec::new();
+    let mut todo: Vec<Vec<Choice>> = vec![Vec::new()];
+    while let Some(prefix) = todo.pop() {
+        if leaves.len() as u64 >= limit {
+            return None;
+        }
+        let from = prefix.len();
+        let schedule = Schedule { prefix, record: true, past_cycles: true, ..Schedule::default() };
+        let (trace, _) = machine.run(program, &schedule, u64::MAX);
+        let taken = trace.choices(trace.steps.len());
+        for n in from..taken.len() {
+            for choice in offers(&trace.seen[n]).filter(|&c| c != taken[n]) {
+                todo.push(taken[..n].iter().copied().chain([choice]).collect());
+            }
+        }
+        leaves.push(taken);
+    }
+    Some(leaves)
+}

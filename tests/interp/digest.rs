@@ -31,6 +31,8 @@ impl Run<'_> {
         let state = self.state();
         let text = match world.end {
             End::FINISHED | End::DEADLOCK => format!("{:?} {state}", world.end),
+            // Which of two circles was noted first is not part of what happened.
+            End::CYCLE if world.past_cycles => format!("{:?} {state}", End::DEADLOCK),
             End::CYCLE => format!("{:?} {}", world.end, self.cycle()),
             End::ASSERT => format!("{:?} {}", world.end, String::from_utf8_lossy(world.message())),
             End::MISUSE => {

@@ -113,6 +113,7 @@ impl Machine {
         let mut plan = Plan::default();
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
+        (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         let mut run = Run::new(program, arena);
         run.go();
@@ -179,7 +180,7 @@ pub const MUTEXES: [u32; 5] = [0, 0, MUTEX_RECURSIVE, MUTEX_ERRORCHECK, ROBUST];
 /// First values of the POSIX semaphores.
 pub const SEMS: [i32; 4] = [0, 1, 2, 0];
 /// First values of the SysV semaphores.
-pub const SYSV: [i32; 6] = [1, 1, 1, 1, 1, 0];
+pub const SYSV: [i32; 9] = [1, 1, 1, 1, 1, 0, 1, 1, 1];
 
 /// One execution.
 pub struct Run<'a> {
@@ -330,7 +331,7 @@ impl<'a> Run<'a> {
                 return self.arena.world.publish(t, op);
             }
             if ins == Ins::Exit {
-                return self.exit(t);
+                return self.exit(t, true);
             }
             self.fibers[t as usize].pc += 1;
             self.invisible(t, &ins);
@@ -340,10 +341,7 @@ impl<'a> Run<'a> {
     /// The end of the instructions of `t`.
     fn finish(&mut self, t: Tid) {
         let world = &mut self.arena.world;
-        let last = world.procs[world.threads[t].pid].live_threads == 1;
-        if last {
-            self.exit(t);
-        } else if world.holds_robust(t) {
+        if world.holds_robust(t) {
             world.publish(t, Op::new(Kind::THREAD_EXIT));
         } else {
             self.over(t);
@@ -352,17 +350,16 @@ impl<'a> Run<'a> {
 
     fn over(&mut self, t: Tid) {
         let world = &mut self.arena.world;
-        let pid = world.threads[t].pid;
-        world.thread_exit(t);
-        if world.procs[pid].live_threads == 0 {
-            world.process_exit(pid, 0);
+        match world.procs[world.threads[t].pid].live_threads {
+            1 => self.exit(t, false),
+            _ => world.thread_exit(t),
         }
     }
 
-    fn exit(&mut self, t: Tid) {
+    fn exit(&mut self, t: Tid, called: bool) {
         let world = &mut self.arena.world;
         let pid = world.threads[t].pid;
-        if world.exit_is_visible(pid) {
+        if world.exit_is_visible(pid, called) {
             world.publish(t, Op::new(Kind::EXIT));
         } else {
             world.process_exit(pid, 0);

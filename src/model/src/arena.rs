@@ -8,7 +8,7 @@
 //! | `plan`, `prefix`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
 //! | `world`, `steps`, `seen`, `enabled` | the holder of the turn | anyone who knows that the world stands still |
 
-use crate::depend::Act;
+use crate::depend::{Act, Effects};
 use crate::object::NONE;
 use crate::op::{Kind, Op};
 use crate::table::Table;
@@ -19,7 +19,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -85,6 +85,10 @@ pub struct Step {
     pub value: u32,
     /// How many there were.
     pub choices: u32,
+    /// What it did beyond its operation.
+    pub did: Effects,
+    /// Zero.
+    pub pad: [u8; 7],
     /// First of the records in `seen` for the state before; none are kept for steps of the prefix.
     pub seen_at: u32,
     /// Number of them.
@@ -140,8 +144,12 @@ pub struct Plan {
     pub fail_on_exit: bool,
     /// Do not even record the transitions: the schedule alone repeats the execution.
     pub blind: bool,
+    /// Go on after a circle of locks while something is enabled.
+    pub past_cycles: bool,
     /// Zero.
-    pub pad: [u8; 5],
+    pub pad: [u8; 4],
+    /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
+    pub record_back: u32,
 }
 
 /// What the root is asked to do.
@@ -295,6 +303,7 @@ impl Arena {
         for &entry in sleep {
             self.sleep.push(entry);
         }
+        self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();
         self.unrecorded = 0;

@@ -24,15 +24,17 @@ pub struct Act {
     pub parent: Pid,
     /// Kind of `op.obj`, where that is an object.
     pub obj_kind: ObjKind,
-    /// [`TIMED_OUT`], [`EXPIRED`], [`CANCELLED`], [`WOKEN`], [`IN_ONCE`], [`GIVES_WAY`].
+    /// [`TIMED_OUT`], [`EXPIRED`], [`CANCELLED`], [`WOKEN`], [`IN_ONCE`], [`GIVES_WAY`], [`HELD`],
+    /// [`BORN_EXPIRED`].
     pub fate: u8,
-    pad: [u8; 2],
+    /// 1 + the once control whose initializer its thread runs, 0: none, [`SOME_ONCE`]: it is not known which.
+    pub once: u16,
     /// The operation.
     pub op: Op,
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if the thread is over. wait: see [`WaitState`].
+    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`].
     pub state: i64,
 }
 
@@ -47,10 +49,78 @@ pub const CANCELLED: u8 = 2;
 pub const WOKEN: u8 = 8;
 /// Bit of [`Act::fate`]: the thread runs the initializer of a once control, which may end with any of its transitions.
 pub const IN_ONCE: u8 = 16;
+/// Bit of [`Act::fate`]: its deadline had passed before it became pending.
+pub const BORN_EXPIRED: u8 = 128;
+/// [`Act::once`] where several are nested, or there are very many objects.
+pub const SOME_ONCE: u16 = u16::MAX;
 /// Bit of [`Act::fate`]: it waits for others to move, as a yield does.
 pub const GIVES_WAY: u8 = 32;
+/// Bit of [`Act::fate`]: it may have to wait for others to move: its thread has given way often enough.
+pub const HELD: u8 = 64;
 /// Bits of [`Act::fate`] that let an operation go on whatever becomes of its object.
 const LETS_GO: u8 = TIMED_OUT | EXPIRED | CANCELLED;
+
+impl Act {
+    /// No operation.
+    pub const NOTHING: Act = Act {
+        uid: Uid(0),
+        tid: NONE,
+        pid: NONE,
+        parent: NONE,
+        obj_kind: ObjKind(0),
+        fate: 0,
+        once: 0,
+        op: Op::new(Kind::NONE),
+        state: 0,
+    };
+
+    /// The same with other numbers for threads, processes and objects: those that mean the same in every execution.
+    pub fn renamed(
+        &self,
+        thread: impl Fn(Tid) -> Tid,
+        process: impl Fn(Pid) -> Pid,
+        object: impl Fn(ObjId) -> ObjId,
+    ) -> Act {
+        let mut act = *self;
+        act.tid = thread(self.tid);
+        act.pid = process(self.pid);
+        if self.once != 0 && self.once != SOME_ONCE {
+            act.once = u16::try_from(object(u32::from(self.once) - 1) + 1).unwrap_or(SOME_ONCE);
+        }
+        act.parent = if self.parent == NONE { NONE } else { process(self.parent) };
+        let owner = |o: u32| if o == 0 { 0 } else { thread(o - 1) + 1 };
+        match self.op.kind {
+            Kind::JOIN | Kind::CANCEL => act.op.obj = thread(self.op.obj),
+            Kind::KILL => act.op.obj = process(self.op.obj),
+            _ => {
+                let [first, second] = operands(&self.op);
+                act.op.obj = if first == NONE { self.op.obj } else { object(first) };
+                act.op.obj2 = if second == NONE { self.op.obj2 } else { object(second) };
+            }
+        }
+        match self.op.kind {
+            Kind::MUTEX_LOCK
+            | Kind::MUTEX_UNLOCK
+            | Kind::MUTEX_DESTROY
+            | Kind::COND_WAIT
+            | Kind::COND_WAKE
+            | Kind::SPIN_LOCK
+            | Kind::SPIN_UNLOCK
+            | Kind::ONCE => act.state = i64::from(owner(self.state as u32)),
+            Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::RW_UNLOCK | Kind::RW_DESTROY => {
+                let state = RwState::of(self.state);
+                act.state = RwState { owner: owner(state.owner), ..state }.pack();
+            }
+            Kind::WAIT => {
+                let state = WaitState::of(self.state);
+                let target = if state.target == 0 { 0 } else { process(state.target - 1) + 1 };
+                act.state = WaitState { target, ..state }.pack();
+            }
+            _ => {}
+        }
+        act
+    }
+}
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,12 +132,17 @@ impl Effects {
     pub const NONE: Effects = Effects(0);
     /// Its thread is over.
     pub const ENDS: Effects = Effects(1);
-    /// Its thread has come to the end of its process: at the visible end, or through it where that is invisible.
+    /// Its thread has called for the end of its process, or has come to its visible end: which depends on the other threads
+    /// that are left.
     pub const EXITS: Effects = Effects(2);
     /// The execution ended early with it (assertion, crash): nothing comes after it.
     pub const LAST: Effects = Effects(4);
-    /// All that may be.
+    /// It has sent a signal to a process, which may notice it at any operation.
+    pub const SIGNALS: Effects = Effects(8);
+    /// What an operation that has not been performed may come to do.
     pub const ANY: Effects = Effects(3);
+    /// What nothing is independent of.
+    const WIDE: Effects = Effects(4 | 8);
 
     pub fn has(self, other: Effects) -> bool {
         self.0 & other.0 != 0
@@ -156,7 +231,7 @@ impl World {
             parent: self.creator_of(thread.pid),
             obj_kind: self.obj_kind(&op),
             fate: self.fate(t, &op),
-            pad: [0; 2],
+            once: self.once_of(t),
             op,
             state: self.recorded_state(t, &op),
         }
@@ -187,16 +262,29 @@ impl World {
         if thread.in_once > 0 {
             fate |= IN_ONCE;
         }
+        if thread.born_expired && op.has(op::TIMED) {
+            fate |= BORN_EXPIRED;
+        }
         if self.gives_way(t) {
-            fate |= GIVES_WAY;
+            fate |= GIVES_WAY | if thread.yields[0] > 0 { HELD } else { 0 };
         }
         fate
+    }
+
+    fn once_of(&self, t: Tid) -> u16 {
+        let thread = &self.threads[t];
+        match thread.in_once {
+            0 => 0,
+            1 if thread.once < u32::from(SOME_ONCE) - 1 => thread.once as u16 + 1,
+            _ => SOME_ONCE,
+        }
     }
 
     fn recorded_state(&self, t: Tid, op: &Op) -> i64 {
         match op.kind {
             Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET | Kind::SEM_DESTROY => self.objects[op.obj].value as i64,
             Kind::SYSV_OP => self.sysv_state(t, op),
+            Kind::SYSV_CTL => self.sysv_value(op.obj, op.obj2).value as i64,
             Kind::COND_SIGNAL
             | Kind::COND_BROADCAST
             | Kind::COND_DESTROY
@@ -209,7 +297,7 @@ impl World {
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::RW_UNLOCK | Kind::RW_DESTROY => {
                 self.rw_state(t, op.obj).pack()
             }
-            Kind::JOIN => i64::from(self.threads.get(op.obj).is_none_or(|target| !target.alive())),
+            Kind::JOIN => i64::from(self.join_ready(t, op)),
             Kind::WAIT => self.wait_state(t, op).pack(),
             _ => 0,
         }
@@ -268,8 +356,8 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
     a.uid == b.uid
         || reaches_everything(a)
         || reaches_everything(b)
-        || a_did.has(Effects::LAST)
-        || b_did.has(Effects::LAST)
+        || a_did.has(Effects::WIDE)
+        || b_did.has(Effects::WIDE)
         || awaits(a, b, b_did)
         || awaits(b, a, a_did)
         || waits_with(a, b)

@@ -16,6 +16,7 @@ extern crate std;
 pub mod arena;
 mod cond;
 mod cycle;
+pub mod before;
 pub mod depend;
 pub mod errno;
 mod futex;

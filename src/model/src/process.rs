@@ -1,6 +1,6 @@
 //! Processes: fork, exit, status, wait.
 
-use crate::depend::WaitState;
+use crate::depend::{Effects, WaitState};
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::world::{Applied, World};
@@ -138,9 +138,19 @@ impl World {
 
     /// True if the end of process `p` is more than its last transition shows: other threads end with it, or
     /// semaphore undo or robust mutexes change what others may do. Then it is a visible operation.
-    pub fn exit_is_visible(&self, p: Pid) -> bool {
+    /// `called`: by a call that ends other threads too, not as the end of the last thread.
+    pub fn exit_is_visible(&mut self, p: Pid, called: bool) -> bool {
+        let visible = self.changes_more(p);
+        if called || visible {
+            self.did = self.did.with(Effects::EXITS);
+        }
+        visible
+    }
+
+    fn changes_more(&self, p: Pid) -> bool {
         self.procs[p].live_threads > 1
-            || self.undos.as_slice().iter().any(|u| u.pid == p && u.adjust != 0)
+            // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
+            || self.undos.as_slice().iter().any(|u| u.pid == p)
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
     }
 

@@ -1,7 +1,7 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
-use crate::depend::dependent;
+use crate::depend::{dependent, Effects};
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::process::ProcState;
@@ -24,6 +24,7 @@ impl Arena {
         if self.world.end != End::RUNNING {
             return Decision::Ended;
         }
+        self.note_effects();
         self.collect_enabled();
         if self.enabled.len == 0 {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
@@ -55,6 +56,14 @@ impl Arena {
         self.world.ops += 1;
         self.world.now += TICK;
         Decision::Run(t)
+    }
+
+    /// The transition before is over: what it did is recorded with it.
+    fn note_effects(&mut self) {
+        let did = core::mem::replace(&mut self.world.did, Effects::NONE);
+        if let Some(last) = self.steps.as_mut_slice().last_mut() {
+            last.did = did;
+        }
     }
 
     fn note_move(&mut self, t: Tid) {
@@ -262,10 +271,10 @@ impl Arena {
         }
         let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(1, |e| e.1);
         let seen_at = self.seen.len;
-        if self.plan.record && self.taken >= self.plan.prefix_len as u64 {
+        if self.plan.record && self.taken >= self.plan.prefix_len.saturating_sub(self.plan.record_back) as u64 {
             self.record_pending();
         }
-        let step = Step { act: self.world.act(t), value, choices, seen_at, n_seen: self.seen.len - seen_at };
+        let step = Step { act: self.world.act(t), value, choices, seen_at, n_seen: self.seen.len - seen_at, ..Step::default() };
         if self.steps.push(step).is_none() {
             self.unrecorded += 1;
         }

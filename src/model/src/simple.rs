@@ -68,6 +68,7 @@ impl World {
         }
         self.objects[op.obj].owner = t;
         self.threads[t].in_once = self.threads[t].in_once.saturating_add(1);
+        self.threads[t].once = op.obj;
         Applied::Done(0)
     }
 

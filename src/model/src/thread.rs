@@ -2,11 +2,12 @@
 
 use core::fmt;
 
+use crate::depend::Effects;
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::sysv::SemBuf;
 use crate::world::{Applied, World};
-use crate::{errno, Pid, Tid};
+use crate::{errno, ObjId, Pid, Tid};
 
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
 pub const MAX_SEMBUF: usize = 64;
@@ -126,6 +127,10 @@ pub struct Thread {
     pub polls: u8,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
+    /// The deadline of the pending operation had passed when it was published.
+    pub born_expired: bool,
+    /// The once control entered last.
+    pub once: ObjId,
     /// `World::moves` at its last transition, or at its creation.
     pub moved: u64,
     /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.
@@ -191,6 +196,8 @@ impl World {
             compare: false,
             polls: 0,
             in_once: 0,
+            born_expired: false,
+            once: NONE,
             moved: self.moves,
             yields: [0; YIELD_WINDOW],
             queued_on: NONE,
@@ -230,6 +237,9 @@ impl World {
     pub fn thread_exit(&mut self, t: Tid) {
         self.dequeue(t);
         self.orphan_mutexes(t);
+        if t == self.current {
+            self.did = self.did.with(Effects::ENDS);
+        }
         self.threads[t].state = ThreadState::EXITED;
         self.threads[t].pending = Op::default();
         let pid = self.threads[t].pid;
@@ -241,14 +251,14 @@ impl World {
         }
     }
 
+    /// True if a join returns at once, with success or not.
+    pub(crate) fn join_ready(&self, t: Tid, op: &Op) -> bool {
+        self.join_deadlocks(t, op)
+            || self.threads.get(op.obj).is_none_or(|target| !target.alive() || target.detached || target.joined)
+    }
+
     pub(crate) fn join_choices(&self, t: Tid, op: &Op) -> u32 {
-        if !self.threads.contains(op.obj) {
-            return 1;
-        }
-        let target = &self.threads[op.obj];
-        let ready =
-            !target.alive() || target.detached || target.joined || op.has(op::TRY) || self.join_deadlocks(t, op);
-        u32::from(ready || self.may_time_out(op) || self.cancelled(t, op))
+        u32::from(self.join_ready(t, op) || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// A thread that joins itself gets EDEADLK; two that join each other wait for ever (glibc 2.36, measured).

@@ -1,5 +1,6 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
+use crate::depend::Effects;
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
@@ -132,6 +133,8 @@ pub struct World {
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
     pub ops: u64,
+    /// What the present transition has done beyond its operation.
+    pub did: Effects,
     /// The thread that has the turn.
     pub current: Tid,
     /// The alternative chosen for its pending operation.
@@ -187,6 +190,7 @@ impl World {
         self.free_hold = NONE;
         self.moves = 0;
         self.ops = 0;
+        self.did = Effects::NONE;
         self.current = NONE;
         self.value = 0;
         self.end = End::RUNNING;
@@ -221,6 +225,7 @@ impl World {
         self.free_hold = other.free_hold;
         self.moves = other.moves;
         self.ops = other.ops;
+        self.did = other.did;
         self.current = other.current;
         self.value = other.value;
         self.end = other.end;
@@ -251,8 +256,10 @@ impl World {
 
     /// Parks `t` at `op`, not woken.
     pub(crate) fn park(&mut self, t: Tid, op: Op) {
+        let expired = self.may_time_out(&op);
         let thread = &mut self.threads[t];
         thread.pending = op;
+        thread.born_expired = expired;
         thread.woken = false;
         thread.state = ThreadState::PARKED;
     }
@@ -348,6 +355,10 @@ impl World {
             Kind::JOIN => self.join_perform(t, &op),
             Kind::WAIT => self.wait_perform(t, &op),
             Kind::EXIT => self.exit_perform(t, &op),
+            Kind::THREAD_EXIT => {
+                self.orphan_mutexes(t);
+                Applied::Done(0)
+            }
             Kind::CANCEL => self.cancel_perform(&op),
             Kind::MUTEX_LOCK => self.mutex_lock_perform(t, &op),
             Kind::MUTEX_UNLOCK => self.mutex_unlock_perform(t, &op),
@@ -373,7 +384,7 @@ impl World {
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
             Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),
             Kind::FUTEX_REQUEUE => self.futex_requeue_perform(t, &op, value),
-            // Yield, barrier wake, thread exit, kill, exec, names: no more effect than having their turn; what the
+            // Yield, barrier wake, kill, exec, names: no more effect than having their turn; what the
             // caller then does belongs to the same transition.
             _ => Applied::Done(0),
         }

@@ -1,0 +1,359 @@
+//! Could an operation have come earlier: is it enabled in a state from which some transitions have been taken away?
+//!
+//! A partial-order search reverses races: it wants to run `p`, which was performed or is blocked in some state, without
+//! the transition that it races with and without what happened after that one (`dropped`), but with what was independent
+//! of it (`kept`). That state has never been seen. What is known are the recorded states ([`Act::state`]) of all these
+//! operations; from them the state of the objects of `p` follows: objects whose operations all depend on each other stand
+//! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
+//! the dropped ones added is subtracted.
+
+use crate::depend::{
+    dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD,
+    SOME_ONCE, TIMED_OUT, WOKEN,
+};
+use crate::object::NONE;
+use crate::op::{self, packed_semops, Kind, Op};
+use crate::sysv::{Ctl, SEMVMX};
+
+/// Whether it is enabled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It is.
+    Yes,
+    /// It would block.
+    No,
+    /// The recorded states do not tell.
+    Unknown,
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Answer {
+        if yes {
+            Answer::Yes
+        } else {
+            Answer::No
+        }
+    }
+}
+
+/// A transition between the state asked about and the one in which `p` was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Did<'a> {
+    /// Its operation, as it was performed.
+    pub act: &'a Act,
+    /// What it did beyond that.
+    pub did: Effects,
+    /// It happens before `p`.
+    pub before: bool,
+    /// The recorded state of `p` before and after it, if `p` was pending in both.
+    pub found: Option<(i64, i64)>,
+    /// It gave `p` its wake-up.
+    pub woke: bool,
+    /// The process of its thread was over when `p` was seen.
+    pub over: bool,
+}
+
+/// The operation asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// As it was performed, or as it stands blocked at the end.
+    pub act: &'a Act,
+    /// It was performed.
+    pub performed: bool,
+    /// When it became pending.
+    pub first: &'a Act,
+    /// In the state before the first dropped transition, with its number of alternatives, if it was pending then.
+    pub seen: Option<(&'a Act, u32)>,
+    /// The transitions that stay, in order.
+    pub kept: &'a [Did<'a>],
+    /// Those that are taken away, in order; the first is the one that `p` races with.
+    pub dropped: &'a [Did<'a>],
+}
+
+impl Question<'_> {
+    /// The answer, and the operation as it is in the state asked about. No deadline fires there, since the transition that
+    /// `p` races with is enabled.
+    pub fn answer(&self) -> (Answer, Act) {
+        let mut act = *self.act;
+        if act.op.kind == Kind::YIELD || act.fate & GIVES_WAY != 0 {
+            return (if act.fate & HELD == 0 { Answer::Yes } else { Answer::Unknown }, act);
+        }
+        if let Some((seen, choices)) = self.seen {
+            let depends = |k: &Did| {
+                dependent_after(k.act, k.did, self.act, Effects::ANY, false)
+                    || dependent_after(k.act, k.did, seen, Effects::ANY, false)
+            };
+            if !self.kept.iter().any(depends) {
+                return (Answer::from(choices > 0), *seen);
+            }
+        }
+        let seen = self.seen.map_or(0, |s| s.0.fate);
+        let expired = self.first.fate & BORN_EXPIRED != 0 || seen & EXPIRED != 0;
+        let cancelled = (self.first.fate | seen) & CANCELLED != 0;
+        let by_itself = self.by_itself(false);
+        let answer = if expired || cancelled { self.by_itself(true) } else { by_itself };
+        act.fate &= !(TIMED_OUT | EXPIRED | WOKEN);
+        act.fate |= if expired { EXPIRED } else { 0 };
+        act.fate |= if expired && by_itself == Answer::No { TIMED_OUT } else { 0 };
+        act.fate |= if self.woken() { WOKEN } else { 0 };
+        (answer, act)
+    }
+
+    /// Whether it goes on; `let_go`: by a deadline or a cancellation.
+    fn by_itself(&self, let_go: bool) -> Answer {
+        let p = self.act;
+        if p.op.tries() || never_blocks(&p.op) || let_go && p.op.kind != Kind::COND_WAKE {
+            return Answer::Yes;
+        }
+        match p.op.kind {
+            Kind::MUTEX_LOCK | Kind::SPIN_LOCK => self.lock_is_free(p.op.obj),
+            Kind::ONCE => self.once_is_free(),
+            Kind::COND_WAKE if let_go || self.woken() => self.lock_is_free(p.op.obj2),
+            Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => Answer::from(self.woken()),
+            Kind::SEM_WAIT => Answer::from(self.semaphore() > 0),
+            Kind::SYSV_OP => self.semop(),
+            Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
+            Kind::JOIN => self.join(),
+            Kind::WAIT => self.wait(),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
+            _ => Answer::No,
+        }
+    }
+
+    /// The first dropped operation on object `o`.
+    fn first_on(&self, o: u32) -> Option<&Act> {
+        self.dropped.iter().map(|d| d.act).find(|a| touches(&a.op, o))
+    }
+
+    /// Operations on a mutex all depend on each other: it stands as the first dropped one found it. Others that change it
+    /// (the end of a thread that owns it) show in what `p` found.
+    fn lock_is_free(&self, m: u32) -> Answer {
+        let before = |d: &Did| match d.found {
+            _ if touches(&d.act.op, m) => Some(d.act.state),
+            Some((before, after)) if before != after => Some(before),
+            _ => None,
+        };
+        let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
+        let mine = self.act.tid as i64 + 1;
+        // A mutex that the thread owns lets it through or not, by its type.
+        Answer::from(state == 0 || state == mine && self.act.state == mine && self.performed)
+    }
+
+    /// Its initializer may end with any transition of the thread that runs it.
+    fn once_is_free(&self) -> Answer {
+        if let Some(first) = self.first_on(self.act.op.obj) {
+            return Answer::from(first.state == 0);
+        }
+        let runs = |once: u16| self.dropped.iter().any(|d| d.before && d.act.once == once);
+        if u16::try_from(self.act.op.obj + 1).is_ok_and(runs) {
+            Answer::No
+        } else if runs(SOME_ONCE) {
+            Answer::Unknown
+        } else {
+            Answer::from(self.act.state == 0)
+        }
+    }
+
+    /// It has its wake-up, or still gets it from one of the kept transitions.
+    fn woken(&self) -> bool {
+        let had = self.first.fate | self.seen.map_or(0, |s| s.0.fate);
+        had & WOKEN != 0 || self.act.fate & WOKEN != 0 && !self.dropped.iter().any(|d| d.woke)
+    }
+
+    fn semaphore(&self) -> i64 {
+        let added = |d: &Did| match (d.found, d.act.op.kind) {
+            (Some((before, after)), _) => after - before,
+            (None, Kind::SEM_POST) if touches(&d.act.op, self.act.op.obj) => 1,
+            (None, Kind::SEM_WAIT) if touches(&d.act.op, self.act.op.obj) && d.act.state > 0 => -1,
+            _ => 0,
+        };
+        self.act.state - self.dropped.iter().map(added).sum::<i64>()
+    }
+
+    /// What the dropped ones added to its semaphores is undone, the last first.
+    fn semop(&self) -> Answer {
+        let p = self.act;
+        let Some(mut values) = Values::of(p) else { return Answer::Unknown };
+        for d in self.dropped.iter().rev() {
+            let x = d.act;
+            if let Some((before, after)) = d.found {
+                values.subtract(before, after);
+            } else if x.op.kind == Kind::EXIT {
+                return Answer::Unknown;
+            } else if touches(&x.op, p.op.obj) && x.op.kind == Kind::SYSV_CTL {
+                if x.op.arg as u8 != Ctl::SET_VALUE.0 {
+                    return Answer::Unknown;
+                }
+                values.set(x.op.obj2 % 32, x.state);
+            } else if touches(&x.op, p.op.obj) && x.op.kind == Kind::SYSV_OP && x.op.mask & p.op.mask != 0 {
+                let Some(theirs) = Values::of(x) else { return Answer::Unknown };
+                if theirs.goes() {
+                    theirs.ops().for_each(|(num, amount)| values.add(num, -amount));
+                }
+            }
+        }
+        Answer::from(values.goes())
+    }
+
+    fn rwlock(&self) -> bool {
+        let p = self.act;
+        let at_end = RwState::of(p.state);
+        let start = self.first_on(p.op.obj).map_or(at_end, |first| RwState::of(first.state));
+        let added = |a: &Act| match a.op.kind {
+            Kind::RW_RDLOCK => {
+                let found = RwState::of(a.state);
+                i64::from(found.owner == 0 && !(found.prefers && found.announced > 0))
+            }
+            _ if releases_read(a) => -1,
+            _ => 0,
+        };
+        let added = |d: &Did| match d.found {
+            Some((before, after)) => i64::from(RwState::of(after).readers) - i64::from(RwState::of(before).readers),
+            None if touches(&d.act.op, p.op.obj) => added(d.act),
+            None => 0,
+        };
+        let readers = i64::from(at_end.readers) - self.dropped.iter().map(added).sum::<i64>();
+        if start.owner == p.tid + 1 {
+            return true;
+        }
+        match p.op.kind {
+            Kind::RW_RDLOCK => start.owner == 0 && !(start.prefers && start.announced > 0),
+            Kind::RW_WRLOCK if start.prefers => true,
+            _ => start.owner == 0 && readers == 0,
+        }
+    }
+
+    fn join(&self) -> Answer {
+        let target = self.act.op.obj;
+        if self.dropped.iter().any(|d| d.act.tid == target) {
+            return Answer::from(false);
+        }
+        Answer::from(self.act.state != 0)
+    }
+
+    fn wait(&self) -> Answer {
+        let p = self.act;
+        let WaitState { target, over, alive } = WaitState::of(p.state);
+        let (mut over, mut alive) = (i64::from(over), i64::from(alive));
+        let child = |a: &Act| a.parent == p.pid && (target == 0 || target == a.pid + 1);
+        for (i, d) in self.dropped.iter().enumerate() {
+            let again = self.dropped[..i].iter().any(|x| x.act.pid == d.act.pid && x.did.has(Effects::ENDS));
+            if child(d.act) && d.did.has(Effects::ENDS) {
+                // Without the end of one of its threads a process is not over.
+                if d.over && !again {
+                    over -= 1;
+                    alive += 1;
+                }
+            } else if let Some((before, after)) = d.found {
+                let [before, after] = [before, after].map(WaitState::of);
+                over -= i64::from(after.over) - i64::from(before.over);
+                alive -= i64::from(after.alive) - i64::from(before.alive);
+            } else if d.act.op.kind == Kind::WAIT && d.act.pid == p.pid {
+                let theirs = WaitState::of(d.act.state);
+                if theirs.target != target {
+                    return Answer::Unknown;
+                }
+                over += i64::from(theirs.over > 0);
+            } else if d.act.op.kind == Kind::FORK && d.act.pid == p.pid {
+                return Answer::Unknown;
+            }
+        }
+        Answer::from(over > 0 || over + alive == 0)
+    }
+}
+
+/// Operations that go on in every state.
+fn never_blocks(op: &Op) -> bool {
+    !matches!(
+        op.kind,
+        Kind::SLEEP
+            | Kind::JOIN
+            | Kind::WAIT
+            | Kind::MUTEX_LOCK
+            | Kind::COND_WAKE
+            | Kind::COND_DESTROY
+            | Kind::RW_RDLOCK
+            | Kind::RW_WRLOCK
+            | Kind::RW_WRWAIT
+            | Kind::SPIN_LOCK
+            | Kind::BARRIER_WAKE
+            | Kind::BARRIER_DESTROY
+            | Kind::ONCE
+            | Kind::SEM_WAIT
+            | Kind::SYSV_OP
+            | Kind::FUTEX_SLEEP
+    )
+}
+
+fn touches(op: &Op, o: u32) -> bool {
+    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
+    objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
+}
+
+/// The operations of a semop and the values they found, at most four.
+struct Values {
+    op: Op,
+    values: [i64; 4],
+}
+
+impl Values {
+    /// `None`: they do not fit in a record.
+    fn of(a: &Act) -> Option<Values> {
+        let too_many = a.op.has(op::SEVERAL) && a.op.arg == 0;
+        (!too_many).then(|| Values { op: a.op, values: Values::unpacked(&a.op, a.state) })
+    }
+
+    /// (semaphore, amount); a single operation is on the semaphore of its mask.
+    fn ops(&self) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let single = (!self.op.has(op::SEVERAL)).then(|| (self.op.mask.trailing_zeros(), self.op.arg));
+        let several = if self.op.has(op::SEVERAL) { self.op.arg } else { 0 };
+        single.into_iter().chain(packed_semops(several).map(|(num, amount)| (u32::from(num) % 32, i64::from(amount))))
+    }
+
+    /// The values found of semaphore `num`, one for each operation on it.
+    fn of_semaphore(&mut self, num: u32) -> impl Iterator<Item = &mut i64> {
+        let mut nums = [NONE; 4];
+        self.ops().zip(nums.iter_mut()).for_each(|((n, _), place)| *place = n);
+        self.values.iter_mut().zip(nums).filter(move |(_, n)| *n == num).map(|(value, _)| value)
+    }
+
+    fn add(&mut self, num: u32, amount: i64) {
+        self.of_semaphore(num).for_each(|value| *value += amount);
+    }
+
+    fn set(&mut self, num: u32, found: i64) {
+        self.of_semaphore(num).for_each(|value| *value = found);
+    }
+
+    /// Takes away what was added between two recorded states of the same operation.
+    fn subtract(&mut self, before: i64, after: i64) {
+        let [before, after] = [before, after].map(|state| Values::unpacked(&self.op, state));
+        for ((value, b), a) in self.values.iter_mut().zip(before).zip(after) {
+            *value -= a - b;
+        }
+    }
+
+    fn unpacked(op: &Op, state: i64) -> [i64; 4] {
+        match op.has(op::SEVERAL) {
+            true => [0, 16, 32, 48].map(|shift| state >> shift & 0xffff),
+            false => [state, 0, 0, 0],
+        }
+    }
+
+    /// The semop would be performed, or fail for another reason than that it would have to wait.
+    fn goes(&self) -> bool {
+        let mut before: [(u32, i64); 4] = [(NONE, 0); 4];
+        for (i, (num, amount)) in self.ops().enumerate().take(4) {
+            let so_far: i64 = before.iter().filter(|b| b.0 == num).map(|b| b.1).sum();
+            let value = self.values[i] + so_far;
+            if amount == 0 && value != 0 || value + amount < 0 {
+                return false;
+            }
+            if value + amount > i64::from(SEMVMX) {
+                return true;
+            }
+            before[i] = (num, amount);
+        }
+        true
+    }
+}

@@ -1,0 +1,449 @@
+//! Dynamic partial-order reduction: the machinery that [`super::dpor`] and [`super::optimal`] share.
+//!
+//! Every execution is looked at for races: pairs of steps, dependent, not ordered by what happens between them, and such
+//! that the later one could have come first. For each race a sequence is put below the state before the earlier one: what
+//! followed that one independently of it, then the later one. `optimal` inserts the whole sequence into a wakeup tree, so
+//! that no execution is started that turns out to be redundant; `dpor` only one of its initial steps.
+//!
+//! One relation is used throughout: dependency in any state, sharpened by what an executed step did beyond its operation
+//! ([`Effects`]), which is the same in all equivalent executions. Sharper, conditional ones do not define traces: with a
+//! semaphore of value 1, a post and two waits have orders that are equivalent pair by pair and not on the whole.
+//!
+//! What the theory does not cover and this file adds:
+//! * Operations that block. A step that was enabled, or is blocked in the end, may be disabled in the state that its race
+//!   leads to: [`vsrun_model::before`] tells. Then the race is not reversible, and earlier steps are looked at that it
+//!   would otherwise be ordered with through that race (a lock with the lock before, not only with its release). If several
+//!   steps block it together (readers a writer, takers a semop), all of them are taken away.
+//! * Alternatives (toss, choice of the woken thread) are steps of their own, each inserted where another was taken.
+//! * An execution that ends early (assertion, crash) leaves threads enabled: its last step depends on everything.
+//! * A step that ends other threads races with what they had pending.
+//! * A circle of locks does not end an execution while something is enabled: the steps after it are explored with it.
+
+use std::collections::BTreeMap;
+
+use vsrun_model::arena::{Policy, Seen};
+use vsrun_model::before::{Answer, Did, Question};
+use vsrun_model::depend::WOKEN;
+use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
+
+use super::canon::{Canon, Names};
+use super::clock::{add, contains, join, Clock};
+use super::tree::{initials, Inserted, Pending, Step, Tree};
+use super::is_partial;
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+/// What is done with the sequence that reverses a race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Insertion {
+    /// All of it is put into a wakeup tree.
+    Sequence,
+    /// One of its initial steps is put into the source set.
+    FirstStep,
+}
+
+/// A search by partial-order reduction.
+#[derive(Debug)]
+pub struct Reduction {
+    insertion: Insertion,
+    tree: Tree,
+    names: Names,
+    /// Executions under way: ticket and leaf.
+    running: BTreeMap<u64, usize>,
+    next_ticket: u64,
+    /// Something was cut, or an execution did other things than another with the same steps.
+    partial: bool,
+    transitions: u64,
+    sleep_blocked: u64,
+}
+
+
+/// The execution that is being looked at.
+struct Run {
+    /// Node before step `i`; one more than there are steps.
+    path: Vec<usize>,
+    /// The first step whose races have not been looked for.
+    fresh: usize,
+}
+
+impl Reduction {
+    /// A search that has not begun.
+    pub fn new(insertion: Insertion) -> Reduction {
+        Reduction {
+            insertion,
+            tree: Tree::new(),
+            names: Names::default(),
+            running: BTreeMap::new(),
+            next_ticket: 0,
+            partial: false,
+            transitions: 0,
+            sleep_blocked: 0,
+        }
+    }
+
+    /// The next execution to run, with the ticket it is known by.
+    pub fn start(&mut self) -> Option<(u64, Schedule)> {
+        let leaf = self.tree.take()?;
+        let path = self.tree.path(leaf);
+        let known = path.iter().position(|&n| !self.tree.node(n).visited).unwrap_or(path.len());
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.running.insert(ticket, leaf);
+        let schedule = Schedule {
+            prefix: path[1..].iter().filter_map(|&n| self.tree.node(n).step).map(|s| s.choice()).collect(),
+            sleep: self.sleep_of(&path),
+            policy: Policy::STAY,
+            record: true,
+            record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
+            past_cycles: self.insertion == Insertion::Sequence,
+            ..Schedule::default()
+        };
+        Some((ticket, schedule))
+    }
+
+    /// What sleeps at the end of a path, by the numbers that threads will have in the execution. With wakeup trees
+    /// that is nothing, but where an operation did more than was known when its sequence was inserted.
+    fn sleep_of(&mut self, path: &[usize]) -> Vec<(Tid, u32)> {
+        let visited = path.iter().rposition(|&n| self.tree.node(n).visited);
+        let Some(visited) = visited else { return Vec::new() };
+        for &n in &path[visited + 1..] {
+            let sleep = self.tree.sleep_at(n);
+            self.tree.node_mut(n).sleep = sleep;
+        }
+        let known = &self.tree.node(path[visited]).pending;
+        let raw = |s: &Step| known.iter().find(|p| p.act.tid == s.thread()).map(|p| (p.raw, s.value));
+        let leaf = path.last().copied().unwrap_or(0);
+        self.tree.node(leaf).sleep.iter().filter_map(raw).collect()
+    }
+
+    /// What the execution with that ticket did.
+    pub fn finish(&mut self, ticket: u64, trace: &Trace) {
+        let Some(leaf) = self.running.remove(&ticket) else { return };
+        let mut path = self.tree.path(leaf);
+        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
+        let length = trace.steps.len() as u64 + trace.unrecorded;
+        self.transitions += length.saturating_sub(visited.saturating_sub(1) as u64);
+        self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
+        let unsure = self.tree.node(leaf).unsure;
+        if unsure && trace.end == End::MISMATCH && trace.steps.len() + 1 == path.len() - 1 {
+            // The race cannot be reversed after all: an execution for nothing.
+            self.sleep_blocked += 1;
+            self.tree.complete(leaf);
+            return;
+        }
+        self.partial |= is_partial(trace);
+        if trace.steps.len() + 1 < path.len() {
+            path.truncate(trace.steps.len() + 1);
+            let last = path.last().copied().unwrap_or(0);
+            self.tree.cut(last);
+            if !self.ended_early(trace.end) {
+                self.partial = true;
+                self.tree.complete(last);
+                return;
+            }
+        }
+        let canon = self.names.of(trace);
+        let fresh = visited.saturating_sub(1);
+        if !self.extend(trace, &canon, &mut path, fresh) {
+            self.partial = true;
+        } else {
+            let run = Run { path, fresh };
+            self.look_at(trace, &run);
+            path = run.path;
+        }
+        let last = path.last().copied().unwrap_or(leaf);
+        self.tree.complete(last);
+    }
+
+    /// True if threads may have been enabled in the last state all the same.
+    fn ended_early(&self, end: End) -> bool {
+        match end {
+            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => false,
+            End::CYCLE => self.insertion == Insertion::FirstStep,
+            _ => true,
+        }
+    }
+
+    /// True once everything has been explored.
+    pub fn over(&self) -> bool {
+        self.tree.waiting() == 0 && self.running.is_empty()
+    }
+
+    /// See [`super::Search::exhaustive`].
+    pub fn exhaustive(&self) -> bool {
+        self.over() && !self.partial
+    }
+
+    /// See [`super::Search::transitions`].
+    pub fn transitions(&self) -> u64 {
+        self.transitions
+    }
+
+    /// See [`super::Search::sleep_blocked`].
+    pub fn sleep_blocked(&self) -> u64 {
+        self.sleep_blocked
+    }
+
+    /// See [`super::Search::frontier`].
+    pub fn frontier(&self) -> u64 {
+        self.tree.waiting()
+    }
+
+    /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
+    /// its schedule said, or something in it is missing.
+    fn extend(&mut self, trace: &Trace, canon: &Canon, path: &mut Vec<usize>, fresh: usize) -> bool {
+        if !self.tree.node(path[0]).visited {
+            let Some(seen) = trace.seen.first().or(Some(&trace.last)) else { return false };
+            self.visit(path[0], None, seen, canon);
+        }
+        for n in fresh..trace.steps.len() {
+            let step = &trace.steps[n];
+            let after = trace.seen.get(n + 1).unwrap_or(&trace.last);
+            if after.is_empty() && n + 1 < trace.steps.len() {
+                return false;
+            }
+            let mut did = step.did;
+            if n + 1 == trace.steps.len() && self.ended_early(trace.end) {
+                did = did.with(Effects::LAST);
+            }
+            let new = Step { act: canon.act(&step.act), value: step.value, did };
+            match path.get(n + 1).copied() {
+                Some(at) => {
+                    let node = self.tree.node_mut(at);
+                    if !node.step.is_some_and(|old| same(&old, &new)) {
+                        return false;
+                    }
+                    node.step = Some(new);
+                }
+                None => path.push(self.tree.add_started(path[n], new)),
+            }
+            let run = Run { path: path[..n + 2].to_vec(), fresh };
+            let clock = self.clock_of_step(&run, n);
+            self.tree.node_mut(path[n + 1]).clock = clock;
+            let sleep = self.tree.sleep_at(path[n + 1]);
+            self.tree.node_mut(path[n + 1]).sleep = sleep;
+            self.visit(path[n + 1], Some(path[n]), after, canon);
+        }
+        true
+    }
+
+    /// Fills in what is pending in a state.
+    fn visit(&mut self, at: usize, before: Option<usize>, seen: &[Seen], canon: &Canon) {
+        let (depth, step) = (self.tree.node(at).depth, self.tree.node(at).step);
+        let mover = step.map(|s| s.thread());
+        let place = |s: &Seen| {
+            let act = canon.act(&s.act);
+            let stood = before.filter(|_| mover != Some(act.tid)).and_then(|b| self.pending_of(b, act.tid));
+            Pending { act, choices: s.choices, origin: stood.map_or(depth, |p| p.origin), raw: s.act.tid }
+        };
+        let pending = seen.iter().map(place).collect();
+        let node = self.tree.node_mut(at);
+        node.pending = pending;
+        node.visited = true;
+    }
+
+    fn pending_of(&self, at: usize, thread: u32) -> Option<&Pending> {
+        self.tree.node(at).pending.iter().find(|p| p.act.tid == thread)
+    }
+
+    fn step(&self, run: &Run, n: usize) -> &Step {
+        // invariant: nodes after the root have steps.
+        self.tree.node(run.path[n + 1]).step.as_ref().unwrap_or(&NO_STEP)
+    }
+
+    fn clock(&self, run: &Run, n: usize) -> &Clock {
+        &self.tree.node(run.path[n + 1]).clock
+    }
+
+    /// What happened before the operation became pending.
+    fn clock_of_origin(&self, run: &Run, origin: usize) -> Clock {
+        origin.checked_sub(1).map_or(Clock::new(), |step| self.clock(run, step).clone())
+    }
+
+    /// Whether step `j` and a later one, performed with `did` or pending, are dependent: as it was performed, and as it
+    /// stood when step `j` was made.
+    fn meets(&self, run: &Run, j: usize, p: &Pending, did: Effects) -> bool {
+        let e = self.step(run, j);
+        if dependent_after(&e.act, e.did, &p.act, did, false) {
+            return true;
+        }
+        let stood = if p.origin <= j { self.pending_of(run.path[j], p.act.tid) } else { None };
+        stood.is_some_and(|q| dependent_after(&e.act, e.did, &q.act, did, false))
+    }
+
+    /// What happens before `p` if it is performed after the first `n` steps.
+    fn clock_before(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Clock {
+        let mut clock = self.clock_of_origin(run, p.origin);
+        for j in (0..n).rev() {
+            if !contains(&clock, self.step(run, j).thread(), j) && self.meets(run, j, p, did) {
+                join(&mut clock, self.clock(run, j));
+            }
+        }
+        clock
+    }
+
+    fn clock_of_step(&self, run: &Run, n: usize) -> Clock {
+        let step = *self.step(run, n);
+        let mut clock = match self.performed(run, n) {
+            Some(p) => self.clock_before(run, n, &p, step.did),
+            None => Clock::new(),
+        };
+        add(&mut clock, step.thread(), n);
+        clock
+    }
+
+    /// Step `n` as a pending operation: as it was performed.
+    fn performed(&self, run: &Run, n: usize) -> Option<Pending> {
+        let step = self.step(run, n);
+        let stood = self.pending_of(run.path[n], step.thread())?;
+        Some(Pending { act: step.act, ..*stood })
+    }
+
+    /// Seeks the races of an execution and inserts what reverses them.
+    fn look_at(&mut self, trace: &Trace, run: &Run) {
+        let total = trace.steps.len();
+        for n in run.fresh..total {
+            let Some(p) = self.performed(run, n) else { continue };
+            let did = self.step(run, n).did;
+            self.alternatives(run, n, trace.steps[n].choices);
+            self.races(run, n, &p, did);
+            if did.has(Effects::LAST) {
+                self.instead(run, n, |_| true);
+            } else {
+                let after = run.path[n + 1];
+                let left: Vec<u32> = self.tree.node(after).pending.iter().map(|p| p.act.tid).collect();
+                self.instead(run, n, |thread| !left.contains(&thread));
+            }
+        }
+        if !self.ended_early(trace.end) {
+            for p in self.tree.node(run.path[total]).pending.clone() {
+                self.races(run, total, &p, Effects::NONE);
+            }
+        }
+    }
+
+    /// Inserts the other alternatives of step `n`.
+    fn alternatives(&mut self, run: &Run, n: usize, choices: u32) {
+        let step = *self.step(run, n);
+        for value in (0..choices).filter(|&v| v != step.value) {
+            self.insert(run.path[n], vec![Step { value, did: Effects::NONE, ..step }], false);
+        }
+    }
+
+    /// Step `n` has ended threads that `ended` tells, or everything: what they had pending comes before it instead.
+    fn instead(&mut self, run: &Run, n: usize, ended: impl Fn(u32) -> bool) {
+        let mover = self.step(run, n).thread();
+        let pending = self.tree.node(run.path[n]).pending.clone();
+        for p in pending.into_iter().filter(|p| p.act.tid != mover && ended(p.act.tid)) {
+            if p.choices > 0 {
+                let mut v = vec![Step { act: p.act, value: 0, did: Effects::NONE }];
+                v.extend(comes_after(self.step(run, n), &p.act));
+                self.insert(run.path[n], v, false);
+            } else {
+                self.races(run, n, &p, Effects::NONE);
+            }
+        }
+    }
+
+    /// Seeks the steps among the first `n` that `p`, performed or blocked after them, races with.
+    fn races(&mut self, run: &Run, n: usize, p: &Pending, did: Effects) {
+        let mut covered = self.clock_of_origin(run, p.origin);
+        let before = self.clock_before(run, n, p, did);
+        let mut blockers: Vec<usize> = Vec::new();
+        for j in (0..n).rev() {
+            let e = self.step(run, j);
+            if contains(&covered, e.thread(), j) || !self.meets(run, j, p, did) {
+                continue;
+            }
+            let mut answer = self.reverse(run, n, p, did, &before, &[j]);
+            if answer == Answer::No && !blockers.is_empty() {
+                let all: Vec<usize> = std::iter::once(j).chain(blockers.iter().copied()).collect();
+                answer = self.reverse(run, n, p, did, &before, &all);
+            }
+            match answer {
+                Answer::Yes => join(&mut covered, self.clock(run, j)),
+                Answer::No => blockers.push(j),
+                Answer::Unknown => {}
+            }
+        }
+    }
+
+    /// Puts `p` before the steps `taken`, the first of which is the earliest, if it is enabled there.
+    fn reverse(&mut self, run: &Run, n: usize, p: &Pending, did: Effects, before: &Clock, taken: &[usize]) -> Answer {
+        let at = taken[0];
+        let after = |k: usize| {
+            let clock = self.clock(run, k);
+            taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
+        };
+        let mut v: Vec<Step> = Vec::new();
+        let (answer, act) = {
+            let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+            for k in at..n {
+                let step = self.step(run, k);
+                let (found, woke) = self.found(run, k, p);
+                let over = !self.tree.node(run.path[n]).pending.iter().any(|q| q.act.pid == step.act.pid);
+                let before = contains(before, step.thread(), k);
+                let did = Did { act: &step.act, did: step.did, before, found, woke, over };
+                if after(k) {
+                    dropped.push(did);
+                } else {
+                    kept.push(did);
+                    v.push(*step);
+                }
+            }
+            let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
+            let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
+            let seen = seen.map(|s| (&s.act, s.choices));
+            Question { act: &p.act, performed: p.choices > 0, first, seen, kept: &kept, dropped: &dropped }.answer()
+        };
+        if answer == Answer::No {
+            return answer;
+        }
+        // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
+        let tossed = run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
+        let value = tossed.filter(|s| s.thread() == p.act.tid).map_or(0, |s| s.value);
+        let e = *self.step(run, at);
+        v.push(Step { act, value, did });
+        v.extend(comes_after(&e, &act));
+        self.insert(run.path[at], v, answer == Answer::Unknown);
+        answer
+    }
+
+    /// The recorded state of `p` before and after step `k`, if it was pending in both; and whether that woke it.
+    fn found(&self, run: &Run, k: usize, p: &Pending) -> (Option<(i64, i64)>, bool) {
+        if p.origin > k {
+            return (None, false);
+        }
+        let before = self.pending_of(run.path[k], p.act.tid).map(|q| &q.act);
+        let after = self.pending_of(run.path[k + 1], p.act.tid).map_or(&p.act, |q| &q.act);
+        let Some(before) = before else { return (None, false) };
+        (Some((before.state, after.state)), before.fate & WOKEN == 0 && after.fate & WOKEN != 0)
+    }
+
+    fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
+        match self.insertion {
+            Insertion::Sequence => self.tree.insert(at, v, unsure),
+            Insertion::FirstStep => {
+                let first = initials(&v);
+                self.tree.insert_first(at, &v, &first)
+            }
+        }
+    }
+}
+
+const NO_STEP: Step = Step { act: NO_ACT, value: 0, did: Effects::NONE };
+const NO_ACT: Act = Act::NOTHING;
+
+/// Step `e` if it is to follow the operation that it raced with. Where their operations depend on each other, they do so
+/// whatever comes before, and the order of the two follows by itself. Where only their effects do (an assertion that fails,
+/// the end of a thread, an alternative of a toss), that may be so after some steps and not after others: then what sleeps
+/// may cover the first of the two and not both.
+fn comes_after(e: &Step, p: &Act) -> Option<Step> {
+    (!dependent_after(&e.act, Effects::NONE, p, Effects::NONE, false)).then_some(*e)
+}
+
+/// The same thread does the same in the same alternative.
+fn same(a: &Step, b: &Step) -> bool {
+    let op = |s: &Step| (s.act.uid, s.value, s.act.op.kind, s.act.op.obj, s.act.op.obj2, s.act.op.arg);
+    op(a) == op(b)
+}

@@ -1,0 +1,378 @@
+//! The tree of executions of a partial-order search: what has been run, what runs, and wakeup trees of what is to be run
+//! (Abdulla, Aronis, Jonsson, Sagonas, Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction, JACM 2017).
+//!
+//! A node is a state, reached by the step from its parent. Its children have an order, in which they are added: each
+//! child's sleep set is made of what sleeps in the parent and of the children before it, whether these have been explored
+//! yet or not. So what is explored does not depend on who explores what when, and several executions can be under way.
+//! Children that are complete are forgotten but for their steps, which go on sleeping.
+
+use std::collections::BTreeSet;
+
+use vsrun_model::arena::Choice;
+use vsrun_model::{dependent_after, Act, Effects, Kind};
+
+use super::clock::Clock;
+
+/// A step: a thread's pending operation in one of its alternatives.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The operation, by numbers that mean the same in every execution.
+    pub act: Act,
+    /// The alternative.
+    pub value: u32,
+    /// What it did beyond its operation when it was last performed.
+    pub did: Effects,
+}
+
+impl Step {
+    /// Number of the thread.
+    pub fn thread(&self) -> u32 {
+        self.act.tid
+    }
+
+    fn depends_on(&self, other: &Step) -> bool {
+        dependent_after(&self.act, self.did, &other.act, other.did, false)
+    }
+
+    /// The choice that makes it.
+    pub fn choice(&self) -> Choice {
+        Choice::new(self.act.uid, self.value, self.act.op.kind)
+    }
+}
+
+/// The pending operation of a thread in a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// The operation.
+    pub act: Act,
+    /// Its alternatives; 0: blocked.
+    pub choices: u32,
+    /// 1 + the index of the step that left the thread here: its own last one, or the one that created it; 0: none.
+    pub origin: usize,
+    /// Index of the thread in the executions that pass here.
+    pub raw: u32,
+}
+
+/// How far a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// To be explored.
+    Waiting,
+    /// An execution that passes here is under way, or has been run.
+    Started,
+}
+
+/// A state.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub parent: usize,
+    /// Steps from the root.
+    pub depth: usize,
+    /// Place among its siblings.
+    pub rank: u32,
+    /// What leads here; the root has none.
+    pub step: Option<Step>,
+    pub phase: Phase,
+    /// What happened before the step, and itself. Known once visited.
+    pub clock: Clock,
+    /// An execution that passed here has been seen: `pending` and `sleep` are known.
+    pub visited: bool,
+    pub pending: Vec<Pending>,
+    pub sleep: Vec<Step>,
+    /// Children that are not complete, in order.
+    pub children: Vec<usize>,
+    /// Children that are, with their places.
+    pub complete: Vec<(u32, Step)>,
+    next_rank: u32,
+    /// It is not known whether the step is enabled.
+    pub unsure: bool,
+}
+
+impl Node {
+    fn new(parent: usize, depth: usize, rank: u32, step: Option<Step>) -> Node {
+        Node {
+            parent,
+            depth,
+            rank,
+            step,
+            phase: Phase::Waiting,
+            clock: Clock::new(),
+            visited: false,
+            pending: Vec::new(),
+            sleep: Vec::new(),
+            children: Vec::new(),
+            complete: Vec::new(),
+            next_rank: 0,
+            unsure: false,
+        }
+    }
+}
+
+/// No node.
+pub const NOWHERE: usize = usize::MAX;
+
+/// The tree. Node 0 is the root.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    free: Vec<usize>,
+    /// Started nodes with children that wait: (depth, node). The deepest goes first, so that little is kept.
+    open: BTreeSet<(usize, usize)>,
+    waiting: u64,
+}
+
+/// What became of a sequence that was to be inserted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inserted {
+    /// It is there now.
+    New,
+    /// Something explored or to be explored covers it.
+    Covered,
+}
+
+impl Tree {
+    /// A tree with nothing but a root that waits.
+    pub fn new() -> Tree {
+        Tree { nodes: vec![Node::new(NOWHERE, 0, 0, None)], waiting: 1, ..Tree::default() }
+    }
+
+    /// A node.
+    pub fn node(&self, at: usize) -> &Node {
+        &self.nodes[at]
+    }
+
+    /// A node to be changed.
+    pub fn node_mut(&mut self, at: usize) -> &mut Node {
+        &mut self.nodes[at]
+    }
+
+    /// Branches that are known and not started.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
+    }
+
+    /// The nodes from the root to `at`.
+    pub fn path(&self, at: usize) -> Vec<usize> {
+        let mut path = Vec::with_capacity(self.nodes[at].depth + 1);
+        let mut here = at;
+        while here != NOWHERE {
+            path.push(here);
+            here = self.nodes[here].parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn add(&mut self, parent: usize, step: Step) -> usize {
+        let (depth, rank) = (self.nodes[parent].depth + 1, self.nodes[parent].next_rank);
+        self.nodes[parent].next_rank += 1;
+        let node = Node::new(parent, depth, rank, Some(step));
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.nodes[at] = node;
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() - 1
+            }
+        };
+        self.nodes[parent].children.push(at);
+        at
+    }
+
+    /// Adds a child that an execution has gone to by itself.
+    pub fn add_started(&mut self, parent: usize, step: Step) -> usize {
+        let at = self.add(parent, step);
+        self.nodes[at].phase = Phase::Started;
+        at
+    }
+
+    fn add_waiting(&mut self, parent: usize, step: Step) -> usize {
+        let at = self.add(parent, step);
+        if self.nodes[parent].phase == Phase::Started {
+            self.open.insert((self.nodes[parent].depth, parent));
+        }
+        at
+    }
+
+    fn start(&mut self, at: usize) {
+        self.nodes[at].phase = Phase::Started;
+        let depth = self.nodes[at].depth;
+        if self.nodes[at].children.iter().any(|&c| self.nodes[c].phase == Phase::Waiting) {
+            self.open.insert((depth, at));
+        }
+    }
+
+    /// Takes the next branch that waits and starts it, down to its leaf. `None`: nothing waits.
+    pub fn take(&mut self) -> Option<usize> {
+        let mut at = if self.nodes[0].phase == Phase::Waiting {
+            0
+        } else {
+            let &(depth, parent) = self.open.last()?;
+            let mut waiting =
+                self.nodes[parent].children.iter().copied().filter(|&c| self.nodes[c].phase == Phase::Waiting);
+            let first = waiting.next();
+            if waiting.next().is_none() {
+                self.open.remove(&(depth, parent));
+            }
+            first?
+        };
+        self.waiting -= 1;
+        loop {
+            let next = self.nodes[at].children.first().copied();
+            self.start(at);
+            let Some(next) = next else { return Some(at) };
+            let only = self.nodes[at].children.len() == 1;
+            if only {
+                self.open.remove(&(self.nodes[at].depth, at));
+            }
+            at = next;
+        }
+    }
+
+    /// The steps that sleep in the state of `at`, whose parent has been visited: those of the parent and of the siblings
+    /// before it that its step does not depend on.
+    pub fn sleep_at(&self, at: usize) -> Vec<Step> {
+        let node = &self.nodes[at];
+        let Some(step) = &node.step else { return Vec::new() };
+        let parent = &self.nodes[node.parent];
+        let living = parent.children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < node.rank);
+        let done = parent.complete.iter().filter(|c| c.0 < node.rank).map(|c| c.1);
+        let before = living.filter_map(|c| c.step).chain(done);
+        parent.sleep.iter().copied().chain(before).filter(|s| !step.depends_on(s)).collect()
+    }
+
+    /// `at` is a leaf that has been run: it, and what is complete with it, is forgotten.
+    pub fn complete(&mut self, leaf: usize) {
+        let mut at = leaf;
+        while self.nodes[at].children.is_empty() && at != 0 {
+            let (parent, rank) = (self.nodes[at].parent, self.nodes[at].rank);
+            self.nodes[parent].children.retain(|&c| c != at);
+            if let Some(step) = self.nodes[at].step {
+                self.nodes[parent].complete.push((rank, step));
+            }
+            self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
+            self.free.push(at);
+            at = parent;
+        }
+    }
+
+    /// The execution ended at `at`, before the steps that were to follow: these, and all that waits below, are forgotten.
+    pub fn cut(&mut self, at: usize) {
+        let mut below = std::mem::take(&mut self.nodes[at].children);
+        self.open.remove(&(self.nodes[at].depth, at));
+        while let Some(node) = below.pop() {
+            let (depth, waits) = (self.nodes[node].depth, self.nodes[node].phase == Phase::Waiting);
+            if self.nodes[node].children.is_empty() && waits {
+                self.waiting -= 1;
+            }
+            self.open.remove(&(depth, node));
+            below.append(&mut self.nodes[node].children);
+            self.nodes[node] = Node::new(NOWHERE, 0, 0, None);
+            self.free.push(node);
+        }
+    }
+
+    /// Inserts `v` below `at`, which has been visited, unless what sleeps there, has been started there or waits there
+    /// covers it. Figure 8 and Algorithm 2 of the paper.
+    pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
+        let node = &self.nodes[at];
+        let over = node.sleep.iter().copied().chain(node.complete.iter().map(|c| c.1));
+        let known = over.map(|q| (q, NOWHERE)).chain(self.children_of(at)).collect();
+        self.insert_among(known, at, v, unsure)
+    }
+
+    fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> + '_ {
+        self.nodes[at].children.iter().filter_map(|&c| self.nodes[c].step.map(|step| (step, c)))
+    }
+
+    /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
+    /// these are complete), in order.
+    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, mut v: Vec<Step>, unsure: bool) -> Inserted {
+        for (i, (q, child)) in known.iter().enumerate() {
+            if !begins(q, &v) {
+                continue;
+            }
+            let own = v.iter().position(|s| s.thread() == q.thread());
+            if let Some(own) = own {
+                v.remove(own);
+                return self.insert_below(*child, v, unsure);
+            }
+            // What is to come may take any alternative of a toss: all of them must be there.
+            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, &v);
+            let mut all: Vec<(Step, usize)> = known[i..].iter().filter(same).copied().collect();
+            all.sort_by_key(|(r, _)| r.value);
+            all.dedup_by_key(|(r, _)| r.value);
+            let needed = if q.act.op.kind == Kind::TOSS { q.act.op.arg.max(0) as usize + 1 } else { 1 };
+            if all.len() < needed {
+                continue;
+            }
+            if needed == 1 {
+                return self.insert_below(*child, v, unsure);
+            }
+            let mut inserted = Inserted::Covered;
+            for (_, child) in all {
+                if self.insert_below(child, v.clone(), unsure) == Inserted::New {
+                    inserted = Inserted::New;
+                }
+            }
+            return inserted;
+        }
+        let mut at = at;
+        for step in v {
+            at = self.add_waiting(at, step);
+        }
+        self.nodes[at].unsure = unsure;
+        self.waiting += 1;
+        Inserted::New
+    }
+
+    fn insert_below(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
+        let covered = at == NOWHERE
+            || v.is_empty()
+            || self.nodes[at].phase == Phase::Started
+            || self.nodes[at].children.is_empty();
+        if covered {
+            return Inserted::Covered;
+        }
+        let known = self.children_of(at).collect();
+        self.insert_among(known, at, v, unsure)
+    }
+
+    /// Adds the first step of one of the sequences equivalent to `v` as a child of `at`, unless one of them is there or
+    /// sleeps: source sets (the paper's Algorithm 1). `first`: the steps that can come first.
+    pub fn insert_first(&mut self, at: usize, v: &[Step], first: &[Step]) -> Inserted {
+        let node = &self.nodes[at];
+        let children = node.children.iter().filter_map(|&c| self.nodes[c].step);
+        let known: Vec<Step> =
+            children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
+        // What is to come may take another alternative of a toss than one that is known.
+        let covers = |q: &&Step| q.act.op.kind != Kind::TOSS || v.iter().any(|s| s.thread() == q.thread());
+        if known.iter().filter(covers).any(|q| begins(q, v)) {
+            return Inserted::Covered;
+        }
+        match first.first() {
+            Some(&step) => {
+                self.add_waiting(at, step);
+                self.waiting += 1;
+                Inserted::New
+            }
+            None => Inserted::Covered,
+        }
+    }
+}
+
+/// True if `q` can come first in a sequence equivalent to `v` or to `v` with `q` somewhere in it: the weak initials.
+pub fn begins(q: &Step, v: &[Step]) -> bool {
+    match v.iter().position(|s| s.thread() == q.thread()) {
+        Some(own) => q.value == v[own].value && !v[..own].iter().any(|s| s.depends_on(&v[own])),
+        None => !v.iter().any(|s| s.depends_on(q)),
+    }
+}
+
+/// The steps of `v` that depend on none before them.
+pub fn initials(v: &[Step]) -> Vec<Step> {
+    let free = |i: usize| !v[..i].iter().any(|s| s.thread() == v[i].thread() || s.depends_on(&v[i]));
+    (0..v.len()).filter(|&i| free(i)).map(|i| v[i]).collect()
+}

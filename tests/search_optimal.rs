@@ -1,0 +1,239 @@
+//! `optimal` against an independent count of Mazurkiewicz traces: brute force runs every execution of a random model
+//! program, each is reduced to its partial order, and the search must run each partial order exactly once.
+
+mod interp;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use interp::generate::{program, Family};
+use interp::{brute, Ins, Machine, Program};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use vsrun::schedule::Schedule;
+use vsrun::search::{Optimal, Search};
+use vsrun::trace::Trace;
+use vsrun_model::arena::{Choice, Seen};
+use vsrun_model::{dependent_after, Effects, End, Uid};
+
+/// Programs with more executions are left out.
+const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1500 };
+/// Programs per family.
+const CASES: u32 = if cfg!(debug_assertions) { 120 } else { 1000 };
+
+thread_local! {
+    static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
+}
+
+fn cases() -> u32 {
+    std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
+}
+
+/// What happened and in which partial order: (thread, number among its steps, alternative) and, by thread, how many steps
+/// happened before.
+type Order = BTreeSet<(Uid, usize, u32, Vec<(Uid, usize)>)>;
+
+/// What a step did beyond its operation.
+fn effects(trace: &Trace, n: usize) -> Effects {
+    let mut did = trace.steps[n].did;
+    let open = matches!(trace.end, End::FINISHED | End::DEADLOCK | End::CYCLE);
+    if n + 1 == trace.steps.len() && !open {
+        did = did.with(Effects::LAST);
+    }
+    did
+}
+
+/// The partial order of an execution of which all pending operations were recorded.
+fn order(trace: &Trace) -> Order {
+    let n = trace.steps.len();
+    let mut before: Vec<Vec<bool>> = Vec::new();
+    for i in 0..n {
+        let uid = trace.steps[i].act.uid;
+        let pending = |s: &[Seen]| s.iter().find(|s| s.act.uid == uid).map(|s| s.act);
+        let mut mine = vec![false; n];
+        for j in 0..i {
+            let created = pending(&trace.seen[j]).is_none() && pending(&trace.seen[j + 1]).is_some();
+            let (a, b) = (effects(trace, j), effects(trace, i));
+            let e = &trace.steps[j].act;
+            let as_performed = dependent_after(e, a, &trace.steps[i].act, b, false);
+            let own = trace.steps[j + 1..i].iter().any(|s| s.act.uid == uid);
+            let stood = if own { None } else { pending(&trace.seen[j]) };
+            let as_it_stood = stood.is_some_and(|p| dependent_after(e, a, &p, b, false));
+            if created || as_performed || as_it_stood {
+                mine[j] = true;
+                for k in 0..j {
+                    mine[k] |= before[j][k];
+                }
+            }
+        }
+        before.push(mine);
+    }
+    let number = |i: usize| trace.steps[..i].iter().filter(|s| s.act.uid == trace.steps[i].act.uid).count();
+    let past = |i: usize| {
+        let mut counts: BTreeMap<Uid, usize> = BTreeMap::new();
+        for j in (0..i).filter(|&j| before[i][j]) {
+            *counts.entry(trace.steps[j].act.uid).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    };
+    (0..n).map(|i| (trace.steps[i].act.uid, number(i), trace.steps[i].value, past(i))).collect()
+}
+
+fn run_all(machine: &mut Machine, program: &Program, choices: Vec<Choice>) -> (Trace, String) {
+    let record_back = choices.len() as u32;
+    let schedule = Schedule { prefix: choices, record: true, record_back, past_cycles: true, ..Schedule::default() };
+    let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+    (trace, outcome.text)
+}
+
+/// Every partial order with its outcome.
+fn all_orders(machine: &mut Machine, program: &Program) -> Result<Option<BTreeMap<Order, String>>, String> {
+    let Some(leaves) = brute::leaves(machine, program, LIMIT) else { return Ok(None) };
+    let mut orders = BTreeMap::new();
+    for leaf in leaves {
+        let (trace, outcome) = run_all(machine, program, leaf);
+        let before = orders.insert(order(&trace), outcome.clone());
+        if before.as_ref().is_some_and(|b| *b != outcome) {
+            return Err(format!("equivalent executions end otherwise:\n{}\n{outcome}", before.unwrap_or_default()));
+        }
+    }
+    Ok(Some(orders))
+}
+
+/// Each partial order is run exactly once, and nothing else.
+fn each_trace_once(machine: &mut Machine, program: &Program) -> Result<bool, String> {
+    let Some(all) = all_orders(machine, program)? else { return Ok(false) };
+    let mut search = Optimal::new();
+    let mut seen: BTreeSet<Order> = BTreeSet::new();
+    let mut executions = 0;
+    while let Some(schedule) = search.next() {
+        executions += 1;
+        if executions > 4 * all.len() + 10 {
+            return Err(format!("optimal runs on: {executions} executions for {} traces", all.len()));
+        }
+        let (trace, _) = machine.run(program, &schedule, u64::MAX);
+        if trace.end == End::MISMATCH {
+            let step = trace.steps.len();
+            let what = schedule.prefix.get(step);
+            return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
+        }
+        search.done(&trace);
+        if trace.end != End::SLEEP_BLOCKED {
+            let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
+            seen.insert(order(&full));
+        }
+    }
+    let missed = all.iter().find(|(order, _)| !seen.contains(*order));
+    if let Some((order, outcome)) = missed {
+        let n = all.keys().filter(|o| !seen.contains(*o)).count();
+        return Err(format!(
+            "{executions} executions miss {n} of {} traces, among them {order:?}\nwith {outcome}",
+            all.len()
+        ));
+    }
+    let blocked = search.sleep_blocked();
+    if blocked != 0 || executions != all.len() && stable(program, all.values()) {
+        return Err(format!("{executions} executions for {} traces, {blocked} blocked", all.len()));
+    }
+    if !search.exhaustive() {
+        return Err("not exhaustive".to_string());
+    }
+    Ok(true)
+}
+
+/// Whether what is dependent is the same in all orders. An assertion that fails in some order only makes the last step of
+/// that one depend on everything; what a process undoes at its end depends on which of its threads is the last. There
+/// an order may be run twice.
+fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> bool {
+    let ended = format!("{:?}", End::FINISHED);
+    let stuck = format!("{:?}", End::DEADLOCK);
+    let undoes = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _));
+    !program.iter().flatten().any(undoes) && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
+}
+
+fn check(family: Family) {
+    let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let used = RefCell::new(0);
+    let result = TestRunner::new(config).run(&program(family), |program| {
+        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
+        let held = held.map_err(|e| format!("{program:?}: {e}"));
+        *used.borrow_mut() += u32::from(held.map_err(TestCaseError::fail)?);
+        Ok(())
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    let used = used.into_inner();
+    println!("{family:?}: {used} programs");
+    assert!(used > cases() / 10, "most programs are too large: {used} of {}", cases());
+}
+
+macro_rules! optimal {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            check(Family::$family);
+        }
+    )*};
+}
+
+optimal! {
+    optimal_on_mutexes: Mutex;
+    optimal_on_conditions: Cond;
+    optimal_on_semaphores: Sem;
+    optimal_on_sysv_semaphores: Sysv;
+    optimal_on_rwlocks: Rw;
+    optimal_on_barriers_spinlocks_once: Barrier;
+    optimal_on_futexes: Futex;
+    optimal_on_thread_life: Life;
+    optimal_on_processes: Process;
+    optimal_on_timeouts: Timed;
+    optimal_on_all: All;
+}
+
+/// The first paper's dining philosophers; with `reversed` the last one takes the forks the other way round.
+fn philosophers(n: usize, reversed: bool) -> Program {
+    // Semaphore 5 of the model programs begins with 0.
+    let fork = |i: usize| (if i < 5 { i } else { i + 1 }) as u16;
+    let meal = |i: usize| {
+        let (mut left, mut right) = (fork(i), fork((i + 1) % n));
+        if reversed && i == n - 1 {
+            (left, right) = (right, left);
+        }
+        [(left, -1), (right, -1), (left, 1), (right, 1)]
+            .map(|op| Ins::Sysv(vec![op], false, interp::How::Block))
+            .to_vec()
+    };
+    let mut program = vec![(1..n).map(Ins::Fork).collect::<Vec<_>>()];
+    program[0].extend(meal(n - 1));
+    program.extend((0..n - 1).map(meal));
+    program
+}
+
+fn executions(program: &Program) -> u64 {
+    MACHINE.with(|machine| {
+        let mut search = Optimal::new();
+        let (_, executions) = machine.borrow_mut().explore(program, &mut search, u64::MAX).expect("no limit");
+        assert!(search.exhaustive());
+        assert_eq!(search.sleep_blocked(), 0);
+        executions
+    })
+}
+
+#[test]
+fn optimal_counts_philosophers() {
+    let counts: Vec<u64> = (2..=8).map(|n| executions(&philosophers(n, false))).collect();
+    assert_eq!(counts, [3, 7, 15, 31, 63, 127, 255]);
+    let counts: Vec<u64> = (2..=6).map(|n| executions(&philosophers(n, true))).collect();
+    assert_eq!(counts, [2, 6, 14, 30, 62]);
+}
+
+#[test]
+fn optimal_counts_lock_orders() {
+    let lock_count = |n: usize| {
+        let mut program = vec![(1..=n).map(Ins::Create).collect::<Vec<_>>()];
+        program.extend(vec![vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)]; n]);
+        program
+    };
+    let counts: Vec<u64> = (1..=6).map(|n| executions(&lock_count(n))).collect();
+    assert_eq!(counts, [1, 2, 6, 24, 120, 720]);
+}
