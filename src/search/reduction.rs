@@ -22,8 +22,8 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::{Policy, Seen};
-use vsrun_model::before::{Answer, Did, Question};
-use vsrun_model::depend::WOKEN;
+use vsrun_model::before::{may_block, Answer, Did, Question};
+use vsrun_model::depend::{TIMED_OUT, WOKEN};
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::{Canon, Names};
@@ -209,19 +209,25 @@ impl Reduction {
             let new = Step { act: canon.act(&step.act), value: step.value, did };
             match path.get(n + 1).copied() {
                 Some(at) => {
-                    let node = self.tree.node_mut(at);
-                    if !node.step.is_some_and(|old| same(&old, &new)) {
+                    if !self.tree.node(at).step.is_some_and(|old| same(&old, &new)) {
                         return false;
                     }
-                    node.step = Some(new);
+                    // What was to be awake after the step as it was expected stays awake after the step as it came.
+                    let expected = self.tree.sleep_at(at);
+                    self.tree.node_mut(at).step = Some(new);
+                    let sleep = self.tree.sleep_at(at);
+                    let both = |s: &Step| expected.iter().any(|e| e.thread() == s.thread() && e.value == s.value);
+                    self.tree.node_mut(at).sleep = sleep.into_iter().filter(both).collect();
                 }
-                None => path.push(self.tree.add_started(path[n], new)),
+                None => {
+                    let at = self.tree.add_started(path[n], new);
+                    path.push(at);
+                    self.tree.node_mut(at).sleep = self.tree.sleep_at(at);
+                }
             }
             let run = Run { path: path[..n + 2].to_vec(), fresh };
             let clock = self.clock_of_step(&run, n);
             self.tree.node_mut(path[n + 1]).clock = clock;
-            let sleep = self.tree.sleep_at(path[n + 1]);
-            self.tree.node_mut(path[n + 1]).sleep = sleep;
             self.visit(path[n + 1], Some(path[n]), after, canon);
         }
         true
@@ -268,7 +274,11 @@ impl Reduction {
             return true;
         }
         let stood = if p.origin <= j { self.pending_of(run.path[j], p.act.tid) } else { None };
-        stood.is_some_and(|q| dependent_after(&e.act, e.did, &q.act, did, false))
+        stood.is_some_and(|q| {
+            // A deadline that could have fired then and did not is nothing to others.
+            let fate = q.act.fate & !TIMED_OUT | p.act.fate & TIMED_OUT;
+            dependent_after(&e.act, e.did, &Act { fate, ..q.act }, did, false)
+        })
     }
 
     /// What happens before `p` if it is performed after the first `n` steps.
@@ -336,9 +346,11 @@ impl Reduction {
         let pending = self.tree.node(run.path[n]).pending.clone();
         for p in pending.into_iter().filter(|p| p.act.tid != mover && ended(p.act.tid)) {
             if p.choices > 0 {
-                let mut v = vec![Step { act: p.act, value: 0, did: Effects::NONE }];
-                v.extend(comes_after(self.step(run, n), &p.act));
-                self.insert(run.path[n], v, false);
+                for value in 0..p.choices {
+                    let mut v = vec![Step { act: p.act, value, did: Effects::NONE }];
+                    v.extend(comes_after(self.step(run, n), &p.act));
+                    self.insert(run.path[n], v, false);
+                }
             } else {
                 self.races(run, n, &p, Effects::NONE);
             }
@@ -356,14 +368,21 @@ impl Reduction {
                 continue;
             }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
-            if answer == Answer::No && !blockers.is_empty() {
-                let all: Vec<usize> = std::iter::once(j).chain(blockers.iter().copied()).collect();
-                answer = self.reverse(run, n, p, did, &before, &all);
+            let others = blockers.iter().map(|&b| vec![j, b]);
+            let together: Vec<Vec<usize>> = match blockers.len() {
+                0 => Vec::new(),
+                1 => others.collect(),
+                _ => std::iter::once([vec![j], blockers.clone()].concat()).chain(others).collect(),
+            };
+            for taken in together {
+                if answer == Answer::No {
+                    answer = self.reverse(run, n, p, did, &before, &taken);
+                }
             }
             match answer {
                 Answer::Yes => join(&mut covered, self.clock(run, j)),
-                Answer::No => blockers.push(j),
-                Answer::Unknown => {}
+                Answer::No if may_block(&self.step(run, j).act, &p.act) => blockers.push(j),
+                _ => {}
             }
         }
     }

@@ -255,10 +255,24 @@ impl Question<'_> {
                 }
                 over += i64::from(theirs.over > 0);
             } else if d.act.op.kind == Kind::FORK && d.act.pid == p.pid {
-                return Answer::Unknown;
+                if target != 0 {
+                    return Answer::Unknown;
+                }
+                alive -= 1;
             }
         }
         Answer::from(over > 0 || over + alive == 0)
+    }
+}
+
+/// False if `p` is not blocked by `e` having been performed: `e` gives back or wakes, or has no object with it in common.
+pub fn may_block(e: &Act, p: &Act) -> bool {
+    match e.op.kind {
+        Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK | Kind::SEM_POST => false,
+        Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE | Kind::BARRIER_WAIT => false,
+        Kind::SYSV_OP if !e.op.has(op::SEVERAL) && !p.op.has(op::SEVERAL) => (e.op.arg > 0) != (p.op.arg < 0),
+        Kind::SYSV_OP if !e.op.has(op::SEVERAL) && e.op.arg > 0 => packed_semops(p.op.arg).any(|(_, a)| a == 0),
+        _ => true,
     }
 }
 
