@@ -78,7 +78,7 @@ impl Search for Once {
     fn next(&mut self) -> Option<Schedule> {
         (!std::mem::replace(&mut self.given, true)).then(|| Schedule { blind: true, ..Schedule::default() })
     }
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, _ticket: u64, trace: &Trace) {
         self.transitions = trace.steps.len() as u64 + trace.unrecorded;
         self.choices = self.transitions > 0 || trace.end == End::DEPTH;
     }
@@ -231,7 +231,7 @@ impl Exploration<'_> {
             }
             self.executions += 1;
             self.max_depth = self.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
-            self.search.done(&outcome.trace);
+            self.search.done(schedule.ticket, &outcome.trace);
             self.cut |= outcome.trace.end == End::DEPTH;
             self.note_output(&outcome)?;
             if self.worker.arena.world.held_back {

@@ -6,6 +6,8 @@ use vsrun_model::Tid;
 /// A schedule. Self-contained: any worker can run it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
+    /// What the search knows it by.
+    pub ticket: u64,
     /// The choices to make first.
     pub prefix: Vec<Choice>,
     /// (thread, alternative) pairs that are asleep in the state the prefix leads to.

@@ -120,7 +120,7 @@ fn bounds_are_exact(machine: &mut Machine, program: &Program) -> Result<bool, St
     let mut naive = Naive::new();
     while let Some(schedule) = naive.next() {
         let (trace, _) = machine.run(program, &schedule, u64::MAX);
-        naive.done(&trace);
+        naive.done(schedule.ticket, &trace);
         costs.push(preemptions(machine, program, &trace.choices(trace.steps.len())));
     }
     for k in 0..=2 {

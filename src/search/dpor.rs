@@ -332,7 +332,7 @@ impl Search for Dpor {
         })
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, _ticket: u64, trace: &Trace) {
         let known = self.nodes.len().saturating_sub(1) as u64;
         self.transitions += (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(known);
         self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);

@@ -15,20 +15,24 @@ pub struct Pct {
     depth: u32,
     /// Longest execution so far: the estimate of k.
     length: u32,
+    /// Executions handed out.
+    ticket: u64,
     transitions: u64,
 }
 
 impl Pct {
     /// Executions of `seed` that look for bugs of depth `depth`.
     pub fn new(seed: u64, depth: u32) -> Pct {
-        Pct { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), depth, length: 1, transitions: 0 }
+        Pct { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), depth, length: 1, ticket: 0, transitions: 0 }
     }
 }
 
 impl Search for Pct {
     fn next(&mut self) -> Option<Schedule> {
         self.seed = self.seed.wrapping_add(0x2545_f491_4f6c_dd1d);
+        self.ticket += 1;
         Some(Schedule {
+            ticket: self.ticket,
             policy: Policy::PCT,
             seed: self.seed,
             pct_depth: self.depth,
@@ -38,10 +42,14 @@ impl Search for Pct {
         })
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, _ticket: u64, trace: &Trace) {
         let length = trace.steps.len() as u64 + trace.unrecorded;
         self.transitions += length;
         self.length = self.length.max(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    fn parallel(&self) -> bool {
+        true
     }
 
     fn exhaustive(&self) -> bool {

@@ -10,13 +10,15 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Random {
     state: u64,
+    /// Executions handed out.
+    ticket: u64,
     transitions: u64,
 }
 
 impl Random {
     /// The walks of `seed`.
     pub fn new(seed: u64) -> Random {
-        Random { state: seed, transitions: 0 }
+        Random { state: seed, ticket: 0, transitions: 0 }
     }
 
     /// splitmix64 (Steele, Lea, Flood 2014).
@@ -32,11 +34,16 @@ impl Random {
 impl Search for Random {
     fn next(&mut self) -> Option<Schedule> {
         let seed = self.draw();
-        Some(Schedule { policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
+        self.ticket += 1;
+        Some(Schedule { ticket: self.ticket, policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, _ticket: u64, trace: &Trace) {
         self.transitions += trace.steps.len() as u64 + trace.unrecorded;
+    }
+
+    fn parallel(&self) -> bool {
+        true
     }
 
     fn exhaustive(&self) -> bool {
