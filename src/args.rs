@@ -108,6 +108,17 @@ pub enum Format {
     Json,
 }
 
+/// Whether a line about progress is written to standard error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ProgressMode {
+    /// Unless the report is JSON or there is one execution only.
+    Auto,
+    /// Yes.
+    Always,
+    /// No.
+    Never,
+}
+
 /// Where an exploration stops.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Bounds {
@@ -146,8 +157,10 @@ pub struct Config {
     pub fail_on_exit: bool,
     /// Misuse of objects does what glibc does instead of being a bug.
     pub allow_misuse: bool,
-    /// Workers.
-    pub workers: u32,
+    /// Workers; as many as there are CPUs, if it lasts, when `None`.
+    pub workers: Option<u32>,
+    /// Whether progress is told.
+    pub progress: ProgressMode,
     /// Where scenarios are written.
     pub scenario_dir: PathBuf,
     /// Where the program's own output goes; stderr if `None`.
@@ -319,9 +332,9 @@ struct RawExplore {
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     seed: u64,
-    /// Workers; one for now
-    #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Search")]
-    workers: u32,
+    /// Workers, a CPU each [default: all CPUs allowed]
+    #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Search")]
+    workers: Option<u32>,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = CheckpointName::Auto, help_heading = "Search")]
     checkpoint: CheckpointName,
@@ -354,6 +367,9 @@ struct RawExplore {
     /// Form of the report: text, or json (one object on stdout)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
     format: Format,
+    /// A line about progress on stderr: auto (not with json), always, never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
+    progress: ProgressMode,
 
     #[arg(long, hide = true)]
     inject: Vec<OsString>,
@@ -436,6 +452,7 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         fail_on_exit: raw.fail_on_exit,
         allow_misuse: raw.allow_misuse,
         workers: raw.workers,
+        progress: raw.progress,
         scenario_dir: raw.scenario_dir,
         output: raw.output,
         format: raw.format,
@@ -450,7 +467,6 @@ fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
         ("--watch", !raw.watch.is_empty()),
         ("--toss", !raw.toss.is_empty()),
         ("--race other than off", raw.race != RaceName::Off),
-        ("-j other than 1", raw.workers != 1),
     ];
     later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
 }
