@@ -175,10 +175,27 @@ fn scenario_of(
     }
 }
 
-/// Puts bugs in the order of the report, and gives each kind's files to its bugs in that order. Returns those whose file
-/// has to be written again.
+/// Kinds in the order of the report: the first decides the verdict. What the program itself says or the kernel says of it
+/// comes before what is only seen from outside.
+fn rank(kind: BugKind) -> u8 {
+    match kind {
+        BugKind::Crash => 0,
+        BugKind::Assert => 1,
+        BugKind::Race => 2,
+        BugKind::Deadlock => 3,
+        BugKind::Livelock => 4,
+        BugKind::Divergence => 5,
+        BugKind::Error => 6,
+    }
+}
+
+/// Puts bugs in the order of the report, by kind and then the shortest first, and gives each kind's files to its bugs in
+/// that order. Returns those whose file has to be written again.
 pub(super) fn put_in_order(found: &mut [Found]) -> Vec<usize> {
-    found.sort_by(|a, b| a.best.compare(&b.best).then(a.identity.cmp(&b.identity)));
+    found.sort_by(|a, b| {
+        let kinds = rank(a.kind).cmp(&rank(b.kind));
+        kinds.then_with(|| a.best.compare(&b.best)).then(a.identity.cmp(&b.identity))
+    });
     let mut changed = Vec::new();
     let mut kinds: Vec<BugKind> = found.iter().map(|f| f.kind).collect();
     kinds.sort();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::{Kind, Uid};
 
+use crate::codec::{encode_slice, Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -96,6 +97,57 @@ impl Branch {
     }
 }
 
+impl Codec for Item {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.prefix.encode(out);
+        self.weight.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Item, DecodeError> {
+        Ok(Item { prefix: Vec::decode(from)?, weight: f64::decode(from)? })
+    }
+}
+
+/// Appends branches, each leaf once: those of one execution stand side by side.
+pub(super) fn encode_branches(branches: &[Branch], out: &mut Vec<u8>) {
+    branches.len().encode(out);
+    let mut last: Option<&Arc<[Choice]>> = None;
+    for branch in branches {
+        let same = last.is_some_and(|last| Arc::ptr_eq(last, &branch.leaf));
+        same.encode(out);
+        if !same {
+            encode_slice(&branch.leaf, out);
+        }
+        last = Some(&branch.leaf);
+        branch.at.encode(out);
+        branch.uid.encode(out);
+        branch.kind.encode(out);
+        (branch.value, branch.end).encode(out);
+        branch.skip.encode(out);
+        branch.weight.encode(out);
+    }
+}
+
+/// Reads what [`encode_branches`] wrote.
+pub(super) fn decode_branches(from: &mut Reader) -> Result<Vec<Branch>, DecodeError> {
+    let n = usize::decode(from)?;
+    let mut branches: Vec<Branch> = Vec::new();
+    for _ in 0..n {
+        let leaf = match (bool::decode(from)?, branches.last()) {
+            (true, Some(before)) => Arc::clone(&before.leaf),
+            (true, None) => return Err(DecodeError::Wrong("first branch")),
+            (false, _) => Vec::decode(from)?.into(),
+        };
+        let (at, uid, kind) = (u32::decode(from)?, Codec::decode(from)?, Codec::decode(from)?);
+        let (value, end) = Codec::decode(from)?;
+        let branch = Branch { leaf, at, uid, kind, value, end, skip: Codec::decode(from)?, weight: f64::decode(from)? };
+        if branch.is_empty() || branch.at as usize > branch.leaf.len() {
+            return Err(DecodeError::Wrong("branch"));
+        }
+        branches.push(branch);
+    }
+    Ok(branches)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +180,20 @@ mod tests {
         assert_eq!(values(branch(Some(2), 3)), [0, 1]);
         assert!(values(branch(Some(0), 1)).is_empty());
         assert!(values(branch(None, 0)).is_empty());
+    }
+
+    #[test]
+    fn branches_come_back() {
+        let mut branches = vec![branch(None, 3), branch(Some(0), 3), branch(Some(1), 4)];
+        branches[1].leaf = Arc::clone(&branches[0].leaf);
+        branches[2].take();
+        let mut bytes = Vec::new();
+        encode_branches(&branches, &mut bytes);
+        let again = decode_branches(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(again, branches);
+        assert!(Arc::ptr_eq(&again[0].leaf, &again[1].leaf) && !Arc::ptr_eq(&again[1].leaf, &again[2].leaf));
+        for length in 0..bytes.len() {
+            assert_eq!(decode_branches(&mut Reader::new(&bytes[..length])), Err(DecodeError::Short));
+        }
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::{Kind, Tid, Uid};
 
-use super::alternatives::{Branch, Item};
+use super::alternatives::{decode_branches, encode_branches, Branch, Item};
 use super::{is_partial, Search};
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -67,6 +68,27 @@ impl Bounded {
             transitions: 0,
             finished: 0.0,
         }
+    }
+
+    /// What [`Search::save`] wrote.
+    fn read(bound: Bound, bytes: &[u8]) -> Result<Bounded, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let first: Vec<(u32, Item)> = Vec::decode(from)?;
+        if first.iter().any(|(cost, _)| *cost > bound.limit()) {
+            return Err(DecodeError::Wrong("cost"));
+        }
+        let queues = (0..=bound.limit()).map(|_| decode_branches(from)).collect::<Result<_, _>>()?;
+        let search = Bounded {
+            bound,
+            first,
+            queues,
+            running: BTreeMap::new(),
+            ticket: u64::decode(from)?,
+            partial: bool::decode(from)?,
+            transitions: u64::decode(from)?,
+            finished: f64::decode(from)?,
+        };
+        from.end().map(|()| search)
     }
 
     fn take(&mut self) -> Option<(u32, Item)> {
@@ -145,6 +167,23 @@ impl Search for Bounded {
 
     fn parallel(&self) -> bool {
         true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let first: Vec<(u32, Item)> = self.first.iter().chain(self.running.values()).cloned().collect();
+        first.encode(&mut out);
+        self.queues.iter().for_each(|queue| encode_branches(queue, &mut out));
+        self.ticket.encode(&mut out);
+        self.partial.encode(&mut out);
+        self.transitions.encode(&mut out);
+        self.finished.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Bounded::read(self.bound, bytes)?;
+        Ok(())
     }
 
     fn frontier(&self) -> u64 {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
 
-use super::alternatives::{Branch, Item};
+use super::alternatives::{decode_branches, encode_branches, Branch, Item};
 use super::{is_partial, Search};
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -48,6 +49,21 @@ impl Naive {
     /// A search that has not begun.
     pub fn new() -> Naive {
         Naive::default()
+    }
+
+    /// What [`Search::save`] wrote.
+    fn read(bytes: &[u8]) -> Result<Naive, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let naive = Naive {
+            first: Vec::decode(from)?,
+            stack: decode_branches(from)?,
+            running: BTreeMap::new(),
+            ticket: u64::decode(from)?,
+            partial: bool::decode(from)?,
+            transitions: u64::decode(from)?,
+            finished: f64::decode(from)?,
+        };
+        from.end().map(|()| naive)
     }
 
     fn take(&mut self) -> Option<Item> {
@@ -95,6 +111,23 @@ impl Search for Naive {
 
     fn parallel(&self) -> bool {
         true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let first: Vec<Item> = self.first.iter().chain(self.running.values()).cloned().collect();
+        first.encode(&mut out);
+        encode_branches(&self.stack, &mut out);
+        self.ticket.encode(&mut out);
+        self.partial.encode(&mut out);
+        self.transitions.encode(&mut out);
+        self.finished.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Naive::read(bytes)?;
+        Ok(())
     }
 
     fn frontier(&self) -> u64 {
