@@ -161,6 +161,10 @@ pub struct Config {
     pub workers: Option<u32>,
     /// Whether progress is told.
     pub progress: ProgressMode,
+    /// Where the state of the search is saved, so that it can be resumed.
+    pub save: Option<PathBuf>,
+    /// The state to go on from; it is saved there again unless `save` names another file.
+    pub resume: Option<PathBuf>,
     /// Where scenarios are written.
     pub scenario_dir: PathBuf,
     /// Where the program's own output goes; stderr if `None`.
@@ -358,6 +362,12 @@ struct RawExplore {
     #[arg(long, help_heading = "What counts as a bug")]
     allow_misuse: bool,
 
+    /// Save the state of the search to FILE every 5 seconds and at the end
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    save: Option<PathBuf>,
+    /// Go on from a state that was saved, and save to it again
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    resume: Option<PathBuf>,
     /// Directory for scenarios
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Output")]
     scenario_dir: PathBuf,
@@ -453,6 +463,8 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         allow_misuse: raw.allow_misuse,
         workers: raw.workers,
         progress: raw.progress,
+        save: raw.save,
+        resume: raw.resume,
         scenario_dir: raw.scenario_dir,
         output: raw.output,
         format: raw.format,

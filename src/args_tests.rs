@@ -40,6 +40,9 @@ fn defaults() {
     assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));
     assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
+    assert_eq!((c.save, c.resume), (None, None));
+    let c = config(&["--save", "s", "--resume", "r", "./prog"]);
+    assert_eq!((c.save, c.resume), (Some(PathBuf::from("s")), Some(PathBuf::from("r"))));
 }
 
 #[test]
@@ -150,6 +153,8 @@ fn wrong_usage_is_one_line() {
     refused(&["--once", "--search", "naive", "p"]);
     refused(&["-j", "0", "p"]);
     refused(&["-j", "2000", "p"]);
+    refused(&["--once", "--save", "f", "p"]);
+    refused(&["--once", "--resume", "f", "p"]);
     refused(&[""]);
 }
 

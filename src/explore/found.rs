@@ -113,7 +113,7 @@ impl Found {
             Some(shown) => Bug { scenario: self.path, ..shown.bug },
             None => Bug {
                 kind: self.kind,
-                summary: self.summary,
+                summary: if self.summary.is_empty() { self.kind.name().to_string() } else { self.summary },
                 scenario: self.path,
                 execution: self.best.execution,
                 transitions: self.best.transitions,

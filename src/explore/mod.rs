@@ -4,18 +4,17 @@ mod found;
 mod judge;
 mod once;
 mod progress;
+mod save;
 mod workers;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use crate::args::{Config, SearchKind, Timeouts};
-use crate::binary::{self, BinaryId};
+use crate::binary::{self, text, BinaryId};
 use crate::report::{Bug, BugKind, Incomplete, ProgramStatus, Summary, Verdict};
 use crate::runtime::inspect::Inspector;
 use crate::runtime::session::{self, Input};
@@ -29,6 +28,7 @@ use found::{look, Found};
 pub use judge::{examine, View};
 use once::Once;
 use progress::Progress;
+use save::{Header, Saved, Saver};
 use workers::{Counts, Shared, State, Stop};
 
 /// Transitions of one execution when no bound is given and the search looks at every state.
@@ -172,9 +172,57 @@ fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Opti
     (0..wanted).map(|n| cpus.get(n % cpus.len().max(1)).copied()).collect()
 }
 
+/// What a saved exploration goes on from: nothing, if none was asked for.
+fn resume(setting: &mut Setting, search: &mut dyn Search, stdin: &str) -> Result<Option<(Header, Counts)>, Failure> {
+    let Some(path) = &setting.config.resume else { return Ok(None) };
+    let (saved, note) = Saved::load(path).map_err(Failure::environment)?;
+    let refused = |why: String| Failure::environment(format!("{} cannot be resumed: {why}", text::escape(path)));
+    if let Some(why) = saved.header.mismatch(setting, stdin) {
+        return Err(refused(why));
+    }
+    search.restore(&saved.search).map_err(|why| refused(format!("it is damaged: {why}")))?;
+    // Addresses depend on the environment, and what is known of bugs on addresses.
+    setting.spec.env.clone_from(&saved.header.program.env);
+    let mut counts = saved.header.counts();
+    note.into_iter().for_each(|text| counts.note(&text));
+    Ok(Some((saved.header, counts)))
+}
+
+/// An exploration ready to begin.
+fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
+    let config = setting.config;
+    let mut search = search_of(config)?;
+    let (header, counts) = match resume(setting, &mut *search, stdin)? {
+        Some((header, counts)) => (Some(header), counts),
+        None => (None, Counts::default()),
+    };
+    let before = (search.progress().unwrap_or(0.0), counts.executions);
+    let mut state = State::new(search, counts, Progress::new(config, before));
+    if let Some(header) = header {
+        state.seconds_earlier = header.seconds;
+        state.found = header.found().map(|found| (found.identity, found)).collect();
+        state.passed_earlier = header.passed;
+    }
+    if let Some(path) = config.save.as_ref().or(config.resume.as_ref()) {
+        let mut saver = Saver::new(path, stdin, state.seconds_earlier);
+        // What cannot be saved is said before the work is done.
+        save(setting, &state, &mut saver, state.found.values()).map_err(Failure::environment)?;
+        state.saver = Some(saver);
+    }
+    Ok(state)
+}
+
+fn save<'f>(
+    setting: &Setting,
+    state: &State,
+    saver: &mut Saver,
+    found: impl Iterator<Item = &'f Found>,
+) -> Result<(), String> {
+    saver.save(setting, &*state.search, (&state.counts, &state.passed_calls()), found)
+}
+
 /// Explores; prints nothing but progress.
 pub fn explore(config: &Config) -> Result<Summary, Failure> {
-    let started = Instant::now();
     let (spec, program) = spec_of(config)?;
     let once = config.search == SearchKind::Once;
     let input = Input::prepare(once)?;
@@ -182,21 +230,26 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let identity = identity_of(&spec.exe, &program)?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
     let script = if program == spec.exe { OsString::new() } else { program.into_os_string() };
-    let setting = Setting { config, spec, identity, script };
-    let search = search_of(config)?;
-    let mut counts = Counts::default();
-    let places = places(config, &*search, &mut counts);
-    let state = State::new(search, counts, BTreeMap::new(), Progress::new(config, (0.0, 0)));
+    let mut setting = Setting { config, spec, identity, script };
+    let mut state = prepare(&mut setting, input.name())?;
+    let places = places(config, &*state.search, &mut state.counts);
     let shared = Shared::new(&setting, input, state);
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();
     state.progress.clear();
-    let bugs = finish_bugs(&setting, &mut worker, &mut inspector, &mut state)?;
+    let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state)?;
+    if let Some(mut saver) = state.saver.take() {
+        let saved = save(&setting, &state, &mut saver, found.iter());
+        let over = state.stop == Some(Stop::Over);
+        let text = saved.err().or_else(|| (!over).then(|| saver.advice()));
+        text.into_iter().for_each(|text| state.counts.note(&text));
+    }
+    let bugs: Vec<Bug> = found.into_iter().map(Found::into_bug).chain(state.unsupported.take()).collect();
     // The execution shown is that of the last bug, or, where a file was asked for, the last one.
     if !once && (!bugs.is_empty() || config.output.is_some()) {
         worker.output.copy_to(&mut shown)?;
     }
-    Ok(summary(config, &worker, state, bugs, started))
+    Ok(summary(config, &worker, state, bugs))
 }
 
 /// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker
@@ -206,7 +259,7 @@ fn finish_bugs(
     worker: &mut Worker,
     inspector: &mut Inspector,
     state: &mut State,
-) -> Result<Vec<Bug>, Failure> {
+) -> Result<Vec<Found>, Failure> {
     // What was found is reported all the same; who asks again is heard again.
     tracee::forget_requests();
     let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
@@ -227,10 +280,10 @@ fn finish_bugs(
             state.counts.note(&e.to_string());
         }
     }
-    Ok(found.into_iter().map(Found::into_bug).chain(state.unsupported.take()).collect())
+    Ok(found)
 }
 
-fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>, started: Instant) -> Summary {
+fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -> Summary {
     let stop = state.stop.unwrap_or(Stop::Over);
     let endless = matches!(config.search, SearchKind::Random | SearchKind::Pct);
     let cut = state.counts.cut;
@@ -274,7 +327,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>, s
         sleep_blocked: state.search.sleep_blocked(),
         max_depth: counts.max_depth,
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),
         passed_calls,

@@ -19,6 +19,7 @@ use vsrun_model::End;
 use super::found::{look, Candidate, Found};
 use super::judge::{judge, Judged};
 use super::progress::{Figures, Progress};
+use super::save::Saver;
 use super::{Failure, Setting};
 use crate::args::SearchKind;
 use crate::report::identity::fnv1a;
@@ -86,7 +87,13 @@ pub(super) struct State {
     pub failure: Option<Failure>,
     /// Calls that went to the kernel, by worker, those of the root only with the first.
     pub passed: Vec<Vec<u32>>,
+    /// The same before this run, if it was resumed.
+    pub passed_earlier: Vec<u32>,
     pub progress: Progress,
+    pub saver: Option<Saver>,
+    /// When this run began, and for how many seconds earlier ones explored.
+    pub started_at: Instant,
+    pub seconds_earlier: f64,
     /// Executions that were started.
     started: u64,
     under_way: usize,
@@ -110,22 +117,25 @@ pub(super) struct Shared<'a> {
     /// Ends executions that are under way.
     stop: Arc<AtomicBool>,
     input: Input,
-    started: Instant,
 }
 
 impl State {
-    /// An exploration that has not begun, or that was resumed with `counts` and `found`.
-    pub fn new(search: Box<dyn Search>, counts: Counts, found: BTreeMap<u64, Found>, progress: Progress) -> State {
+    /// An exploration that has not begun, or that goes on from `counts`.
+    pub fn new(search: Box<dyn Search>, counts: Counts, progress: Progress) -> State {
         State {
             search,
+            started_at: Instant::now(),
+            seconds_earlier: 0.0,
             started: counts.executions,
             counts,
-            found,
+            found: BTreeMap::new(),
             unsupported: None,
             stop: None,
             failure: None,
             passed: Vec::new(),
+            passed_earlier: Vec::new(),
             progress,
+            saver: None,
             under_way: 0,
             idle: 0,
             open: false,
@@ -135,7 +145,7 @@ impl State {
     /// Sums over the workers, by number of the call.
     pub fn passed_calls(&self) -> [u32; MAX_SYSCALLS] {
         let mut sums = [0u32; MAX_SYSCALLS];
-        for worker in &self.passed {
+        for worker in self.passed.iter().chain([&self.passed_earlier]) {
             sums.iter_mut().zip(worker).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
         }
         sums
@@ -156,6 +166,15 @@ impl State {
     }
 }
 
+/// Saves where it is time to; what goes wrong is noted.
+fn save_if_due(state: &mut State, setting: &Setting) {
+    let Some(mut saver) = state.saver.take_if(|saver| saver.is_due()) else { return };
+    if let Err(e) = saver.save(setting, &*state.search, (&state.counts, &state.passed_calls()), state.found.values()) {
+        state.counts.note(&e);
+    }
+    state.saver = Some(saver);
+}
+
 fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
     Figures {
         executions: counts.executions,
@@ -170,7 +189,7 @@ fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
 impl<'a> Shared<'a> {
     pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
         let (state, changed, stop) = (Mutex::new(state), Condvar::new(), Arc::default());
-        Shared { setting, state, changed, stop, input, started: Instant::now() }
+        Shared { setting, state, changed, stop, input }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -194,8 +213,7 @@ impl<'a> Shared<'a> {
             let first = cpus.first().copied().flatten();
             let result = self.start(first, echo).and_then(|mut worker| {
                 let mut inspector = Inspector::default();
-                self.lock().open = true;
-                self.changed.notify_all();
+                self.open();
                 self.work(0, &mut worker, &mut inspector, None)?;
                 Ok((worker, inspector))
             });
@@ -214,6 +232,14 @@ impl<'a> Shared<'a> {
     fn start(&self, cpu: Option<usize>, echo: Option<File>) -> Result<Worker, Failure> {
         let spec = self.setting.spec.clone();
         Ok(Worker::start_on(cpu, Arc::clone(&self.stop), spec, self.input.another()?, echo)?)
+    }
+
+    /// The first worker has its world: now it begins.
+    fn open(&self) {
+        let mut state = self.lock();
+        state.open = true;
+        state.started_at = Instant::now();
+        self.changed.notify_all();
     }
 
     /// Ends the exploration and what is under way.
@@ -248,7 +274,7 @@ impl<'a> Shared<'a> {
     fn is_needed(&self, eager: bool) -> bool {
         let mut state = self.lock();
         while state.stop.is_none() {
-            let lasting = || self.started.elapsed() >= LASTING && state.search.frontier() > 0;
+            let lasting = || state.started_at.elapsed() >= LASTING && state.search.frontier() > 0;
             if state.open && (eager || lasting()) {
                 return true;
             }
@@ -321,7 +347,7 @@ impl<'a> Shared<'a> {
         if bounds.executions.is_some_and(|n| state.started >= n) {
             return Some(Stop::Bound(Incomplete::Executions));
         }
-        bounds.time.filter(|&t| self.started.elapsed() >= t).map(|_| Stop::Bound(Incomplete::Time))
+        bounds.time.filter(|&t| state.started_at.elapsed() >= t).map(|_| Stop::Bound(Incomplete::Time))
     }
 
     /// An execution was broken off: for the search it is still under way.
@@ -415,14 +441,16 @@ impl<'a> Shared<'a> {
                  moved",
             );
         }
+        let with_root = place == 0 && state.passed_earlier.is_empty();
         let passed = &mut state.passed[place];
         passed.clear();
         passed.extend(worker.passed());
-        if place == 0 {
+        if with_root {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
         state.search.done(task.schedule.ticket, &outcome.trace);
         state.report_progress();
+        save_if_due(&mut state, self.setting);
         if state.idle > 0 {
             self.changed.notify_all();
         }
