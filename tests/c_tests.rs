@@ -229,9 +229,12 @@ struct Found {
     verdict: String,
     /// Of a complete search: its bugs.
     bugs: Option<BTreeSet<String>>,
-    /// Of a complete search: what does not depend on the number of workers. Bugs in order, counts.
-    exact: Option<(Vec<(String, u64)>, [u64; 3])>,
+    /// Of a complete search: what does not depend on the number of workers.
+    exact: Option<Exact>,
 }
+
+/// Bugs in order, with their transitions; executions, transitions, longest execution.
+type Exact = (Vec<(String, u64)>, [u64; 3]);
 
 /// What was wrong in a run.
 type Failures = Vec<String>;
