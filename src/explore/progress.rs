@@ -137,8 +137,12 @@ impl Progress {
     fn line(&self, figures: &Figures, seconds: f64) -> String {
         let rate = figures.executions.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
         let mut line = format!(
-            "{} executions, {rate:.0}/s, {} transitions, deepest {}, {} bugs",
-            figures.executions, figures.transitions, figures.max_depth, figures.bugs
+            "{} executions, {rate:.0}/s, {} transitions, deepest {}, {} {}",
+            figures.executions,
+            figures.transitions,
+            figures.max_depth,
+            figures.bugs,
+            if figures.bugs == 1 { "bug" } else { "bugs" }
         );
         if figures.frontier > 0 {
             line += &format!(", {} known to do", figures.frontier);

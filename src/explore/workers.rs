@@ -274,8 +274,7 @@ impl<'a> Shared<'a> {
     fn is_needed(&self, eager: bool) -> bool {
         let mut state = self.lock();
         while state.stop.is_none() {
-            let lasting = || state.started_at.elapsed() >= LASTING && state.search.frontier() > 0;
-            if state.open && (eager || lasting()) {
+            if state.open && (eager || state.started_at.elapsed() >= LASTING) {
                 return true;
             }
             state = self.pause(state);
