@@ -120,7 +120,7 @@ fn kill_9_in_the_middle() {
     assert_eq!((code, part["executions"].as_u64()), (3, Some(300)), "{err}");
     let go_on = [&search[..], &["--resume", "state", "./program", "5"]].concat();
     let before = place.save_time();
-    let mut child = place.vsrun(&go_on);
+    let mut child = place.vsrun(&[&["-j", "3"], &go_on[..]].concat());
     while place.save_time() == before {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -135,6 +135,75 @@ fn kill_9_in_the_middle() {
     let (code, over, err) = place.run(&go_on);
     assert_eq!(code, 0, "{err}");
     assert_eq!(figures(&over), figures(&whole));
+}
+
+#[test]
+fn sigterm_ends_all_workers() {
+    let place = Place::new("workers", "philosophers_threads.c");
+    let child = place.vsrun(&["-j", "3", "--search", "naive", "--keep-going", "./program", "6"]);
+    std::thread::sleep(Duration::from_millis(700));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("kill");
+    let since = Instant::now();
+    let (code, report, err) = end(child);
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+    // One that is asked to end before the program has begun has nothing to report.
+    assert!(code == 3 && report["complete"] == false || code == 2, "{code} {report} {err}");
+    place.nothing_is_left();
+}
+
+#[test]
+fn the_first_bug_ends_all_workers() {
+    let place = Place::new("first", "philosophers_sysv.c");
+    for workers in ["1", "3"] {
+        let (code, report, err) = place.run(&["-j", workers, "--search", "naive", "./program", "3"]);
+        let bugs = report["bugs"].as_array().map_or(0, Vec::len);
+        assert_eq!((code, bugs, report["complete"].as_bool()), (1, 1, Some(false)), "{err}");
+        assert!(report["executions"].as_u64().is_some_and(|n| n < 396), "{report}");
+        place.nothing_is_left();
+    }
+    assert_eq!(scenarios(&place.dir), 2);
+}
+
+#[test]
+fn a_worker_that_fails_ends_all() {
+    let place = Place::new("fails", "lockcount.c");
+    // Its executions depend on each other by a file, which vsrun does not control.
+    let source = r#"
+        #include <pthread.h>
+        #include <sched.h>
+        #include <stdio.h>
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static void *f(void *x)
+        {
+            FILE *file = fopen("count", "a+");
+            fputc('x', file);
+            if (ftell(file) > 20)
+                sched_yield();
+            fclose(file);
+            pthread_mutex_lock(&m);
+            pthread_mutex_unlock(&m);
+            return x;
+        }
+        int main(void)
+        {
+            pthread_t t[3];
+            for (int i = 0; i < 3; i++)
+                pthread_create(t + i, 0, f, 0);
+            for (int i = 0; i < 3; i++)
+                pthread_join(t[i], 0);
+            return 0;
+        }"#;
+    fs::write(place.dir.join("fails.c"), source).expect("a source");
+    let mut gcc = Command::new("gcc");
+    gcc.current_dir(&place.dir).args(["-o", "fails", "fails.c", "-lpthread"]);
+    assert!(gcc.status().expect("gcc").success());
+    for workers in ["1", "3"] {
+        let _ = fs::remove_file(place.dir.join("count"));
+        let (code, report, err) = place.run(&["-j", workers, "--search", "naive", "--keep-going", "./fails"]);
+        assert_eq!((code, report["verdict"].as_str()), (4, Some("error")), "{report}");
+        assert!(err.contains("did not follow its schedule"), "{err}");
+        place.nothing_is_left();
+    }
 }
 
 #[test]
