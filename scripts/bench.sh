@@ -4,6 +4,7 @@
 #   (a) executions a second, against a loop of fork, four threads created and joined, exit, wait
 #   (b) a visible operation that stays on its thread, and one that passes the turn within a process
 #   (c) the turn passed from one process to another
+#   (d) a whole search with two workers against one
 #
 # (a) alternates native and vsrun, both on one CPU, by wall-clock time. (b) and (c) take CPU time (user and system, of
 # vsrun and all its children) from outside, since the clock inside is virtual: two sizes, difference quotient. Medians
@@ -32,7 +33,8 @@ vsrun=$(realpath "$VSRUN")
 for name in philosophers lockcount operation; do
     "${CC:-gcc}" -O2 -o "$dir/$name" "scripts/bench/$name.c" -lpthread
 done
-# The CPU that vsrun takes is the first that is allowed.
+"${CC:-gcc}" -O2 -o "$dir/whole" c-tests/lockcount.c -lpthread
+# The CPU of the native programs: vsrun takes one of those that are allowed, by its process id.
 cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 cd "$dir"
 
@@ -46,7 +48,7 @@ field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
 rate_vsrun() {
     local done=0 seconds=0 json
     while [ "$done" -lt "$executions" ]; do
-        json=$("$vsrun" --search "$2" --keep-going --max-executions "$((executions - done))" --format json \
+        json=$("$vsrun" -j 1 --search "$2" --keep-going --max-executions "$((executions - done))" --format json \
             --output /dev/null "./$1" </dev/null) || [ $? -le 3 ]
         done=$((done + $(field executions <<<"$json")))
         seconds=$(awk "BEGIN { print $seconds + $(field seconds <<<"$json") }")
@@ -121,3 +123,32 @@ line 'hand-off by semaphores (a post and a wait)' switch 1 ''
 echo
 echo "(c) ns of CPU time                               native    vsrun  (least-most)"
 line 'hand-off between processes (a post and a wait)' process 1 ''
+
+# --------------------------------------------------------------------------------------------------------------- (d)
+
+# Executions a second of a whole naive search: WORKERS.
+rate_workers() {
+    local json
+    json=$("$vsrun" -j "$1" --search naive --keep-going --format json --output /dev/null ./whole "$threads" </dev/null)
+    awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }"
+}
+
+threads=5
+cpus=$(nproc)
+echo
+echo "(d) executions a second, workers                  -j 1       -j 2   ratio  (least-most)  target"
+: >one; : >two; : >ratios
+for _ in $(seq "$rounds"); do
+    one=$(rate_workers 1)
+    two=$(rate_workers 2)
+    echo "$one" >>one
+    echo "$two" >>two
+    awk "BEGIN { print $two / $one }" >>ratios
+done
+read -r ratio low high < <(median <ratios)
+read -r one _ < <(median <one)
+read -r two _ < <(median <two)
+result="$(awk "BEGIN { print ($ratio >= 1.8 ? \"reached\" : \"missed\") }")"
+[ "$cpus" -ge 2 ] || result='needs two CPUs'
+printf '    %s threads, lockcount     naive   %10.0f %10.0f  %6.2f   (%.2f-%.2f)  >= 1.8  %s\n' \
+    "$threads" "$one" "$two" "$ratio" "$low" "$high" "$result"

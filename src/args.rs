@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::search::Bound;
 
-/// What `--search` is when it is not given. `Optimal` once that is there.
-const DEFAULT_SEARCH: SearchName = SearchName::Dpor;
+/// What `--search` is when it is not given.
+const DEFAULT_SEARCH: SearchName = SearchName::Optimal;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
 const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
@@ -52,6 +52,8 @@ pub enum Command {
 /// How the interleavings are explored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchKind {
+    /// Dynamic partial-order reduction with wakeup trees: every trace once.
+    Optimal,
     /// Every enabled transition in every state.
     Naive,
     /// Dynamic partial-order reduction with sleep sets.
@@ -70,6 +72,7 @@ impl SearchKind {
     /// The name in reports and scenarios.
     pub fn name(self) -> &'static str {
         match self {
+            SearchKind::Optimal => "optimal",
             SearchKind::Naive => "naive",
             SearchKind::Dpor => "dpor",
             SearchKind::Random => "random",
@@ -106,6 +109,17 @@ pub enum Format {
     Text,
     /// One JSON object on stdout.
     Json,
+}
+
+/// Whether a line about progress is written to standard error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ProgressMode {
+    /// Unless the report is JSON or there is one execution only.
+    Auto,
+    /// Yes.
+    Always,
+    /// No.
+    Never,
 }
 
 /// Where an exploration stops.
@@ -146,8 +160,14 @@ pub struct Config {
     pub fail_on_exit: bool,
     /// Misuse of objects does what glibc does instead of being a bug.
     pub allow_misuse: bool,
-    /// Workers.
-    pub workers: u32,
+    /// Workers; as many as there are CPUs, if it lasts, when `None`.
+    pub workers: Option<u32>,
+    /// Whether progress is told.
+    pub progress: ProgressMode,
+    /// Where the state of the search is saved, so that it can be resumed.
+    pub save: Option<PathBuf>,
+    /// The state to go on from; it is saved there again unless `save` names another file.
+    pub resume: Option<PathBuf>,
     /// Where scenarios are written.
     pub scenario_dir: PathBuf,
     /// Where the program's own output goes; stderr if `None`.
@@ -219,12 +239,11 @@ impl From<clap::Error> for UsageError {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum SearchName {
+    Optimal,
     Dpor,
     Naive,
     Random,
     Pct,
-    #[value(hide = true)]
-    Optimal,
     #[value(hide = true)]
     Sss,
     #[value(hide = true)]
@@ -319,9 +338,9 @@ struct RawExplore {
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     seed: u64,
-    /// Workers; one for now
-    #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Search")]
-    workers: u32,
+    /// Workers, a CPU each [default: all CPUs allowed]
+    #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Search")]
+    workers: Option<u32>,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = CheckpointName::Auto, help_heading = "Search")]
     checkpoint: CheckpointName,
@@ -345,6 +364,12 @@ struct RawExplore {
     #[arg(long, help_heading = "What counts as a bug")]
     allow_misuse: bool,
 
+    /// Save the state of the search to FILE every 5 seconds and at the end
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    save: Option<PathBuf>,
+    /// Go on from a state that was saved, and save to it again
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    resume: Option<PathBuf>,
     /// Directory for scenarios
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Output")]
     scenario_dir: PathBuf,
@@ -354,6 +379,9 @@ struct RawExplore {
     /// Form of the report: text, or json (one object on stdout)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
     format: Format,
+    /// A line about progress on stderr: auto (not with json), always, never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
+    progress: ProgressMode,
 
     #[arg(long, hide = true)]
     inject: Vec<OsString>,
@@ -436,6 +464,9 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         fail_on_exit: raw.fail_on_exit,
         allow_misuse: raw.allow_misuse,
         workers: raw.workers,
+        progress: raw.progress,
+        save: raw.save,
+        resume: raw.resume,
         scenario_dir: raw.scenario_dir,
         output: raw.output,
         format: raw.format,
@@ -450,13 +481,13 @@ fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
         ("--watch", !raw.watch.is_empty()),
         ("--toss", !raw.toss.is_empty()),
         ("--race other than off", raw.race != RaceName::Off),
-        ("-j other than 1", raw.workers != 1),
     ];
     later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
 }
 
 fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
     match name {
+        SearchName::Optimal => Ok(SearchKind::Optimal),
         SearchName::Naive => Ok(SearchKind::Naive),
         SearchName::Dpor => Ok(SearchKind::Dpor),
         SearchName::Random => Ok(SearchKind::Random),

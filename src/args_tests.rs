@@ -33,13 +33,16 @@ fn definition_is_consistent() {
 #[test]
 fn defaults() {
     let c = config(&["./prog"]);
-    assert_eq!(c.search, SearchKind::Dpor);
+    assert_eq!(c.search, SearchKind::Optimal);
     assert_eq!(c.bounds, Bounds::default());
     assert_eq!(c.divergence_timeout, Duration::from_secs(2));
     assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Auto, Format::Text));
-    assert_eq!((c.livelock, c.seed, c.workers), (None, 0, 1));
+    assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));
     assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
+    assert_eq!((c.save, c.resume), (None, None));
+    let c = config(&["--save", "s", "--resume", "r", "./prog"]);
+    assert_eq!((c.save, c.resume), (Some(PathBuf::from("s")), Some(PathBuf::from("r"))));
 }
 
 #[test]
@@ -56,7 +59,9 @@ fn all_options() {
         "--seed",
         "7",
         "-j",
-        "1",
+        "3",
+        "--progress",
+        "never",
         "--race",
         "off",
         "--divergence-timeout",
@@ -82,6 +87,7 @@ fn all_options() {
     assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
     assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Fork, Format::Json));
     assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
+    assert_eq!((c.workers, c.progress), (Some(3), ProgressMode::Never));
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("/tmp"), Some(PathBuf::from("o"))));
     assert_eq!(config(&["--once", "p"]).search, SearchKind::Once);
     assert_eq!(config(&["--search", "naive", "p"]).search.name(), "naive");
@@ -123,13 +129,13 @@ fn commands_and_programs_of_the_same_name() {
 
 #[test]
 fn later_work_is_refused_by_name() {
-    for search in ["optimal", "sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
+    for search in ["sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
     for (option, value) in [("--inject", "eintr"), ("--with", "x"), ("--watch", "s"), ("--toss", "f:2")] {
         assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
     }
-    for args in [["--race", "hb"], ["-j", "2"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
+    for args in [["--race", "hb"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
         assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
     }
 }
@@ -146,6 +152,9 @@ fn wrong_usage_is_one_line() {
     refused(&["--max-depth", "0", "p"]);
     refused(&["--once", "--search", "naive", "p"]);
     refused(&["-j", "0", "p"]);
+    refused(&["-j", "2000", "p"]);
+    refused(&["--once", "--save", "f", "p"]);
+    refused(&["--once", "--resume", "f", "p"]);
     refused(&[""]);
 }
 

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod binary;
+pub mod codec;
 pub mod doctor;
 pub mod explore;
 pub mod replay;

@@ -305,6 +305,20 @@ impl Scenario {
         self.try_write(dir).map_err(|source| WriteError { dir: dir.to_path_buf(), source })
     }
 
+    /// Writes the scenario over a file that [`Scenario::write`] has made.
+    ///
+    /// # Errors
+    /// The directory cannot be written to.
+    pub fn replace(&self, path: &Path) -> Result<(), WriteError> {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let write = || {
+            let (temporary, mut file) = temporary_file(dir)?;
+            let written = file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all());
+            written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| drop(fs::remove_file(&temporary)))
+        };
+        write().map_err(|source| WriteError { dir: dir.to_path_buf(), source })
+    }
+
     fn try_write(&self, dir: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(dir)?;
         let name = self.base_name();

@@ -6,6 +6,8 @@ use vsrun_model::Tid;
 /// A schedule. Self-contained: any worker can run it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
+    /// What the search knows it by.
+    pub ticket: u64,
     /// The choices to make first.
     pub prefix: Vec<Choice>,
     /// (thread, alternative) pairs that are asleep in the state the prefix leads to.
@@ -24,6 +26,8 @@ pub struct Schedule {
     pub record_back: u32,
     /// Go on after a circle of locks while something is enabled.
     pub past_cycles: bool,
+    /// The last choice of the prefix may turn out to be blocked.
+    pub unsure: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
 }

@@ -121,7 +121,7 @@ fn each_trace_once(machine: &mut Machine, program: &Program) -> Result<bool, Str
             let what = schedule.prefix.get(step);
             return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
         }
-        search.done(&trace);
+        search.done(schedule.ticket, &trace);
         if trace.end != End::SLEEP_BLOCKED {
             let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
             seen.insert(order(&full));

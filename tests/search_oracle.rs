@@ -120,7 +120,7 @@ fn bounds_are_exact(machine: &mut Machine, program: &Program) -> Result<bool, St
     let mut naive = Naive::new();
     while let Some(schedule) = naive.next() {
         let (trace, _) = machine.run(program, &schedule, u64::MAX);
-        naive.done(&trace);
+        naive.done(schedule.ticket, &trace);
         costs.push(preemptions(machine, program, &trace.choices(trace.steps.len())));
     }
     for k in 0..=2 {
@@ -142,6 +142,122 @@ fn bounds_are_exact_on_mutexes() {
 #[test]
 fn bounds_are_exact_on_all() {
     check(Family::All, bounds_are_exact);
+}
+
+/// Explores with up to three executions under way that end in any order; now and then the search is saved and another
+/// one restored from that, whereby what was under way is lost. Gives executions and whether all ended well.
+fn explore_in_disorder(
+    machine: &mut Machine,
+    program: &Program,
+    make: &dyn Fn() -> Box<dyn Search>,
+    seed: u64,
+) -> Result<(interp::digest::Outcomes, u64, Box<dyn Search>), String> {
+    let (mut outcomes, mut executions, mut search) = (Default::default(), 0, make());
+    let mut under_way: Vec<Schedule> = Vec::new();
+    let mut random = seed;
+    let mut draw = |n: usize| {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (random >> 33) as usize % n
+    };
+    loop {
+        if search.parallel() && under_way.len() < 3 && draw(2) == 0 || under_way.is_empty() {
+            match search.next() {
+                Some(schedule) => under_way.push(schedule),
+                None if under_way.is_empty() => return Ok((outcomes, executions, search)),
+                None => {}
+            }
+            continue;
+        }
+        if draw(6) == 0 {
+            let bytes = search.save().ok_or("it cannot be saved")?;
+            search = make();
+            search.restore(&bytes)?;
+            if search.save().as_deref() != Some(&bytes) {
+                return Err("what was restored is saved otherwise".into());
+            }
+            under_way.clear();
+            continue;
+        }
+        let schedule = under_way.swap_remove(draw(under_way.len()));
+        let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+        if trace.end == End::MISMATCH {
+            return Err(format!("a schedule that does not match: {schedule:?}"));
+        }
+        executions += 1;
+        interp::digest::Outcomes::insert(&mut outcomes, outcome.text);
+        search.done(schedule.ticket, &trace);
+    }
+}
+
+/// The order in which executions end, and interruptions, change nothing in what is explored.
+fn order_is_no_matter(machine: &mut Machine, program: &Program) -> Result<bool, String> {
+    let makers: [&dyn Fn() -> Box<dyn Search>; 3] =
+        [&|| Box::new(Naive::new()), &|| Box::new(Bounded::new(Bound::Preemptions(1))), &|| {
+            Box::new(Bounded::new(Bound::Delays(2)))
+        }];
+    for make in makers {
+        let mut search = make();
+        let Some((outcomes, executions)) = machine.explore(program, &mut *search, LIMIT / 4) else { return Ok(false) };
+        let seed = executions ^ program.len() as u64;
+        let (found, n, other) = explore_in_disorder(machine, program, make, seed)?;
+        let same = other.transitions() == search.transitions() && other.exhaustive() == search.exhaustive();
+        if found != outcomes || n != executions || !same {
+            return Err(format!("{n} executions in disorder, {executions} in order"));
+        }
+        for search in [search, other] {
+            let done = search.progress().unwrap_or(0.0);
+            if search.frontier() != 0 || (done - 1.0).abs() > 1e-6 {
+                return Err(format!("at its end {} to do, {done} done", search.frontier()));
+            }
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn order_is_no_matter_on_mutexes() {
+    check(Family::Mutex, order_is_no_matter);
+}
+
+#[test]
+fn order_is_no_matter_on_all() {
+    check(Family::All, order_is_no_matter);
+}
+
+#[test]
+fn what_was_not_saved_is_not_restored() {
+    let program = philosophers(2);
+    MACHINE.with(|machine| {
+        let mut naive = Naive::new();
+        let first = naive.next().expect("a first one");
+        let (trace, _) = machine.borrow_mut().run(&program, &first, u64::MAX);
+        naive.done(first.ticket, &trace);
+        let bytes = naive.save().expect("it can be saved");
+        for length in 0..bytes.len() {
+            assert!(Naive::new().restore(&bytes[..length]).is_err(), "{length}");
+        }
+        assert!(Naive::new().restore(&[bytes.as_slice(), &[0]].concat()).is_err());
+    });
+    assert!(Dpor::new().save().is_none() && Dpor::new().restore(&[]).is_err());
+    for name in ["random", "naive"] {
+        assert!(by_name(name, 1).expect("known").restore(&[]).is_err());
+    }
+}
+
+#[test]
+fn endless_searches_go_on_where_they_were() {
+    let mut one = by_name("random", 3).expect("random");
+    let handed_out: Vec<u64> = (0..5).filter_map(|_| one.next()).map(|s| s.seed).collect();
+    // The second and the fourth are under way when it is saved.
+    [1, 3, 5].iter().for_each(|&ticket| one.done(ticket, &Trace::default()));
+    let mut other = by_name("random", 99).expect("random");
+    other.restore(&one.save().expect("it can be saved")).expect("whole");
+    let mut again: Vec<u64> = (0..2).filter_map(|_| other.next()).map(|s| s.seed).collect();
+    again.sort_unstable();
+    let mut lost = vec![handed_out[1], handed_out[3]];
+    lost.sort_unstable();
+    assert_eq!(again, lost);
+    assert_eq!(other.next().map(|s| s.seed), one.next().map(|s| s.seed));
 }
 
 /// A state of a program: what leads to it, by a random walk.

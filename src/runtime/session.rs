@@ -1,5 +1,5 @@
 //! What a run of vsrun sets up around the program: a private directory with the shim, descriptors, a guard that cleans
-//! up even if vsrun is killed, signals of vsrun itself.
+//! up even if vsrun is killed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,11 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd;
 
 use super::checkpoint::memory_file;
@@ -164,6 +161,15 @@ impl Input {
         Ok(Input::Null(File::open("/dev/null")?))
     }
 
+    /// The same input for another worker, to be read independently of this one.
+    pub fn another(&self) -> io::Result<Input> {
+        match self {
+            Input::Rewound(file) => File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).map(Input::Rewound),
+            Input::Null(_) => Input::null(),
+            Input::Own => Ok(Input::Own),
+        }
+    }
+
     /// Nothing to read.
     pub fn null() -> io::Result<Input> {
         Ok(Input::Null(File::open("/dev/null")?))
@@ -285,43 +291,6 @@ pub fn random_file() -> io::Result<OwnedFd> {
     let mut file = File::from(memory_file(c"vsrun-random", 0)?);
     file.write_all(&bytes)?;
     Ok(file.into())
-}
-
-/// Signals that vsrun waits for instead of being interrupted by: children, and requests to end.
-pub struct Signals {
-    fd: SignalFd,
-    /// A request to end has come.
-    pub interrupted: bool,
-}
-
-impl Signals {
-    /// Blocks the signals and opens the descriptor.
-    pub fn open() -> io::Result<Signals> {
-        let mut set = SigSet::empty();
-        for signal in [Signal::SIGCHLD, Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-            set.add(signal);
-        }
-        set.thread_block().map_err(io::Error::from)?;
-        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-        Ok(Signals { fd, interrupted: false })
-    }
-
-    /// Waits until a signal has come, at most `limit`.
-    pub fn wait(&mut self, limit: Duration) -> io::Result<()> {
-        let mut waiting = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
-        let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        match poll(&mut waiting, limit) {
-            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(()),
-            Ok(_) => {}
-            Err(e) => return Err(e.into()),
-        }
-        while let Ok(Some(signal)) = self.fd.read_signal() {
-            if signal.ssi_signo != libc::SIGCHLD as u32 {
-                self.interrupted = true;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The environment of vsrun itself, which the program gets.

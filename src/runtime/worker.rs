@@ -8,18 +8,22 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::ptrace::Options;
 use nix::sys::signal::{kill, Signal as NixSignal};
 use nix::unistd::Pid;
 
-use vsrun_model::arena::{Command, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::arena::{
+    Command, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, MAX_SYSCALLS, POOL_FD, POOL_SIZE, RANDOM_FD,
+};
 use vsrun_model::{End, ProcState};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
-use super::session::{self, Input, Output, PrivateDir, Signals};
-use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Waited};
+use super::session::{self, Input, Output, PrivateDir};
+use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Ticks, Waited};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -29,6 +33,8 @@ const AT_RANDOM: [u8; 16] = *b"vsrun\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b
 const LOOK: Duration = Duration::from_millis(100);
 /// Without CPU time and without moving for so long, a world sits in a system call.
 const SITS: Duration = Duration::from_millis(700);
+/// How often the children are listed to find those that were forked meanwhile.
+const LISTINGS: usize = 100;
 /// Wall-clock time that a program may take to reach main.
 const ROOT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -132,8 +138,12 @@ pub struct Worker {
     pub output: Output,
     input: Input,
     dir: PrivateDir,
-    /// Signals of vsrun itself.
-    pub signals: Signals,
+    /// Ends waits every [`LOOK`].
+    _ticks: Ticks,
+    /// What ends the execution that is run, besides a request to end vsrun.
+    stop: Arc<AtomicBool>,
+    /// Calls that went to the kernel before the root.
+    passed_before: [u32; MAX_SYSCALLS],
     /// Real pids of the execution's processes that are not reaped.
     alive: BTreeSet<i32>,
     /// Where the program's output is passed on while an execution that is not traced runs.
@@ -188,12 +198,15 @@ fn launch_spec(spec: &Spec, dir: &PrivateDir, stdio: [i32; 3], fds: [i32; 3], cp
     }
 }
 
-/// The CPU that this worker and its world share: one of those allowed, another one for another run of vsrun (most
-/// often), so that two runs at a time do not share one while another is idle.
-fn own_cpu() -> Option<usize> {
-    let set = nix::sched::sched_getaffinity(Pid::from_raw(0)).ok()?;
-    let allowed: Vec<_> = (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
-    allowed.get(std::process::id() as usize % allowed.len().max(1)).copied()
+/// The CPUs that the calling thread may use, in an order that begins with another one for another run of vsrun (most
+/// often), so that two runs at a time do not share one while another is idle. A worker and its world share one.
+pub fn cpus() -> Vec<usize> {
+    let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    let mut allowed: Vec<_> =
+        (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
+    let first = std::process::id() as usize % allowed.len().max(1);
+    allowed.rotate_left(first);
+    allowed
 }
 
 fn pin(cpu: usize) {
@@ -207,14 +220,26 @@ impl Worker {
     /// Starts the program and brings it to its root. It prints into memory; with `echo`, that is passed on there while
     /// an execution runs.
     pub fn start(spec: Spec, input: Input, echo: Option<File>) -> Result<Worker, StartError> {
-        let signals = Signals::open()?;
+        Worker::start_on(cpus().first().copied(), Arc::default(), spec, input, echo)
+    }
+
+    /// The same on that CPU; `stop`, once set, ends the execution that is run. The world belongs to the calling thread,
+    /// and ends with it.
+    pub fn start_on(
+        cpu: Option<usize>,
+        stop: Arc<AtomicBool>,
+        spec: Spec,
+        input: Input,
+        echo: Option<File>,
+    ) -> Result<Worker, StartError> {
+        tracee::catch_requests()?;
+        let ticks = Ticks::start(LOOK)?;
         let dir = PrivateDir::create()?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
         let random = session::random_file()?;
         let output = Output::create()?;
-        let cpu = own_cpu();
         if let Some(cpu) = cpu {
             pin(cpu);
         }
@@ -233,7 +258,9 @@ impl Worker {
             output,
             input,
             dir,
-            signals,
+            _ticks: ticks,
+            stop,
+            passed_before: [0; MAX_SYSCALLS],
             alive: BTreeSet::new(),
             patience: SITS,
             echo,
@@ -252,7 +279,7 @@ impl Worker {
         let random = session::random_file()?;
         let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
         let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
-        let mut launch = launch_spec(spec, &dir, stdio, fds, own_cpu());
+        let mut launch = launch_spec(spec, &dir, stdio, fds, cpus().first().copied());
         // The guard cleans up when the last process of the program has let go of its pipe.
         launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
         Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
@@ -273,16 +300,22 @@ impl Worker {
                 _ if self.arena.root_signs().0 > 0 => break,
                 _ => {}
             }
-            self.signals.wait(Duration::from_millis(1))?;
+            std::thread::sleep(Duration::from_millis(1));
             if since.elapsed() > ROOT_LIMIT {
                 return Err(StartError::Refused("the program did not reach main within a minute".into()));
             }
-            if self.signals.interrupted {
+            if self.is_to_stop() {
                 return Err(StartError::Refused("interrupted before the program reached main".into()));
             }
         }
         self.state = RootState::take(&self.arena)?;
+        self.passed_before = self.arena.control.passed;
         Ok(())
+    }
+
+    /// A request to end has come, or there is no use in going on.
+    fn is_to_stop(&self) -> bool {
+        tracee::interrupted() || self.stop.load(Ordering::Relaxed)
     }
 
     fn before_root(&mut self, event: Event) -> Result<(), StartError> {
@@ -364,12 +397,11 @@ impl Worker {
         drop(first.resume(None).map_err(io::Error::other)?);
         let mut stopping: Option<Ending> = None;
         loop {
-            let event = match wait_any(false).map_err(io::Error::other)? {
+            let event = match wait_any(true).map_err(io::Error::other)? {
                 Waited::Changed(pid, status) => Event::decode(pid, status).map_err(io::Error::other)?,
                 Waited::NoChildren => return Ok((Ending::Died(-1), None)),
                 _ => {
-                    self.signals.wait(LOOK)?;
-                    if self.signals.interrupted {
+                    if self.is_to_stop() {
                         return Ok((Ending::Interrupted, None));
                     }
                     if stopping.is_none() {
@@ -470,7 +502,7 @@ impl Worker {
     fn watch(&mut self) -> io::Result<Ending> {
         let mut clock = Clock::new(self.patience);
         loop {
-            match wait_any(false).map_err(io::Error::other)? {
+            match wait_any(true).map_err(io::Error::other)? {
                 Waited::Changed(pid, status) if pid == self.root => {
                     match Event::decode(pid, status).map_err(io::Error::other)? {
                         Event::Stopped(stopped) => resume_quietly(stopped),
@@ -489,8 +521,7 @@ impl Worker {
                 }
                 Waited::NoChildren => return Err(io::Error::other("the root process is gone")),
                 _ => {
-                    self.signals.wait(LOOK)?;
-                    if self.signals.interrupted {
+                    if self.is_to_stop() {
                         return Ok(Ending::Interrupted);
                     }
                     self.pass_output_on()?;
@@ -595,6 +626,16 @@ impl Worker {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)
     }
 
+    /// Calls that went to the kernel since the root, by number.
+    pub fn passed(&self) -> impl Iterator<Item = u32> + '_ {
+        self.arena.control.passed.iter().zip(&self.passed_before).map(|(now, before)| now.saturating_sub(*before))
+    }
+
+    /// The same before the root.
+    pub fn passed_before(&self) -> &[u32; MAX_SYSCALLS] {
+        &self.passed_before
+    }
+
     /// How the program's standard input is given.
     pub fn input_name(&self) -> &'static str {
         self.input.name()
@@ -610,8 +651,14 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let _ = kill(self.root, NixSignal::SIGKILL);
         let guard = self.dir.guard_pid();
-        for child in children().into_iter().filter(|&c| Some(c) != guard) {
-            reap(child, &self.dir);
+        // What forks while it is listed has a child that is not in the list.
+        for _ in 0..LISTINGS {
+            let mut left = children();
+            left.retain(|&child| Some(child) != guard);
+            if left.is_empty() {
+                break;
+            }
+            left.into_iter().for_each(|child| reap(child, &self.dir));
         }
     }
 }
@@ -657,24 +704,22 @@ fn reap(pid: i32, dir: &PrivateDir) {
         return;
     }
     let pid = Pid::from_raw(pid);
-    let children =
-        nix::sys::wait::waitpid(pid, Some(nix::sys::wait::WaitPidFlag::__WALL | nix::sys::wait::WaitPidFlag::WNOHANG));
-    if children == Err(nix::errno::Errno::ECHILD) {
-        return;
-    }
-    if matches!(children, Ok(nix::sys::wait::WaitStatus::Exited(..) | nix::sys::wait::WaitStatus::Signaled(..))) {
-        return;
+    use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
+    match waitpid(pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
+        Err(nix::errno::Errno::ECHILD) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return,
+        _ => {}
     }
     let _ = kill(pid, NixSignal::SIGKILL);
     loop {
-        match nix::sys::wait::waitpid(pid, Some(nix::sys::wait::WaitPidFlag::__WALL)) {
-            Ok(nix::sys::wait::WaitStatus::Exited(..) | nix::sys::wait::WaitStatus::Signaled(..)) | Err(_) => return,
-            Ok(_) => {}
+        match waitpid(pid, Some(WaitPidFlag::__WALL)) {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return,
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
         }
     }
 }
 
-/// Real pids of this process's children.
+/// Real pids of this thread's children.
 fn children() -> Vec<i32> {
     let text = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()

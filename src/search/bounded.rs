@@ -6,10 +6,15 @@
 //! the search is complete for the bound. There is no further reduction: bounds and persistent sets do not combine
 //! without care.
 
-use vsrun_model::arena::{Choice, Policy, Seen};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::{Kind, Tid, Uid};
 
+use super::alternatives::{decode_branches, encode_branches, Branch, Item};
 use super::{is_partial, Search};
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -31,62 +36,97 @@ impl Bound {
     }
 }
 
-/// An execution to be started: the first `at` choices of a finished one, then another choice.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    leaf: usize,
-    at: usize,
-    choice: Choice,
-}
-
 /// The search.
 #[derive(Debug)]
 pub struct Bounded {
     bound: Bound,
-    /// Executions to be started, by cost.
-    queues: Vec<Vec<Item>>,
-    /// Choices of finished executions that others start from.
-    leaves: Vec<Vec<Choice>>,
-    /// Cost of the executions that are run now.
-    level: usize,
-    started: bool,
-    over: bool,
+    /// Executions that were asked for before: the first one, those under way when it was saved; each with its cost.
+    first: Vec<(u32, Item)>,
+    /// Alternatives not yet started, by cost. None is empty.
+    queues: Vec<Vec<Branch>>,
+    /// Under way, by ticket, each with its cost.
+    running: BTreeMap<u64, (u32, Item)>,
+    /// The next ticket.
+    ticket: u64,
     /// A schedule was left out because it costs too much, or an execution was cut.
     partial: bool,
-    /// Length of the prefix handed out last.
-    known: usize,
     transitions: u64,
+    /// Part of the tree that is done, by Knuth's estimate.
+    finished: f64,
 }
 
 impl Bounded {
     /// A search that has not begun.
     pub fn new(bound: Bound) -> Bounded {
-        let queues = vec![Vec::new(); bound.limit() as usize + 1];
-        let (leaves, level, known) = (Vec::new(), 0, 0);
-        Bounded { bound, queues, leaves, level, started: false, over: false, partial: false, known, transitions: 0 }
+        Bounded {
+            bound,
+            first: vec![(0, Item::root())],
+            queues: vec![Vec::new(); bound.limit() as usize + 1],
+            running: BTreeMap::new(),
+            ticket: 0,
+            partial: false,
+            transitions: 0,
+            finished: 0.0,
+        }
     }
 
-    /// Cost of the executions run at present.
-    pub fn level(&self) -> u32 {
-        self.level as u32
+    /// What [`Search::save`] wrote.
+    fn read(bound: Bound, bytes: &[u8]) -> Result<Bounded, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let first: Vec<(u32, Item)> = Vec::decode(from)?;
+        if first.iter().any(|(cost, _)| *cost > bound.limit()) {
+            return Err(DecodeError::Wrong("cost"));
+        }
+        let queues = (0..=bound.limit()).map(|_| decode_branches(from)).collect::<Result<_, _>>()?;
+        let search = Bounded {
+            bound,
+            first,
+            queues,
+            running: BTreeMap::new(),
+            ticket: u64::decode(from)?,
+            partial: bool::decode(from)?,
+            transitions: u64::decode(from)?,
+            finished: f64::decode(from)?,
+        };
+        from.end().map(|()| search)
     }
 
-    fn take(&mut self) -> Option<Item> {
-        while self.level < self.queues.len() {
-            if let Some(item) = self.queues[self.level].pop() {
-                return Some(item);
+    fn take(&mut self) -> Option<(u32, Item)> {
+        if let Some(item) = self.first.pop() {
+            return Some(item);
+        }
+        let (level, queue) = self.queues.iter_mut().enumerate().find(|(_, queue)| !queue.is_empty())?;
+        let branch = queue.last_mut()?;
+        let item = branch.take();
+        if branch.is_empty() {
+            queue.pop();
+        }
+        Some((level as u32, item))
+    }
+
+    /// Adds what `trace`, an execution of that cost, did not choose behind its prefix.
+    fn branch(&mut self, level: u32, item: &Item, trace: &Trace) {
+        let leaf: Arc<[Choice]> = trace.choices(trace.steps.len()).into();
+        let mut weight = item.weight;
+        for (at, (step, seen)) in trace.steps.iter().zip(&trace.seen).enumerate().skip(item.prefix.len()) {
+            let last = at.checked_sub(1).map(|before| trace.steps[before].act.uid);
+            let enabled = seen.iter().filter(|s| s.choices > 0);
+            let costs: Vec<(u64, &Seen)> =
+                enabled.map(|s| (u64::from(level) + u64::from(self.cost(seen, last, step.act.tid, s)), s)).collect();
+            let limit = u64::from(self.bound.limit());
+            let within: u64 = costs.iter().filter(|(cost, _)| *cost <= limit).map(|(_, s)| u64::from(s.choices)).sum();
+            weight /= within.max(1) as f64;
+            let taken = (step.act.uid, step.value);
+            for (cost, other) in costs {
+                let branch = Branch::new(&leaf, at, other, taken, weight);
+                match self.queues.get_mut(cost as usize) {
+                    _ if branch.is_empty() => {}
+                    Some(queue) => queue.push(branch),
+                    None => self.partial = true,
+                }
             }
-            self.level += 1;
         }
-        None
-    }
-
-    fn add(&mut self, cost: u32, item: Item) -> bool {
-        match self.queues.get_mut(self.level + cost as usize) {
-            Some(queue) => queue.push(item),
-            None => self.partial = true,
-        }
-        self.level + (cost as usize) < self.queues.len()
+        self.finished += weight;
     }
 
     /// Cost of letting `other` move where `chosen` did, after `last`.
@@ -111,44 +151,52 @@ impl Bounded {
 
 impl Search for Bounded {
     fn next(&mut self) -> Option<Schedule> {
-        let mut prefix = Vec::new();
-        if std::mem::replace(&mut self.started, true) {
-            let Some(item) = self.take() else {
-                self.over = true;
-                return None;
-            };
-            prefix.extend_from_slice(&self.leaves[item.leaf][..item.at]);
-            prefix.push(item.choice);
-        }
-        self.known = prefix.len();
-        Some(Schedule { prefix, policy: Policy::STAY, record: true, ..Schedule::default() })
+        let (cost, item) = self.take()?;
+        self.ticket += 1;
+        let schedule = item.schedule(self.ticket);
+        self.running.insert(self.ticket, (cost, item));
+        Some(schedule)
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        let Some((level, item)) = self.running.remove(&ticket) else { return };
         self.partial |= is_partial(trace);
-        let length = trace.steps.len() as u64 + trace.unrecorded;
-        self.transitions += length.saturating_sub(self.known.saturating_sub(1) as u64);
-        let leaf = self.leaves.len();
-        let mut needed = false;
-        for (at, (step, seen)) in trace.steps.iter().zip(&trace.seen).enumerate().skip(self.known) {
-            let last = at.checked_sub(1).map(|before| trace.steps[before].act.uid);
-            for other in seen.iter().filter(|s| s.choices > 0) {
-                let cost = self.cost(seen, last, step.act.tid, other);
-                for value in 0..other.choices {
-                    if (other.act.uid, value) != (step.act.uid, step.value) {
-                        let choice = Choice::new(other.act.uid, value, other.act.op.kind);
-                        needed |= self.add(cost, Item { leaf, at, choice });
-                    }
-                }
-            }
-        }
-        if needed {
-            self.leaves.push(trace.choices(trace.steps.len()));
-        }
+        self.transitions += item.transitions(trace);
+        self.branch(level, &item, trace);
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let first: Vec<(u32, Item)> = self.first.iter().chain(self.running.values()).cloned().collect();
+        first.encode(&mut out);
+        self.queues.iter().for_each(|queue| encode_branches(queue, &mut out));
+        self.ticket.encode(&mut out);
+        self.partial.encode(&mut out);
+        self.transitions.encode(&mut out);
+        self.finished.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Bounded::read(self.bound, bytes)?;
+        Ok(())
+    }
+
+    fn frontier(&self) -> u64 {
+        self.first.len() as u64 + self.queues.iter().flatten().map(Branch::len).sum::<u64>()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.finished)
     }
 
     fn exhaustive(&self) -> bool {
-        self.over && !self.partial
+        let over = self.first.is_empty() && self.queues.iter().all(Vec::is_empty) && self.running.is_empty();
+        over && !self.partial
     }
 
     fn transitions(&self) -> u64 {

@@ -11,13 +11,12 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Dpor {
     reduction: Reduction,
-    ticket: u64,
 }
 
 impl Dpor {
     /// A search that has not begun.
     pub fn new() -> Dpor {
-        Dpor { reduction: Reduction::new(Insertion::FirstStep), ticket: 0 }
+        Dpor { reduction: Reduction::new(Insertion::FirstStep) }
     }
 }
 
@@ -29,13 +28,11 @@ impl Default for Dpor {
 
 impl Search for Dpor {
     fn next(&mut self) -> Option<Schedule> {
-        let (ticket, schedule) = self.reduction.start()?;
-        self.ticket = ticket;
-        Some(schedule)
+        self.reduction.start()
     }
 
-    fn done(&mut self, trace: &Trace) {
-        self.reduction.finish(self.ticket, trace);
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        self.reduction.finish(ticket, trace);
     }
 
     fn exhaustive(&self) -> bool {
@@ -48,5 +45,18 @@ impl Search for Dpor {
 
     fn sleep_blocked(&self) -> u64 {
         self.reduction.sleep_blocked()
+    }
+
+    fn parallel(&self) -> bool {
+        // Which executions turn out to be redundant would depend on the order in which they end.
+        false
+    }
+
+    fn frontier(&self) -> u64 {
+        self.reduction.frontier()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.reduction.progress()
     }
 }

@@ -1,8 +1,9 @@
 //! The search core: pure functions from traces to schedules, one algorithm a file.
 //!
-//! A search hands out schedules ([`Search::next`]) and is told what became of each ([`Search::done`]). It imports the
-//! model, schedules and traces only, so that it is tested with no process at all.
+//! A search hands out schedules ([`Search::next`]), each with a ticket, and is told what became of each
+//! ([`Search::done`]). It imports the model, schedules and traces only, so that it is tested with no process at all.
 
+mod alternatives;
 mod bounded;
 mod canon;
 mod clock;
@@ -47,14 +48,43 @@ fn is_partial(trace: &Trace) -> bool {
 }
 
 /// A search algorithm.
-pub trait Search {
-    /// The next execution to run, or `None` when the search is over.
+pub trait Search: Send {
+    /// The next execution to run. `None`: there is nothing to hand out now; the search is over if nothing is under way
+    /// either.
     fn next(&mut self) -> Option<Schedule>;
 
-    /// What the execution of the schedule last handed out did.
-    fn done(&mut self, trace: &Trace);
+    /// What the execution did that was handed out with this ticket.
+    fn done(&mut self, ticket: u64, trace: &Trace);
 
-    /// True if, once `next` gives `None`, everything has been explored (random searches never have).
+    /// True if `next` may be called while executions are under way; otherwise one is run at a time.
+    fn parallel(&self) -> bool {
+        false
+    }
+
+    /// What [`Search::restore`] needs to go on from here, with executions under way as if they had not been started.
+    /// `None`: this search cannot be saved.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Makes a search that has not begun one that was saved. With an error it is not to be used.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let _ = bytes;
+        Err("this search cannot be resumed".into())
+    }
+
+    /// Branches that are known and have not been started; 0 if unknown.
+    fn frontier(&self) -> u64 {
+        0
+    }
+
+    /// Estimated part of the search that is done, 0 to 1.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+
+    /// True if everything has been explored, once `next` gives `None` and nothing is under way (random searches never
+    /// have).
     fn exhaustive(&self) -> bool;
 
     /// Transitions executed so far, edges of the search tree: re-executed prefixes are not counted again.

@@ -1,46 +1,48 @@
 //! Every enabled alternative in every state: depth-first search without any reduction, the yardstick for the others.
+//!
+//! What an execution did not choose behind its prefix becomes work of its own, deepest first. Pieces of work do not
+//! depend on each other, so any number of executions may be under way; how many there are in all does not change.
 
-use vsrun_model::arena::{Choice, Policy};
-use vsrun_model::{Kind, Uid};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use vsrun_model::arena::Choice;
+
+use super::alternatives::{decode_branches, encode_branches, Branch, Item};
 use super::{is_partial, Search};
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
-/// The alternatives of one enabled thread.
-#[derive(Clone, Copy, Debug)]
-struct Branch {
-    uid: Uid,
-    kind: Kind,
-    choices: u32,
-}
-
-/// One state on the path; its branches lie in [`Naive::branches`].
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    /// First of its branches that have not been tried.
-    first: usize,
-    /// One past the last.
-    end: usize,
-    /// Next alternative of branch `first`.
-    value: u32,
-    /// The alternative that the execution took before any other, not to be taken again.
-    taken: (Uid, u32),
-}
-
 /// Depth-first search over every enabled (thread, alternative).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Naive {
-    /// The choices of the present path; one longer than what is decided once an execution is over.
-    path: Vec<Choice>,
-    /// invariant: `nodes.len() == path.len()`.
-    nodes: Vec<Node>,
-    /// Branches of all nodes, a stack of its own.
-    branches: Vec<Branch>,
-    started: bool,
-    over: bool,
+    /// Executions that were asked for again, before anything else: the first one, those under way when it was saved.
+    first: Vec<Item>,
+    /// Not yet started; the last is next. None is empty.
+    stack: Vec<Branch>,
+    /// Under way, by ticket.
+    running: BTreeMap<u64, Item>,
+    /// The next ticket.
+    ticket: u64,
     partial: bool,
     transitions: u64,
+    /// Part of the tree that is done, by Knuth's estimate.
+    finished: f64,
+}
+
+impl Default for Naive {
+    fn default() -> Naive {
+        Naive {
+            first: vec![Item::root()],
+            stack: Vec::new(),
+            running: BTreeMap::new(),
+            ticket: 0,
+            partial: false,
+            transitions: 0,
+            finished: 0.0,
+        }
+    }
 }
 
 impl Naive {
@@ -49,60 +51,95 @@ impl Naive {
         Naive::default()
     }
 
-    /// Turns the path into the next one that has not been tried. False: there is none.
-    fn advance(&mut self) -> bool {
-        while let Some(node) = self.nodes.last_mut() {
-            while node.first < node.end {
-                let branch = self.branches[node.first];
-                if node.value >= branch.choices {
-                    node.first += 1;
-                    node.value = 0;
-                    continue;
-                }
-                let value = node.value;
-                node.value += 1;
-                if (branch.uid, value) != node.taken {
-                    let last = self.path.len() - 1;
-                    self.path[last] = Choice::new(branch.uid, value, branch.kind);
-                    return true;
-                }
-            }
-            self.nodes.pop();
-            self.path.pop();
-            self.branches.truncate(self.nodes.last().map_or(0, |n| n.end));
+    /// What [`Search::save`] wrote.
+    fn read(bytes: &[u8]) -> Result<Naive, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let naive = Naive {
+            first: Vec::decode(from)?,
+            stack: decode_branches(from)?,
+            running: BTreeMap::new(),
+            ticket: u64::decode(from)?,
+            partial: bool::decode(from)?,
+            transitions: u64::decode(from)?,
+            finished: f64::decode(from)?,
+        };
+        from.end().map(|()| naive)
+    }
+
+    fn take(&mut self) -> Option<Item> {
+        if let Some(item) = self.first.pop() {
+            return Some(item);
         }
-        false
+        let branch = self.stack.last_mut()?;
+        let item = branch.take();
+        if branch.is_empty() {
+            self.stack.pop();
+        }
+        Some(item)
+    }
+
+    /// Adds what `trace` did not choose behind its prefix.
+    fn branch(&mut self, item: &Item, trace: &Trace) {
+        let leaf: Arc<[Choice]> = trace.choices(trace.steps.len()).into();
+        let mut weight = item.weight;
+        for (at, (step, seen)) in trace.steps.iter().zip(&trace.seen).enumerate().skip(item.prefix.len()) {
+            let alternatives: u64 = seen.iter().map(|s| u64::from(s.choices)).sum();
+            weight /= alternatives.max(1) as f64;
+            let taken = (step.act.uid, step.value);
+            let branches = seen.iter().rev().map(|s| Branch::new(&leaf, at, s, taken, weight));
+            self.stack.extend(branches.filter(|b| !b.is_empty()));
+        }
+        self.finished += weight;
     }
 }
 
 impl Search for Naive {
     fn next(&mut self) -> Option<Schedule> {
-        if self.over || self.started && !self.advance() {
-            self.over = true;
-            return None;
-        }
-        self.started = true;
-        let prefix = self.path.clone();
-        Some(Schedule { prefix, policy: Policy::STAY, record: true, ..Schedule::default() })
+        let item = self.take()?;
+        self.ticket += 1;
+        let schedule = item.schedule(self.ticket);
+        self.running.insert(self.ticket, item);
+        Some(schedule)
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        let Some(item) = self.running.remove(&ticket) else { return };
         self.partial |= is_partial(trace);
-        let known = self.path.len();
-        self.transitions +=
-            (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(known.saturating_sub(1) as u64);
-        for (step, seen) in trace.steps.iter().zip(&trace.seen).skip(known) {
-            let first = self.branches.len();
-            let enabled = seen.iter().filter(|s| s.choices > 0);
-            self.branches.extend(enabled.map(|s| Branch { uid: s.act.uid, kind: s.act.op.kind, choices: s.choices }));
-            let taken = (step.act.uid, step.value);
-            self.nodes.push(Node { first, end: self.branches.len(), value: 0, taken });
-            self.path.push(Choice::new(step.act.uid, step.value, step.act.op.kind));
-        }
+        self.transitions += item.transitions(trace);
+        self.branch(&item, trace);
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let first: Vec<Item> = self.first.iter().chain(self.running.values()).cloned().collect();
+        first.encode(&mut out);
+        encode_branches(&self.stack, &mut out);
+        self.ticket.encode(&mut out);
+        self.partial.encode(&mut out);
+        self.transitions.encode(&mut out);
+        self.finished.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Naive::read(bytes)?;
+        Ok(())
+    }
+
+    fn frontier(&self) -> u64 {
+        self.first.len() as u64 + self.stack.iter().map(Branch::len).sum::<u64>()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.finished)
     }
 
     fn exhaustive(&self) -> bool {
-        self.over && !self.partial
+        self.first.is_empty() && self.stack.is_empty() && self.running.is_empty() && !self.partial
     }
 
     fn transitions(&self) -> u64 {

@@ -10,13 +10,12 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Optimal {
     reduction: Reduction,
-    ticket: u64,
 }
 
 impl Optimal {
     /// A search that has not begun.
     pub fn new() -> Optimal {
-        Optimal { reduction: Reduction::new(Insertion::Sequence), ticket: 0 }
+        Optimal { reduction: Reduction::new(Insertion::Sequence) }
     }
 }
 
@@ -28,13 +27,11 @@ impl Default for Optimal {
 
 impl Search for Optimal {
     fn next(&mut self) -> Option<Schedule> {
-        let (ticket, schedule) = self.reduction.start()?;
-        self.ticket = ticket;
-        Some(schedule)
+        self.reduction.start()
     }
 
-    fn done(&mut self, trace: &Trace) {
-        self.reduction.finish(self.ticket, trace);
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        self.reduction.finish(ticket, trace);
     }
 
     fn exhaustive(&self) -> bool {
@@ -47,5 +44,17 @@ impl Search for Optimal {
 
     fn sleep_blocked(&self) -> u64 {
         self.reduction.sleep_blocked()
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn frontier(&self) -> u64 {
+        self.reduction.frontier()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.reduction.progress()
     }
 }

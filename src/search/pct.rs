@@ -2,9 +2,12 @@
 //! lot, lowered at d - 1 steps drawn by lot, find a bug of depth d among n threads and k steps with probability at
 //! least 1 / (n k^(d-1)) in each execution.
 
+use std::collections::BTreeMap;
+
 use vsrun_model::arena::Policy;
 
 use super::Search;
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -15,33 +18,78 @@ pub struct Pct {
     depth: u32,
     /// Longest execution so far: the estimate of k.
     length: u32,
+    /// Executions handed out.
+    ticket: u64,
+    /// (seed, length) of executions that were under way when the search was saved; they are begun again.
+    again: Vec<(u64, u32)>,
+    /// The same of executions under way, by ticket.
+    running: BTreeMap<u64, (u64, u32)>,
     transitions: u64,
 }
 
 impl Pct {
     /// Executions of `seed` that look for bugs of depth `depth`.
     pub fn new(seed: u64, depth: u32) -> Pct {
-        Pct { seed: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), depth, length: 1, transitions: 0 }
+        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Pct { seed, depth, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
+    }
+
+    fn draw(&mut self) -> (u64, u32) {
+        self.seed = self.seed.wrapping_add(0x2545_f491_4f6c_dd1d);
+        (self.seed, self.length)
+    }
+
+    /// What [`Search::save`] wrote.
+    fn read(depth: u32, bytes: &[u8]) -> Result<Pct, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let pct = Pct {
+            seed: u64::decode(from)?,
+            depth,
+            length: u32::decode(from)?,
+            ticket: u64::decode(from)?,
+            again: Vec::decode(from)?,
+            running: BTreeMap::new(),
+            transitions: u64::decode(from)?,
+        };
+        from.end().map(|()| pct)
     }
 }
 
 impl Search for Pct {
     fn next(&mut self) -> Option<Schedule> {
-        self.seed = self.seed.wrapping_add(0x2545_f491_4f6c_dd1d);
-        Some(Schedule {
-            policy: Policy::PCT,
-            seed: self.seed,
-            pct_depth: self.depth,
-            pct_length: self.length,
-            blind: true,
-            ..Schedule::default()
-        })
+        let (seed, pct_length) = self.again.pop().unwrap_or_else(|| self.draw());
+        self.ticket += 1;
+        self.running.insert(self.ticket, (seed, pct_length));
+        let (ticket, pct_depth) = (self.ticket, self.depth);
+        let policy = Policy::PCT;
+        Some(Schedule { ticket, policy, seed, pct_depth, pct_length, blind: true, ..Schedule::default() })
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        self.running.remove(&ticket);
         let length = trace.steps.len() as u64 + trace.unrecorded;
         self.transitions += length;
         self.length = self.length.max(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.seed.encode(&mut out);
+        self.length.encode(&mut out);
+        self.ticket.encode(&mut out);
+        let again: Vec<(u64, u32)> = self.again.iter().chain(self.running.values()).copied().collect();
+        again.encode(&mut out);
+        self.transitions.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Pct::read(self.depth, bytes)?;
+        Ok(())
     }
 
     fn exhaustive(&self) -> bool {

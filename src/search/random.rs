@@ -1,8 +1,11 @@
 //! Random walks: at every state any enabled alternative, drawn from a seed that is the execution's own.
 
+use std::collections::BTreeMap;
+
 use vsrun_model::arena::Policy;
 
 use super::Search;
+use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -10,13 +13,19 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Random {
     state: u64,
+    /// Walks handed out.
+    ticket: u64,
+    /// Seeds of walks that were under way when the search was saved; they are begun again.
+    again: Vec<u64>,
+    /// Seeds of walks under way, by ticket.
+    running: BTreeMap<u64, u64>,
     transitions: u64,
 }
 
 impl Random {
     /// The walks of `seed`.
     pub fn new(seed: u64) -> Random {
-        Random { state: seed, transitions: 0 }
+        Random { state: seed, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
     }
 
     /// splitmix64 (Steele, Lea, Flood 2014).
@@ -27,16 +36,51 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
+
+    /// What [`Search::save`] wrote.
+    fn read(bytes: &[u8]) -> Result<Random, DecodeError> {
+        let from = &mut Reader::new(bytes);
+        let random = Random {
+            state: u64::decode(from)?,
+            ticket: u64::decode(from)?,
+            again: Vec::decode(from)?,
+            running: BTreeMap::new(),
+            transitions: u64::decode(from)?,
+        };
+        from.end().map(|()| random)
+    }
 }
 
 impl Search for Random {
     fn next(&mut self) -> Option<Schedule> {
-        let seed = self.draw();
-        Some(Schedule { policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
+        let seed = self.again.pop().unwrap_or_else(|| self.draw());
+        self.ticket += 1;
+        self.running.insert(self.ticket, seed);
+        Some(Schedule { ticket: self.ticket, policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
     }
 
-    fn done(&mut self, trace: &Trace) {
+    fn done(&mut self, ticket: u64, trace: &Trace) {
+        self.running.remove(&ticket);
         self.transitions += trace.steps.len() as u64 + trace.unrecorded;
+    }
+
+    fn parallel(&self) -> bool {
+        true
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.state.encode(&mut out);
+        self.ticket.encode(&mut out);
+        let again: Vec<u64> = self.again.iter().chain(self.running.values()).copied().collect();
+        again.encode(&mut out);
+        self.transitions.encode(&mut out);
+        Some(out)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        *self = Random::read(bytes)?;
+        Ok(())
     }
 
     fn exhaustive(&self) -> bool {

@@ -55,6 +55,8 @@ pub struct Reduction {
     partial: bool,
     transitions: u64,
     sleep_blocked: u64,
+    /// Estimated part of the tree that is done, 0 to 1.
+    weight: f64,
 }
 
 
@@ -78,27 +80,29 @@ impl Reduction {
             partial: false,
             transitions: 0,
             sleep_blocked: 0,
+            weight: 0.0,
         }
     }
 
-    /// The next execution to run, with the ticket it is known by.
-    pub fn start(&mut self) -> Option<(u64, Schedule)> {
+    /// The next execution to run. `None`: nothing waits.
+    pub fn start(&mut self) -> Option<Schedule> {
         let leaf = self.tree.take()?;
         let path = self.tree.path(leaf);
         let known = path.iter().position(|&n| !self.tree.node(n).visited).unwrap_or(path.len());
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.running.insert(ticket, leaf);
-        let schedule = Schedule {
+        Some(Schedule {
+            ticket,
             prefix: path[1..].iter().filter_map(|&n| self.tree.node(n).step).map(|s| s.choice()).collect(),
             sleep: self.sleep_of(&path),
             policy: Policy::STAY,
             record: true,
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
+            unsure: self.tree.node(leaf).unsure,
             past_cycles: self.insertion == Insertion::Sequence,
             ..Schedule::default()
-        };
-        Some((ticket, schedule))
+        })
     }
 
     /// What sleeps at the end of a path, by the numbers that threads will have in the execution. With wakeup trees
@@ -152,6 +156,7 @@ impl Reduction {
             path = run.path;
         }
         let last = path.last().copied().unwrap_or(leaf);
+        self.weight += self.tree.weight(last);
         self.tree.complete(last);
     }
 
@@ -187,6 +192,12 @@ impl Reduction {
     /// See [`super::Search::frontier`].
     pub fn frontier(&self) -> u64 {
         self.tree.waiting()
+    }
+
+    /// Estimated part of the tree that is done (Knuth 1975: each branch of a state has the same part of its weight). States
+    /// get more branches while their first ones are explored, so it begins too high.
+    pub fn progress(&self) -> Option<f64> {
+        (self.weight > 0.0).then_some(self.weight.min(1.0))
     }
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what

@@ -243,6 +243,12 @@ impl Tree {
         parent.sleep.iter().copied().chain(before).filter(|s| !step.depends_on(s)).collect()
     }
 
+    /// The part of the whole tree that the path to `at` stands for, if all branches of a state have the same part of it.
+    pub fn weight(&self, at: usize) -> f64 {
+        let part = |n: &usize| 1.0 / (self.nodes[*n].children.len() + self.nodes[*n].complete.len()).max(1) as f64;
+        self.path(at).iter().filter(|&&n| n != at).map(part).product()
+    }
+
     /// `at` is a leaf that has been run: it, and what is complete with it, is forgotten.
     pub fn complete(&mut self, leaf: usize) {
         let mut at = leaf;
@@ -347,9 +353,9 @@ impl Tree {
         let children = node.children.iter().filter_map(|&c| self.nodes[c].step);
         let known: Vec<Step> =
             children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
-        // What is to come may take another alternative of a toss than one that is known.
-        let covers = |q: &&Step| q.act.op.kind != Kind::TOSS || v.iter().any(|s| s.thread() == q.thread());
-        if known.iter().filter(covers).any(|q| begins(q, v)) {
+        // Unlike with whole sequences it is not enough that `q` is independent of `v`: what comes first must be part of it.
+        let part = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
+        if known.iter().filter(part).any(|q| begins(q, v)) {
             return Inserted::Covered;
         }
         match first.first() {

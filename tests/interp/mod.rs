@@ -146,7 +146,7 @@ impl Machine {
             if trace.end != End::SLEEP_BLOCKED {
                 outcomes.insert(outcome.text);
             }
-            search.done(&trace);
+            search.done(schedule.ticket, &trace);
         }
         Some((outcomes, executions))
     }

@@ -9,12 +9,14 @@
 //!
 //! NOTE [One thread]. The kernel lets only the thread that attached (here: that called [`launch()`]) use a tracee, and
 //! says ESRCH to all others. So these types are not `Send`. That thread's end also kills the tracees: the parent-death
-//! signal and PTRACE_O_EXITKILL follow the thread, not the process.
+//! signal and PTRACE_O_EXITKILL follow the thread, not the process. CLONE_PARENT keeps to this: what a tracee forks so
+//! has the thread as its parent that forked the tracee. So a worker is a thread, and its world dies with it.
 //!
 //! NOTE [Real-time signals]. nix knows the signals up to 31 only, and its `waitpid` fails on the others, which a tracee
 //! does get (32 and 33 are glibc's own, for pthread_cancel and setuid). So statuses and signals are decoded here.
 
 mod auxv;
+mod interrupt;
 mod launch;
 mod probe;
 #[cfg(test)]
@@ -31,6 +33,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 
 pub use auxv::fix_auxv;
+pub use interrupt::{catch_requests, forget_requests, interrupted, Ticks};
 pub use launch::{launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};
 
@@ -161,11 +164,11 @@ pub enum Waited {
     NothingYet,
     /// There are no children to wait for.
     NoChildren,
-    /// A signal handler of this process ran meanwhile.
+    /// A signal handler ran meanwhile.
     Interrupted,
 }
 
-/// Waits for any child or tracee of the calling thread's process; the heart of a central loop.
+/// Waits for any child or tracee of the calling thread; the heart of a central loop.
 pub fn wait_any(block: bool) -> Result<Waited, TraceError> {
     let any = Pid::from_raw(-1);
     match wait_raw(any, if block { 0 } else { libc::WNOHANG }) {
@@ -179,8 +182,10 @@ pub fn wait_any(block: bool) -> Result<Waited, TraceError> {
 
 fn wait_raw(pid: Pid, flags: libc::c_int) -> nix::Result<Option<(Pid, WaitStatus)>> {
     let mut status = 0;
+    // Other threads wait for their own children.
+    let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: `status` is a valid place for an int, and the only memory that waitpid writes.
-    let changed = Errno::result(unsafe { libc::waitpid(pid.as_raw(), &mut status, flags | libc::__WALL) })?;
+    let changed = Errno::result(unsafe { libc::waitpid(pid.as_raw(), &mut status, flags) })?;
     Ok((changed != 0).then_some((Pid::from_raw(changed), WaitStatus(status))))
 }
 

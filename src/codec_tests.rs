@@ -1,0 +1,75 @@
+use proptest::prelude::*;
+
+use super::*;
+
+type Numbers = (u64, u32, u32, u32, u8);
+
+fn op((deadline, obj, obj2, mask, kind): Numbers, flags: u8, arg: i64) -> Op {
+    let mut op = Op::new(Kind(kind)).with(flags).arg(arg);
+    (op.obj, op.obj2, op.mask, op.deadline) = (obj, obj2, mask, deadline);
+    op
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    (any::<Numbers>(), any::<u8>(), any::<i64>()).prop_map(|(numbers, flags, arg)| op(numbers, flags, arg))
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    (any::<Numbers>(), any::<u8>(), any::<i64>(), ops()).prop_map(|((uid, tid, pid, parent, kind), fate, state, op)| {
+        let mut act = Act::default();
+        (act.uid, act.tid, act.pid, act.parent) = (Uid(uid), tid, pid, parent);
+        (act.obj_kind, act.fate, act.state, act.op) = (ObjKind(kind), fate, state, op);
+        act
+    })
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    (acts(), any::<u32>(), any::<u32>()).prop_map(|(act, choices, asleep)| Seen { act, choices, asleep })
+}
+
+fn choices() -> impl Strategy<Value = Choice> {
+    (any::<u64>(), any::<u32>(), any::<u8>()).prop_map(|(uid, value, kind)| Choice::new(Uid(uid), value, Kind(kind)))
+}
+
+/// The value comes back; no part of its bytes is taken for it, nor is more than its bytes.
+fn round_trip<T: Codec + PartialEq + fmt::Debug>(value: &T) {
+    let mut bytes = encode(value);
+    assert_eq!(decode::<T>(&bytes).as_ref(), Ok(value));
+    for length in 0..bytes.len() {
+        assert_eq!(decode::<T>(&bytes[..length]), Err(DecodeError::Short));
+    }
+    bytes.push(0);
+    assert_eq!(decode::<T>(&bytes), Err(DecodeError::Long));
+}
+
+proptest! {
+    #[test]
+    fn everything_comes_back(
+        seen in prop::collection::vec(seen(), 0..4),
+        choices in prop::collection::vec(choices(), 0..6),
+        flag in any::<bool>(),
+        number in any::<i64>(),
+        maybe in any::<Option<u32>>(),
+        real in -1e300..1e300f64,
+    ) {
+        round_trip(&seen);
+        round_trip(&choices);
+        seen.iter().for_each(|s| round_trip(&s.act));
+        round_trip(&((flag, number), (maybe, real)));
+    }
+
+    #[test]
+    fn any_bytes_give_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(value) = decode::<Vec<Seen>>(&bytes) {
+            assert_eq!(encode(&value), bytes);
+        }
+        let _ = decode::<Vec<(Option<Choice>, bool)>>(&bytes);
+    }
+}
+
+#[test]
+fn a_length_without_elements_is_short() {
+    assert_eq!(decode::<Vec<u8>>(&u64::MAX.to_le_bytes()), Err(DecodeError::Short));
+    assert_eq!(decode::<bool>(&[2]), Err(DecodeError::Wrong("flag")));
+    assert_eq!(encode(&Choice::new(Uid(1), 2, Kind(3))), [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3]);
+}

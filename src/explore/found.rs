@@ -1,0 +1,260 @@
+//! Bugs that an exploration found. Executions that show the same bug compete for it: the shortest stands for it, of
+//! equally long ones the first in the order of their choices. So what a complete search reports does not depend on the
+//! order in which its executions were run, nor on the number of workers.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+
+use vsrun_model::arena::Choice;
+
+use super::judge::{examine, replayable, View};
+use super::{Failure, Setting};
+use crate::report::{self, Bug, BugKind, Details};
+use crate::runtime::inspect::{with_names, Inspector};
+use crate::runtime::worker::{Ending, Outcome, Worker};
+use crate::scenario::{self, Scenario, Then};
+use crate::schedule::Schedule;
+
+/// An execution that shows a bug.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// What repeats it.
+    pub schedule: Schedule,
+    /// Transitions up to the bug.
+    pub transitions: u64,
+    /// Its number, from 1, in the order in which executions were started.
+    pub execution: u64,
+    /// How it ended, as far as is known.
+    pub ending: Option<(Ending, vsrun_model::End)>,
+}
+
+impl Candidate {
+    pub fn new(number: u64, schedule: &Schedule, outcome: &Outcome) -> Candidate {
+        Candidate {
+            schedule: replayable(schedule, &outcome.trace),
+            transitions: outcome.trace.steps.len() as u64 + outcome.trace.unrecorded,
+            execution: number,
+            ending: Some((outcome.ending.clone(), outcome.trace.end)),
+        }
+    }
+
+    /// Which of two stands for a bug, and which bug comes first in the report: the lesser one.
+    pub fn compare(&self, other: &Candidate) -> Ordering {
+        let key = |c: &Choice| (c.uid, c.value);
+        let choices = |c: &Candidate| c.schedule.prefix.iter().map(key).collect::<Vec<_>>();
+        let lengths = self.transitions.cmp(&other.transitions);
+        lengths.then_with(|| choices(self).cmp(&choices(other))).then_with(|| self.execution.cmp(&other.execution))
+    }
+}
+
+/// What an execution showed under the tracer.
+pub(super) struct Shown {
+    /// Its number.
+    execution: u64,
+    bug: Bug,
+    scenario: Scenario,
+}
+
+/// A bug.
+pub(super) struct Found {
+    /// Equal for equal bugs.
+    pub identity: u64,
+    /// Its kind.
+    pub kind: BugKind,
+    /// The execution that stands for it.
+    pub best: Candidate,
+    /// The file of its scenario.
+    pub path: Option<PathBuf>,
+    /// The line about it.
+    pub summary: String,
+    /// What was seen. `None`: it has not been looked at (again, after a resumption).
+    shown: Option<Shown>,
+}
+
+impl Found {
+    /// A bug that nobody has looked at.
+    pub fn new(identity: u64, kind: BugKind, best: Candidate) -> Found {
+        Found { identity, kind, best, path: None, summary: String::new(), shown: None }
+    }
+
+    /// Another execution that shows it.
+    pub fn offer(&mut self, candidate: Candidate) {
+        if candidate.compare(&self.best) == Ordering::Less {
+            self.best = candidate;
+        }
+    }
+
+    /// True if what was seen is not what the execution that stands for it shows.
+    pub fn is_stale(&self) -> bool {
+        self.shown.as_ref().map(|s| s.execution) != Some(self.best.execution)
+    }
+
+    /// Takes what was seen.
+    pub fn show(&mut self, shown: Shown) {
+        self.summary.clone_from(&shown.bug.summary);
+        self.shown = Some(shown);
+    }
+
+    /// Writes what was seen to a new file, if there is none; to `path` otherwise.
+    pub fn write(&mut self, setting: &Setting) -> Result<(), scenario::WriteError> {
+        let Some(shown) = &self.shown else { return Ok(()) };
+        match &self.path {
+            Some(path) => shown.scenario.replace(path),
+            None => {
+                self.path = Some(shown.scenario.write(&setting.config.scenario_dir)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The report on it.
+    pub fn into_bug(self) -> Bug {
+        match self.shown {
+            Some(shown) => Bug { scenario: self.path, ..shown.bug },
+            None => Bug {
+                kind: self.kind,
+                summary: if self.summary.is_empty() { self.kind.name().to_string() } else { self.summary },
+                scenario: self.path,
+                execution: self.best.execution,
+                transitions: self.best.transitions,
+                details: Details::default(),
+            },
+        }
+    }
+}
+
+/// Runs an execution once more under the tracer and looks around. The text is a note. `None`: vsrun was asked to end.
+pub(super) fn look(
+    worker: &mut Worker,
+    inspector: &mut Inspector,
+    setting: &Setting,
+    (kind, identity): (BugKind, u64),
+    candidate: &Candidate,
+) -> Result<Option<(Shown, Option<String>)>, Failure> {
+    let view = examine(worker, inspector, &candidate.schedule)?;
+    if view.ending == Ending::Interrupted {
+        return Ok(None);
+    }
+    let execution = candidate.execution;
+    let other = candidate.ending.as_ref().is_some_and(|(ending, end)| *ending != view.ending || *end != view.trace.end);
+    let note = other.then(|| {
+        format!(
+            "execution {execution} ended otherwise when it was run again under the tracer: the program depends on \
+             something that vsrun does not control"
+        )
+    });
+    let scenario = scenario_of(worker, setting, candidate, &view, (kind, identity));
+    let mut details = view.seen.details;
+    details.steps = view.steps;
+    let transitions = candidate.transitions;
+    let bug = Bug { kind, summary: view.summary, scenario: None, execution, transitions, details };
+    Ok(Some((Shown { execution, bug, scenario }, note)))
+}
+
+fn scenario_of(
+    worker: &Worker,
+    setting: &Setting,
+    candidate: &Candidate,
+    view: &View,
+    (kind, identity): (BugKind, u64),
+) -> Scenario {
+    let rest = view.trace.unrecorded > 0;
+    let steps = with_names(&worker.arena.world, &view.seen.objects, |names| {
+        // Steps that were too many to record are repeated by the schedule that made them.
+        let all = if rest { &[] } else { view.trace.steps.as_slice() };
+        report::views::scenario_steps(all, names)
+    });
+    Scenario {
+        program: setting.program(),
+        fingerprint: setting.identity.clone(),
+        options: setting.options(worker.input_name()),
+        bug: scenario::Shown { kind, summary: view.summary.clone(), identity },
+        found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
+        steps,
+        then: rest.then(|| Then::new(candidate.schedule.policy, candidate.schedule.seed)),
+    }
+}
+
+/// Kinds in the order of the report: the first decides the verdict. What the program itself says or the kernel says of it
+/// comes before what is only seen from outside.
+fn rank(kind: BugKind) -> u8 {
+    match kind {
+        BugKind::Crash => 0,
+        BugKind::Assert => 1,
+        BugKind::Race => 2,
+        BugKind::Deadlock => 3,
+        BugKind::Livelock => 4,
+        BugKind::Divergence => 5,
+        BugKind::Error => 6,
+    }
+}
+
+/// Puts bugs in the order of the report, by kind and then the shortest first, and gives each kind's files to its bugs in
+/// that order. Returns those whose file has to be written again.
+pub(super) fn put_in_order(found: &mut [Found]) -> Vec<usize> {
+    found.sort_by(|a, b| {
+        let kinds = rank(a.kind).cmp(&rank(b.kind));
+        kinds.then_with(|| a.best.compare(&b.best)).then(a.identity.cmp(&b.identity))
+    });
+    let mut changed = Vec::new();
+    let mut kinds: Vec<BugKind> = found.iter().map(|f| f.kind).collect();
+    kinds.sort();
+    kinds.dedup();
+    for kind in kinds {
+        let members: Vec<usize> =
+            (0..found.len()).filter(|&i| found[i].kind == kind && found[i].path.is_some()).collect();
+        let mut paths: Vec<PathBuf> = members.iter().filter_map(|&i| found[i].path.clone()).collect();
+        // The numbers in the names have no leading zeros.
+        paths.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+        for (&i, path) in members.iter().zip(paths) {
+            if found[i].path.as_ref() != Some(&path) {
+                found[i].path = Some(path);
+                changed.push(i);
+            }
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vsrun_model::{Kind, Uid};
+
+    fn found(identity: u64, kind: BugKind, values: &[u32], execution: u64, path: &str) -> Found {
+        let prefix: Vec<Choice> = values.iter().map(|&v| Choice::new(Uid::MAIN, v, Kind::TOSS)).collect();
+        let transitions = prefix.len() as u64;
+        let schedule = Schedule { prefix, ..Schedule::default() };
+        let mut found = Found::new(identity, kind, Candidate { schedule, transitions, execution, ending: None });
+        found.path = Some(path.into());
+        found
+    }
+
+    #[test]
+    fn the_shortest_stands_for_a_bug_then_the_first_in_order() {
+        let mut bug = found(1, BugKind::Deadlock, &[1, 1, 1], 4, "d");
+        let candidate = |values: &[u32], execution| found(1, BugKind::Deadlock, values, execution, "d").best;
+        bug.offer(candidate(&[0, 0, 0, 0], 1));
+        assert_eq!(bug.best.execution, 4);
+        bug.offer(candidate(&[1, 0, 1], 7));
+        assert_eq!(bug.best.execution, 7);
+        bug.offer(candidate(&[1, 1, 0], 2));
+        assert_eq!(bug.best.execution, 7);
+        bug.offer(candidate(&[1], 9));
+        assert_eq!(bug.best.execution, 9);
+    }
+
+    #[test]
+    fn the_order_of_finding_does_not_show() {
+        let first = |path| found(1, BugKind::Deadlock, &[0, 1], 1, path);
+        let second = |path| found(2, BugKind::Deadlock, &[1, 1], 2, path);
+        let other = |path| found(3, BugKind::Crash, &[0], 3, path);
+        let mut one = vec![first("p-deadlock-9"), second("p-deadlock-10"), other("p-crash-1")];
+        let mut two = vec![second("p-deadlock-9"), other("p-crash-1"), first("p-deadlock-10")];
+        assert_eq!(put_in_order(&mut one), Vec::<usize>::new());
+        assert_eq!(put_in_order(&mut two), [1, 2]);
+        let names = |all: &[Found]| all.iter().map(|f| (f.identity, f.path.clone())).collect::<Vec<_>>();
+        assert_eq!(names(&one), names(&two));
+        assert_eq!(one[0].identity, 3);
+    }
+}

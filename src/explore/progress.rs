@@ -1,0 +1,204 @@
+//! How far an exploration has got, for people: a line that is written again and again, an estimate, a hint.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::args::{Config, Format, ProgressMode, SearchKind};
+
+/// How often the line is written on a terminal, and otherwise.
+const INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// So long an exploration must have run for its estimate to be taken seriously.
+const HINT_AFTER: f64 = 10.0;
+/// Seconds that are too long to wait without a hint.
+const LONG: f64 = 3600.0;
+
+/// What is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub executions: u64,
+    pub transitions: u64,
+    pub max_depth: u64,
+    /// Branches not started; 0 if unknown.
+    pub frontier: u64,
+    pub bugs: usize,
+    /// Estimated part that is done.
+    pub done: Option<f64>,
+}
+
+/// How much is done and how long the rest may take.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Estimate {
+    /// 0 to 1.
+    done: f64,
+    /// Seconds; infinite if nothing is known to be done.
+    left: f64,
+}
+
+impl Estimate {
+    /// `before` of all was done at the start, `done` is `seconds` later.
+    fn new(before: f64, done: f64, seconds: f64) -> Estimate {
+        let done = done.clamp(0.0, 1.0);
+        let gained = (done - before).max(0.0);
+        Estimate { done, left: if gained > 0.0 { seconds * (1.0 - done) / gained } else { f64::INFINITY } }
+    }
+
+    fn is_long(&self) -> bool {
+        self.left > LONG
+    }
+
+    /// "about 12 % of the tree".
+    fn part(&self) -> String {
+        match self.done * 100.0 {
+            percent if percent < 0.1 => "less than 0.1 % of the tree".into(),
+            percent if percent < 10.0 => format!("about {percent:.1} % of the tree"),
+            percent => format!("about {:.0} % of the tree", percent.min(99.0)),
+        }
+    }
+
+    /// "3 min".
+    fn time(&self) -> String {
+        match self.left {
+            s if s < 90.0 => format!("{s:.0} s"),
+            s if s < 90.0 * 60.0 => format!("{:.0} min", s / 60.0),
+            s if s < 24.0 * 3600.0 => format!("{:.0} h", s / 3600.0),
+            _ => "more than a day".into(),
+        }
+    }
+}
+
+/// What is written while an exploration runs.
+pub(super) struct Progress {
+    interval: Option<Duration>,
+    terminal: bool,
+    hint: Option<String>,
+    started: Instant,
+    written: Instant,
+    /// What was done and executed before this run, if it was resumed.
+    before: (f64, u64),
+    /// A line stands on the terminal.
+    standing: bool,
+}
+
+impl Progress {
+    /// Begins now; `before` is the part that was done already, and its executions.
+    pub fn new(config: &Config, before: (f64, u64)) -> Progress {
+        let terminal = io::stderr().is_terminal();
+        let wanted = match config.progress {
+            ProgressMode::Always => true,
+            ProgressMode::Never => false,
+            ProgressMode::Auto => config.format != Format::Json && config.search != SearchKind::Once,
+        };
+        let interval = if terminal { INTERVALS.0 } else { INTERVALS.1 };
+        let now = Instant::now();
+        Progress {
+            interval: wanted.then_some(interval),
+            terminal,
+            hint: Some(hint(config)),
+            started: now,
+            written: now,
+            before,
+            standing: false,
+        }
+    }
+
+    /// Called after each execution; `figures` is asked only when something is written.
+    pub fn look(&mut self, figures: impl Fn() -> Figures) {
+        let Some(interval) = self.interval else { return };
+        let seconds = self.started.elapsed().as_secs_f64();
+        if self.written.elapsed() >= interval {
+            self.written = Instant::now();
+            let line = self.line(&figures(), seconds);
+            let _ = match self.terminal {
+                true => write!(io::stderr(), "\r\x1b[K{line}"),
+                false => writeln!(io::stderr(), "vsrun: {line}"),
+            };
+            self.standing = self.terminal;
+        }
+        if self.hint.is_some() && seconds >= HINT_AFTER {
+            let estimate = self.estimate(&figures(), seconds);
+            if let (Some(hint), true) = (self.hint.take(), estimate.is_some_and(|e| e.is_long())) {
+                self.clear();
+                let _ = writeln!(io::stderr(), "vsrun: {hint}");
+            }
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.standing) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn estimate(&self, figures: &Figures, seconds: f64) -> Option<Estimate> {
+        figures.done.map(|done| Estimate::new(self.before.0, done, seconds))
+    }
+
+    fn line(&self, figures: &Figures, seconds: f64) -> String {
+        let rate = figures.executions.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
+        let mut line = format!(
+            "{} executions, {rate:.0}/s, {} transitions, deepest {}, {} {}",
+            figures.executions,
+            figures.transitions,
+            figures.max_depth,
+            figures.bugs,
+            if figures.bugs == 1 { "bug" } else { "bugs" }
+        );
+        if figures.frontier > 0 {
+            line += &format!(", {} known to do", figures.frontier);
+        }
+        if let Some(estimate) = self.estimate(figures, seconds) {
+            line += &format!("; {}, {} left", estimate.part(), estimate.time());
+        }
+        line
+    }
+
+    /// What the summary of an exploration says that did not get to its end.
+    pub fn last_words(&self, config: &Config, figures: &Figures) -> Option<String> {
+        let estimate = self.estimate(figures, self.started.elapsed().as_secs_f64())?;
+        let text = format!("explored: {}; the rest would take {}", estimate.part(), estimate.time());
+        Some(match estimate.is_long() {
+            true => format!("{text}; {}", hint(config)),
+            false => text,
+        })
+    }
+}
+
+/// What else can be done when a search takes too long.
+fn hint(config: &Config) -> String {
+    let mut ways = Vec::new();
+    match config.search {
+        SearchKind::Bounded(bound) if bound.limit() > 0 => ways.push("a smaller --bound"),
+        SearchKind::Bounded(_) => {}
+        _ => ways.push("--bound preemptions=2 (few switches)"),
+    }
+    if config.search == SearchKind::Naive {
+        ways.push("a search that reduces (leave --search naive away)");
+    }
+    ways.push("--search pct (random, made for rare bugs)");
+    if config.bounds.time.is_none() {
+        ways.push("--time SECONDS (a budget)");
+    }
+    format!("this search will hardly come to its end; instead: {}; or a smaller configuration", ways.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates() {
+        let said = |before, done, seconds| {
+            let e = Estimate::new(before, done, seconds);
+            format!("{}, {} left", e.part(), e.time())
+        };
+        assert_eq!(said(0.0, 0.12, 24.5), "about 12 % of the tree, 3 min left");
+        assert_eq!(said(0.0, 0.0005, 200.0), "less than 0.1 % of the tree, more than a day left");
+        assert_eq!(said(0.0, 0.0, 1.0), "less than 0.1 % of the tree, more than a day left");
+        assert_eq!(said(0.5, 0.75, 10.0), "about 75 % of the tree, 10 s left");
+        assert_eq!(said(0.0, 0.999999, 10.0), "about 99 % of the tree, 0 s left");
+        assert_eq!(said(0.0, 0.02, 100.0), "about 2.0 % of the tree, 82 min left");
+        assert_eq!(said(0.0, 0.01, 100.0), "about 1.0 % of the tree, 3 h left");
+        assert!(Estimate::new(0.0, 1e-9, 10.0).is_long() && !Estimate::new(0.0, 0.5, 10.0).is_long());
+    }
+}

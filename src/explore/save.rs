@@ -1,0 +1,363 @@
+//! The state of an exploration in a file, so that it can be resumed (`--save`, `--resume`).
+//!
+//! | bytes | |
+//! |---|---|
+//! | 16 | [`MAGIC`], the version in it |
+//! | 8 | length of what follows up to the checksum |
+//! | 8 + n | length and JSON of [`Header`]: what is explored, what was found |
+//! | 8 + n | length and bytes of the search (`Search::save`) |
+//! | 8 | checksum of everything before (FNV-1a) |
+//!
+//! Numbers are little-endian. A state is written to `FILE.tmp`, the one before is kept as `FILE.1`, and only then the new
+//! one gets its name: wherever this is cut off, a whole state is left.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::{Kind, Uid};
+
+use super::found::{Candidate, Found};
+use super::workers::Counts;
+use super::Setting;
+use crate::args::{Config, SearchKind};
+use crate::binary::text::escape;
+use crate::codec::{Codec, DecodeError, Reader};
+use crate::report::identity::fnv1a;
+use crate::report::BugKind;
+use crate::scenario;
+use crate::schedule::Schedule;
+use crate::search::Search;
+
+/// First bytes of a file; changes when an older vsrun would misread one.
+const MAGIC: &[u8; 16] = b"vsrun search 1\n\0";
+/// The file holds the program's environment, which may hold secrets.
+const PRIVATE: u32 = 0o600;
+/// How often a state is saved.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// What saving takes may be this part of the time at most.
+const MOST: u32 = 20;
+
+/// What is explored and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// As scenarios name it.
+    pub program: scenario::Program,
+    /// As in scenarios.
+    pub fingerprint: Value,
+    /// What executions depend on.
+    pub options: scenario::Options,
+    /// What [`search_text`] says.
+    pub search: String,
+    pub executions: u64,
+    pub max_depth: u64,
+    pub cut: bool,
+    pub printed: Vec<u64>,
+    pub notes: Vec<String>,
+    /// Calls that went to the kernel, by number.
+    pub passed: Vec<u32>,
+    /// Seconds so far.
+    pub seconds: f64,
+    pub bugs: Vec<SavedBug>,
+}
+
+/// A bug and what repeats it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SavedBug {
+    identity: u64,
+    kind: BugKind,
+    summary: String,
+    /// Bytes of the path of its scenario.
+    scenario: Option<Vec<u8>>,
+    execution: u64,
+    transitions: u64,
+    /// (thread, alternative, kind of operation)
+    prefix: Vec<(u64, u32, u8)>,
+    policy: u32,
+    seed: u64,
+    pct: (u32, u32),
+}
+
+/// A whole state.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Saved {
+    pub header: Header,
+    /// For `Search::restore`.
+    pub search: Vec<u8>,
+}
+
+/// The search with what belongs to it, in words.
+pub(super) fn search_text(config: &Config) -> String {
+    match config.search {
+        SearchKind::Bounded(bound) => format!("--bound {}={}", config.search.name(), bound.limit()),
+        SearchKind::Pct => format!("--search pct --pct-depth {}", config.pct_depth),
+        kind => format!("--search {}", kind.name()),
+    }
+}
+
+impl SavedBug {
+    fn new(found: &Found) -> SavedBug {
+        let Candidate { schedule, transitions, execution, .. } = &found.best;
+        SavedBug {
+            identity: found.identity,
+            kind: found.kind,
+            summary: found.summary.clone(),
+            scenario: found.path.as_ref().map(|path| path.as_os_str().as_bytes().to_vec()),
+            execution: *execution,
+            transitions: *transitions,
+            prefix: schedule.prefix.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
+            policy: schedule.policy.0,
+            seed: schedule.seed,
+            pct: (schedule.pct_depth, schedule.pct_length),
+        }
+    }
+
+    fn found(&self) -> Found {
+        let choice = |&(uid, value, kind): &(u64, u32, u8)| Choice::new(Uid(uid), value, Kind(kind));
+        let schedule = Schedule {
+            prefix: self.prefix.iter().map(choice).collect(),
+            policy: Policy(self.policy),
+            seed: self.seed,
+            pct_depth: self.pct.0,
+            pct_length: self.pct.1,
+            ..Schedule::default()
+        };
+        let (transitions, execution) = (self.transitions, self.execution);
+        let best = Candidate { schedule, transitions, execution, ending: None };
+        let mut found = Found::new(self.identity, self.kind, best);
+        found.path = self.scenario.clone().map(|bytes| OsString::from_vec(bytes).into());
+        found.summary.clone_from(&self.summary);
+        found
+    }
+}
+
+impl Header {
+    /// The state of an exploration.
+    pub fn new<'f>(
+        setting: &Setting,
+        stdin: &str,
+        counts: &Counts,
+        passed: &[u32],
+        seconds: f64,
+        found: impl Iterator<Item = &'f Found>,
+    ) -> Header {
+        Header {
+            program: setting.program(),
+            fingerprint: setting.identity.clone(),
+            options: setting.options(stdin),
+            search: search_text(setting.config),
+            executions: counts.executions,
+            max_depth: counts.max_depth,
+            cut: counts.cut,
+            printed: counts.printed.iter().copied().collect(),
+            notes: counts.notes.clone(),
+            passed: passed.to_vec(),
+            seconds,
+            // A bug that nobody has looked at yet will be found again (its execution is not over for the search), and is
+            // then to end the exploration if it is to end at the first one.
+            bugs: found.filter(|f| setting.config.keep_going || !f.summary.is_empty()).map(SavedBug::new).collect(),
+        }
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            executions: self.executions,
+            max_depth: self.max_depth,
+            cut: self.cut,
+            printed: self.printed.iter().copied().collect(),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// The bugs, none of them looked at.
+    pub fn found(&self) -> impl Iterator<Item = Found> + '_ {
+        self.bugs.iter().map(SavedBug::found)
+    }
+
+    /// Why this is not the state of what is to be explored now, if it is not. The environment is the saved one's.
+    pub fn mismatch(&self, setting: &Setting, stdin: &str) -> Option<String> {
+        let now = setting.program();
+        let words = |argv: &[OsString]| argv.iter().map(escape).collect::<Vec<_>>().join(" ");
+        if self.program.exe != now.exe || self.program.script != now.script || self.program.argv != now.argv {
+            return Some(format!("it is of another program: {}", words(&self.program.argv)));
+        }
+        if self.program.cwd != now.cwd {
+            return Some(format!("it was saved in another directory: {}", escape(&self.program.cwd)));
+        }
+        if self.fingerprint != setting.identity {
+            return Some("the program has changed since".into());
+        }
+        let search = search_text(setting.config);
+        if self.search != search {
+            return Some(format!("it is of another search: {}, not {search}", self.search));
+        }
+        let options = setting.options(stdin);
+        let name = different_option(&self.options, &options)?;
+        Some(format!("it was saved with another {name}"))
+    }
+}
+
+fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<&'static str> {
+    let same = [
+        ("--timeouts", one.timeouts_any == two.timeouts_any),
+        ("--allow-misuse", one.allow_misuse == two.allow_misuse),
+        ("--livelock", one.livelock == two.livelock),
+        ("--fail-on-exit", one.fail_on_exit == two.fail_on_exit),
+        ("--divergence-timeout", one.divergence_timeout_ms == two.divergence_timeout_ms),
+        ("--max-depth", one.max_depth == two.max_depth),
+        ("--seed", one.seed == two.seed),
+        ("standard input", one.stdin == two.stdin),
+    ];
+    same.iter().find(|(_, same)| !same).map(|(name, _)| *name)
+}
+
+impl Saved {
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let header = serde_json::to_vec(&self.header).unwrap_or_default(); // no map, no writer: it cannot fail
+        let mut out = MAGIC.to_vec();
+        (header.len() + self.search.len() + 16).encode(&mut out);
+        for part in [&header, &self.search] {
+            part.len().encode(&mut out);
+            out.extend_from_slice(part);
+        }
+        let sum = fnv1a(out.iter().copied());
+        sum.encode(&mut out);
+        out
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Saved, String> {
+        let from = &mut Reader::new(bytes);
+        match from.take(MAGIC.len()) {
+            Ok(magic) if magic == MAGIC => {}
+            Ok(magic) if magic.starts_with(b"vsrun search ") => return Err("it is of another version of vsrun".into()),
+            _ => return Err("it is not a saved search".into()),
+        }
+        let content = usize::decode(from).and_then(|n| from.take(n));
+        let sum = content.and_then(|_| u64::decode(from)).and_then(|sum| from.end().map(|()| sum));
+        let sum = sum.map_err(|e| format!("it is damaged: {e}"))?;
+        if sum != fnv1a(bytes[..bytes.len() - 8].iter().copied()) {
+            return Err("it is damaged: the checksum does not match".into());
+        }
+        let parts = || -> Result<(&[u8], &[u8]), DecodeError> {
+            let from = &mut Reader::new(content?);
+            let mut part = || usize::decode(from).and_then(|n| from.take(n));
+            let parts = (part()?, part()?);
+            from.end().map(|()| parts)
+        };
+        let (header, search) = parts().map_err(|e| format!("it is damaged: {e}"))?;
+        let header = serde_json::from_slice(header).map_err(|e| format!("it is damaged: {e}"))?;
+        Ok(Saved { header, search: search.to_vec() })
+    }
+
+    /// Reads `path`, or, if that is not whole, the state before it; the text is then a note.
+    ///
+    /// # Errors
+    /// One line: there is no whole state.
+    pub fn load(path: &Path) -> Result<(Saved, Option<String>), String> {
+        let read = |path: &Path| match fs::read(path) {
+            Ok(bytes) => Saved::from_bytes(&bytes),
+            Err(e) => Err(e.to_string()),
+        };
+        let wrong = match read(path) {
+            Ok(saved) => return Ok((saved, None)),
+            Err(wrong) => wrong,
+        };
+        match read(&with_ending(path, ".1")) {
+            Ok(saved) => Ok((saved, Some(format!("{}: {wrong}; the state before it was resumed", escape(path))))),
+            Err(_) => Err(format!("{} cannot be resumed: {wrong}", escape(path))),
+        }
+    }
+
+    /// Writes `path`; what stood there becomes `path.1`.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let temporary = with_ending(path, ".tmp");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(&temporary)?;
+        file.write_all(&self.to_bytes())?;
+        file.sync_data()?;
+        drop(file);
+        match fs::rename(path, with_ending(path, ".1")) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        fs::rename(&temporary, path)
+    }
+}
+
+/// Saves an exploration now and then.
+pub(super) struct Saver {
+    path: PathBuf,
+    /// How the program's standard input is given.
+    stdin: String,
+    /// Since when this run explores, and for how many seconds earlier ones did.
+    started: Instant,
+    before: f64,
+    last: Instant,
+    /// How long the last time took.
+    cost: Duration,
+}
+
+impl Saver {
+    /// Nothing is written yet.
+    pub fn new(path: &Path, stdin: &str, before: f64) -> Saver {
+        let now = Instant::now();
+        let (path, stdin) = (path.to_path_buf(), stdin.to_string());
+        Saver { path, stdin, started: now, before, last: now, cost: Duration::ZERO }
+    }
+
+    /// True if it is time to save again. A large state is saved less often.
+    pub fn is_due(&self) -> bool {
+        self.last.elapsed() >= INTERVAL.max(self.cost * MOST)
+    }
+
+    /// Saves.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn save<'f>(
+        &mut self,
+        setting: &Setting,
+        search: &dyn Search,
+        (counts, passed): (&Counts, &[u32]),
+        found: impl Iterator<Item = &'f Found>,
+    ) -> Result<(), String> {
+        let begun = Instant::now();
+        let seconds = self.before + self.started.elapsed().as_secs_f64();
+        let search = search.save().ok_or_else(|| {
+            let search = search_text(setting.config);
+            format!("{search} cannot be saved: naive, random, pct and --bound can")
+        })?;
+        let header = Header::new(setting, &self.stdin, counts, passed, seconds, found);
+        let written = Saved { header, search }.write(&self.path);
+        self.last = Instant::now();
+        self.cost = begun.elapsed();
+        written.map_err(|e| format!("{}: the search cannot be saved: {e}", escape(&self.path)))
+    }
+
+    /// How to go on from what was saved.
+    pub fn advice(&self) -> String {
+        format!("the search is saved; --resume {} goes on", escape(&self.path))
+    }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(OsStr::new(ending));
+    name.into()
+}
+
+#[cfg(test)]
+#[path = "save_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+
+fn saved() -> Saved {
+    let program = scenario::Program {
+        exe: "/bin/p".into(),
+        script: OsString::new(),
+        argv: vec!["./p".into(), OsString::from_vec(vec![0xff])],
+        cwd: "/".into(),
+        env: vec!["A=1".into()],
+    };
+    let options = scenario::Options {
+        timeouts_any: false,
+        allow_misuse: false,
+        livelock: 3,
+        fail_on_exit: true,
+        divergence_timeout_ms: 2000,
+        max_depth: Some(9),
+        seed: 1,
+        stdin: "null".into(),
+    };
+    let bug = SavedBug {
+        identity: u64::MAX,
+        kind: BugKind::Deadlock,
+        summary: "nothing can move".into(),
+        scenario: Some(vec![b'p', 0xfe]),
+        execution: 7,
+        transitions: 2,
+        prefix: vec![(1, 0, 16), (u64::MAX, 1, 3)],
+        policy: 0,
+        seed: u64::MAX - 1,
+        pct: (3, 4),
+    };
+    let header = Header {
+        program,
+        fingerprint: serde_json::json!([{"size": 1}]),
+        options,
+        search: "--search naive".into(),
+        executions: 12,
+        max_depth: 5,
+        cut: true,
+        printed: vec![1, u64::MAX],
+        notes: vec!["a note".into()],
+        passed: vec![0, 2],
+        seconds: 1.5,
+        bugs: vec![bug],
+    };
+    Saved { header, search: (0..40).collect() }
+}
+
+/// A directory that goes away with this value.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new(name: &str) -> TempDir {
+        let path = std::env::temp_dir().join(format!("vsrun-save-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        TempDir(path)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_state_comes_back() {
+    let saved = saved();
+    assert_eq!(Saved::from_bytes(&saved.to_bytes()).as_ref(), Ok(&saved));
+    let found: Vec<Found> = saved.header.found().collect();
+    assert_eq!(SavedBug::new(&found[0]), saved.header.bugs[0]);
+    assert!(found[0].is_stale());
+    assert_eq!(saved.header.counts().executions, 12);
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_not_accepted() {
+    let bytes = saved().to_bytes();
+    for length in 0..bytes.len() {
+        assert!(Saved::from_bytes(&bytes[..length]).is_err(), "{length}");
+    }
+    assert!(Saved::from_bytes(&[bytes.as_slice(), b"x"].concat()).is_err());
+}
+
+#[test]
+fn a_changed_byte_is_noticed() {
+    let bytes = saved().to_bytes();
+    for at in 0..bytes.len() {
+        for bit in [1, 0x80] {
+            let mut changed = bytes.clone();
+            changed[at] ^= bit;
+            assert!(Saved::from_bytes(&changed).is_err(), "{at}");
+        }
+    }
+}
+
+#[test]
+fn the_state_before_is_used_where_the_last_is_not_whole() {
+    let dir = TempDir::new("before");
+    let path = dir.0.join("state");
+    let mut state = saved();
+    state.write(&path).unwrap();
+    assert_eq!(Saved::load(&path), Ok((state.clone(), None)));
+    let first = state.clone();
+    state.header.executions = 99;
+    state.write(&path).unwrap();
+    assert_eq!(Saved::load(&path), Ok((state.clone(), None)));
+    let bytes = fs::read(&path).unwrap();
+    for length in (0..bytes.len()).step_by(37) {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let (loaded, note) = Saved::load(&path).unwrap();
+        assert_eq!(loaded, first);
+        assert!(note.unwrap().contains("state before it"));
+    }
+    fs::remove_file(&path).unwrap();
+    assert_eq!(Saved::load(&path).unwrap().0, first);
+    fs::write(dir.0.join("state.1"), b"").unwrap();
+    assert!(Saved::load(&path).unwrap_err().contains("cannot be resumed"));
+}
+
+#[test]
+fn other_options_are_named() {
+    let options = saved().header.options;
+    assert_eq!(different_option(&options, &options.clone()), None);
+    let other = scenario::Options { max_depth: None, ..options.clone() };
+    assert_eq!(different_option(&options, &other), Some("--max-depth"));
+    let other = scenario::Options { stdin: "file".into(), ..options.clone() };
+    assert_eq!(different_option(&options, &other), Some("standard input"));
+}

@@ -1,0 +1,476 @@
+//! The workers of an exploration, one thread each, and what they share: the search and what was found.
+//!
+//! NOTE [One thread, one world]. The kernel ties a world to the thread that started it (ptrace, waitpid, parent-death
+//! signal: see `runtime::tracee`), so a worker is a thread from its start to its end, on a CPU of its own. The first one
+//! is the thread that asked for the exploration; it also puts the end together.
+//!
+//! NOTE [Order]. A bug is recorded before the search learns that its execution is over. So whenever the state is
+//! saved, each bug is in it or will be found again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use vsrun_model::arena::MAX_SYSCALLS;
+use vsrun_model::End;
+
+use super::found::{look, Candidate, Found};
+use super::judge::{past_circle, judge, Judged};
+use super::progress::{Figures, Progress};
+use super::save::Saver;
+use super::{Failure, Setting};
+use crate::args::SearchKind;
+use crate::report::identity::fnv1a;
+use crate::report::{Bug, BugKind, Incomplete};
+use crate::runtime::inspect::Inspector;
+use crate::runtime::session::Input;
+use crate::runtime::tracee;
+use crate::runtime::worker::{Ending, Outcome, Worker};
+use crate::schedule::Schedule;
+use crate::search::Search;
+
+/// How often a worker that has nothing to do looks whether vsrun is asked to end.
+const IDLE: Duration = Duration::from_millis(100);
+/// Unless a number of workers was asked for, more than one are started only for a search that lasts so long.
+const LASTING: Duration = Duration::from_millis(200);
+
+/// Why an exploration ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Stop {
+    /// The search is over.
+    Over,
+    /// At a bug, or at something that is not supported.
+    FirstBug,
+    /// At a bound.
+    Bound(Incomplete),
+    /// vsrun was asked to end.
+    Interrupted,
+    /// A worker failed.
+    Failed,
+}
+
+/// What was counted and noted so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Executions that are over.
+    pub executions: u64,
+    /// Transitions of the longest one.
+    pub max_depth: u64,
+    /// One was cut at the depth bound.
+    pub cut: bool,
+    /// What executions that ran to their end printed and exited with, by hash.
+    pub printed: BTreeSet<u64>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Counts {
+    pub fn note(&mut self, text: &str) {
+        if !self.notes.iter().any(|n| n == text) {
+            self.notes.push(text.to_string());
+        }
+    }
+}
+
+/// What the workers share.
+pub(super) struct State {
+    pub search: Box<dyn Search>,
+    pub counts: Counts,
+    /// Bugs, by identity.
+    pub found: BTreeMap<u64, Found>,
+    /// What ended the exploration because it is not supported.
+    pub unsupported: Option<Bug>,
+    pub stop: Option<Stop>,
+    /// invariant: `stop` is set if this is.
+    pub failure: Option<Failure>,
+    /// Calls that went to the kernel, by worker, those of the root only with the first.
+    pub passed: Vec<Vec<u32>>,
+    /// The same before this run, if it was resumed.
+    pub passed_earlier: Vec<u32>,
+    pub progress: Progress,
+    pub saver: Option<Saver>,
+    /// When this run began, and for how many seconds earlier ones explored.
+    pub started_at: Instant,
+    pub seconds_earlier: f64,
+    /// Executions that were started.
+    started: u64,
+    under_way: usize,
+    idle: usize,
+    /// The first worker has its world.
+    open: bool,
+}
+
+/// An execution to be run.
+#[derive(Clone)]
+struct Task {
+    /// Its number, from 1.
+    number: u64,
+    schedule: Schedule,
+}
+
+/// An exploration as its workers see it.
+pub(super) struct Shared<'a> {
+    pub setting: &'a Setting<'a>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Ends executions that are under way.
+    stop: Arc<AtomicBool>,
+    input: Input,
+}
+
+impl State {
+    /// An exploration that has not begun, or that goes on from `counts`.
+    pub fn new(search: Box<dyn Search>, counts: Counts, progress: Progress) -> State {
+        State {
+            search,
+            started_at: Instant::now(),
+            seconds_earlier: 0.0,
+            started: counts.executions,
+            counts,
+            found: BTreeMap::new(),
+            unsupported: None,
+            stop: None,
+            failure: None,
+            passed: Vec::new(),
+            passed_earlier: Vec::new(),
+            progress,
+            saver: None,
+            under_way: 0,
+            idle: 0,
+            open: false,
+        }
+    }
+
+    /// Sums over the workers, by number of the call.
+    pub fn passed_calls(&self) -> [u32; MAX_SYSCALLS] {
+        let mut sums = [0u32; MAX_SYSCALLS];
+        for worker in self.passed.iter().chain([&self.passed_earlier]) {
+            sums.iter_mut().zip(worker).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        }
+        sums
+    }
+
+    pub fn figures(&self) -> Figures {
+        figures(&*self.search, &self.counts, self.found.len())
+    }
+
+    /// Ends the exploration unless something else has ended it.
+    fn end(&mut self, stop: Stop) {
+        self.stop.get_or_insert(stop);
+    }
+
+    fn report_progress(&mut self) {
+        let State { search, counts, found, progress, .. } = self;
+        progress.look(|| figures(&**search, counts, found.len()));
+    }
+}
+
+/// Saves where it is time to; what goes wrong is noted.
+fn save_if_due(state: &mut State, setting: &Setting) {
+    let Some(mut saver) = state.saver.take_if(|saver| saver.is_due()) else { return };
+    if let Err(e) = saver.save(setting, &*state.search, (&state.counts, &state.passed_calls()), state.found.values()) {
+        state.counts.note(&e);
+    }
+    state.saver = Some(saver);
+}
+
+fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
+    Figures {
+        executions: counts.executions,
+        transitions: search.transitions(),
+        max_depth: counts.max_depth,
+        frontier: search.frontier(),
+        bugs,
+        done: search.progress(),
+    }
+}
+
+impl<'a> Shared<'a> {
+    pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
+        let (state, changed, stop) = (Mutex::new(state), Condvar::new(), Arc::default());
+        Shared { setting, state, changed, stop, input }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is left of it once all workers have ended.
+    pub fn into_state(self) -> State {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Explores with one worker on each of `cpus` (`None`: wherever it runs); `eager`: all of them from the start. The
+    /// first one, which is given back with its inspector, is the calling thread's; what its program prints goes to
+    /// `echo` at once.
+    pub fn run(&self, cpus: &[Option<usize>], eager: bool, echo: Option<File>) -> Result<(Worker, Inspector), Failure> {
+        self.lock().passed = vec![Vec::new(); cpus.len()];
+        std::thread::scope(|scope| {
+            for (place, &cpu) in cpus.iter().enumerate().skip(1) {
+                scope.spawn(move || self.help(place, cpu, eager));
+            }
+            let first = cpus.first().copied().flatten();
+            let result = self.start(first, echo).and_then(|mut worker| {
+                let mut inspector = Inspector::default();
+                self.open();
+                self.work(0, &mut worker, &mut inspector, None)?;
+                Ok((worker, inspector))
+            });
+            if result.is_err() {
+                self.end(Stop::Failed);
+            }
+            result
+        })
+        .and_then(|done| match self.lock().failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(done),
+        })
+        .inspect(|_| self.stop.store(false, Ordering::Relaxed))
+    }
+
+    fn start(&self, cpu: Option<usize>, echo: Option<File>) -> Result<Worker, Failure> {
+        let spec = self.setting.spec.clone();
+        Ok(Worker::start_on(cpu, Arc::clone(&self.stop), spec, self.input.another()?, echo)?)
+    }
+
+    /// The first worker has its world: now it begins.
+    fn open(&self) {
+        let mut state = self.lock();
+        state.open = true;
+        state.started_at = Instant::now();
+        self.changed.notify_all();
+    }
+
+    /// Ends the exploration and what is under way.
+    fn end(&self, stop: Stop) {
+        self.lock().end(stop);
+        self.stop.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// A worker other than the first: it starts its world when there is work for it.
+    fn help(&self, place: usize, cpu: Option<usize>, eager: bool) {
+        if !self.is_needed(eager) {
+            return;
+        }
+        let Some(task) = self.take() else { return };
+        let result = self.start(cpu, None).and_then(|mut worker| {
+            let mut inspector = Inspector::default();
+            self.work(place, &mut worker, &mut inspector, Some(task))
+        });
+        if let Err(failure) = result {
+            let mut state = self.lock();
+            // What fails because the others have ended is no failure.
+            if !matches!(state.stop, Some(Stop::FirstBug | Stop::Failed | Stop::Interrupted)) {
+                state.failure = Some(failure);
+            }
+            drop(state);
+            self.end(Stop::Failed);
+        }
+    }
+
+    /// Waits until the first worker has begun and, unless `eager`, the search has lasted. False: it is over.
+    fn is_needed(&self, eager: bool) -> bool {
+        let mut state = self.lock();
+        while state.stop.is_none() {
+            if state.open && (eager || state.started_at.elapsed() >= LASTING) {
+                return true;
+            }
+            state = self.pause(state);
+        }
+        false
+    }
+
+    fn pause<'g>(&self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+        let waited = self.changed.wait_timeout(state, IDLE);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn work(
+        &self,
+        place: usize,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        first: Option<Task>,
+    ) -> Result<(), Failure> {
+        let mut next = first.or_else(|| self.take());
+        while let Some(task) = next {
+            let outcome = worker.run(&task.schedule)?;
+            if outcome.ending == Ending::Interrupted {
+                self.abandon();
+                return Ok(());
+            }
+            let circle = past_circle(&worker.arena.world, &outcome);
+            let judged = judge(worker, inspector, (task.number, &task.schedule), &outcome)?;
+            self.record(worker, inspector, &task, &outcome, judged)?;
+            if let Some(schedule) = circle {
+                let short = Task { schedule, ..task.clone() };
+                let outcome = worker.run(&short.schedule)?;
+                let judged = judge(worker, inspector, (short.number, &short.schedule), &outcome)?;
+                self.record(worker, inspector, &short, &outcome, judged)?;
+            }
+            self.finish(place, worker, &task, &outcome)?;
+            next = self.take();
+        }
+        Ok(())
+    }
+
+    /// The next execution to run; waits while there is none but may be. `None`: the exploration ends.
+    fn take(&self) -> Option<Task> {
+        let mut state = self.lock();
+        loop {
+            if state.stop.is_some() {
+                return None;
+            }
+            let spent = self.spent(&state);
+            let wait = state.under_way > 0 && !state.search.parallel();
+            match if wait || spent.is_some() { None } else { state.search.next() } {
+                Some(schedule) => {
+                    state.under_way += 1;
+                    state.started += 1;
+                    return Some(Task { number: state.started, schedule });
+                }
+                None if spent.is_none() && state.under_way > 0 => {
+                    state.idle += 1;
+                    state = self.pause(state);
+                    state.idle -= 1;
+                }
+                None => {
+                    state.end(spent.unwrap_or(Stop::Over));
+                    self.changed.notify_all();
+                }
+            }
+        }
+    }
+
+    /// The bound that is reached, if one is.
+    fn spent(&self, state: &State) -> Option<Stop> {
+        let bounds = &self.setting.config.bounds;
+        if tracee::interrupted() {
+            return Some(Stop::Interrupted);
+        }
+        if bounds.executions.is_some_and(|n| state.started >= n) {
+            return Some(Stop::Bound(Incomplete::Executions));
+        }
+        bounds.time.filter(|&t| state.started_at.elapsed() >= t).map(|_| Stop::Bound(Incomplete::Time))
+    }
+
+    /// An execution was broken off: for the search it is still under way.
+    fn abandon(&self) {
+        let mut state = self.lock();
+        state.under_way -= 1;
+        state.end(Stop::Interrupted);
+        self.changed.notify_all();
+    }
+
+    /// Records what an execution showed.
+    fn record(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        task: &Task,
+        outcome: &Outcome,
+        judged: Judged,
+    ) -> Result<(), Failure> {
+        match judged {
+            Judged::Clean => {}
+            Judged::Note(text) => self.lock().counts.note(text),
+            Judged::Unsupported { summary, details } => {
+                self.lock().unsupported.get_or_insert(Bug {
+                    kind: BugKind::Error,
+                    summary: format!("unsupported: {summary}"),
+                    scenario: None,
+                    execution: task.number,
+                    transitions: outcome.trace.steps.len() as u64,
+                    details,
+                });
+                self.end(Stop::FirstBug);
+            }
+            Judged::Bug { kind, identity } => {
+                let candidate = Candidate::new(task.number, &task.schedule, outcome);
+                self.bug(worker, inspector, (kind, identity), candidate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A bug that is new is looked at and written down.
+    fn bug(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        (kind, identity): (BugKind, u64),
+        candidate: Candidate,
+    ) -> Result<(), Failure> {
+        let mut state = self.lock();
+        if let Some(known) = state.found.get_mut(&identity) {
+            known.offer(candidate);
+            return Ok(());
+        }
+        state.found.insert(identity, Found::new(identity, kind, candidate.clone()));
+        drop(state);
+        let seen = look(worker, inspector, self.setting, (kind, identity), &candidate)?;
+        let mut state = self.lock();
+        if state.stop == Some(Stop::FirstBug) {
+            // Another worker was first.
+            state.found.remove(&identity);
+            return Ok(());
+        }
+        if !self.setting.config.keep_going {
+            state.end(Stop::FirstBug);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        let Some((shown, note)) = seen else { return Ok(()) };
+        let written = state.found.get_mut(&identity).map(|bug| {
+            bug.show(shown);
+            bug.write(self.setting)
+        });
+        let failed = written.and_then(Result::err).map(|e| e.to_string());
+        note.into_iter().chain(failed).for_each(|text| state.counts.note(&text));
+        Ok(())
+    }
+
+    /// An execution is over, and recorded.
+    fn finish(&self, place: usize, worker: &Worker, task: &Task, outcome: &Outcome) -> Result<(), Failure> {
+        let printed = self.printed(worker, outcome)?;
+        let mut state = self.lock();
+        state.under_way -= 1;
+        let counts = &mut state.counts;
+        counts.executions += 1;
+        counts.max_depth = counts.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
+        counts.cut |= outcome.trace.end == End::DEPTH;
+        counts.printed.extend(printed);
+        if worker.arena.world.held_back {
+            counts.note(
+                "fair schedules only: a thread that calls sched_yield again and again was made to wait until another had \
+                 moved",
+            );
+        }
+        let with_root = place == 0 && state.passed_earlier.is_empty();
+        let passed = &mut state.passed[place];
+        passed.clear();
+        passed.extend(worker.passed());
+        if with_root {
+            passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
+        }
+        state.search.done(task.schedule.ticket, &outcome.trace);
+        state.report_progress();
+        save_if_due(&mut state, self.setting);
+        if state.idle > 0 {
+            self.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    /// A program that prints something else under another schedule is worth a look: what tells outputs apart.
+    fn printed(&self, worker: &Worker, outcome: &Outcome) -> Result<Option<u64>, Failure> {
+        let whole = outcome.ending == Ending::Modelled && outcome.trace.end == End::FINISHED;
+        if !whole || self.setting.config.search == SearchKind::Once {
+            return Ok(None);
+        }
+        let status = worker.status().unwrap_or(-1);
+        Ok(Some(fnv1a(worker.output.start()?.into_iter().chain(status.to_le_bytes()))))
+    }
+}

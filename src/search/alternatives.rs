@@ -1,0 +1,199 @@
+//! Executions that are still to be started: what an execution did not choose, kept as prefixes of what it did. Each can
+//! be started at any time and by any worker.
+
+use std::sync::Arc;
+
+use vsrun_model::arena::{Choice, Policy, Seen};
+use vsrun_model::{Kind, Uid};
+
+use crate::codec::{encode_slice, Codec, DecodeError, Reader};
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+/// Alternatives of one operation that are to be tried in one state.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Branch {
+    /// Choices of the execution that went another way.
+    pub leaf: Arc<[Choice]>,
+    /// How many of them lead to the state.
+    pub at: u32,
+    /// Who moves there.
+    pub uid: Uid,
+    /// Its operation.
+    pub kind: Kind,
+    /// First alternative that has not been tried.
+    pub value: u32,
+    /// One past the last.
+    pub end: u32,
+    /// An alternative among these that was taken already.
+    pub skip: Option<u32>,
+    /// Part of the search tree that lies below each alternative, by Knuth's estimate (1975): the whole tree is 1, and
+    /// the alternatives of a state have equal parts of what lies below the state.
+    pub weight: f64,
+}
+
+/// One execution that is to be started.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Item {
+    /// The choices to be made.
+    pub prefix: Vec<Choice>,
+    /// Part of the search tree that begins there.
+    pub weight: f64,
+}
+
+impl Item {
+    /// The first execution: anything.
+    pub fn root() -> Item {
+        Item { prefix: Vec::new(), weight: 1.0 }
+    }
+
+    /// The schedule that starts it and records what it does.
+    pub fn schedule(&self, ticket: u64) -> Schedule {
+        Schedule { ticket, prefix: self.prefix.clone(), policy: Policy::STAY, record: true, ..Schedule::default() }
+    }
+
+    /// Transitions of a finished execution that no other has counted: those behind the branching point.
+    pub fn transitions(&self, trace: &Trace) -> u64 {
+        (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(self.prefix.len().saturating_sub(1) as u64)
+    }
+}
+
+impl Branch {
+    /// The alternatives of `seen` in the state after `at` choices of `leaf`, where (`uid`, `value`) was taken.
+    pub fn new(leaf: &Arc<[Choice]>, at: usize, seen: &Seen, (uid, value): (Uid, u32), weight: f64) -> Branch {
+        let skip = (seen.act.uid == uid).then_some(value);
+        Branch {
+            leaf: Arc::clone(leaf),
+            at: at as u32,
+            uid: seen.act.uid,
+            kind: seen.act.op.kind,
+            value: u32::from(skip == Some(0)),
+            end: seen.choices,
+            skip,
+            weight,
+        }
+    }
+
+    /// True if nothing is left to try.
+    pub fn is_empty(&self) -> bool {
+        self.value >= self.end
+    }
+
+    /// How many alternatives are left.
+    pub fn len(&self) -> u64 {
+        let left = u64::from(self.end.saturating_sub(self.value));
+        left - u64::from(self.skip.is_some_and(|s| s >= self.value && s < self.end))
+    }
+
+    /// Takes the next alternative out. Must not be empty.
+    pub fn take(&mut self) -> Item {
+        let mut prefix = self.leaf[..self.at as usize].to_vec();
+        prefix.push(Choice::new(self.uid, self.value, self.kind));
+        self.value += 1;
+        if self.skip == Some(self.value) {
+            self.value += 1;
+        }
+        Item { prefix, weight: self.weight }
+    }
+}
+
+impl Codec for Item {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.prefix.encode(out);
+        self.weight.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Item, DecodeError> {
+        Ok(Item { prefix: Vec::decode(from)?, weight: f64::decode(from)? })
+    }
+}
+
+/// Appends branches, each leaf once: those of one execution stand side by side.
+pub(super) fn encode_branches(branches: &[Branch], out: &mut Vec<u8>) {
+    branches.len().encode(out);
+    let mut last: Option<&Arc<[Choice]>> = None;
+    for branch in branches {
+        let same = last.is_some_and(|last| Arc::ptr_eq(last, &branch.leaf));
+        same.encode(out);
+        if !same {
+            encode_slice(&branch.leaf, out);
+        }
+        last = Some(&branch.leaf);
+        branch.at.encode(out);
+        branch.uid.encode(out);
+        branch.kind.encode(out);
+        (branch.value, branch.end).encode(out);
+        branch.skip.encode(out);
+        branch.weight.encode(out);
+    }
+}
+
+/// Reads what [`encode_branches`] wrote.
+pub(super) fn decode_branches(from: &mut Reader) -> Result<Vec<Branch>, DecodeError> {
+    let n = usize::decode(from)?;
+    let mut branches: Vec<Branch> = Vec::new();
+    for _ in 0..n {
+        let leaf = match (bool::decode(from)?, branches.last()) {
+            (true, Some(before)) => Arc::clone(&before.leaf),
+            (true, None) => return Err(DecodeError::Wrong("first branch")),
+            (false, _) => Vec::decode(from)?.into(),
+        };
+        let (at, uid, kind) = (u32::decode(from)?, Codec::decode(from)?, Codec::decode(from)?);
+        let (value, end) = Codec::decode(from)?;
+        let branch = Branch { leaf, at, uid, kind, value, end, skip: Codec::decode(from)?, weight: f64::decode(from)? };
+        if branch.is_empty() || branch.at as usize > branch.leaf.len() {
+            return Err(DecodeError::Wrong("branch"));
+        }
+        branches.push(branch);
+    }
+    Ok(branches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(taken: Option<u32>, choices: u32) -> Branch {
+        let leaf: Arc<[Choice]> = vec![Choice::new(Uid::MAIN, 0, Kind::YIELD); 3].into();
+        let mut seen = Seen { choices, ..Seen::default() };
+        seen.act.uid = Uid(7);
+        let taken = taken.map_or((Uid::MAIN, 0), |value| (Uid(7), value));
+        Branch::new(&leaf, 2, &seen, taken, 0.5)
+    }
+
+    fn values(mut branch: Branch) -> Vec<u32> {
+        let mut values = Vec::new();
+        while !branch.is_empty() {
+            let left = branch.len();
+            let item = branch.take();
+            assert_eq!((item.prefix.len(), branch.len()), (3, left - 1));
+            values.push(item.prefix[2].value);
+        }
+        assert_eq!(branch.len(), 0);
+        values
+    }
+
+    #[test]
+    fn each_alternative_but_the_taken_one_comes_once() {
+        assert_eq!(values(branch(None, 3)), [0, 1, 2]);
+        assert_eq!(values(branch(Some(0), 3)), [1, 2]);
+        assert_eq!(values(branch(Some(1), 3)), [0, 2]);
+        assert_eq!(values(branch(Some(2), 3)), [0, 1]);
+        assert!(values(branch(Some(0), 1)).is_empty());
+        assert!(values(branch(None, 0)).is_empty());
+    }
+
+    #[test]
+    fn branches_come_back() {
+        let mut branches = vec![branch(None, 3), branch(Some(0), 3), branch(Some(1), 4)];
+        branches[1].leaf = Arc::clone(&branches[0].leaf);
+        branches[2].take();
+        let mut bytes = Vec::new();
+        encode_branches(&branches, &mut bytes);
+        let again = decode_branches(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(again, branches);
+        assert!(Arc::ptr_eq(&again[0].leaf, &again[1].leaf) && !Arc::ptr_eq(&again[1].leaf, &again[2].leaf));
+        for length in 0..bytes.len() {
+            assert_eq!(decode_branches(&mut Reader::new(&bytes[..length])), Err(DecodeError::Short));
+        }
+    }
+}
