@@ -242,3 +242,25 @@ fn optimal_counts_lock_orders() {
     let counts: Vec<u64> = (1..=6).map(|n| executions(&lock_count(n))).collect();
     assert_eq!(counts, [1, 2, 6, 24, 120, 720]);
 }
+
+#[test]
+fn debug_one() {
+    use interp::How::*;
+    use Ins::*;
+    let program: Program = vec![
+        vec![Create(1), Create(2), Create(3), SemWait(0, Block)],
+        vec![Lock(1, Block), Count(1), Unlock(1)],
+        vec![Post(0)],
+        vec![SemWait(0, Block), Lock(1, Block), Count(1), Unlock(1)],
+    ];
+    MACHINE.with(|m| {
+        let m = &mut *m.borrow_mut();
+        let mut search = vsrun::search::Dpor::new();
+        while let Some(schedule) = search.next() {
+            let (trace, _) = m.run(&program, &schedule, u64::MAX);
+            let t: Vec<String> = trace.steps.iter().enumerate().map(|(i, s)| format!("{}{}{}:{}", if i == schedule.prefix.len() {"| "} else {""}, s.act.uid, if s.did == Effects::NONE {""} else {"!"}, s.act.op.kind.name())).collect();
+            println!("{:?} {:?} {}", trace.end, schedule.sleep, t.join(" "));
+            search.done(schedule.ticket, &trace);
+        }
+    });
+}

@@ -28,7 +28,7 @@ use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::{Canon, Names};
 use super::clock::{add, contains, join, Clock};
-use super::tree::{initials, Inserted, Pending, Step, Tree};
+use super::tree::{initials, Pending, Step, Tree};
 use super::is_partial;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -233,7 +233,11 @@ impl Reduction {
                 None => {
                     let at = self.tree.add_started(path[n], new);
                     path.push(at);
-                    self.tree.node_mut(at).sleep = self.tree.sleep_at(at);
+                    let mut sleep = self.tree.sleep_at(at);
+                    // What the execution woke is awake.
+                    let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
+                    sleep.retain(|s| n + 1 == trace.steps.len() || asleep(s));
+                    self.tree.node_mut(at).sleep = sleep;
                 }
             }
             let run = Run { path: path[..n + 2].to_vec(), fresh };
@@ -391,7 +395,9 @@ impl Reduction {
                 }
             }
             match answer {
-                Answer::Yes => join(&mut covered, self.clock(run, j)),
+                // Races further back are found in the execution that this one leads to. One that a source set leads to may
+                // be cut off before.
+                Answer::Yes if self.insertion == Insertion::Sequence => join(&mut covered, self.clock(run, j)),
                 Answer::No if may_block(&self.step(run, j).act, &p.act) => blockers.push(j),
                 _ => {}
             }
@@ -427,6 +433,10 @@ impl Reduction {
             Question { act: &p.act, performed: p.choices > 0, first, seen, kept: &kept, dropped: &dropped }.answer()
         };
         if answer == Answer::No {
+            if self.insertion == Insertion::FirstStep && taken.len() == 1 {
+                v.push(Step { act: p.act, value: 0, did });
+                self.insert_first(run.path[at], &v);
+            }
             return answer;
         }
         // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
@@ -450,13 +460,28 @@ impl Reduction {
         (Some((before.state, after.state)), before.fate & WOKEN == 0 && after.fate & WOKEN != 0)
     }
 
-    fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
+    fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) {
         match self.insertion {
-            Insertion::Sequence => self.tree.insert(at, v, unsure),
-            Insertion::FirstStep => {
-                let first = initials(&v);
-                self.tree.insert_first(at, &v, &first)
+            Insertion::Sequence => {
+                self.tree.insert(at, v, unsure);
             }
+            Insertion::FirstStep => self.insert_first(at, &v),
+        }
+    }
+
+    /// Inserts a step that can come first in `v` and is enabled, or all that are enabled if none of them is: then nothing is
+    /// known of what lets `v` begin.
+    fn insert_first(&mut self, at: usize, v: &[Step]) {
+        let enabled = |s: &Step| self.pending_of(at, s.thread()).is_some_and(|p| p.choices > 0);
+        let first: Vec<Step> = initials(v).into_iter().filter(enabled).collect();
+        if !first.is_empty() {
+            self.tree.insert_first(at, v, &first);
+            return;
+        }
+        let able = self.tree.node(at).pending.iter().filter(|p| p.choices > 0);
+        let all: Vec<Step> = able.map(|p| Step { act: p.act, value: 0, did: Effects::NONE }).collect();
+        for step in all {
+            self.tree.insert_first(at, &[step], &[step]);
         }
     }
 }

@@ -139,13 +139,19 @@ impl Effects {
     pub const LAST: Effects = Effects(4);
     /// It has sent a signal to a process, which may notice it at any operation.
     pub const SIGNALS: Effects = Effects(8);
-    /// What an operation that has not been performed may come to do.
-    pub const ANY: Effects = Effects(3);
+    /// What an operation that has not been performed may come to do. That it calls for the end of its process is left out:
+    /// then everything would depend on everything. Sleep sets see it once it has been done.
+    pub const ANY: Effects = Effects(1);
     /// What nothing is independent of.
     const WIDE: Effects = Effects(4 | 8);
 
     pub fn has(self, other: Effects) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// It concerns threads of other processes too.
+    pub fn wakes_others(self) -> bool {
+        self.has(Effects::WIDE)
     }
 
     pub fn with(self, other: Effects) -> Effects {

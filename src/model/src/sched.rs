@@ -64,6 +64,19 @@ impl Arena {
         if let Some(last) = self.steps.as_mut_slice().last_mut() {
             last.did = did;
         }
+        // Effects are known only now; those of the sleeping operations are not known here.
+        if did != Effects::NONE && self.sleep.len > 0 && self.taken > self.plan.prefix_len as u64 {
+            let pid = self.pid_of(self.world.current);
+            let mut kept = 0;
+            for i in 0..self.sleep.len {
+                let entry = self.sleep[i];
+                if !did.wakes_others() && self.pid_of(entry.0) != pid {
+                    self.sleep[kept] = entry;
+                    kept += 1;
+                }
+            }
+            self.sleep.len = kept;
+        }
     }
 
     fn note_move(&mut self, t: Tid) {
