@@ -28,6 +28,8 @@ pub struct Schedule {
     pub past_cycles: bool,
     /// The last choice of the prefix may turn out to be blocked.
     pub unsure: bool,
+    /// What ends a thread or a process wakes what sleeps there: effects of sleeping operations are not known.
+    pub wake_by_effects: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
 }

@@ -673,6 +673,7 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         record: schedule.record,
         record_back: schedule.record_back,
         past_cycles: schedule.past_cycles,
+        wake_by_effects: schedule.wake_by_effects,
         blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()

@@ -101,6 +101,7 @@ impl Reduction {
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
             unsure: self.tree.node(leaf).unsure,
             past_cycles: self.insertion == Insertion::Sequence,
+            wake_by_effects: self.insertion == Insertion::FirstStep,
             ..Schedule::default()
         })
     }
@@ -236,7 +237,8 @@ impl Reduction {
                     let mut sleep = self.tree.sleep_at(at);
                     // What the execution woke is awake.
                     let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
-                    sleep.retain(|s| n + 1 == trace.steps.len() || asleep(s));
+                    let all = self.insertion == Insertion::Sequence || n + 1 == trace.steps.len();
+                    sleep.retain(|s| all || asleep(s));
                     self.tree.node_mut(at).sleep = sleep;
                 }
             }
@@ -342,6 +344,12 @@ impl Reduction {
         }
         if !self.ended_early(trace.end) {
             for p in self.tree.node(run.path[total]).pending.clone() {
+                if trace.end == End::SLEEP_BLOCKED && self.insertion == Insertion::Sequence {
+                    // What slept for the execution need not sleep here: effects were not known to it.
+                    for value in 0..p.choices {
+                        self.insert(run.path[total], vec![Step { act: p.act, value, did: Effects::NONE }], false);
+                    }
+                }
                 self.races(run, total, &p, Effects::NONE);
             }
         }

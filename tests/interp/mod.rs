@@ -114,6 +114,7 @@ impl Machine {
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
+        plan.wake_by_effects = schedule.wake_by_effects;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         let mut run = Run::new(program, arena);
         run.go();

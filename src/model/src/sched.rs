@@ -70,7 +70,8 @@ impl Arena {
             let mut kept = 0;
             for i in 0..self.sleep.len {
                 let entry = self.sleep[i];
-                if !did.wakes_others() && self.pid_of(entry.0) != pid {
+                let concerned = self.plan.wake_by_effects && self.pid_of(entry.0) == pid;
+                if !did.wakes_others() && !concerned {
                     self.sleep[kept] = entry;
                     kept += 1;
                 }
