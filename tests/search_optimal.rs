@@ -92,7 +92,15 @@ fn run_all(machine: &mut Machine, program: &Program, choices: Vec<Choice>) -> (T
 
 /// Every partial order with its outcome.
 fn all_orders(machine: &mut Machine, program: &Program) -> Result<Option<BTreeMap<Order, String>>, String> {
-    let Some(leaves) = brute::leaves(machine, program, LIMIT) else { return Ok(None) };
+    every_order(machine, program, LIMIT)
+}
+
+fn every_order(
+    machine: &mut Machine,
+    program: &Program,
+    limit: u64,
+) -> Result<Option<BTreeMap<Order, String>>, String> {
+    let Some(leaves) = brute::leaves(machine, program, limit) else { return Ok(None) };
     let mut orders = BTreeMap::new();
     for leaf in leaves {
         let (trace, outcome) = run_all(machine, program, leaf);
@@ -242,4 +250,36 @@ fn optimal_counts_lock_orders() {
     };
     let counts: Vec<u64> = (1..=6).map(|n| executions(&lock_count(n))).collect();
     assert_eq!(counts, [1, 2, 6, 24, 120, 720]);
+}
+
+/// Producers and consumers of one item each over a buffer of one place, a mutex and two condition variables
+/// (c-tests/producers_consumers.c is the same in C).
+fn producers_consumers(producers: usize, consumers: usize) -> Program {
+    use Ins::*;
+    let lock = || Lock(0, interp::How::Block);
+    let produce = || vec![lock(), WaitWhile(0, 0, 1), Add(0, 1), Signal(1), Unlock(0)];
+    let consume = || vec![lock(), WaitWhile(1, 0, 0), Add(0, -1), Signal(0), Unlock(0)];
+    let threads = producers + consumers;
+    let mut program = vec![(1..=threads).map(Create).collect::<Vec<_>>()];
+    program[0].extend((1..=threads).map(|t| Join(t, interp::How::Block)));
+    program.extend((0..producers).map(|_| produce()));
+    program.extend((0..consumers).map(|_| consume()));
+    program
+}
+
+#[test]
+fn optimal_counts_producers_and_consumers() {
+    for (producers, consumers, traces, outcomes) in [(1, 1, 2, 2), (2, 1, 8, 6), (1, 2, 10, 6), (2, 2, 64, 18)] {
+        let program = producers_consumers(producers, consumers);
+        let (all, ends) = MACHINE.with(|machine| {
+            let machine = &mut *machine.borrow_mut();
+            let all = every_order(machine, &program, u64::MAX).expect("consistent").expect("no limit");
+            let ends: BTreeSet<String> = all.values().cloned().collect();
+            let (found, executions) = machine.explore(&program, &mut Optimal::new(), u64::MAX).expect("no limit");
+            println!("{producers} {consumers}: {} traces {} outcomes, {executions} executions {}", all.len(), ends.len(), found.len());
+            assert_eq!(executions, all.len() as u64);
+            (all.len(), ends.len())
+        });
+        assert_eq!((all, ends), (traces, outcomes), "{producers} producers, {consumers} consumers");
+    }
 }

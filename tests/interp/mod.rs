@@ -41,6 +41,10 @@ pub enum Ins {
     /// Fails if the variable that mutex n protects has this value, if the thread owns the mutex.
     AssertNot(u32, i64),
     CondWait(u32, u32, How),
+    /// Waits on the condition variable, again and again while the variable that the mutex protects has this value.
+    WaitWhile(u32, u32, i64),
+    /// Adds to the variable that mutex n protects, and logs what it is then.
+    Add(u32, i64),
     Signal(u32),
     Broadcast(u32),
     SemWait(u32, How),
@@ -300,8 +304,9 @@ impl<'a> Run<'a> {
             }
         }
         let out = self.arena.world.threads[t].out[0];
+        let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
-        fiber.pc += 1;
+        fiber.pc += usize::from(!again);
         fiber.log.push(result);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
@@ -385,6 +390,9 @@ impl<'a> Run<'a> {
             Ins::Unlock(m) | Ins::RawUnlock(m) => Op::on(Kind::MUTEX_UNLOCK, o.mutex[m as usize]),
             Ins::CondWait(_, m, _) if !self.owns(t, m) => return None,
             Ins::CondWait(c, m, how) => Self::how(both(Kind::COND_WAIT, o.cond[c as usize], o.mutex[m as usize]), how),
+            Ins::WaitWhile(c, m, value) if self.vars[m as usize] == value => {
+                both(Kind::COND_WAIT, o.cond[c as usize], o.mutex[m as usize])
+            }
             Ins::Signal(c) => Op::on(Kind::COND_SIGNAL, o.cond[c as usize]),
             Ins::Broadcast(c) => Op::on(Kind::COND_BROADCAST, o.cond[c as usize]),
             Ins::SemWait(s, how) => Self::how(Op::on(Kind::SEM_WAIT, o.sem[s as usize]), how),
@@ -488,6 +496,11 @@ impl<'a> Run<'a> {
                 let value = self.vars[m as usize];
                 self.fibers[t as usize].log.push(value);
                 self.vars[m as usize] += 1;
+            }
+            Ins::Add(m, amount) => {
+                self.vars[m as usize] += amount;
+                let value = self.vars[m as usize];
+                self.fibers[t as usize].log.push(value);
             }
             Ins::AssertNot(m, value) if self.owns(t, m) && self.vars[m as usize] == value => {
                 let text = format!("thread {} at {}", self.fibers[t as usize].code, self.fibers[t as usize].pc);
