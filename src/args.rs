@@ -56,6 +56,8 @@ pub enum SearchKind {
     Optimal,
     /// Every enabled transition in every state.
     Naive,
+    /// Every enabled transition in every state, and traces counted.
+    Traces,
     /// Dynamic partial-order reduction with sleep sets.
     Dpor,
     /// Random executions, without an end of their own.
@@ -74,6 +76,7 @@ impl SearchKind {
         match self {
             SearchKind::Optimal => "optimal",
             SearchKind::Naive => "naive",
+            SearchKind::Traces => "traces",
             SearchKind::Dpor => "dpor",
             SearchKind::Random => "random",
             SearchKind::Pct => "pct",
@@ -242,6 +245,8 @@ enum SearchName {
     Optimal,
     Dpor,
     Naive,
+    /// `naive`, with the traces counted.
+    Traces,
     Random,
     Pct,
     #[value(hide = true)]
@@ -489,6 +494,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
     match name {
         SearchName::Optimal => Ok(SearchKind::Optimal),
         SearchName::Naive => Ok(SearchKind::Naive),
+        SearchName::Traces => Ok(SearchKind::Traces),
         SearchName::Dpor => Ok(SearchKind::Dpor),
         SearchName::Random => Ok(SearchKind::Random),
         SearchName::Pct => Ok(SearchKind::Pct),

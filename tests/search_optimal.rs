@@ -276,7 +276,12 @@ fn optimal_counts_producers_and_consumers() {
             let all = every_order(machine, &program, u64::MAX).expect("consistent").expect("no limit");
             let ends: BTreeSet<String> = all.values().cloned().collect();
             let (found, executions) = machine.explore(&program, &mut Optimal::new(), u64::MAX).expect("no limit");
-            println!("{producers} {consumers}: {} traces {} outcomes, {executions} executions {}", all.len(), ends.len(), found.len());
+            println!(
+                "{producers} {consumers}: {} traces {} outcomes, {executions} executions {}",
+                all.len(),
+                ends.len(),
+                found.len()
+            );
             assert_eq!(executions, all.len() as u64);
             (all.len(), ends.len())
         });

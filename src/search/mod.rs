@@ -13,6 +13,7 @@ mod optimal;
 mod pct;
 mod random;
 mod reduction;
+mod traces;
 mod tree;
 
 use vsrun_model::End;
@@ -23,6 +24,7 @@ pub use naive::Naive;
 pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
+pub use traces::Traces;
 
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -36,6 +38,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "optimal" => Some(Box::new(Optimal::new())),
         "naive" => Some(Box::new(Naive::new())),
         "dpor" => Some(Box::new(Dpor::new())),
+        "traces" => Some(Box::new(Traces::new())),
         "random" => Some(Box::new(Random::new(seed))),
         _ => None,
     }
@@ -92,4 +95,9 @@ pub trait Search: Send {
 
     /// Executions that were cut off because everything enabled was asleep.
     fn sleep_blocked(&self) -> u64;
+
+    /// Mazurkiewicz traces seen, where they are counted.
+    fn traces(&self) -> Option<u64> {
+        None
+    }
 }

@@ -28,8 +28,8 @@ use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::{Canon, Names};
 use super::clock::{add, contains, join, Clock};
-use super::tree::{initials, Pending, Step, Tree};
 use super::is_partial;
+use super::tree::{initials, Pending, Step, Tree};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -58,7 +58,6 @@ pub struct Reduction {
     /// Estimated part of the tree that is done, 0 to 1.
     weight: f64,
 }
-
 
 /// The execution that is being looked at.
 struct Run {
@@ -130,7 +129,7 @@ impl Reduction {
         self.transitions += length.saturating_sub(visited.saturating_sub(1) as u64);
         self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
         let unsure = self.tree.node(leaf).unsure;
-        if unsure && trace.end == End::MISMATCH && trace.steps.len() + 1 == path.len() - 1 {
+        if unsure && trace.end == End::MISMATCH {
             // The race cannot be reversed after all: an execution for nothing.
             self.sleep_blocked += 1;
             self.tree.complete(leaf);
@@ -164,7 +163,9 @@ impl Reduction {
     /// True if threads may have been enabled in the last state all the same.
     fn ended_early(&self, end: End) -> bool {
         match end {
-            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => false,
+            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => {
+                false
+            }
             End::CYCLE => self.insertion == Insertion::FirstStep,
             _ => true,
         }
@@ -448,7 +449,8 @@ impl Reduction {
             return answer;
         }
         // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
-        let tossed = run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
+        let tossed =
+            run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
         let value = tossed.filter(|s| s.thread() == p.act.tid).map_or(0, |s| s.value);
         let e = *self.step(run, at);
         v.push(Step { act, value, did });
@@ -499,10 +501,11 @@ const NO_ACT: Act = Act::NOTHING;
 
 /// Step `e` if it is to follow the operation that it raced with. Where their operations depend on each other, they do so
 /// whatever comes before, and the order of the two follows by itself. Where only their effects do (an assertion that fails,
-/// the end of a thread, an alternative of a toss), that may be so after some steps and not after others: then what sleeps
+/// the end of a thread, a deadline that fires, an alternative of a toss), that may be so after some steps and not after others: then what sleeps
 /// may cover the first of the two and not both.
 fn comes_after(e: &Step, p: &Act) -> Option<Step> {
-    (!dependent_after(&e.act, Effects::NONE, p, Effects::NONE, false)).then_some(*e)
+    let plain = |act: &Act| Act { fate: act.fate & !TIMED_OUT, ..*act };
+    (!dependent_after(&plain(&e.act), Effects::NONE, &plain(p), Effects::NONE, false)).then_some(*e)
 }
 
 /// The same thread does the same in the same alternative.

@@ -14,9 +14,9 @@
 extern crate std;
 
 pub mod arena;
+pub mod before;
 mod cond;
 mod cycle;
-pub mod before;
 pub mod depend;
 pub mod errno;
 mod futex;
