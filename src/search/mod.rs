@@ -3,25 +3,34 @@
 //! A search hands out schedules ([`Search::next`]) and is told what became of each ([`Search::done`]). It imports the
 //! model, schedules and traces only, so that it is tested with no process at all.
 
+pub mod allowed;
 mod bounded;
 mod dpor;
+mod exitblock;
+mod if_sss;
 mod naive;
 mod pct;
+mod persistent;
 mod random;
+mod sss;
 
 use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
 pub use dpor::Dpor;
+pub use exitblock::ExitBlock;
+pub use if_sss::IfSss;
 pub use naive::Naive;
 pub use pct::Pct;
 pub use random::Random;
+pub use sss::Sss;
 
+use self::allowed::{Allowed, Unknown};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Names that [`by_name`] knows.
-pub const NAMES: [&str; 3] = ["naive", "dpor", "random"];
+pub const NAMES: [&str; 7] = ["naive", "dpor", "random", "sss", "if-sss", "exitblock", "exitblock-rw"];
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
@@ -29,6 +38,17 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "naive" => Some(Box::new(Naive::new())),
         "dpor" => Some(Box::new(Dpor::new())),
         "random" => Some(Box::new(Random::new(seed))),
+        _ => classic(name, Box::new(Unknown)),
+    }
+}
+
+/// The search of that name among those of the papers that compute persistent sets, from `bounds`.
+pub fn classic(name: &str, bounds: Box<dyn Allowed>) -> Option<Box<dyn Search>> {
+    match name {
+        "sss" => Some(Box::new(Sss::new(bounds))),
+        "if-sss" => Some(Box::new(IfSss::new(bounds))),
+        "exitblock" => Some(Box::new(ExitBlock::plain())),
+        "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
         _ => None,
     }
 }
@@ -55,4 +75,9 @@ pub trait Search {
 
     /// Executions that were cut off because everything enabled was asleep.
     fn sleep_blocked(&self) -> u64;
+
+    /// What the user should know about how the search went.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 }

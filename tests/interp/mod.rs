@@ -2,6 +2,7 @@
 //! the protocol that the shim follows. It stands for the runtime in the tests of the search.
 #![allow(dead_code)]
 
+pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;

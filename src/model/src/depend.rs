@@ -155,7 +155,8 @@ fn waits_with(a: &Act, b: &Act) -> bool {
     }
 }
 
-fn operands(op: &Op) -> [u32; 2] {
+/// The objects that an operation names, by index; [`NONE`] for no object.
+pub fn operands(op: &Op) -> [u32; 2] {
     match op.kind {
         // Threads and processes, not objects; a toss names nothing.
         Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP => [NONE, NONE],
