@@ -21,6 +21,7 @@ use crate::runtime::session::{self, Input};
 use crate::runtime::worker::{Ending, Outcome, Spec, StartError, Worker};
 use crate::scenario::{self, Scenario, Then};
 use crate::schedule::Schedule;
+use crate::search::allowed::{Allowed, Unknown};
 use crate::search::{self, Bounded, Pct, Search};
 use crate::syscalls;
 use crate::trace::Trace;
@@ -160,6 +161,12 @@ enum Stop {
     Interrupted,
 }
 
+/// What the threads of the program may do, for searches that compute persistent sets. No analysis of binaries yields
+/// bounds yet, so every thread may do anything and all reduction comes from sleep sets.
+fn bounds_of(_spec: &Spec) -> Box<dyn Allowed> {
+    Box::new(Unknown)
+}
+
 /// Explores; prints nothing but progress.
 pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let (spec, program) = spec_of(config)?;
@@ -173,7 +180,8 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
         SearchKind::Once => Box::<Once>::default(),
         SearchKind::Pct => Box::new(Pct::new(config.seed, config.pct_depth)),
         SearchKind::Bounded(bound) => Box::new(Bounded::new(bound)),
-        kind => search::by_name(kind.name(), config.seed)
+        kind => search::classic(kind.name(), bounds_of(&spec))
+            .or_else(|| search::by_name(kind.name(), config.seed))
             .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name())))?,
     };
     let now = Instant::now();
@@ -468,6 +476,9 @@ impl Exploration<'_> {
             self.note(&format!(
                 "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
             ));
+        }
+        for note in self.search.notes().to_vec() {
+            self.note(&note);
         }
         let passed_calls = syscalls::communicating(&self.worker.arena.control.passed);
         // What went to the kernel and could have mattered to others was not explored: then nothing is complete.

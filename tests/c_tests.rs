@@ -72,7 +72,7 @@ impl Case {
     fn searches(&self) -> Vec<Option<&'static str>> {
         match self.once() || self.options().iter().any(|o| o.starts_with("--search")) {
             true => vec![None],
-            false => vec![Some("naive"), Some("dpor")],
+            false => vec![Some("naive"), Some("dpor"), Some("sss"), Some("if-sss")],
         }
     }
 
@@ -332,11 +332,9 @@ impl Program {
             };
             lines.push(Line::new(&self.name, &case.name, word, since, failures));
         }
-        if let [(verdict, bugs), (other, others)] = all.as_slice() {
-            let differ = bugs.is_some() && others.is_some() && bugs != others;
-            if verdict != other || differ {
-                lines[0].failures.push(format!("the searches disagree: {all:?}"));
-            }
+        let differ = |a: &Found, b: &Found| a.0 != b.0 || a.1.is_some() && b.1.is_some() && a.1 != b.1;
+        if all.iter().any(|a| all.iter().any(|b| differ(a, b))) {
+            lines[0].failures.push(format!("the searches disagree: {all:?}"));
         }
         lines
     }

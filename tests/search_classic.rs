@@ -3,13 +3,12 @@
 mod interp;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 
 use interp::bounds::Text;
 use interp::generate::{program, Family};
 use interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use vsrun::search::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
+use vsrun::search::allowed::{Allowed, Unknown};
 use vsrun::search::{ExitBlock, IfSss, Search, Sss};
 
 /// Programs with more executions are left out.

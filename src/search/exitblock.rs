@@ -71,7 +71,7 @@ impl Rules for AtReleases {
         true
     }
 
-    fn complete(&self) -> bool {
-        false
+    fn caveat(&self) -> Option<&'static str> {
+        Some("switches came only where a lock was released: deadlocks of threads that hold a lock each may be missed")
     }
 }

@@ -73,6 +73,7 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
         || bound.has(KindClass::Fork) && has_siblings(other, members)
         || waits_for(act, &members[other])
         || may_see_the_end_of(act, &members[other])
+        || may_see_the_child_of(&members[mine], &members[other])
         || may_share(act, &members[other], objects)
 }
 
@@ -112,8 +113,15 @@ fn may_see_the_end_of(act: &Act, other: &Member) -> bool {
     let theirs = &other.seen.act;
     let joins = theirs.op.kind == Kind::JOIN && theirs.op.obj == act.tid;
     joins
-        || theirs.pid == act.pid && other.bound.has(KindClass::TryJoin)
+        || other.bound.has(KindClass::TryJoin)
         || theirs.pid == act.parent && other.bound.has(KindClass::Wait)
+}
+
+/// The transition of `mine` may create a process, and `other`, in the same process, may wait for whichever child there
+/// is, or is none.
+fn may_see_the_child_of(mine: &Member, other: &Member) -> bool {
+    let same = mine.seen.act.pid == other.seen.act.pid;
+    same && mine.bound.has(KindClass::Fork) && other.bound.has(KindClass::Wait)
 }
 
 /// `other` may operate on an object that `act` names.

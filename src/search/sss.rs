@@ -58,9 +58,9 @@ pub trait Rules: fmt::Debug {
         false
     }
 
-    /// Whether everything that the search is for has been found when it is over.
-    fn complete(&self) -> bool {
-        true
+    /// What the search may miss though it runs to its end; `None`: nothing.
+    fn caveat(&self) -> Option<&'static str> {
+        None
     }
 }
 
@@ -176,7 +176,8 @@ impl Sss {
 impl<R: Rules> Selective<R> {
     /// A search by `rules` that has not begun.
     pub(super) fn with(rules: R, bounds: Box<dyn Allowed>) -> Selective<R> {
-        let (known, nodes, notes) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (known, nodes) = (BTreeMap::new(), Vec::new());
+        let notes = rules.caveat().map(String::from).into_iter().collect();
         let (started, partial, transitions, sleep_blocked) = (false, false, 0, 0);
         Selective { rules, bounds, known, nodes, notes, started, partial, transitions, sleep_blocked }
     }
@@ -392,7 +393,7 @@ impl<R: Rules> Search for Selective<R> {
     }
 
     fn exhaustive(&self) -> bool {
-        self.started && self.nodes.is_empty() && !self.partial && self.rules.complete()
+        self.started && self.nodes.is_empty() && !self.partial && self.rules.caveat().is_none()
     }
 
     fn transitions(&self) -> u64 {
