@@ -11,11 +11,10 @@
 //! reason neither search ever claims to be complete; they are here to be compared with. Operations that they do not
 //! know (semaphores, joins and all else that is no lock) are visible.
 
-use vsrun_model::arena::Seen;
-use vsrun_model::{dependent, Act, Key, Kind};
+use vsrun_model::{dependent, Act, Kind};
 
 use super::allowed::Unknown;
-use super::sss::{Rules, Selective};
+use super::sss::{Rules, Selective, State};
 
 /// Switches only at releases.
 #[derive(Debug)]
@@ -53,10 +52,13 @@ fn notifies(act: &Act) -> bool {
 }
 
 impl Rules for AtReleases {
-    fn invisible(&self, seen: &Seen, _objects: &[Key], before: Option<&Act>) -> bool {
-        let act = &seen.act;
+    fn invisible(&self, act: &Act, state: State) -> bool {
         let goes_on = |b: &Act| b.uid == act.uid && (acquires(b) || notifies(b));
-        before.is_some_and(goes_on) && (acquires(act) || notifies(act) || releases(act))
+        state.before.is_some_and(goes_on) && (acquires(act) || notifies(act) || releases(act))
+    }
+
+    fn shows_its_end(&self) -> bool {
+        false
     }
 
     fn persistent(&self) -> bool {

@@ -13,18 +13,21 @@
 //! * After an operation that can tell a transition of a thread from the next in other ways (fork and exec beside other
 //!   threads, the end of a process with several threads, signals, cancellation, yields, tryjoin, wait for any child) all
 //!   releases are visible.
-//! * A notify needs no lock in POSIX, and who waits meanwhile may miss it: signal and broadcast stay visible. So do posts
-//!   of semaphores, which are communication objects in the paper as well.
+//! * A notify needs no lock in POSIX, and who waits meanwhile may miss it. Signal and broadcast are invisible if their
+//!   thread holds the mutex with which all waits on the condition variable were seen, as long as none has been seen
+//!   that does not hold it, nor the destruction of the condition variable. Until a wait has been seen the mutex is not
+//!   known, and the notify visible.
+//! * Posts of semaphores are visible: these are communication objects in the paper as well.
 //! * A transition that ends its thread or leads to a yield is visible, see [`super::sss`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::arena::Seen;
 use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{Act, Key, Kind};
 
 use super::allowed::{named, Allowed};
-use super::sss::{Rules, Selective};
+use super::sss::{Rules, Selective, State};
 
 /// So often the search begins again because of single locks; then all releases become visible.
 const MAX_RESTARTS: u32 = 8;
@@ -32,10 +35,12 @@ const MAX_RESTARTS: u32 = 8;
 /// Releases are invisible where nobody can tell.
 #[derive(Debug, Default)]
 pub struct InvisibleFirst {
-    /// Locks that somebody can tell held from free.
+    /// Locks that somebody can tell held from free, condition variables that are notified without their mutex.
     exposed: BTreeSet<Key>,
-    /// All locks are exposed.
+    /// Everything is exposed.
     all: bool,
+    /// The mutex with which threads wait on a condition variable.
+    partners: BTreeMap<Key, Key>,
     restarts: u32,
 }
 
@@ -52,7 +57,7 @@ impl IfSss {
 /// What a pending operation exposes.
 enum Exposes {
     Nothing,
-    /// The lock with this index.
+    /// The lock, or condition variable, with this index.
     Lock(u32),
     Everything,
 }
@@ -71,7 +76,7 @@ fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
         Kind::WAIT if looks || act.state == 0 => Exposes::Everything,
         Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::RW_RDLOCK | Kind::RW_WRWAIT if looks => Exposes::Lock(act.op.obj),
         Kind::RW_WRLOCK if looks || act.state != 0 => Exposes::Lock(act.op.obj),
-        Kind::MUTEX_DESTROY | Kind::RW_DESTROY => Exposes::Lock(act.op.obj),
+        Kind::MUTEX_DESTROY | Kind::RW_DESTROY | Kind::COND_DESTROY => Exposes::Lock(act.op.obj),
         Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK if act.state != OWNS => Exposes::Lock(act.op.obj),
         Kind::RW_UNLOCK if act.state > OWNS => Exposes::Lock(act.op.obj),
         Kind::COND_WAIT if act.state != OWNS => Exposes::Lock(act.op.obj2),
@@ -79,34 +84,67 @@ fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
     }
 }
 
-impl Rules for InvisibleFirst {
-    fn accept(&mut self, seen: &[Seen], objects: &[Key]) -> bool {
-        let mut news = false;
-        for s in seen {
-            match exposes(&s.act, seen) {
-                _ if self.all => {}
-                Exposes::Nothing => {}
-                Exposes::Everything => (self.all, news) = (true, true),
-                Exposes::Lock(lock) => match objects.get(lock as usize) {
-                    Some(&key) => news |= self.exposed.insert(key),
-                    None => (self.all, news) = (true, true),
-                },
+impl InvisibleFirst {
+    /// Takes note of what the pending operation `act` shows. True: it shows something new.
+    fn learn(&mut self, act: &Act, state: State) -> bool {
+        let key = |object: u32| state.objects.get(object as usize).copied();
+        let exposed = match exposes(act, state.seen) {
+            Exposes::Nothing => return self.learn_partner(act, state),
+            Exposes::Lock(lock) => key(lock),
+            Exposes::Everything => None,
+        };
+        match exposed {
+            Some(key) => self.exposed.insert(key),
+            None => !std::mem::replace(&mut self.all, true),
+        }
+    }
+
+    /// A wait shows the mutex that goes with the condition variable; a second one, or a notify without it, exposes the
+    /// condition variable.
+    fn learn_partner(&mut self, act: &Act, state: State) -> bool {
+        let key = |object: u32| state.objects.get(object as usize).copied();
+        let Some(cond) = key(act.op.obj) else { return false };
+        match (act.op.kind, self.partners.get(&cond)) {
+            (Kind::COND_WAIT, None) => {
+                self.partners.extend(key(act.op.obj2).map(|mutex| (cond, mutex)));
+                false
             }
+            (Kind::COND_WAIT, Some(&mutex)) if key(act.op.obj2) != Some(mutex) => self.exposed.insert(cond),
+            (Kind::COND_SIGNAL | Kind::COND_BROADCAST, Some(_)) if !self.holds_partner(act, state) => {
+                self.exposed.insert(cond)
+            }
+            _ => false,
+        }
+    }
+
+    /// The thread of the notify `act` holds the mutex that goes with its condition variable.
+    fn holds_partner(&self, act: &Act, state: State) -> bool {
+        let partner = state.objects.get(act.op.obj as usize).and_then(|cond| self.partners.get(cond));
+        let mut held = state.held.range((act.tid, 0)..=(act.tid, u32::MAX));
+        partner.is_some() && held.any(|&(_, mutex)| state.objects.get(mutex as usize) == partner)
+    }
+}
+
+impl Rules for InvisibleFirst {
+    fn accept(&mut self, state: State) -> bool {
+        let mut news = false;
+        for s in state.seen {
+            news |= !self.all && self.learn(&s.act, state);
         }
         self.restarts += u32::from(news);
         self.all |= self.restarts >= MAX_RESTARTS;
         !news
     }
 
-    fn invisible(&self, seen: &Seen, objects: &[Key], _before: Option<&Act>) -> bool {
-        let act = &seen.act;
-        let releases = match act.op.kind {
+    fn invisible(&self, act: &Act, state: State) -> bool {
+        let harmless = match act.op.kind {
             Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK => act.state == OWNS,
             Kind::RW_UNLOCK => act.state <= OWNS,
+            Kind::COND_SIGNAL | Kind::COND_BROADCAST => self.holds_partner(act, state),
             _ => false,
         };
-        releases
+        harmless
             && !self.all
-            && named(act, objects).is_some_and(|locks| locks.iter().all(|o| !self.exposed.contains(&o.key)))
+            && named(act, state.objects).is_some_and(|all| all.iter().all(|o| !self.exposed.contains(&o.key)))
     }
 }

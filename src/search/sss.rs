@@ -16,10 +16,11 @@
 //! * Every operation executed is checked against its thread's bound. One outside it means that the persistent sets were
 //!   wrong: the search notes it and begins again without bounds, so with all enabled transitions in every state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use vsrun_model::arena::{Choice, Policy, Seen};
+use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{dependent, Act, End, Key, Kind, Tid};
 
 use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
@@ -28,18 +29,36 @@ use super::{is_partial, Search};
 use crate::schedule::Schedule;
 use crate::trace::{Born, Trace};
 
+/// A state as rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// What is pending.
+    pub seen: &'a [Seen],
+    /// What object numbers stand for.
+    pub objects: &'a [Key],
+    /// Mutexes that threads hold, as (thread, object); those acquired during initialization or by a try are not known.
+    pub held: &'a BTreeSet<(Tid, u32)>,
+    /// What led to the state.
+    pub before: Option<&'a Act>,
+}
+
 /// What one search does otherwise than another.
 pub trait Rules: fmt::Debug {
     /// Looks at the pending operations of a state. False: they show that states already explored were treated wrongly,
     /// and the search begins again, with what the rules know now.
-    fn accept(&mut self, _seen: &[Seen], _objects: &[Key]) -> bool {
+    fn accept(&mut self, _state: State) -> bool {
         true
     }
 
-    /// True if the enabled operation is invisible: its thread moves first and alone. A transition that ends its thread
-    /// or leads to a yield is visible in any case. `before` is what led to the state.
-    fn invisible(&self, _seen: &Seen, _objects: &[Key], _before: Option<&Act>) -> bool {
+    /// True if the enabled operation is invisible: its thread moves first and alone.
+    fn invisible(&self, _act: &Act, _state: State) -> bool {
         false
+    }
+
+    /// Whether a transition that ends its thread or leads to a yield is visible whatever its operation: others may see
+    /// that it was performed. It is known only afterwards.
+    fn shows_its_end(&self) -> bool {
+        true
     }
 
     /// Whether persistent sets are computed; otherwise all enabled transitions are taken.
@@ -76,6 +95,8 @@ struct Node {
     seen: Vec<Seen>,
     /// Where each thread begins and how many transitions it has made; parallel to `seen`.
     origins: Vec<(ThreadOrigin, bool)>,
+    /// See [`State::held`].
+    held: BTreeSet<(Tid, u32)>,
     /// Asleep on arrival, and what has been explored from here and sleeps while the rest is.
     sleep: Vec<(Tid, u32)>,
     /// What has been explored from here.
@@ -104,6 +125,24 @@ impl Node {
 
     fn choice(&self) -> Choice {
         Choice::new(self.act().uid, self.value, self.act().op.kind)
+    }
+
+    fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Act>) -> State<'a> {
+        State { seen: &self.seen, objects, held: &self.held, before }
+    }
+
+    /// The mutexes that are held after the step.
+    fn held_after(&self) -> BTreeSet<(Tid, u32)> {
+        let Act { tid, op, .. } = *self.act();
+        let mut held = self.held.clone();
+        match op.kind {
+            Kind::MUTEX_LOCK if !op.has(TRY | TIMED) => held.insert((tid, op.obj)),
+            Kind::COND_WAKE => held.insert((tid, op.obj2)),
+            Kind::MUTEX_UNLOCK => held.remove(&(tid, op.obj)),
+            Kind::COND_WAIT => held.remove(&(tid, op.obj2)),
+            _ => false,
+        };
+        held
     }
 
     fn try_all(&mut self) {
@@ -213,6 +252,7 @@ impl<R: Rules> Selective<R> {
         let sleep = before.map_or(Vec::new(), |b| b.sleep_after(&self.rules));
         let mut blocks = before.map_or(BTreeMap::new(), |b| b.blocks.clone());
         blocks.retain(|entry, _| sleep.contains(entry));
+        let held = before.map_or(BTreeSet::new(), Node::held_after);
         let origins: Vec<_> = seen.iter().map(|s| origin(&s.act, trace, before)).collect();
         self.learn(&origins);
         let (done, block, todo) = (Vec::new(), Vec::new(), vec![false; seen.len()]);
@@ -221,6 +261,7 @@ impl<R: Rules> Selective<R> {
         self.nodes.push(Node {
             seen,
             origins,
+            held,
             sleep,
             done,
             blocks,
@@ -238,8 +279,8 @@ impl<R: Rules> Selective<R> {
     /// Decides what is to be tried in state `n`, which has just been entered. False: not what was taken.
     fn choose(&mut self, n: usize, objects: &[Key]) -> bool {
         let node = &self.nodes[n];
-        let before = n.checked_sub(1).map(|b| self.nodes[b].act());
-        let invisible = |&i: &usize| node.awake(i).is_some() && self.rules.invisible(&node.seen[i], objects, before);
+        let state = node.state(objects, n.checked_sub(1).map(|b| self.nodes[b].act()));
+        let invisible = |&i: &usize| node.awake(i).is_some() && self.rules.invisible(&node.seen[i].act, state);
         let first = std::iter::once(node.chosen).chain(0..node.seen.len()).find(invisible);
         let asleep = node.sleep.contains(&(node.act().tid, node.value));
         let (alone, taken) = (first.is_some(), first.is_none_or(|i| i == node.chosen) && !asleep);
@@ -261,7 +302,7 @@ impl<R: Rules> Selective<R> {
         let stood = |s: &Seen| s.act.uid != uid && node.seen.iter().any(|p| p.act.uid == s.act.uid);
         let yields = after.iter().any(|s| s.act.op.kind == Kind::YIELD && !stood(s));
         let ended = !after.iter().any(|s| s.act.uid == uid);
-        let visible = node.alone && (yields || ended);
+        let visible = node.alone && (yields || ended) && self.rules.shows_its_end();
         let more = if visible { self.chosen_with(n, node.chosen, objects) } else { Vec::new() };
         let node = &mut self.nodes[n];
         node.yields |= yields;
@@ -322,7 +363,8 @@ impl<R: Rules> Selective<R> {
                 if !self.enter(trace, n) {
                     return false;
                 }
-                if !self.rules.accept(&self.nodes[n].seen, &trace.objects) {
+                let before = n.checked_sub(1).map(|b| self.nodes[b].act());
+                if !self.rules.accept(self.nodes[n].state(&trace.objects, before)) {
                     self.restart();
                     return true;
                 }
@@ -336,7 +378,9 @@ impl<R: Rules> Selective<R> {
             }
             self.execute(n, trace.seen.get(n + 1).unwrap_or(&trace.last), &trace.objects);
         }
-        if !self.rules.accept(&trace.last, &trace.objects) {
+        let (before, held) = (self.nodes.last().map(Node::act), self.nodes.last().map(Node::held_after));
+        let held = &held.unwrap_or_default();
+        if !self.rules.accept(State { seen: &trace.last, objects: &trace.objects, held, before }) {
             self.restart();
             return true;
         }

@@ -29,8 +29,8 @@ pub struct Act {
     pad: [u8; 2],
     /// The operation.
     pub op: Op,
-    /// The object's recorded state: value of a semaphore, number of waiters, 1 if the thread owns the lock, 1 + the
-    /// thread that runs a once control, 1 + the process that is waited for.
+    /// The object's recorded state: value of a semaphore, number of waiters, 1 if the thread owns the lock (of an acquire:
+    /// if anybody owns it), 1 + the thread that runs a once control, 1 + the process that is waited for.
     pub state: i64,
 }
 
@@ -93,6 +93,7 @@ impl World {
             Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => i64::from(self.threads[t].woken),
             Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK => i64::from(self.objects[op.obj].owner == t),
             Kind::COND_WAIT => i64::from(self.objects[op.obj2].owner == t),
+            Kind::MUTEX_LOCK | Kind::SPIN_LOCK => i64::from(self.objects[op.obj].owner != NONE),
             Kind::RW_UNLOCK if self.objects[op.obj].owner == t => 1,
             Kind::RW_UNLOCK if !self.read_holds(op.obj).any(|(reader, _)| reader == t) => NO_HOLD,
             Kind::RW_WRLOCK => i64::from(self.objects[op.obj].flags & PREFER_WRITER != 0),
@@ -174,7 +175,10 @@ fn shares_object(a: &Act, b: &Act, conditional: bool) -> bool {
 fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
     match (class(o, a), class(o, b)) {
         (Class::CondWait | Class::Woken, Class::CondWait | Class::Woken) => true,
-        (Class::Wakes, Class::Wakes) => conditional && a.state == 0 && b.state == 0,
+        // Two that wake everybody wake nobody twice.
+        (Class::Wakes, Class::Wakes) => broadcasts(a, b) || conditional && a.state == 0 && b.state == 0,
+        // Figure 3: while the lock is owned the owner may acquire it again and all others fail or wait.
+        (Class::Acquire, Class::Acquire) => conditional && a.state == 1 && b.state == 1,
         // Woken is woken, in every state from then on.
         (Class::Woken, Class::Wakes | Class::Moves) => a.state == 1,
         (Class::Wakes | Class::Moves, Class::Woken) => b.state == 1,
@@ -192,6 +196,7 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
 enum Class {
     CondWait,
     Woken,
+    Acquire,
     Wakes,
     /// May wake, and does more.
     Moves,
@@ -208,6 +213,7 @@ fn class(o: u32, act: &Act) -> Class {
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
         Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
+        Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
         Kind::FUTEX_REQUEUE | Kind::BARRIER_WAIT => Class::Moves,
         Kind::RW_RDLOCK => Class::Read,
@@ -217,6 +223,10 @@ fn class(o: u32, act: &Act) -> Class {
         Kind::SYSV_OP => Class::Sysv,
         _ => Class::Other,
     }
+}
+
+fn broadcasts(a: &Act, b: &Act) -> bool {
+    a.op.kind == Kind::COND_BROADCAST && b.op.kind == Kind::COND_BROADCAST
 }
 
 /// Two semops on overlapping semaphores: single increments and decrements by value, as for POSIX semaphores; `arg`
