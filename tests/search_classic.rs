@@ -10,7 +10,8 @@ use interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
 use vsrun::search::{ExitBlock, IfSss, Search, Sss};
-use vsrun_model::{End, ObjKind};
+use vsrun_model::arena::Choice;
+use vsrun_model::{dependent_composed, End, ObjKind};
 
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1200 };
@@ -222,6 +223,78 @@ fn exitblock_runs_every_order_of_blocks() {
     };
     assert_eq!(tally(&reads(3), ExitBlock::plain()).0, 6);
     assert_eq!(tally(&reads(3), ExitBlock::reads_and_writes()), (5, 26, 1));
+}
+
+#[test]
+fn notifies_under_their_mutex_are_no_branching_points() {
+    let section = |ins| vec![Ins::Lock(0, How::Block), ins, Ins::Unlock(0)];
+    let posts = vec![Ins::SemWait(2, How::Block), Ins::Post(1)];
+    let start = vec![Ins::Create(1), Ins::Create(2), Ins::Create(3)];
+    let mut program = vec![start, section(Ins::CondWait(0, 0, How::Block)), section(Ins::Broadcast(0)), posts];
+    let all = |program: &Program| {
+        let none = || Box::new(Unknown);
+        (counts(program, &mut Sss::new(none())), counts(program, &mut IfSss::new(none())))
+    };
+    assert_eq!(all(&program), ((13, 38, 11, 2), (11, 34, 9, 2)));
+    // Without the mutex a waiter may miss it, and the order matters.
+    program[2] = vec![Ins::Broadcast(0)];
+    assert_eq!(all(&program), ((9, 26, 7, 2), (10, 33, 7, 2)));
+}
+
+/// The transitions of thread `t` from the state after `path` on, `n` of them without a switch; `None` if it cannot.
+fn together(machine: &mut Machine, program: &Program, path: &[Choice], t: usize, n: usize) -> Option<Vec<Choice>> {
+    let mut path = path.to_vec();
+    for _ in 0..n {
+        let (trace, _) = machine.run_prefix(program, &path);
+        let seen = trace.last.iter().find(|s| s.act.tid == t as u32 && s.choices == 1)?;
+        path.push(Choice::new(seen.act.uid, 0, seen.act.op.kind));
+    }
+    Some(path)
+}
+
+/// Sections as composed transitions: where both orders are possible and `dependent_composed` says no, they commute.
+#[test]
+fn independent_composed_transitions_commute() {
+    let lock = |m| Ins::Lock(m, How::Block);
+    let pieces: [Vec<Ins>; 6] = [
+        vec![lock(0), Ins::Unlock(0)],
+        vec![lock(0), lock(1), Ins::Unlock(1), Ins::Unlock(0)],
+        vec![lock(0)],
+        vec![lock(1), Ins::Post(0), Ins::Unlock(1)],
+        vec![Ins::Spin(0, How::Block), Ins::SpinUnlock(0)],
+        vec![Ins::Lock(0, How::Try), Ins::Unlock(0)],
+    ];
+    let independent = |machine: &mut Machine, a: &Vec<Ins>, b: &Vec<Ins>| {
+        // The last operation keeps the threads alive, and with them what their transitions leave behind.
+        let body = |piece: &Vec<Ins>| [piece.clone(), vec![Ins::SemWait(3, How::Block)]].concat();
+        let program = vec![vec![Ins::Create(1), Ins::Create(2), Ins::SemWait(3, How::Block)], body(a), body(b)];
+        let mut order = |first: (usize, usize), second: (usize, usize)| {
+            let path = together(machine, &program, &[], first.0, first.1)?;
+            let path = together(machine, &program, &path, second.0, second.1)?;
+            let (trace, outcome) = machine.run_prefix(&program, &path);
+            let acts = trace.steps.iter().map(|s| s.act);
+            Some((acts.collect::<Vec<_>>().split_off(first.1), outcome.state))
+        };
+        let (one, two) = (order((1, a.len()), (2, b.len())), order((2, b.len()), (1, a.len())));
+        let (Some((of_b, state)), Some((of_a, other))) = (one, two) else { return None };
+        let depends = dependent_composed(&of_a, &of_b);
+        assert!(depends || state == other, "{a:?} {b:?} do not commute:\n{state}\n{other}");
+        Some(!depends)
+    };
+    let found: Vec<Vec<Option<bool>>> = MACHINE.with(|machine| {
+        let mut with = |a| pieces.iter().map(|b| independent(&mut machine.borrow_mut(), a, b)).collect();
+        pieces.iter().map(&mut with).collect()
+    });
+    let is = |row: usize, column: usize| (found[row][column], found[column][row]);
+    assert_eq!(is(0, 0), (Some(true), Some(true)));
+    assert_eq!(is(0, 1), (Some(true), Some(true)));
+    assert_eq!(is(1, 1), (Some(true), Some(true)));
+    assert_eq!(is(1, 3), (Some(true), Some(true)));
+    assert_eq!(is(3, 3), (Some(true), Some(true)));
+    assert_eq!(is(4, 4), (Some(true), Some(true)));
+    // Who tries may find the lock held, and who keeps it keeps others out.
+    assert_eq!(is(0, 5), (Some(false), Some(false)));
+    assert_eq!(is(0, 2), (None, None));
 }
 
 /// Claims that nobody touches a mutex.

@@ -112,9 +112,7 @@ fn waits_for(act: &Act, other: &Member) -> bool {
 fn may_see_the_end_of(act: &Act, other: &Member) -> bool {
     let theirs = &other.seen.act;
     let joins = theirs.op.kind == Kind::JOIN && theirs.op.obj == act.tid;
-    joins
-        || other.bound.has(KindClass::TryJoin)
-        || theirs.pid == act.parent && other.bound.has(KindClass::Wait)
+    joins || other.bound.has(KindClass::TryJoin) || theirs.pid == act.parent && other.bound.has(KindClass::Wait)
 }
 
 /// The transition of `mine` may create a process, and `other`, in the same process, may wait for whichever child there

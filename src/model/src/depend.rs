@@ -133,6 +133,34 @@ pub fn dependent_if(a: &Act, a_ends: bool, b: &Act, b_ends: bool, conditional: b
         || shares_object(a, b, conditional)
 }
 
+/// Whether two composed transitions depend on each other in any state: the operations of `a`, by one thread, performed
+/// without a switch in between, and those of `b`, by another (Stoller, TR 536, Section 7, (2) with the exception (4)): an
+/// acquire and then the release of a lock, nothing else done to it in between, leave the lock as it was, so they make
+/// nothing depend. In the paper's sense, which is that of sleep sets: while the lock is held elsewhere such a transition
+/// cannot be taken, but where both orders can be, they lead to the same state.
+pub fn dependent_composed(a: &[Act], b: &[Act]) -> bool {
+    let excepted = |x: &Act, y: &Act| {
+        let lock = x.op.obj == y.op.obj && x.uid != y.uid && only_locks(x) && only_locks(y);
+        lock && (passes_through(a, x.op.obj) || passes_through(b, x.op.obj))
+    };
+    a.iter().any(|x| b.iter().any(|y| dependent(x, y, false) && !excepted(x, y)))
+}
+
+fn only_locks(act: &Act) -> bool {
+    let lock = matches!(act.op.kind, Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::SPIN_LOCK | Kind::SPIN_UNLOCK);
+    lock && !act.op.has(op::TRY | op::TIMED)
+}
+
+/// All that `acts` do to lock `o` is to acquire and then to release it.
+fn passes_through(acts: &[Act], o: u32) -> bool {
+    let mut on = acts.iter().filter(|act| operands(&act.op).contains(&o));
+    let (first, second) = (on.next(), on.next());
+    let is = |act: Option<&Act>, kinds: [Kind; 2]| act.is_some_and(|a| only_locks(a) && kinds.contains(&a.op.kind));
+    is(first, [Kind::MUTEX_LOCK, Kind::SPIN_LOCK])
+        && is(second, [Kind::MUTEX_UNLOCK, Kind::SPIN_UNLOCK])
+        && on.next().is_none()
+}
+
 /// `a` waits for the end of the thread or of the process of `b`: any transition of `b` may be the last.
 fn awaits(a: &Act, b: &Act) -> bool {
     match a.op.kind {

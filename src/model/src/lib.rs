@@ -33,7 +33,7 @@ mod thread;
 pub mod world;
 
 pub use arena::Arena;
-pub use depend::{dependent, dependent_if, may_be_coenabled, Act};
+pub use depend::{dependent, dependent_composed, dependent_if, may_be_coenabled, Act};
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
 pub use process::{ProcState, Process, WNOHANG, WNOWAIT};
