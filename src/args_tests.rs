@@ -165,7 +165,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: dpor, naive, random, pct]",
+        "[possible values: dpor, naive, random, pct, sss, if-sss, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }
