@@ -26,6 +26,8 @@ pub struct Schedule {
     pub record_back: u32,
     /// Go on after a circle of locks while something is enabled.
     pub past_cycles: bool,
+    /// What sleeps wakes by what the transitions did, see [`vsrun_model::arena::Plan::late_wake`].
+    pub late_wake: bool,
     /// The last choice of the prefix may turn out to be blocked.
     pub unsure: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.

@@ -673,6 +673,7 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         record: schedule.record,
         record_back: schedule.record_back,
         past_cycles: schedule.past_cycles,
+        late_wake: schedule.late_wake,
         blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()

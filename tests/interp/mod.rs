@@ -2,6 +2,7 @@
 //! the protocol that the shim follows. It stands for the runtime in the tests of the search.
 #![allow(dead_code)]
 
+pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;
@@ -114,6 +115,7 @@ impl Machine {
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
+        plan.late_wake = schedule.late_wake;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         let mut run = Run::new(program, arena);
         run.go();

@@ -1,12 +1,12 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
-use crate::depend::{dependent, Effects};
+use crate::depend::{dependent_after, dependent_by_effects, Effects};
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::process::ProcState;
 use crate::thread::YIELD_WINDOW;
-use crate::world::{End, TICK};
+use crate::world::{End, World, TICK};
 use crate::Tid;
 
 /// What the scheduler step decided.
@@ -61,8 +61,11 @@ impl Arena {
     /// The transition before is over: what it did is recorded with it.
     fn note_effects(&mut self) {
         let did = core::mem::replace(&mut self.world.did, Effects::NONE);
-        if let Some(last) = self.steps.as_mut_slice().last_mut() {
-            last.did = did;
+        let Some(last) = self.steps.as_mut_slice().last_mut() else { return };
+        last.did = did;
+        let moved = last.act;
+        if self.plan.late_wake && self.taken >= u64::from(self.plan.prefix_len) {
+            self.keep_asleep(|world, t| !dependent_by_effects(&moved, did, &world.act(t), Effects::ENDS));
         }
     }
 
@@ -274,7 +277,14 @@ impl Arena {
         if self.plan.record && self.taken >= self.plan.prefix_len.saturating_sub(self.plan.record_back) as u64 {
             self.record_pending();
         }
-        let step = Step { act: self.world.act(t), value, choices, seen_at, n_seen: self.seen.len - seen_at, ..Step::default() };
+        let step = Step {
+            act: self.world.act(t),
+            value,
+            choices,
+            seen_at,
+            n_seen: self.seen.len - seen_at,
+            ..Step::default()
+        };
         if self.steps.push(step).is_none() {
             self.unrecorded += 1;
         }
@@ -305,10 +315,16 @@ impl Arena {
             return;
         }
         let moving = self.world.act(t);
+        let (did, sleepers) =
+            if self.plan.late_wake { (Effects::NONE, Effects::ENDS) } else { (Effects::ANY, Effects::ANY) };
+        self.keep_asleep(|world, u| u != t && !dependent_after(&world.act(u), sleepers, &moving, did, true));
+    }
+
+    fn keep_asleep(&mut self, stays: impl Fn(&World, Tid) -> bool) {
         let mut kept = 0;
         for i in 0..self.sleep.len {
             let entry = self.sleep[i];
-            if entry.0 != t && !dependent(&self.world.act(entry.0), &moving, true) {
+            if stays(&self.world, entry.0) {
                 self.sleep[kept] = entry;
                 kept += 1;
             }
