@@ -1,0 +1,157 @@
+//! All analysed files of a process together: where an address lies, what a symbol means, what a constant word holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
+
+use super::dynamic::Word;
+use super::image::Image;
+
+/// What a call leads to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Callee {
+    /// Code of an analysed file.
+    Code(u64),
+    /// A function of a file that is not analysed, or of none.
+    External(String),
+    /// One that a function at this address chooses at run time.
+    Chosen(u64),
+}
+
+/// A constant word of memory.
+pub enum Constant {
+    /// An address of data, or of code in the same file.
+    Address(u64),
+    /// The address of a function, by the slot that holds it.
+    Slot,
+}
+
+/// The analysed files, the program first.
+pub struct Images {
+    all: Vec<Image>,
+    /// Where a symbol is defined: all places, in the order of the files.
+    definitions: BTreeMap<String, Vec<u64>>,
+    /// Names that files without analysis define and that are known to do nothing visible.
+    pub harmless: BTreeSet<String>,
+}
+
+impl Images {
+    /// The files in the order in which the loader looks for symbols, the program first.
+    pub fn new(all: Vec<Image>, harmless: BTreeSet<String>) -> Images {
+        let mut definitions: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for image in &all {
+            for (name, at) in image.exports() {
+                definitions.entry(name.clone()).or_default().push(*at);
+            }
+        }
+        // What the program itself defines is what everybody gets.
+        for name in all.first().into_iter().flat_map(|program| program.exports().keys()) {
+            if let Some(places) = definitions.get_mut(name) {
+                places.truncate(1);
+            }
+        }
+        Images { all, definitions, harmless }
+    }
+
+    /// The files.
+    pub fn all(&self) -> &[Image] {
+        &self.all
+    }
+
+    /// The file at `address`.
+    pub fn at(&self, address: u64) -> Option<&Image> {
+        self.all.iter().find(|i| i.contains(address))
+    }
+
+    /// Whether analysed code lies at `address`.
+    pub fn is_code(&self, address: u64) -> bool {
+        self.at(address).is_some_and(|i| i.is_code(address))
+    }
+
+    /// Where the symbol is defined: all analysed places.
+    pub fn definitions(&self, name: &str) -> &[u64] {
+        self.definitions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether any of the files imports `name`.
+    pub fn imports(&self, name: &str) -> bool {
+        self.all.iter().any(|i| i.dynamic.imports.contains(name))
+    }
+
+    /// What the loader may have put into the word at `at` as the address of a function.
+    pub fn callees(&self, at: u64) -> Vec<Callee> {
+        let Some(image) = self.at(at) else { return Vec::new() };
+        match image.dynamic.words.get(&at) {
+            None => Vec::new(),
+            Some(Word::Address(target)) => vec![Callee::Code(*target)],
+            Some(Word::Chosen(resolver)) => vec![Callee::Chosen(*resolver)],
+            Some(Word::Symbol(name, _)) => self.named(name),
+        }
+    }
+
+    /// What the function `name` may be. A library of the program that defines a name of libc may come before or after
+    /// libc, hence both.
+    fn named(&self, name: &str) -> Vec<Callee> {
+        let places = self.definitions(name);
+        let chosen = self.all.iter().any(|i| i.dynamic.chosen.contains(name));
+        let code = |at: &u64| if chosen { Callee::Chosen(*at) } else { Callee::Code(*at) };
+        let mut callees: Vec<Callee> = places.iter().map(code).collect();
+        if self.all.iter().any(|i| i.dynamic.variables.contains(name)) {
+            return callees;
+        }
+        let own = self.all.first().is_some_and(|program| program.exports().contains_key(name));
+        if places.is_empty() || !own && super::names::effects(name).is_some() {
+            callees.push(Callee::External(name.to_string()));
+        }
+        callees
+    }
+
+    /// The name of the external function whose address the slot at `at` holds, if that is all it can hold.
+    pub fn external(&self, at: u64) -> Option<String> {
+        match self.callees(at).as_slice() {
+            [Callee::External(name)] => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// What the word at `at` always holds, if that is known.
+    pub fn constant(&self, at: u64) -> Option<Constant> {
+        let image = self.at(at)?;
+        let slot = image.dynamic.slots.contains(&at);
+        if !slot && !image.is_constant(at) {
+            return None;
+        }
+        match image.dynamic.words.get(&at) {
+            Some(Word::Address(target)) => Some(Constant::Address(*target)),
+            Some(Word::Chosen(_)) => Some(Constant::Slot),
+            Some(Word::Symbol(name, addend)) => match self.definitions(name) {
+                [place] if !self.is_code(*place) => Some(Constant::Address(place.wrapping_add(*addend))),
+                _ => Some(Constant::Slot),
+            },
+            None if image.relocatable => None,
+            None => image.u64_at(at).map(Constant::Address),
+        }
+    }
+
+    /// The slot through which the code at `address` jumps, if that is all it does: an entry of a procedure linkage
+    /// table.
+    pub fn stub(&self, address: u64) -> Option<u64> {
+        let image = self.at(address).filter(|i| i.is_code(address))?;
+        let bytes = image.tail(address);
+        let mut decoder = Decoder::with_ip(64, &bytes[..bytes.len().min(32)], address, DecoderOptions::NONE);
+        let mut jump = decoder.decode();
+        if jump.mnemonic() == Mnemonic::Endbr64 {
+            jump = decoder.decode();
+        }
+        let through_slot = jump.mnemonic() == Mnemonic::Jmp
+            && jump.op0_kind() == OpKind::Memory
+            && jump.is_ip_rel_memory_operand()
+            && image.dynamic.slots.contains(&jump.ip_rel_memory_address());
+        through_slot.then(|| jump.ip_rel_memory_address())
+    }
+
+    /// What people call the function at `address`.
+    pub fn function_name(&self, address: u64) -> String {
+        self.at(address).map_or_else(|| format!("{address:#x}"), |i| i.function_name(address))
+    }
+}
