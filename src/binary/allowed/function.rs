@@ -77,8 +77,9 @@ struct Body<'a> {
     summary: Summary,
 }
 
-/// The part of `extent` at `entries` (places other functions jump to; the start always counts).
-pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeSet<u64>, labels: &BTreeSet<u64>) -> Summary {
+/// What the code of `extent` does, entered at its start and at `entries`; `labelled`: addresses inside of it are kept
+/// somewhere, so that jumps through pointers may go there.
+pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeSet<u64>, labelled: bool) -> Summary {
     let bytes = image.tail(extent.start);
     let len = bytes.len().min(usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX));
     let decoder = Decoder::with_ip(64, &bytes[..len], extent.start, DecoderOptions::NONE);
@@ -86,12 +87,12 @@ pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeS
     let summary = Summary { bytes: len as u64, ..Summary::default() };
     let mut body =
         Body { images, image, start: extent.start, code, blocks: Vec::new(), tables: BTreeMap::new(), summary };
-    body.run(extent, entries, labels);
+    body.run(extent, entries, labelled);
     body.summary
 }
 
 impl Body<'_> {
-    fn run(&mut self, extent: &Extent, entries: &BTreeSet<u64>, labels: &BTreeSet<u64>) {
+    fn run(&mut self, extent: &Extent, entries: &BTreeSet<u64>, labelled: bool) {
         if self.code.is_empty() {
             self.summary.unreadable = true;
             return;
@@ -100,7 +101,7 @@ impl Body<'_> {
         let blind = pads.as_ref().is_some_and(Option::is_none);
         // Where nothing is known: entered from elsewhere.
         let mut open: BTreeSet<u64> = pads.flatten().unwrap_or_default();
-        open.extend(entries.iter().chain(labels).chain([&extent.start]).copied().filter(|at| self.position(*at).is_some()));
+        open.extend(entries.iter().chain([&extent.start]).copied().filter(|at| self.position(*at).is_some()));
         if entries.iter().any(|at| self.position(*at).is_none()) {
             self.summary.unreadable = true;
         }
@@ -116,7 +117,7 @@ impl Body<'_> {
             }
         }
         let split = self.tables.values().flatten().all(|t| self.position(*t).is_none() || leaders.contains(t));
-        let blind = blind || !split || self.has_unknown_jumps(&states);
+        let blind = blind || !split || self.has_unknown_jumps(&states, labelled);
         self.collect(&states, blind);
     }
 
@@ -182,7 +183,9 @@ impl Body<'_> {
                 // Reached on paths that are not known, if at all.
                 let Some(lost) = states.iter().position(Option::is_none) else { break };
                 states[lost] = Some(State::default());
-                work.insert(lost);
+                if !self.is_padding(lost) {
+                    work.insert(lost);
+                }
                 continue;
             };
             let mut state = states[block].unwrap_or_default();
@@ -205,6 +208,12 @@ impl Body<'_> {
             }
         }
         states.into_iter().flatten().collect()
+    }
+
+    /// A block that only fills the space before one that is aligned.
+    fn is_padding(&self, block: usize) -> bool {
+        let Block { start, end } = self.blocks[block];
+        self.code[start..end].iter().all(|i| matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
     }
 
     /// The blocks after `block`; `state` is what is known before its last instruction.
@@ -238,7 +247,7 @@ impl Body<'_> {
 
     /// Whether there are jumps that could go anywhere in the function. One through a word at a fixed distance from a
     /// pointer goes to another function: a method of an object.
-    fn has_unknown_jumps(&self, states: &[State]) -> bool {
+    fn has_unknown_jumps(&self, states: &[State], labelled: bool) -> bool {
         let mut unknown = false;
         self.visit(states, |body, n, state, flow| {
             let i = &body.code[n];
@@ -246,7 +255,7 @@ impl Body<'_> {
                 let method = i.op0_kind() == OpKind::Memory && i.memory_index() == iced_x86::Register::None;
                 let target = flow.source(i, 0, state);
                 let known = matches!(target, Value::Known(few) if !few.loose) || matches!(target, Value::Slot(_));
-                unknown |= !known && !method && body.table_targets(n, state, flow).is_none();
+                unknown |= !known && (labelled || !method) && body.table_targets(n, state, flow).is_none();
             }
         });
         unknown
@@ -289,7 +298,9 @@ impl Body<'_> {
         let arguments = state.arguments();
         let mut go = |callee| summary.calls.push(Call { callee, arguments });
         match i.flow_control() {
-            FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+            FlowControl::Call
+            | FlowControl::UnconditionalBranch
+            | FlowControl::ConditionalBranch
             | FlowControl::XbeginXabortXend => {
                 let Some(target) = branch_target(i) else { return };
                 let call = i.flow_control() == FlowControl::Call;

@@ -127,7 +127,9 @@ const LOCKING: [&str; 492] = [
 
 /// Beginnings of names of the C++ library that do nothing visible: memory, strings, streams, locales, exceptions, type
 /// information, containers.
-const CXX: [&str; 30] = [
+const CXX: [&str; 32] = [
+    "_ZNSaI",
+    "_ZNKSaI",
     "_Znw",
     "_Zna",
     "_Zdl",

@@ -75,7 +75,8 @@ impl Image {
         let module = ElfModule::open(path);
         let symbols = module.as_ref().map(ElfModule::symbols);
         if let Some(symbols) = symbols {
-            image.objects = symbols.objects.iter().map(|o| (o.start.wrapping_add(bias), o.end.wrapping_add(bias))).collect();
+            image.objects =
+                symbols.objects.iter().map(|o| (o.start.wrapping_add(bias), o.end.wrapping_add(bias))).collect();
             image.objects.sort_unstable();
         }
         let frames = elf.ranges(PT_GNU_EH_FRAME).first().map(|r| r.0.wrapping_add(bias));
@@ -95,11 +96,6 @@ impl Image {
     /// Whether code lies at `address`.
     pub fn is_code(&self, address: u64) -> bool {
         self.segment(address).is_some_and(|s| s.executable && address - s.start < s.bytes.len() as u64)
-    }
-
-    /// Whether variables may lie at `address`.
-    pub fn is_data(&self, address: u64) -> bool {
-        self.segment(address).is_some_and(|s| !s.executable)
     }
 
     /// Whether what lies at `address` stays as it is once the program runs.
@@ -154,17 +150,14 @@ impl Image {
         self.object(a).is_some_and(|o| (o.0..o.1).contains(&b))
     }
 
-    /// Where an object of `size` bytes may lie whose address is computed from `anchor` and an index: the objects that
-    /// can hold two of its size, at or near the anchor. None: nothing is known.
-    pub fn array_near(&self, anchor: u64, size: u64) -> Option<Range<u64>> {
+    /// Where an object of `size` bytes may lie whose address is computed from `anchor` and an index: the data objects
+    /// that can hold two of its size, at or near the anchor. Empty: nothing is known.
+    pub fn arrays_near(&self, anchor: u64, size: u64) -> Vec<Range<u64>> {
         let (low, high) = (anchor.saturating_sub(NEIGHBOURHOOD), anchor.saturating_add(NEIGHBOURHOOD));
         let until = self.objects.partition_point(|o| o.0 < high);
-        // Objects do not overlap but for aliases, so a few before the first that starts in reach are enough.
-        let arrays = self.objects[..until].iter().rev().take_while(|o| o.1 > low || o.0 > low);
-        let arrays = arrays.filter(|o| o.1 > low && o.1 - o.0 >= size.saturating_mul(2));
-        arrays.fold(None, |all: Option<Range<u64>>, o| {
-            Some(all.map_or(o.0..o.1, |all| all.start.min(o.0)..all.end.max(o.1)))
-        })
+        // Objects do not overlap but for aliases: before the first that ends below nothing reaches up here.
+        let near = self.objects[..until].iter().rev().take_while(|o| o.1 > low || o.0 > low);
+        near.filter(|o| o.1 > low && o.1 - o.0 >= size.saturating_mul(2)).map(|o| o.0..o.1).collect()
     }
 
     /// What people call the function at `address`.

@@ -12,13 +12,13 @@
 //! of some clang targets, `-mcmodel=large`), stacks that are switched by hand, and a pointer into an array that is
 //! computed from a place more than [`image::NEIGHBOURHOOD`] bytes outside of it.
 
-mod images;
 mod dynamic;
 mod extents;
 mod flow;
 mod function;
 mod harmless;
 mod image;
+mod images;
 mod names;
 mod program;
 mod reach;
@@ -28,6 +28,8 @@ mod tables;
 mod tests;
 mod unwind;
 mod value;
+#[cfg(test)]
+mod whole_tests;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -66,17 +66,38 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
     const BARRIER: &[Effect] = &[On(ObjKind::BARRIER, 0)];
     const SEM: &[Effect] = &[On(ObjKind::SEM, 0)];
     Some(match name {
-        "pthread_mutex_lock" | "pthread_mutex_trylock" | "pthread_mutex_timedlock" | "pthread_mutex_clocklock"
-        | "pthread_mutex_unlock" | "pthread_mutex_destroy" | "__pthread_mutex_lock" | "__pthread_mutex_trylock"
-        | "__pthread_mutex_unlock" | "mtx_lock" | "mtx_trylock" | "mtx_timedlock" | "mtx_unlock" | "mtx_destroy" => MUTEX,
+        "pthread_mutex_lock"
+        | "pthread_mutex_trylock"
+        | "pthread_mutex_timedlock"
+        | "pthread_mutex_clocklock"
+        | "pthread_mutex_unlock"
+        | "pthread_mutex_destroy"
+        | "__pthread_mutex_lock"
+        | "__pthread_mutex_trylock"
+        | "__pthread_mutex_unlock"
+        | "mtx_lock"
+        | "mtx_trylock"
+        | "mtx_timedlock"
+        | "mtx_unlock"
+        | "mtx_destroy" => MUTEX,
         "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" | "cnd_wait" | "cnd_timedwait" => {
             COND_WAIT
         }
-        "pthread_cond_signal" | "pthread_cond_broadcast" | "pthread_cond_destroy" | "cnd_signal" | "cnd_broadcast"
+        "pthread_cond_signal"
+        | "pthread_cond_broadcast"
+        | "pthread_cond_destroy"
+        | "cnd_signal"
+        | "cnd_broadcast"
         | "cnd_destroy" => COND,
-        "pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock" | "pthread_rwlock_timedrdlock"
-        | "pthread_rwlock_clockrdlock" | "pthread_rwlock_wrlock" | "pthread_rwlock_trywrlock"
-        | "pthread_rwlock_timedwrlock" | "pthread_rwlock_clockwrlock" | "pthread_rwlock_unlock"
+        "pthread_rwlock_rdlock"
+        | "pthread_rwlock_tryrdlock"
+        | "pthread_rwlock_timedrdlock"
+        | "pthread_rwlock_clockrdlock"
+        | "pthread_rwlock_wrlock"
+        | "pthread_rwlock_trywrlock"
+        | "pthread_rwlock_timedwrlock"
+        | "pthread_rwlock_clockwrlock"
+        | "pthread_rwlock_unlock"
         | "pthread_rwlock_destroy" => RWLOCK,
         "pthread_spin_lock" | "pthread_spin_trylock" | "pthread_spin_unlock" => SPIN,
         "pthread_barrier_wait" | "pthread_barrier_destroy" => BARRIER,
@@ -100,11 +121,13 @@ fn threads(name: &str) -> Option<&'static [Effect]> {
         "pthread_cancel" => &[Op(KindClass::Cancel), Op(KindClass::Kill)],
         "wait" | "waitpid" | "wait3" | "wait4" | "waitid" => WAIT,
         "fork" | "vfork" | "__fork" => FORK,
-        "exit" | "_exit" | "_Exit" | "quick_exit" | "err" | "errx" | "verr" | "verrx" | "error" | "error_at_line" => EXIT,
+        "exit" | "_exit" | "_Exit" | "quick_exit" | "err" | "errx" | "verr" | "verrx" | "error" | "error_at_line" => {
+            EXIT
+        }
         "kill" | "killpg" | "raise" | "pthread_kill" | "pthread_sigqueue" | "sigqueue" | "tgkill" => KILL,
         "sched_yield" | "pthread_yield" | "thrd_yield" => YIELD,
-        "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" | "poll" | "ppoll" | "__poll_chk" | "select"
-        | "pselect" => SLEEP,
+        "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" | "poll" | "ppoll" | "__poll_chk"
+        | "select" | "pselect" => SLEEP,
         "vsrun_toss" => &[Op(KindClass::Toss)],
         "syscall" => &[SystemCall],
         _ => return None,
@@ -139,8 +162,10 @@ fn callbacks(name: &str) -> Option<&'static [Effect]> {
 /// classes that derive from its own (see [`derives`]).
 fn cxx(name: &str) -> Option<&'static [Effect]> {
     Some(match name {
-        "_ZNSt18condition_variable10notify_oneEv" | "_ZNSt18condition_variable10notify_allEv"
-        | "_ZNSt18condition_variableD1Ev" | "_ZNSt18condition_variableD2Ev" => &[On(ObjKind::COND, 0)],
+        "_ZNSt18condition_variable10notify_oneEv"
+        | "_ZNSt18condition_variable10notify_allEv"
+        | "_ZNSt18condition_variableD1Ev"
+        | "_ZNSt18condition_variableD2Ev" => &[On(ObjKind::COND, 0)],
         // The lock is in an object that the second argument points to.
         "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE" => {
             &[On(ObjKind::COND, 0), Op(KindClass::On(ObjKind::MUTEX))]
@@ -176,11 +201,37 @@ pub fn derives(name: &str) -> bool {
 pub fn never_returns(name: &str) -> bool {
     matches!(
         name,
-        "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__stack_chk_fail" | "__assert_fail" | "__assert"
-            | "__assert_perror_fail" | "__fortify_fail" | "__chk_fail" | "longjmp" | "_longjmp" | "siglongjmp"
-            | "__longjmp_chk" | "pthread_exit" | "thrd_exit" | "__pthread_unwind_next" | "__cxa_throw" | "__cxa_rethrow"
-            | "__cxa_pure_virtual" | "__cxa_throw_bad_array_new_length" | "__cxa_bad_cast" | "__cxa_bad_typeid"
-            | "__cxa_call_unexpected" | "_Unwind_Resume" | "_ZSt9terminatev" | "err" | "errx" | "verr" | "verrx"
+        "abort"
+            | "exit"
+            | "_exit"
+            | "_Exit"
+            | "quick_exit"
+            | "__stack_chk_fail"
+            | "__assert_fail"
+            | "__assert"
+            | "__assert_perror_fail"
+            | "__fortify_fail"
+            | "__chk_fail"
+            | "longjmp"
+            | "_longjmp"
+            | "siglongjmp"
+            | "__longjmp_chk"
+            | "pthread_exit"
+            | "thrd_exit"
+            | "__pthread_unwind_next"
+            | "__cxa_throw"
+            | "__cxa_rethrow"
+            | "__cxa_pure_virtual"
+            | "__cxa_throw_bad_array_new_length"
+            | "__cxa_bad_cast"
+            | "__cxa_bad_typeid"
+            | "__cxa_call_unexpected"
+            | "_Unwind_Resume"
+            | "_ZSt9terminatev"
+            | "err"
+            | "errx"
+            | "verr"
+            | "verrx"
     ) || name.starts_with("_ZSt20__throw_")
         || name.starts_with("_ZSt1") && name.contains("__throw_")
         || name.starts_with("_ZSt2") && name.contains("__throw_")
@@ -191,13 +242,13 @@ pub fn never_returns(name: &str) -> bool {
 pub fn holds_libc_locks(imports: impl Fn(&str) -> bool) -> bool {
     let forks = ["fork", "__fork"].into_iter().any(&imports);
     let threads = imports("pthread_create") || imports("thrd_create") || imports(START_THREAD);
-    let handles = ["sigaction", "signal", "__sigaction", "bsd_signal", "__sysv_signal", "sigset"].into_iter().any(&imports);
+    let handles =
+        ["sigaction", "signal", "__sigaction", "bsd_signal", "__sysv_signal", "sigset"].into_iter().any(&imports);
     let flocks = ["flockfile", "ftrylockfile"].into_iter().any(&imports);
     forks && threads || handles || flocks
 }
 
 /// `std::thread::_M_start_thread`.
-pub const START_THREAD: &str =
-    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
+pub const START_THREAD: &str = "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
 /// The type information of `std::thread::_State`, from which the bodies of threads derive.
 pub const THREAD_STATE: &str = "_ZTINSt6thread6_StateE";

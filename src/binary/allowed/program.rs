@@ -27,8 +27,8 @@ pub struct Program {
     main: u64,
     /// Code and slots whose addresses lie in data or are taken by code that may run.
     pub(super) taken: BTreeSet<Callee>,
-    /// Addresses inside of functions that lie in data or are taken: labels, by function.
-    labels: BTreeMap<u64, BTreeSet<u64>>,
+    /// Functions inside of which an address lies that is in data or taken: jumps may go to such labels.
+    labelled: BTreeSet<u64>,
     /// Bodies of `std::thread`s; None: any function whose address is taken.
     pub(super) bodies: Option<BTreeSet<u64>>,
     /// What any thread may call when it or the process ends or a signal comes.
@@ -91,7 +91,7 @@ impl Program {
         let mut program = Program {
             main,
             taken: BTreeSet::new(),
-            labels: BTreeMap::new(),
+            labelled: BTreeSet::new(),
             bodies: None,
             registered: Registered::default(),
             everywhere: BTreeSet::new(),
@@ -194,9 +194,8 @@ impl Program {
         }
         let image = self.images.at(start).filter(|i| i.is_code(start))?;
         let extent = extent(image, start);
-        let none = BTreeSet::new();
-        let labels = self.labels.get(&extent.start).unwrap_or(&none);
-        let summary = Arc::new(function::analyse(&self.images, image, &extent, entries, labels));
+        let labelled = self.labelled.contains(&extent.start);
+        let summary = Arc::new(function::analyse(&self.images, image, &extent, entries, labelled));
         if plain {
             summaries.insert(start, summary.clone());
         }
@@ -212,11 +211,12 @@ impl Program {
     fn take(&mut self, target: u64) {
         let Some(image) = self.images.at(target).filter(|i| i.is_code(target)) else { return };
         let start = extent(image, target).start;
-        if start != target && self.labels.entry(start).or_default().insert(target) {
+        if start == target {
+            self.taken.insert(Callee::Code(target));
+        } else if self.labelled.insert(start) {
             // What is known of the function holds no longer.
             self.summaries.lock().unwrap_or_else(PoisonError::into_inner).remove(&start);
         }
-        self.taken.insert(Callee::Code(target));
     }
 
     /// Finds the addresses of code in the data of all files.
@@ -224,7 +224,8 @@ impl Program {
         let mut found = BTreeSet::new();
         let mut named = BTreeSet::new();
         for image in self.images.all() {
-            let special = |at: u64| image.dynamic.arrays.iter().any(|r| r.contains(&at)) || image.dynamic.slots.contains(&at);
+            let special =
+                |at: u64| image.dynamic.arrays.iter().any(|r| r.contains(&at)) || image.dynamic.slots.contains(&at);
             for (at, word) in image.dynamic.words.iter().filter(|(at, _)| !special(**at)) {
                 match word {
                     Word::Address(target) => drop(found.insert(*target)),
@@ -232,7 +233,9 @@ impl Program {
                 }
             }
             if !image.relocatable {
-                found.extend(fixed_pointers(image).into_iter().filter(|(at, _)| !special(*at)).map(|(_, target)| target));
+                found.extend(
+                    fixed_pointers(image).into_iter().filter(|(at, _)| !special(*at)).map(|(_, target)| target),
+                );
             }
         }
         for callee in named {
@@ -257,7 +260,7 @@ impl Program {
     /// Looks at all that may run, until no more addresses are taken and no more functions are registered.
     fn settle(&mut self) {
         loop {
-            let before = (self.taken.len(), self.registered.clone());
+            let before = (self.taken.len(), self.labelled.len(), self.registered.clone());
             let mut reach = Reach::new(self);
             reach.everything(self.main);
             reach.registered(&self.registered);
@@ -269,7 +272,7 @@ impl Program {
                 }
             }
             self.registered.add(registered);
-            if before == (self.taken.len(), self.registered.clone()) {
+            if before == (self.taken.len(), self.labelled.len(), self.registered.clone()) {
                 self.everywhere = self.side_effects(&ops);
                 return;
             }
@@ -279,7 +282,8 @@ impl Program {
     /// What happens to a thread because of what others do, given all that any of them does.
     fn side_effects(&self, ops: &BTreeSet<(KindClass, Operand)>) -> BTreeSet<(KindClass, Operand)> {
         let has = |class: KindClass| ops.iter().any(|(c, _)| *c == class);
-        let robust = self.images.imports("pthread_mutexattr_setrobust") || self.images.imports("pthread_mutexattr_setrobust_np");
+        let robust =
+            self.images.imports("pthread_mutexattr_setrobust") || self.images.imports("pthread_mutexattr_setrobust_np");
         let mut side = BTreeSet::new();
         if robust {
             side.insert((KindClass::ThreadExit, Operand::Any));
@@ -309,7 +313,8 @@ enum Library {
 fn kind_of(path: &Path) -> Library {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let is = |stem: &str| name.starts_with(&format!("{stem}.so")) || name.starts_with(&format!("{stem}-"));
-    let named = ["libc", "libpthread", "libdl", "librt", "libutil", "libanl", "libresolv", "libstdc++", "libgcc_s", "libvsrun"];
+    let named =
+        ["libc", "libpthread", "libdl", "librt", "libutil", "libanl", "libresolv", "libstdc++", "libgcc_s", "libvsrun"];
     if is("libm") || is("libmvec") {
         Library::Harmless
     } else if named.iter().any(|stem| is(stem)) || name.starts_with("ld-linux") || name.starts_with("ld-2") {
@@ -337,7 +342,8 @@ fn main_of_start(image: &Image) -> Option<u64> {
     let decoder = Decoder::with_ip(64, &bytes[..bytes.len().min(128)], image.entry, DecoderOptions::NONE);
     let mut main = None;
     for i in decoder {
-        let to_first_argument = i.op_count() == 2 && i.op0_kind() == OpKind::Register && i.op0_register().full_register() == Register::RDI;
+        let to_first_argument =
+            i.op_count() == 2 && i.op0_kind() == OpKind::Register && i.op0_register().full_register() == Register::RDI;
         match i.flow_control() {
             FlowControl::Call | FlowControl::IndirectCall => return main,
             _ if !to_first_argument => {}
@@ -380,7 +386,11 @@ fn thread_bodies(images: &Images) -> Option<BTreeSet<u64>> {
     let mut bodies = BTreeSet::new();
     for image in images.all().iter().filter(|i| i.dynamic.imports.contains(START_THREAD)) {
         let mut own = BTreeSet::new();
-        for base in words_that(image, |w| matches!(w, Some(Word::Symbol(name, 0)) if name == THREAD_STATE), image.exports().get(THREAD_STATE)) {
+        for base in words_that(
+            image,
+            |w| matches!(w, Some(Word::Symbol(name, 0)) if name == THREAD_STATE),
+            image.exports().get(THREAD_STATE),
+        ) {
             let info = base.wrapping_sub(16);
             for vtable in words_that(image, |w| w == Some(&Word::Address(info)), Some(&info)) {
                 own.extend(image.pointer_at(vtable.wrapping_add(24)).filter(|body| image.is_code(*body)));

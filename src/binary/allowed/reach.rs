@@ -210,9 +210,14 @@ impl<'a> Reach<'a> {
             return;
         }
         self.indirect = Some(via);
-        for callee in self.program.taken.clone() {
-            // What registers is not called by accident: its own arguments would be unknown.
-            self.callee(&callee, &[Value::Unknown; 6], None, via);
+        let own: Vec<Callee> = self
+            .taken
+            .iter()
+            .filter(|c| !matches!(c, Callee::Code(at) if self.program.start_of(*at) != *at))
+            .cloned()
+            .collect();
+        for callee in self.program.taken.iter().chain(&own) {
+            self.callee(callee, &[Value::Unknown; 6], None, via);
         }
     }
 
@@ -220,15 +225,20 @@ impl<'a> Reach<'a> {
         for call in &summary.calls {
             match call.callee {
                 Destination::Code(target) if target > 1 && !self.program.images().is_code(target) => {
-                    self.anything(format!("a call in {} goes to {target:#x}, which is no code", self.described(function)));
+                    self.anything(format!(
+                        "a call in {} goes to {target:#x}, which is no code",
+                        self.described(function)
+                    ));
                 }
                 Destination::Code(target) => self.code(target, Via::Call),
                 Destination::Slot(slot) => self.slot(slot, &call.arguments, Some(function), Via::Call),
             }
         }
-        self.taken.extend(summary.taken.iter().map(|at| Callee::Code(*at)));
-        for slot in &summary.taken_slots {
-            self.taken.extend(self.program.images().callees(*slot));
+        for at in &summary.taken {
+            self.take(Callee::Code(*at));
+        }
+        for callee in summary.taken_slots.iter().flat_map(|slot| self.program.images().callees(*slot)) {
+            self.take(callee);
         }
         if summary.indirect {
             self.any_taken(Via::Pointer(function));
@@ -238,6 +248,19 @@ impl<'a> Reach<'a> {
         }
         for (number, arguments) in &summary.system_calls {
             self.system_call(function, *number, arguments);
+        }
+    }
+
+    /// Notes a taken address. Those of all that runs from `main` on are known before; a start that is not reached from
+    /// there has its own.
+    fn take(&mut self, callee: Callee) {
+        let new = self.taken.insert(callee.clone()) && !self.program.taken.contains(&callee);
+        let function = match callee {
+            Callee::Code(at) => self.program.start_of(at) == at,
+            _ => true,
+        };
+        if let (true, true, Some(via)) = (new, function, self.indirect) {
+            self.callee(&callee, &[Value::Unknown; 6], None, via);
         }
     }
 
@@ -295,7 +318,9 @@ impl<'a> Reach<'a> {
             Effect::On(kind, n) => self.on(kind, argument(n)),
             Effect::Op(class) => drop(self.allowed.ops.insert((class, Operand::Any))),
             Effect::Calls(n) => match self.functions(argument(n)) {
-                Some(callees) => callees.iter().for_each(|c| self.callee(c, &[Value::Unknown; 6], Some(from), Via::Call)),
+                Some(callees) => {
+                    callees.iter().for_each(|c| self.callee(c, &[Value::Unknown; 6], Some(from), Via::Call))
+                }
                 None => self.any_taken(Via::Pointer(from)),
             },
             Effect::Starts(n) => self.starts(argument(n), from),
@@ -324,7 +349,10 @@ impl<'a> Reach<'a> {
             Value::Slot(slot) => Some(self.program.images().callees(slot)),
             Value::Known(few) if !few.loose => {
                 let code = |at: &u64| *at <= 1 || self.program.images().is_code(*at);
-                few.all().iter().all(code).then(|| few.all().iter().filter(|a| **a > 1).map(|a| Callee::Code(*a)).collect())
+                few.all()
+                    .iter()
+                    .all(code)
+                    .then(|| few.all().iter().filter(|a| **a > 1).map(|a| Callee::Code(*a)).collect())
             }
             _ => None,
         }
@@ -367,14 +395,18 @@ impl<'a> Reach<'a> {
             return;
         };
         for at in few.all() {
-            let operand = if few.loose { self.array(kind, *at) } else { Operand::Addr(*at) };
-            self.allowed.ops.insert((class, operand));
+            let operands = if few.loose { self.arrays(kind, *at) } else { vec![Operand::Addr(*at)] };
+            self.allowed.ops.extend(operands.into_iter().map(|operand| (class, operand)));
         }
     }
 
-    fn array(&self, kind: ObjKind, anchor: u64) -> Operand {
-        let range = self.program.images().at(anchor).and_then(|image| image.array_near(anchor, size_of(kind)));
-        range.map_or(Operand::Any, |r| Operand::Range(r.start, r.end))
+    /// An object of this kind in an array at or near `anchor`.
+    fn arrays(&self, kind: ObjKind, anchor: u64) -> Vec<Operand> {
+        let arrays = self.program.images().at(anchor).map(|image| image.arrays_near(anchor, size_of(kind)));
+        match arrays {
+            Some(arrays) if !arrays.is_empty() => arrays.into_iter().map(|r| Operand::Range(r.start, r.end)).collect(),
+            _ => vec![Operand::Any],
+        }
     }
 }
 

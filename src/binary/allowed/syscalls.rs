@@ -20,7 +20,11 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
     Some(match number {
         FUTEX => &[On(ObjKind::FUTEX, 0)],
         libc::SYS_sched_yield => &[Op(KindClass::Yield)],
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select
+        libc::SYS_nanosleep
+        | libc::SYS_clock_nanosleep
+        | libc::SYS_poll
+        | libc::SYS_ppoll
+        | libc::SYS_select
         | libc::SYS_pselect6 => &[Op(KindClass::Sleep)],
         libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
         libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],

@@ -81,8 +81,13 @@ pub fn bound(code: &[Instruction], jump: usize) -> Option<u64> {
         let compare = code[..at].iter().rev().take(3).find(|i| i.mnemonic() == Mnemonic::Cmp)?;
         let immediate = matches!(
             compare.op1_kind(),
-            OpKind::Immediate8 | OpKind::Immediate16 | OpKind::Immediate32 | OpKind::Immediate8to16
-                | OpKind::Immediate8to32 | OpKind::Immediate8to64 | OpKind::Immediate32to64
+            OpKind::Immediate8
+                | OpKind::Immediate16
+                | OpKind::Immediate32
+                | OpKind::Immediate8to16
+                | OpKind::Immediate8to32
+                | OpKind::Immediate8to64
+                | OpKind::Immediate32to64
         );
         return if immediate { compare.immediate(1).checked_add(more).filter(|n| *n > 0) } else { None };
     }
