@@ -13,7 +13,6 @@ use super::extents::Extent;
 use super::flow::{Flow, State};
 use super::image::Image;
 use super::images::{Callee, Images};
-use super::names;
 use super::tables::{self, Table};
 use super::unwind;
 use super::value::Value;
@@ -161,7 +160,7 @@ impl Body<'_> {
             OpKind::Memory if i.is_ip_rel_memory_operand() => Some(i.ip_rel_memory_address()),
             _ => None,
         };
-        slot.and_then(|slot| self.images.external(slot)).is_some_and(|name| names::never_returns(&name))
+        slot.is_some_and(|slot| self.images.never_returns(slot))
     }
 
     fn block_at(&self, address: u64) -> Option<usize> {
@@ -343,7 +342,7 @@ impl Body<'_> {
             if i.mnemonic() == Mnemonic::Lea {
                 self.take(at, summary);
             } else if i.mnemonic() != Mnemonic::Call && i.mnemonic() != Mnemonic::Jmp {
-                let callees = if self.image.dynamic.slots.contains(&at) { self.images.callees(at) } else { Vec::new() };
+                let callees = if self.image.dynamic.slots.contains(&at) { self.images.callees(at) } else { &[] };
                 if callees.iter().any(|c| !matches!(c, Callee::Code(at) if !self.images.is_code(*at))) {
                     summary.taken_slots.insert(at);
                 }

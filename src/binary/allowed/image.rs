@@ -139,6 +139,11 @@ impl Image {
         self.segments.iter().filter(|s| !s.executable).map(|s| (s.start, s.bytes.as_slice()))
     }
 
+    /// Every stretch of code: its address and its bytes.
+    pub fn code(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.segments.iter().filter(|s| s.executable).map(|s| (s.start, s.bytes.as_slice()))
+    }
+
     /// The data object around `address`.
     fn object(&self, address: u64) -> Option<(u64, u64)> {
         let after = self.objects.partition_point(|o| o.0 <= address);

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
-
 use super::dynamic::Word;
 use super::image::Image;
 
@@ -31,6 +29,10 @@ pub struct Images {
     all: Vec<Image>,
     /// Where a symbol is defined: all places, in the order of the files.
     definitions: BTreeMap<String, Vec<u64>>,
+    /// What the relocated words hold, as the addresses of functions.
+    slots: BTreeMap<u64, Vec<Callee>>,
+    /// Entries of procedure linkage tables: code address and slot.
+    stubs: BTreeMap<u64, u64>,
     /// Names that files without analysis define and that are known to do nothing visible.
     pub harmless: BTreeSet<String>,
 }
@@ -50,7 +52,16 @@ impl Images {
                 places.truncate(1);
             }
         }
-        Images { all, definitions, harmless }
+        let mut images = Images { all, definitions, harmless, slots: BTreeMap::new(), stubs: BTreeMap::new() };
+        let mut slots = BTreeMap::new();
+        for image in &images.all {
+            let callees = image.dynamic.words.iter().filter(|(_, w)| !matches!(w, Word::Address(_)));
+            let own = image.dynamic.slots.iter().filter_map(|at| image.dynamic.words.get_key_value(at));
+            slots.extend(callees.chain(own).map(|(at, word)| (*at, images.find_callees(word))));
+        }
+        images.slots = slots;
+        images.stubs = images.all.iter().flat_map(stubs).collect();
+        images
     }
 
     /// The files.
@@ -79,13 +90,16 @@ impl Images {
     }
 
     /// What the loader may have put into the word at `at` as the address of a function.
-    pub fn callees(&self, at: u64) -> Vec<Callee> {
-        let Some(image) = self.at(at) else { return Vec::new() };
-        match image.dynamic.words.get(&at) {
-            None => Vec::new(),
-            Some(Word::Address(target)) => vec![Callee::Code(*target)],
-            Some(Word::Chosen(resolver)) => vec![Callee::Chosen(*resolver)],
-            Some(Word::Symbol(name, _)) => self.named(name),
+    pub fn callees(&self, at: u64) -> &[Callee] {
+        self.slots.get(&at).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same before it is known for all words.
+    fn find_callees(&self, word: &Word) -> Vec<Callee> {
+        match word {
+            Word::Address(target) => vec![Callee::Code(*target)],
+            Word::Chosen(resolver) => vec![Callee::Chosen(*resolver)],
+            Word::Symbol(name, _) => self.named(name),
         }
     }
 
@@ -106,12 +120,9 @@ impl Images {
         callees
     }
 
-    /// The name of the external function whose address the slot at `at` holds, if that is all it can hold.
-    pub fn external(&self, at: u64) -> Option<String> {
-        match self.callees(at).as_slice() {
-            [Callee::External(name)] => Some(name.clone()),
-            _ => None,
-        }
+    /// Whether a call through the slot at `at` does not come back.
+    pub fn never_returns(&self, at: u64) -> bool {
+        matches!(self.callees(at), [Callee::External(name)] if super::names::never_returns(name))
     }
 
     /// What the word at `at` always holds, if that is known.
@@ -136,22 +147,40 @@ impl Images {
     /// The slot through which the code at `address` jumps, if that is all it does: an entry of a procedure linkage
     /// table.
     pub fn stub(&self, address: u64) -> Option<u64> {
-        let image = self.at(address).filter(|i| i.is_code(address))?;
-        let bytes = image.tail(address);
-        let mut decoder = Decoder::with_ip(64, &bytes[..bytes.len().min(32)], address, DecoderOptions::NONE);
-        let mut jump = decoder.decode();
-        if jump.mnemonic() == Mnemonic::Endbr64 {
-            jump = decoder.decode();
-        }
-        let through_slot = jump.mnemonic() == Mnemonic::Jmp
-            && jump.op0_kind() == OpKind::Memory
-            && jump.is_ip_rel_memory_operand()
-            && image.dynamic.slots.contains(&jump.ip_rel_memory_address());
-        through_slot.then(|| jump.ip_rel_memory_address())
+        self.stubs.get(&address).copied()
     }
 
     /// What people call the function at `address`.
     pub fn function_name(&self, address: u64) -> String {
         self.at(address).map_or_else(|| format!("{address:#x}"), |i| i.function_name(address))
     }
+}
+
+/// Every `jmp [rip + slot]`, perhaps after a `bnd` prefix and an `endbr64`, with its slot. One in the middle of a function
+/// does the same if it is called.
+fn stubs(image: &Image) -> Vec<(u64, u64)> {
+    const JUMP: [u8; 2] = [0xff, 0x25];
+    const ENDBR: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    const BND: u8 = 0xf2;
+    let mut found = Vec::new();
+    for (start, bytes) in image.code() {
+        for n in (0..bytes.len()).filter(|n| bytes[*n] == JUMP[0]) {
+            let Some(jump) = bytes.get(n..n + 6).filter(|jump| jump[1] == JUMP[1]) else { continue };
+            let distance = i32::from_le_bytes(jump[2..].try_into().unwrap_or_default());
+            let slot = start.wrapping_add(n as u64 + 6).wrapping_add(i64::from(distance) as u64);
+            if !image.dynamic.slots.contains(&slot) {
+                continue;
+            }
+            let mut first = n;
+            found.push((start + first as u64, slot));
+            if bytes[..first].last() == Some(&BND) {
+                first -= 1;
+                found.push((start + first as u64, slot));
+            }
+            if bytes[..first].ends_with(&ENDBR) {
+                found.push((start + first as u64 - 4, slot));
+            }
+        }
+    }
+    found
 }

@@ -39,7 +39,8 @@ pub struct Program {
     pub(super) libc_locks: bool,
     /// Classes of the program take the place of those of the C++ library.
     pub(super) derives: bool,
-    summaries: Mutex<BTreeMap<u64, Arc<Summary>>>,
+    /// By function and the places at which others enter it.
+    summaries: Mutex<BTreeMap<(u64, BTreeSet<u64>), Arc<Summary>>>,
 }
 
 impl Program {
@@ -187,18 +188,15 @@ impl Program {
     /// What the function at `start` does, entered there and at `entries`. None: there is no code.
     pub(super) fn summary(&self, start: u64, entries: &BTreeSet<u64>) -> Option<Arc<Summary>> {
         let mut summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without entries from elsewhere it is always the same; those are few, and change while they are found.
-        let plain = entries.is_empty();
-        if let Some(known) = summaries.get(&start).filter(|_| plain) {
+        let key = (start, entries.clone());
+        if let Some(known) = summaries.get(&key) {
             return Some(known.clone());
         }
         let image = self.images.at(start).filter(|i| i.is_code(start))?;
         let extent = extent(image, start);
         let labelled = self.labelled.contains(&extent.start);
         let summary = Arc::new(function::analyse(&self.images, image, &extent, entries, labelled));
-        if plain {
-            summaries.insert(start, summary.clone());
-        }
+        summaries.insert(key, summary.clone());
         Some(summary)
     }
 
@@ -215,7 +213,7 @@ impl Program {
             self.taken.insert(Callee::Code(target));
         } else if self.labelled.insert(start) {
             // What is known of the function holds no longer.
-            self.summaries.lock().unwrap_or_else(PoisonError::into_inner).remove(&start);
+            self.summaries.lock().unwrap_or_else(PoisonError::into_inner).retain(|(at, _), _| *at != start);
         }
     }
 
@@ -229,7 +227,7 @@ impl Program {
             for (at, word) in image.dynamic.words.iter().filter(|(at, _)| !special(**at)) {
                 match word {
                     Word::Address(target) => drop(found.insert(*target)),
-                    _ => named.extend(self.images.callees(*at)),
+                    _ => named.extend(self.images.callees(*at).iter().cloned()),
                 }
             }
             if !image.relocatable {
@@ -252,7 +250,7 @@ impl Program {
     /// Notes a word of data that is the address of code.
     fn take_pointer(&mut self, target: u64) {
         match self.images.stub(target) {
-            Some(slot) => self.taken.extend(self.images.callees(slot)),
+            Some(slot) => self.taken.extend(self.images.callees(slot).iter().cloned()),
             None => self.take(target),
         }
     }

@@ -56,6 +56,8 @@ pub struct Reach<'a> {
     creates: BTreeSet<u64>,
     taken: BTreeSet<Callee>,
     registered: Registered,
+    /// Threads may start with any function whose address is taken.
+    starts_any: bool,
     /// Follow created threads too.
     everything: bool,
 }
@@ -73,6 +75,7 @@ impl<'a> Reach<'a> {
             creates: BTreeSet::new(),
             taken: BTreeSet::new(),
             registered: Registered::default(),
+            starts_any: false,
             everything: false,
         }
     }
@@ -238,7 +241,7 @@ impl<'a> Reach<'a> {
             self.take(Callee::Code(*at));
         }
         for callee in summary.taken_slots.iter().flat_map(|slot| self.program.images().callees(*slot)) {
-            self.take(callee);
+            self.take(callee.clone());
         }
         if summary.indirect {
             self.any_taken(Via::Pointer(function));
@@ -346,7 +349,7 @@ impl<'a> Reach<'a> {
     /// The functions that an argument can be. None: not known.
     fn functions(&self, value: Value) -> Option<Vec<Callee>> {
         match value {
-            Value::Slot(slot) => Some(self.program.images().callees(slot)),
+            Value::Slot(slot) => Some(self.program.images().callees(slot).to_vec()),
             Value::Known(few) if !few.loose => {
                 let code = |at: &u64| *at <= 1 || self.program.images().is_code(*at);
                 few.all()
@@ -359,7 +362,11 @@ impl<'a> Reach<'a> {
     }
 
     fn starts(&mut self, value: Value, from: u64) {
-        let callees = self.functions(value).unwrap_or_else(|| self.program.taken.iter().cloned().collect());
+        let known = self.functions(value);
+        if known.is_none() && std::mem::replace(&mut self.starts_any, true) {
+            return;
+        }
+        let callees = known.unwrap_or_else(|| self.program.taken.iter().chain(&self.taken).cloned().collect());
         for callee in callees {
             match callee {
                 Callee::Code(start) => {

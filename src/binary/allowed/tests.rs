@@ -266,7 +266,7 @@ fn callbacks_of_libc() {
         static void other(void) { sem_post(&in_other); }
         void *sort(void *x) { qsort(data, 9, 4, compare); return 0; }
         void *sort_with(void *x) { qsort(data, 9, 4, *(int (**)(const void *, const void *))x); return 0; }
-        int main(void) { keep = other; return 0; }";
+        int main(void) { keep = other; sort(0); return 0; }";
     check(
         source,
         &[("sort", &["semaphore in_compare"]), ("sort_with", &["semaphore in_compare", "semaphore in_other"])],
