@@ -67,6 +67,11 @@ impl Extents {
         Some(Extent { end: next.map_or(extent.end, |next| extent.end.min(next)), ..extent.clone() })
     }
 
+    /// Where the function around `address` starts.
+    pub fn start_of(&self, address: u64) -> Option<u64> {
+        self.0.range(..=address).next_back().map(|(_, e)| e).filter(|e| address < e.end).map(|e| e.start)
+    }
+
     /// Whether a function starts at `address`.
     pub fn starts_at(&self, address: u64) -> bool {
         self.0.contains_key(&address)

@@ -39,8 +39,8 @@ pub struct Program {
     pub(super) libc_locks: bool,
     /// Classes of the program take the place of those of the C++ library.
     pub(super) derives: bool,
-    /// By function and the places at which others enter it.
-    summaries: Mutex<BTreeMap<(u64, BTreeSet<u64>), Arc<Summary>>>,
+    /// By function, with the places at which others enter it.
+    summaries: Mutex<BTreeMap<u64, Vec<(BTreeSet<u64>, Arc<Summary>)>>>,
 }
 
 impl Program {
@@ -116,52 +116,39 @@ impl Program {
     /// code that is not analysed, or 0, means a function of the program that is called from there: any whose address
     /// is taken.
     pub fn of_function(&self, start: u64) -> AllowedOps {
-        self.whole(self.thread(start), start)
+        self.bound(start, true).own
     }
 
     /// What the first thread may do, threads that it creates included.
     pub fn of_main(&self) -> AllowedOps {
-        self.whole(self.main_thread(), self.main)
+        self.main_bound(true).own
     }
 
     /// What the first thread may do itself.
     pub fn main_thread(&self) -> ThreadBound {
-        let mut bound = self.thread(self.main);
+        self.main_bound(false)
+    }
+
+    /// What a thread that starts with the function at `start` may do itself.
+    pub fn thread(&self, start: u64) -> ThreadBound {
+        self.bound(start, false)
+    }
+
+    fn main_bound(&self, with_created: bool) -> ThreadBound {
+        let mut bound = self.bound(self.main, with_created);
         // Whatever main does not do, its return ends the process.
         bound.own.ops.insert((KindClass::Exit, Operand::Any));
         bound
     }
 
-    /// What a thread that starts with the function at `start` may do itself.
-    pub fn thread(&self, start: u64) -> ThreadBound {
-        let mut reach = Reach::new(self);
+    fn bound(&self, start: u64, with_created: bool) -> ThreadBound {
+        let mut reach = Reach::new(self, with_created);
         reach.start(start);
         reach.registered(&self.registered);
         let (mut own, creates) = reach.into_bound();
         own.ops.extend(self.everywhere.iter().copied());
         own.why.truncate(MAX_WHY);
         ThreadBound { own, creates }
-    }
-
-    /// Adds what created threads may do, and those that they create.
-    fn whole(&self, first: ThreadBound, start: u64) -> AllowedOps {
-        let ThreadBound { own: mut all, creates } = first;
-        let mut done = BTreeSet::from([start]);
-        let mut open = creates;
-        while let Some(next) = open.pop_first() {
-            if !done.insert(next) {
-                continue;
-            }
-            let bound = self.thread(next);
-            all.anything |= bound.own.anything;
-            all.ops.extend(bound.own.ops);
-            all.why.extend(bound.own.why);
-            open.extend(bound.creates);
-        }
-        all.why.sort();
-        all.why.dedup();
-        all.why.truncate(MAX_WHY);
-        all
     }
 
     /// The address of `main`.
@@ -182,38 +169,39 @@ impl Program {
     /// How much has been decoded so far.
     pub fn cost(&self) -> Cost {
         let summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
-        Cost { functions: summaries.len(), bytes: summaries.values().map(|s| s.bytes).sum() }
+        let bytes = summaries.values().flatten().map(|(_, s)| s.bytes).sum();
+        Cost { functions: summaries.len(), bytes }
     }
 
     /// What the function at `start` does, entered there and at `entries`. None: there is no code.
     pub(super) fn summary(&self, start: u64, entries: &BTreeSet<u64>) -> Option<Arc<Summary>> {
         let mut summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (start, entries.clone());
-        if let Some(known) = summaries.get(&key) {
-            return Some(known.clone());
+        let known = summaries.get(&start).into_iter().flatten().find(|(at, _)| at == entries);
+        if let Some((_, summary)) = known {
+            return Some(summary.clone());
         }
         let image = self.images.at(start).filter(|i| i.is_code(start))?;
         let extent = extent(image, start);
         let labelled = self.labelled.contains(&extent.start);
         let summary = Arc::new(function::analyse(&self.images, image, &extent, entries, labelled));
-        summaries.insert(key, summary.clone());
+        summaries.entry(start).or_default().push((entries.clone(), summary.clone()));
         Some(summary)
     }
 
     /// The start of the function around `address`.
     pub(super) fn start_of(&self, address: u64) -> u64 {
-        self.images.at(address).map_or(address, |image| extent(image, address).start)
+        self.images.at(address).and_then(|image| image.extents.start_of(address)).unwrap_or(address)
     }
 
     /// Notes that something holds the address of the code at `target`.
     fn take(&mut self, target: u64) {
         let Some(image) = self.images.at(target).filter(|i| i.is_code(target)) else { return };
-        let start = extent(image, target).start;
+        let start = image.extents.start_of(target).unwrap_or(target);
         if start == target {
             self.taken.insert(Callee::Code(target));
         } else if self.labelled.insert(start) {
             // What is known of the function holds no longer.
-            self.summaries.lock().unwrap_or_else(PoisonError::into_inner).retain(|(at, _), _| *at != start);
+            self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).remove(&start);
         }
     }
 
@@ -259,7 +247,7 @@ impl Program {
     fn settle(&mut self) {
         loop {
             let before = (self.taken.len(), self.labelled.len(), self.registered.clone());
-            let mut reach = Reach::new(self);
+            let mut reach = Reach::new(self, true);
             reach.everything(self.main);
             reach.registered(&self.registered);
             let (taken, registered, ops) = reach.into_taken();

@@ -58,13 +58,13 @@ pub struct Reach<'a> {
     registered: Registered,
     /// Threads may start with any function whose address is taken.
     starts_any: bool,
-    /// Follow created threads too.
-    everything: bool,
+    /// Created threads are followed too.
+    with_created: bool,
 }
 
 impl<'a> Reach<'a> {
-    /// Nothing is reached yet.
-    pub fn new(program: &'a Program) -> Reach<'a> {
+    /// Nothing is reached yet. `with_created`: follow created threads too.
+    pub fn new(program: &'a Program, with_created: bool) -> Reach<'a> {
         Reach {
             program,
             seen: BTreeMap::new(),
@@ -76,7 +76,7 @@ impl<'a> Reach<'a> {
             taken: BTreeSet::new(),
             registered: Registered::default(),
             starts_any: false,
-            everything: false,
+            with_created,
         }
     }
 
@@ -99,7 +99,6 @@ impl<'a> Reach<'a> {
 
     /// Reaches what any thread does, from `main` and what is run before and after it.
     pub fn everything(&mut self, main: u64) {
-        self.everything = true;
         self.code(main, Via::Start);
         for image in self.program.images().all() {
             for function in image.dynamic.init.iter().chain(&image.dynamic.fini) {
@@ -363,8 +362,13 @@ impl<'a> Reach<'a> {
 
     fn starts(&mut self, value: Value, from: u64) {
         let known = self.functions(value);
-        if known.is_none() && std::mem::replace(&mut self.starts_any, true) {
-            return;
+        if known.is_none() {
+            if std::mem::replace(&mut self.starts_any, true) {
+                return;
+            }
+            if self.with_created {
+                self.any_taken(Via::Pointer(from));
+            }
         }
         let callees = known.unwrap_or_else(|| self.program.taken.iter().chain(&self.taken).cloned().collect());
         for callee in callees {
@@ -372,7 +376,7 @@ impl<'a> Reach<'a> {
                 Callee::Code(start) => {
                     let start = self.program.images().stub(start).map_or(start, |_| 0);
                     self.creates.insert(start);
-                    if self.everything {
+                    if self.with_created {
                         self.code(start, Via::Start);
                     }
                 }
@@ -385,7 +389,7 @@ impl<'a> Reach<'a> {
     fn starts_body(&mut self) {
         match self.program.bodies.clone() {
             Some(bodies) => {
-                if self.everything {
+                if self.with_created {
                     bodies.iter().for_each(|body| self.code(*body, Via::Start));
                 }
                 self.creates.extend(bodies);
