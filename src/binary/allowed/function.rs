@@ -13,7 +13,7 @@ use super::extents::Extent;
 use super::flow::{Flow, State};
 use super::image::Image;
 use super::images::{Callee, Images};
-use super::tables::{self, Table};
+use super::tables::Table;
 use super::unwind;
 use super::value::Value;
 
@@ -240,13 +240,15 @@ impl Body<'_> {
     /// Where the jump with index `n` goes, if it is one through a jump table.
     fn table_targets(&self, n: usize, state: &State, flow: &Flow) -> Option<Vec<u64>> {
         let table = Table::of(flow.source(&self.code[n], 0, state))?;
-        let bound = tables::bound(&self.code, n);
-        table.targets(self.images, bound, self.start, |t| self.position(t).is_some())
+        table.targets(self.images, self.start, |t| self.position(t).is_some())
     }
 
     /// Whether there are jumps that could go anywhere in the function. One through a word at a fixed distance from a
     /// pointer goes to another function: a method of an object.
     fn has_unknown_jumps(&self, states: &[State], labelled: bool) -> bool {
+        if !self.code.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
+            return false;
+        }
         let mut unknown = false;
         self.visit(states, |body, n, state, flow| {
             let i = &body.code[n];

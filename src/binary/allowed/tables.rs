@@ -1,14 +1,12 @@
 //! Jump tables: what a switch statement becomes. Recognized by the value that the jump goes to (see [`Value`]).
 
-use iced_x86::{Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, Decoder, DecoderOptions};
 
 use super::images::Images;
 use super::value::Value;
 
 /// No switch has more cases.
 const MAX_ENTRIES: u64 = 1 << 16;
-/// How many instructions before the jump the comparison with the number of cases may be.
-const REACH: usize = 24;
 
 /// A jump through a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,56 +38,31 @@ impl Table {
         }
     }
 
-    /// Where the jump goes: the targets in its own function, for which `inside` holds, and others (parts of the function
-    /// that the compiler has put elsewhere). `bound` is the number of entries, if known. None: it is no jump table,
-    /// but one of pointers to functions.
+    /// Where the jump goes: the targets in its own function, for which `inside` holds, and those in parts of the function
+    /// that the compiler has put elsewhere. None: it is no jump table, but one of pointers to functions.
     ///
-    /// Reading on beyond the last entry does no harm, since all entries of a table lie in their function or in its
-    /// other part: what is read too much is only more than there is.
-    pub fn targets(
-        &self,
-        images: &Images,
-        bound: Option<u64>,
-        start: u64,
-        inside: impl Fn(u64) -> bool,
-    ) -> Option<Vec<u64>> {
-        let mut targets = Vec::new();
-        for i in 0..bound.unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES) {
-            let target = self.entry(images, i).filter(|t| *t != start && images.is_code(*t));
-            let fits = target.filter(|t| inside(*t) || i > 0 || bound.is_some());
-            match (fits, bound) {
-                (Some(target), _) => targets.push(target),
-                (None, None) if i > 0 => break,
-                (None, _) => return None,
-            }
-        }
-        let own = targets.iter().any(|t| inside(*t));
+    /// How many entries there are is not looked for. All entries lead into the function or its other parts, so the first
+    /// that does not is beyond the last; what is read too much is only more than there is.
+    pub fn targets(&self, images: &Images, start: u64, inside: impl Fn(u64) -> bool) -> Option<Vec<u64>> {
+        let entries = (0..MAX_ENTRIES).map_while(|i| self.entry(images, i));
+        let mut targets: Vec<u64> =
+            entries.take_while(|t| *t != start && (inside(*t) || is_in_part(images, *t))).collect();
         targets.sort_unstable();
         targets.dedup();
-        own.then_some(targets)
+        targets.iter().any(|t| inside(*t)).then_some(targets)
     }
 }
 
-/// The number of entries that the comparison before the jump at `jump` leaves, if there is one.
-pub fn bound(code: &[Instruction], jump: usize) -> Option<u64> {
-    for at in (jump.saturating_sub(REACH)..jump).rev() {
-        let more = match code[at].mnemonic() {
-            Mnemonic::Ja | Mnemonic::Jbe => 1,
-            Mnemonic::Jae | Mnemonic::Jb => 0,
-            _ => continue,
-        };
-        let compare = code[..at].iter().rev().take(3).find(|i| i.mnemonic() == Mnemonic::Cmp)?;
-        let immediate = matches!(
-            compare.op1_kind(),
-            OpKind::Immediate8
-                | OpKind::Immediate16
-                | OpKind::Immediate32
-                | OpKind::Immediate8to16
-                | OpKind::Immediate8to32
-                | OpKind::Immediate8to64
-                | OpKind::Immediate32to64
-        );
-        return if immediate { compare.immediate(1).checked_add(more).filter(|n| *n > 0) } else { None };
+/// Whether `address` may be in a part of a function that is kept apart from it: by its name, or, where there are no
+/// names, if an instruction starts there.
+fn is_in_part(images: &Images, address: u64) -> bool {
+    let Some(image) = images.at(address) else { return false };
+    let Some(extent) = image.extents.at(address) else { return false };
+    if let Some(name) = &extent.name {
+        return name.contains(".cold");
     }
-    None
+    let bytes = image.tail(extent.start);
+    let len = bytes.len().min(usize::try_from(address - extent.start).unwrap_or(usize::MAX));
+    let decoder = Decoder::with_ip(64, &bytes[..len], extent.start, DecoderOptions::NONE);
+    decoder.into_iter().all(|i| i.code() != Code::INVALID)
 }
