@@ -5,7 +5,9 @@
 //! a switch and labels whose addresses are taken need no care for what may be called. They do for the constants: where
 //! a path that is not known may arrive, nothing is known of the registers.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 
@@ -27,8 +29,8 @@ const MAX_ROUNDS: u32 = 16;
 pub struct Call {
     /// Code address, or the address of the slot that holds one.
     pub callee: Destination,
-    /// What is known of the argument registers.
-    pub arguments: [Value; 6],
+    /// What is known of the argument registers; None where nobody needs it: the code that is called is analysed.
+    pub arguments: Option<Box<[Value; 6]>>,
 }
 
 /// Where a call goes.
@@ -73,6 +75,8 @@ struct Body<'a> {
     blocks: Vec<Block>,
     /// Where jump tables lead, by the index of the jump.
     tables: BTreeMap<usize, Vec<u64>>,
+    /// What has been read of each table.
+    read: RefCell<BTreeMap<Table, Option<Rc<Vec<u64>>>>>,
     summary: Summary,
 }
 
@@ -84,8 +88,16 @@ pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeS
     let decoder = Decoder::with_ip(64, &bytes[..len], extent.start, DecoderOptions::NONE);
     let code: Vec<Instruction> = decoder.into_iter().collect();
     let summary = Summary { bytes: len as u64, ..Summary::default() };
-    let mut body =
-        Body { images, image, start: extent.start, code, blocks: Vec::new(), tables: BTreeMap::new(), summary };
+    let mut body = Body {
+        images,
+        image,
+        start: extent.start,
+        code,
+        blocks: Vec::new(),
+        tables: BTreeMap::new(),
+        read: RefCell::default(),
+        summary,
+    };
     body.run(extent, entries, labelled);
     body.summary
 }
@@ -227,9 +239,11 @@ impl Body<'_> {
             FlowControl::IndirectBranch => {
                 let targets = self.table_targets(last, state, flow).unwrap_or_default();
                 let known = self.tables.entry(last).or_default();
-                known.extend(targets);
-                known.sort_unstable();
-                known.dedup();
+                if *known != *targets {
+                    known.extend(targets.iter());
+                    known.sort_unstable();
+                    known.dedup();
+                }
                 self.tables[&last].iter().filter_map(|t| self.block_at(*t)).collect()
             }
             _ if i.code() == Code::INVALID || i.mnemonic() == Mnemonic::Hlt || self.never_returns(&i) => Vec::new(),
@@ -238,9 +252,10 @@ impl Body<'_> {
     }
 
     /// Where the jump with index `n` goes, if it is one through a jump table.
-    fn table_targets(&self, n: usize, state: &State, flow: &Flow) -> Option<Vec<u64>> {
+    fn table_targets(&self, n: usize, state: &State, flow: &Flow) -> Option<Rc<Vec<u64>>> {
         let table = Table::of(flow.source(&self.code[n], 0, state))?;
-        table.targets(self.images, self.start, |t| self.position(t).is_some())
+        let read = || table.targets(self.images, self.start, |t| self.position(t).is_some()).map(Rc::new);
+        self.read.borrow_mut().entry(table).or_insert_with(read).clone()
     }
 
     /// Whether there are jumps that could go anywhere in the function. One through a word at a fixed distance from a
@@ -296,8 +311,10 @@ impl Body<'_> {
     /// Calls and jumps.
     fn transfer(&self, n: usize, state: &State, flow: &Flow, summary: &mut Summary) {
         let i = &self.code[n];
-        let arguments = state.arguments();
-        let mut go = |callee| summary.calls.push(Call { callee, arguments });
+        let mut go = |callee| {
+            let arguments = matches!(callee, Destination::Slot(_)).then(|| Box::new(state.arguments()));
+            summary.calls.push(Call { callee, arguments });
+        };
         match i.flow_control() {
             FlowControl::Call
             | FlowControl::UnconditionalBranch
@@ -317,7 +334,7 @@ impl Body<'_> {
                     Value::Known(few) if !few.loose => few.all().iter().for_each(|t| go(Destination::Code(*t))),
                     _ => match jump.then(|| self.table_targets(n, state, flow)).flatten() {
                         Some(targets) => {
-                            targets.into_iter().filter(|t| !self.inside(*t)).for_each(|t| go(Destination::Code(t)));
+                            targets.iter().filter(|t| !self.inside(**t)).for_each(|t| go(Destination::Code(*t)));
                         }
                         None => summary.indirect = true,
                     },
@@ -375,8 +392,7 @@ impl Body<'_> {
         let on = matches!(last.flow_control(), FlowControl::Next | FlowControl::ConditionalBranch);
         let end = self.code.last().map_or(self.start, Instruction::next_ip);
         if on && last.mnemonic() != Mnemonic::Hlt && last.code() != Code::INVALID && self.images.is_code(end) {
-            let arguments = State::default().arguments();
-            summary.calls.push(Call { callee: Destination::Code(end), arguments });
+            summary.calls.push(Call { callee: Destination::Code(end), arguments: None });
         }
     }
 }

@@ -233,7 +233,10 @@ impl<'a> Reach<'a> {
                     ));
                 }
                 Destination::Code(target) => self.code(target, Via::Call),
-                Destination::Slot(slot) => self.slot(slot, &call.arguments, Some(function), Via::Call),
+                Destination::Slot(slot) => {
+                    let arguments = call.arguments.as_deref().unwrap_or(&[Value::Unknown; 6]);
+                    self.slot(slot, arguments, Some(function), Via::Call);
+                }
             }
         }
         for at in &summary.taken {

@@ -9,7 +9,7 @@ use super::value::Value;
 const MAX_ENTRIES: u64 = 1 << 16;
 
 /// A jump through a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Table {
     /// Where it starts.
     start: u64,

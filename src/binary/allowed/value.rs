@@ -4,12 +4,12 @@
 use super::images::Images;
 
 /// How many addresses one value may have.
-const FEW: usize = 4;
+const FEW: usize = 3;
 
 /// A few addresses or numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Few {
-    n: usize,
+    n: u8,
     at: [u64; FEW],
     /// Something unknown was added: these are the places from which the value was computed.
     pub loose: bool,
@@ -17,12 +17,12 @@ pub struct Few {
 
 impl Few {
     fn one(value: u64) -> Few {
-        Few { n: 1, at: [value, 0, 0, 0], loose: false }
+        Few { n: 1, at: [value, 0, 0], loose: false }
     }
 
     /// The addresses.
     pub fn all(&self) -> &[u64] {
-        &self.at[..self.n]
+        &self.at[..usize::from(self.n)]
     }
 
     /// The only value.
@@ -31,7 +31,7 @@ impl Few {
     }
 
     fn map(mut self, change: impl Fn(u64) -> u64) -> Few {
-        self.at[..self.n].iter_mut().for_each(|value| *value = change(*value));
+        self.at[..usize::from(self.n)].iter_mut().for_each(|value| *value = change(*value));
         self
     }
 
@@ -41,7 +41,7 @@ impl Few {
         if self.all().iter().any(|a| together(*a)) {
             return Some(self);
         }
-        *self.at.get_mut(self.n)? = value;
+        *self.at.get_mut(usize::from(self.n))? = value;
         self.n += 1;
         Some(self)
     }
