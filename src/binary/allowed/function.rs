@@ -108,6 +108,9 @@ impl Body<'_> {
             self.summary.unreadable = true;
             return;
         }
+        if !self.code.iter().any(|i| self.needs_constants(i)) {
+            return self.collect_plain(entries);
+        }
         let pads = extent.handlers.map(|at| unwind::landing_pads(self.image, extent.start, at));
         let blind = pads.as_ref().is_some_and(Option::is_none);
         // Where nothing is known: entered from elsewhere.
@@ -130,6 +133,38 @@ impl Body<'_> {
         let split = self.tables.values().flatten().all(|t| self.position(*t).is_none() || leaders.contains(t));
         let blind = blind || !split || self.has_unknown_jumps(&states, labelled);
         self.collect(&states, blind);
+    }
+
+    /// Whether what is known of the registers matters for what `i` does.
+    fn needs_constants(&self, i: &Instruction) -> bool {
+        match i.flow_control() {
+            FlowControl::IndirectBranch | FlowControl::IndirectCall => {
+                !i.is_ip_rel_memory_operand() || {
+                    let at = i.ip_rel_memory_address();
+                    self.images.callees(at).is_empty() || self.images.uses_arguments(at)
+                }
+            }
+            FlowControl::Next | FlowControl::Return => is_system_call(i),
+            _ => {
+                let slot = branch_target(i).and_then(|target| self.images.stub(target));
+                is_system_call(i) || slot.is_some_and(|slot| self.images.uses_arguments(slot))
+            }
+        }
+    }
+
+    /// The summary of a function for which constants do not matter: most are such.
+    fn collect_plain(&mut self, entries: &BTreeSet<u64>) {
+        let mut summary = std::mem::take(&mut self.summary);
+        let (state, flow) = (State::default(), Flow::new(self.images));
+        for (n, i) in self.code.iter().enumerate() {
+            self.transfer(n, &state, &flow, &mut summary);
+            self.addresses(i, &mut summary);
+            let target = branch_target(i).filter(|t| self.inside(*t));
+            summary.unreadable |= target.is_some_and(|t| self.position(t).is_none());
+        }
+        summary.unreadable |= entries.iter().any(|at| self.position(*at).is_none());
+        self.fall_through(&mut summary);
+        self.summary = summary;
     }
 
     /// The index of the instruction at `address`.
@@ -298,7 +333,7 @@ impl Body<'_> {
             let i = &body.code[n];
             body.transfer(n, state, flow, &mut summary);
             body.addresses(i, &mut summary);
-            if matches!(i.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int) {
+            if is_system_call(i) {
                 let (number, arguments) = state.kernel_arguments();
                 let number = if i.mnemonic() == Mnemonic::Syscall { number } else { Value::Unknown };
                 summary.system_calls.push((number, arguments));
@@ -395,6 +430,10 @@ impl Body<'_> {
             summary.calls.push(Call { callee: Destination::Code(end), arguments: None });
         }
     }
+}
+
+fn is_system_call(i: &Instruction) -> bool {
+    matches!(i.mnemonic(), Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int)
 }
 
 /// Where a direct call or jump goes.

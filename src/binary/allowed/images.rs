@@ -31,6 +31,8 @@ pub struct Images {
     definitions: BTreeMap<String, Vec<u64>>,
     /// What the relocated words hold, as the addresses of functions.
     slots: BTreeMap<u64, Vec<Callee>>,
+    /// Slots of functions that do something with their arguments.
+    particular: BTreeSet<u64>,
     /// Entries of procedure linkage tables: code address and slot.
     stubs: BTreeMap<u64, u64>,
     /// Names that files without analysis define and that are known to do nothing visible.
@@ -52,13 +54,23 @@ impl Images {
                 places.truncate(1);
             }
         }
-        let mut images = Images { all, definitions, harmless, slots: BTreeMap::new(), stubs: BTreeMap::new() };
+        let mut images = Images {
+            all,
+            definitions,
+            harmless,
+            slots: BTreeMap::new(),
+            particular: BTreeSet::new(),
+            stubs: BTreeMap::new(),
+        };
         let mut slots = BTreeMap::new();
         for image in &images.all {
             let callees = image.dynamic.words.iter().filter(|(_, w)| !matches!(w, Word::Address(_)));
             let own = image.dynamic.slots.iter().filter_map(|at| image.dynamic.words.get_key_value(at));
             slots.extend(callees.chain(own).map(|(at, word)| (*at, images.find_callees(word))));
         }
+        let particular = |c: &Callee| matches!(c, Callee::External(name) if super::names::uses_arguments(name));
+        let with = slots.iter().filter(|(_, callees): &(&u64, &Vec<Callee>)| callees.iter().any(particular));
+        images.particular = with.map(|(at, _)| *at).collect();
         images.slots = slots;
         images.stubs = images.all.iter().flat_map(stubs).collect();
         images
@@ -118,6 +130,11 @@ impl Images {
             callees.push(Callee::External(name.to_string()));
         }
         callees
+    }
+
+    /// Whether the arguments of a call through the slot at `at` matter.
+    pub fn uses_arguments(&self, at: u64) -> bool {
+        self.particular.contains(&at)
     }
 
     /// Whether a call through the slot at `at` does not come back.

@@ -57,6 +57,12 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
     objects(name).or_else(|| threads(name)).or_else(|| callbacks(name)).or_else(|| cxx(name))
 }
 
+/// Whether what a call of `name` does depends on its arguments.
+pub fn uses_arguments(name: &str) -> bool {
+    let matters = |e: &Effect| matches!(e, On(..) | Calls(_) | Starts(_) | Registers(_) | SystemCall);
+    effects(name).is_some_and(|effects| effects.iter().any(matters))
+}
+
 fn objects(name: &str) -> Option<&'static [Effect]> {
     const MUTEX: &[Effect] = &[On(ObjKind::MUTEX, 0)];
     const COND: &[Effect] = &[On(ObjKind::COND, 0)];
