@@ -21,6 +21,9 @@ pub const PROGRAM_BASE: u64 = 0x5555_5555_4000;
 /// So many sentences on why a thread may do anything are enough.
 const MAX_WHY: usize = 8;
 
+/// What a function does when it is entered at these places besides its start.
+type Entered = (BTreeSet<u64>, Arc<Summary>);
+
 /// The analysed files of a program and what is true of all its threads.
 pub struct Program {
     images: Images,
@@ -40,7 +43,7 @@ pub struct Program {
     /// Classes of the program take the place of those of the C++ library.
     pub(super) derives: bool,
     /// By function, with the places at which others enter it.
-    summaries: Mutex<BTreeMap<u64, Vec<(BTreeSet<u64>, Arc<Summary>)>>>,
+    summaries: Mutex<BTreeMap<u64, Vec<Entered>>>,
 }
 
 impl Program {

@@ -84,13 +84,9 @@ impl<'a> Reach<'a> {
     pub fn start(&mut self, start: u64) {
         if self.program.images().is_code(start) {
             self.code(start, Via::Start);
-        } else if let Some(bodies) = self.program.bodies.clone() {
-            // A function of the C++ library, or of another: a body of a std::thread, unless threads are created
-            // otherwise with functions that are not known.
+        } else if let Some(bodies) = self.program.bodies.clone().filter(|_| start != 0) {
+            // A function of the C++ library as a start routine: it calls the body of a std::thread.
             bodies.into_iter().for_each(|body| self.code(body, Via::Start));
-            if self.program.images().imports("thrd_create") {
-                self.any_taken(Via::Start);
-            }
         } else {
             self.any_taken(Via::Start);
         }
