@@ -426,9 +426,11 @@ fn origin(act: &Act, trace: &Trace, before: Option<&Node>) -> (ThreadOrigin, boo
     (ThreadOrigin { uid: act.uid, start, is_main, steps: stood.unwrap_or(0) }, exec)
 }
 
-/// The entries that a schedule with `late_wake` may hold.
-fn quiet(sleep: Vec<Sleeper>) -> Vec<(Tid, u32)> {
-    sleep.into_iter().filter(|s| !s.did.has(Effects::EXITS)).map(|s| s.entry).collect()
+/// The entries that a schedule with `late_wake` may hold, `seen` being pending before the last step of its prefix.
+fn quiet(sleep: Vec<Sleeper>, seen: &[Seen]) -> Vec<(Tid, u32)> {
+    let pid = |t: Tid| seen.iter().find(|s| s.act.tid == t).map(|s| s.act.pid);
+    let alone = |t: Tid| seen.iter().all(|s| s.act.tid == t || Some(s.act.pid) != pid(t));
+    sleep.into_iter().filter(|s| !s.did.has(Effects::EXITS) || alone(s.entry.0)).map(|s| s.entry).collect()
 }
 
 /// True if threads may have been enabled in the last state all the same.
@@ -447,7 +449,7 @@ impl<R: Rules> Search for Selective<R> {
         let last = self.nodes.last().filter(|_| !self.rules.sleeps_in_blocks());
         Some(Schedule {
             prefix: self.nodes.iter().map(Node::choice).collect(),
-            sleep: last.map_or(Vec::new(), |n| quiet(n.sleep_after(&self.rules))),
+            sleep: last.map_or(Vec::new(), |n| quiet(n.sleep_after(&self.rules), &n.seen)),
             late_wake: true,
             policy: Policy::STAY,
             record: true,

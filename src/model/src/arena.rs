@@ -147,7 +147,7 @@ pub struct Plan {
     /// Go on after a circle of locks while something is enabled.
     pub past_cycles: bool,
     /// What sleeps wakes by what the transitions did, which is known after them. Nothing in the sleep set may call for the
-    /// end of its process or come to its visible end ([`Effects::EXITS`]).
+    /// end of its process or come to its visible end ([`Effects::EXITS`]) while other threads live in it.
     pub late_wake: bool,
     /// Zero.
     pub pad: [u8; 3],
