@@ -2,6 +2,7 @@
 //! the protocol that the shim follows. It stands for the runtime in the tests of the search.
 #![allow(dead_code)]
 
+pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;
@@ -119,6 +120,7 @@ impl Machine {
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         plan.wake_by_effects = schedule.wake_by_effects;
+        plan.late_wake = schedule.late_wake;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         let mut run = Run::new(program, arena);
         run.go();

@@ -148,8 +148,11 @@ pub struct Plan {
     pub past_cycles: bool,
     /// What ends a thread or a process wakes what sleeps there: effects of sleeping operations are not known.
     pub wake_by_effects: bool,
+    /// What sleeps wakes by what the transitions did, which is known after them. Nothing in the sleep set may call for the
+    /// end of its process or come to its visible end ([`Effects::EXITS`]) while other threads live in it.
+    pub late_wake: bool,
     /// Zero.
-    pub pad: [u8; 3],
+    pub pad: [u8; 2],
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
     pub record_back: u32,
 }
