@@ -152,7 +152,8 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     let ended = format!("{:?}", End::FINISHED);
     let stuck = format!("{:?}", End::DEADLOCK);
     let undoes = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _));
-    !program.iter().flatten().any(undoes) && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
+    !program.iter().flatten().any(undoes)
+        && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
 }
 
 fn check(family: Family) {
@@ -258,7 +259,20 @@ fn debug_one() {
         let mut search = vsrun::search::Dpor::new();
         while let Some(schedule) = search.next() {
             let (trace, _) = m.run(&program, &schedule, u64::MAX);
-            let t: Vec<String> = trace.steps.iter().enumerate().map(|(i, s)| format!("{}{}{}:{}", if i == schedule.prefix.len() {"| "} else {""}, s.act.uid, if s.did == Effects::NONE {""} else {"!"}, s.act.op.kind.name())).collect();
+            let t: Vec<String> = trace
+                .steps
+                .iter()
+                .enumerate()
+                .map(|(i, s)| {
+                    format!(
+                        "{}{}{}:{}",
+                        if i == schedule.prefix.len() { "| " } else { "" },
+                        s.act.uid,
+                        if s.did == Effects::NONE { "" } else { "!" },
+                        s.act.op.kind.name()
+                    )
+                })
+                .collect();
             println!("{:?} {:?} {}", trace.end, schedule.sleep, t.join(" "));
             search.done(schedule.ticket, &trace);
         }

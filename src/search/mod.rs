@@ -8,11 +8,13 @@ mod bounded;
 mod canon;
 mod clock;
 mod dpor;
+mod index;
 mod naive;
 mod optimal;
 mod pct;
 mod random;
 mod reduction;
+mod reduction_save;
 mod tree;
 
 use vsrun_model::End;

@@ -217,11 +217,7 @@ impl WaitState {
 
     /// From [`Act::state`].
     pub fn of(state: i64) -> WaitState {
-        WaitState {
-            target: state as u32,
-            over: (state >> 32 & 0x7fff) as u32,
-            alive: (state >> 47 & 0x7fff) as u32,
-        }
+        WaitState { target: state as u32, over: (state >> 32 & 0x7fff) as u32, alive: (state >> 47 & 0x7fff) as u32 }
     }
 }
 
@@ -343,7 +339,7 @@ impl World {
 /// Operations whose effects reach beyond the objects they name, or whose enabledness depends on what everybody else
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
-fn reaches_everything(a: &Act) -> bool {
+pub(crate) fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
@@ -405,7 +401,7 @@ fn waits_with(a: &Act, b: &Act) -> bool {
     }
 }
 
-fn operands(op: &Op) -> [u32; 2] {
+pub(crate) fn operands(op: &Op) -> [u32; 2] {
     match op.kind {
         // Threads and processes, not objects; a toss names nothing.
         Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP => [NONE, NONE],
@@ -438,7 +434,7 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
 
 /// What an operation does to one of its objects, as far as commuting goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     CondWait,
     Woken,
     Wakes,
@@ -452,7 +448,7 @@ enum Class {
     Other,
 }
 
-fn class(o: u32, act: &Act) -> Class {
+pub(crate) fn class(o: u32, act: &Act) -> Class {
     let first = act.op.obj == o;
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
@@ -484,6 +480,12 @@ fn sysv_commute(a: &Act, b: &Act, conditional: bool) -> bool {
     }
 }
 
+/// A semop that commutes with others that add a little, whatever comes between.
+pub(crate) fn adds_little(a: &Act) -> bool {
+    let little = SEMVMX as i64 / 8;
+    a.op.arg > 0 && a.op.arg < little && a.state < little && a.op.flags & (op::VARIANT | op::SEVERAL) == 0
+}
+
 /// False if there is no state in which both `a` and `b` are enabled and their order matters: so that a race between
 /// them, one executed, the other pending then, cannot be reversed. When in doubt, true.
 pub fn may_be_coenabled(a: &Act, b: &Act) -> bool {
@@ -497,9 +499,7 @@ fn excludes(a: &Act, b: &Act) -> bool {
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
-        Kind::WAIT => {
-            WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL
-        }
+        Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),
         Kind::MUTEX_LOCK => releases(b, a.op.obj),
         Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && owns(b),

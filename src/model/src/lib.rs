@@ -14,11 +14,12 @@
 extern crate std;
 
 pub mod arena;
+pub mod before;
 mod cond;
 mod cycle;
-pub mod before;
 pub mod depend;
 pub mod errno;
+pub mod footprint;
 mod futex;
 mod mutex;
 pub mod object;

@@ -287,7 +287,14 @@ impl Arena {
         if self.plan.record && self.taken >= self.plan.prefix_len.saturating_sub(self.plan.record_back) as u64 {
             self.record_pending();
         }
-        let step = Step { act: self.world.act(t), value, choices, seen_at, n_seen: self.seen.len - seen_at, ..Step::default() };
+        let step = Step {
+            act: self.world.act(t),
+            value,
+            choices,
+            seen_at,
+            n_seen: self.seen.len - seen_at,
+            ..Step::default()
+        };
         if self.steps.push(step).is_none() {
             self.unrecorded += 1;
         }
