@@ -217,6 +217,7 @@ impl Codec for Act {
         [self.tid, self.pid, self.parent].iter().for_each(|n| n.encode(out));
         self.obj_kind.0.encode(out);
         self.fate.encode(out);
+        self.once.encode(out);
         self.op.encode(out);
         self.state.encode(out);
     }
@@ -229,6 +230,7 @@ impl Codec for Act {
         act.parent = u32::decode(from)?;
         act.obj_kind = ObjKind(u8::decode(from)?);
         act.fate = u8::decode(from)?;
+        act.once = u16::decode(from)?;
         act.op = Op::decode(from)?;
         act.state = i64::decode(from)?;
         Ok(act)

@@ -18,7 +18,8 @@ fn acts() -> impl Strategy<Value = Act> {
     (any::<Numbers>(), any::<u8>(), any::<i64>(), ops()).prop_map(|((uid, tid, pid, parent, kind), fate, state, op)| {
         let mut act = Act::default();
         (act.uid, act.tid, act.pid, act.parent) = (Uid(uid), tid, pid, parent);
-        (act.obj_kind, act.fate, act.state, act.op) = (ObjKind(kind), fate, state, op);
+        (act.obj_kind, act.fate, act.once) = (ObjKind(kind), fate, u16::from(fate) << 3);
+        (act.state, act.op) = (state, op);
         act
     })
 }

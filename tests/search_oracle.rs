@@ -11,8 +11,9 @@ use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, Dpor, Naive, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
+use vsrun_model::footprint::{found_at, is_wide, looks_at};
 use vsrun_model::op::TIMED;
-use vsrun_model::{dependent, may_be_coenabled, End, Kind};
+use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Kind};
 
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 150 } else { 1200 };
@@ -238,8 +239,7 @@ fn what_was_not_saved_is_not_restored() {
         }
         assert!(Naive::new().restore(&[bytes.as_slice(), &[0]].concat()).is_err());
     });
-    assert!(Dpor::new().save().is_none() && Dpor::new().restore(&[]).is_err());
-    for name in ["random", "naive"] {
+    for name in ["random", "naive", "dpor", "optimal"] {
         assert!(by_name(name, 1).expect("known").restore(&[]).is_err());
     }
 }
@@ -370,6 +370,41 @@ fn a_replay_gives_the_same_trace() {
                 }
             }
             Ok(true)
+        });
+    }
+}
+
+/// Each step that a later operation depends on, as it was performed or as it stood before, lies where that one looks.
+fn what_depends_is_found(machine: &mut Machine, program: &Program, seed: u64) -> Result<bool, String> {
+    let path = walk(machine, program, seed);
+    let schedule = Schedule { prefix: path, record: true, record_back: u32::MAX, ..Schedule::default() };
+    let (trace, _) = machine.run(program, &schedule, u64::MAX);
+    let performed = trace.steps.iter().map(|s| (s.act, s.did));
+    let pending = trace.seen.iter().flatten().chain(&trace.last).map(|s| (s.act, Effects::NONE));
+    let mut later: Vec<(Act, Effects)> = performed.chain(pending).collect();
+    // What has not been seen to end its thread, or its process, may do so in another execution.
+    later.extend(later.clone().iter().map(|(act, did)| (*act, did.with(Effects::ENDS.with(Effects::EXITS)))));
+    for e in &trace.steps {
+        let mut places = Vec::new();
+        found_at(&e.act, e.did, |place| places.push(place));
+        for (p, did) in &later {
+            let mut found = is_wide(p, *did);
+            looks_at(p, *did, |place| found |= places.contains(&place));
+            if !found && dependent_after(&e.act, e.did, p, *did, false) {
+                return Err(format!("{p:?} {did:?} does not find {e:?}"));
+            }
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn what_operations_depend_on_is_found() {
+    for family in Family::ALL {
+        let seed = std::cell::Cell::new(0);
+        check(family, |machine, program| {
+            seed.set(seed.get() + 1);
+            what_depends_is_found(machine, program, seed.get())
         });
     }
 }

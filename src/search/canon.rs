@@ -13,9 +13,9 @@ use crate::trace::Trace;
 /// Numbers by name, given out as they come.
 #[derive(Debug, Default)]
 pub struct Names {
-    threads: BTreeMap<Uid, u32>,
+    pub(super) threads: BTreeMap<Uid, u32>,
     /// (space, kind, address)
-    objects: BTreeMap<(u32, u8, u64), u32>,
+    pub(super) objects: BTreeMap<(u32, u8, u64), u32>,
 }
 
 /// What the numbers of one trace mean.

@@ -11,14 +11,16 @@ mod clock;
 mod dpor;
 mod exitblock;
 mod if_sss;
+mod index;
 mod naive;
 mod optimal;
 mod pct;
 mod persistent;
 mod random;
 mod reduction;
-mod traces;
+mod reduction_save;
 mod sss;
+mod traces;
 mod tree;
 
 use vsrun_model::End;
@@ -31,8 +33,8 @@ pub use naive::Naive;
 pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
-pub use traces::Traces;
 pub use sss::Sss;
+pub use traces::Traces;
 
 use self::allowed::{Allowed, Unknown};
 use crate::schedule::Schedule;

@@ -50,6 +50,14 @@ impl Search for Optimal {
         true
     }
 
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(self.reduction.save())
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        Ok(self.reduction.restore(bytes)?)
+    }
+
     fn frontier(&self) -> u64 {
         self.reduction.frontier()
     }

@@ -28,6 +28,7 @@ use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::{Canon, Names};
 use super::clock::{add, contains, join, Clock};
+use super::index::{Index, Sought};
 use super::is_partial;
 use super::tree::{initials, Pending, Step, Tree};
 use crate::schedule::Schedule;
@@ -45,18 +46,18 @@ pub enum Insertion {
 /// A search by partial-order reduction.
 #[derive(Debug)]
 pub struct Reduction {
-    insertion: Insertion,
-    tree: Tree,
-    names: Names,
+    pub(super) insertion: Insertion,
+    pub(super) tree: Tree,
+    pub(super) names: Names,
     /// Executions under way: ticket and leaf.
-    running: BTreeMap<u64, usize>,
-    next_ticket: u64,
+    pub(super) running: BTreeMap<u64, usize>,
+    pub(super) next_ticket: u64,
     /// Something was cut, or an execution did other things than another with the same steps.
-    partial: bool,
-    transitions: u64,
-    sleep_blocked: u64,
+    pub(super) partial: bool,
+    pub(super) transitions: u64,
+    pub(super) sleep_blocked: u64,
     /// Estimated part of the tree that is done, 0 to 1.
-    weight: f64,
+    pub(super) weight: f64,
 }
 
 /// The execution that is being looked at.
@@ -65,6 +66,8 @@ struct Run {
     path: Vec<usize>,
     /// The first step whose races have not been looked for.
     fresh: usize,
+    /// The steps that are known.
+    index: Index,
 }
 
 impl Reduction {
@@ -139,7 +142,9 @@ impl Reduction {
         if trace.steps.len() + 1 < path.len() {
             path.truncate(trace.steps.len() + 1);
             let last = path.last().copied().unwrap_or(0);
-            self.tree.cut(last);
+            let gone = self.tree.cut(last);
+            // What is under way there ends where this one has ended.
+            self.running.retain(|_, leaf| !gone.contains(leaf));
             if !self.ended_early(trace.end) {
                 self.partial = true;
                 self.tree.complete(last);
@@ -148,14 +153,12 @@ impl Reduction {
         }
         let canon = self.names.of(trace);
         let fresh = visited.saturating_sub(1);
-        if !self.extend(trace, &canon, &mut path, fresh) {
-            self.partial = true;
-        } else {
-            let run = Run { path, fresh };
-            self.look_at(trace, &run);
-            path = run.path;
+        let mut run = Run { path, fresh, index: Index::default() };
+        match self.extend(trace, &canon, &mut run) {
+            true => self.look_at(trace, &run),
+            false => self.partial = true,
         }
-        let last = path.last().copied().unwrap_or(leaf);
+        let last = run.path.last().copied().unwrap_or(leaf);
         self.weight += self.tree.weight(last);
         self.tree.complete(last);
     }
@@ -204,12 +207,16 @@ impl Reduction {
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
     /// its schedule said, or something in it is missing.
-    fn extend(&mut self, trace: &Trace, canon: &Canon, path: &mut Vec<usize>, fresh: usize) -> bool {
-        if !self.tree.node(path[0]).visited {
+    fn extend(&mut self, trace: &Trace, canon: &Canon, run: &mut Run) -> bool {
+        if !self.tree.node(run.path[0]).visited {
             let Some(seen) = trace.seen.first().or(Some(&trace.last)) else { return false };
-            self.visit(path[0], None, seen, canon);
+            self.visit(run.path[0], None, seen, canon);
         }
-        for n in fresh..trace.steps.len() {
+        for n in 0..run.fresh {
+            let step = *self.step(run, n);
+            run.index.add(n, &step.act, step.did);
+        }
+        for n in run.fresh..trace.steps.len() {
             let step = &trace.steps[n];
             let after = trace.seen.get(n + 1).unwrap_or(&trace.last);
             if after.is_empty() && n + 1 < trace.steps.len() {
@@ -220,7 +227,7 @@ impl Reduction {
                 did = did.with(Effects::LAST);
             }
             let new = Step { act: canon.act(&step.act), value: step.value, did };
-            match path.get(n + 1).copied() {
+            match run.path.get(n + 1).copied() {
                 Some(at) => {
                     if !self.tree.node(at).step.is_some_and(|old| same(&old, &new)) {
                         return false;
@@ -233,8 +240,8 @@ impl Reduction {
                     self.tree.node_mut(at).sleep = sleep.into_iter().filter(both).collect();
                 }
                 None => {
-                    let at = self.tree.add_started(path[n], new);
-                    path.push(at);
+                    let at = self.tree.add_started(run.path[n], new);
+                    run.path.push(at);
                     let mut sleep = self.tree.sleep_at(at);
                     // What the execution woke is awake.
                     let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
@@ -243,10 +250,10 @@ impl Reduction {
                     self.tree.node_mut(at).sleep = sleep;
                 }
             }
-            let run = Run { path: path[..n + 2].to_vec(), fresh };
-            let clock = self.clock_of_step(&run, n);
-            self.tree.node_mut(path[n + 1]).clock = clock;
-            self.visit(path[n + 1], Some(path[n]), after, canon);
+            let clock = self.clock_of_step(run, n);
+            self.tree.node_mut(run.path[n + 1]).clock = clock;
+            run.index.add(n, &new.act, new.did);
+            self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
         true
     }
@@ -292,18 +299,30 @@ impl Reduction {
             return true;
         }
         let stood = if p.origin <= j { self.pending_of(run.path[j], p.act.tid) } else { None };
-        stood.is_some_and(|q| {
-            // A deadline that could have fired then and did not is nothing to others.
-            let fate = q.act.fate & !TIMED_OUT | p.act.fate & TIMED_OUT;
-            dependent_after(&e.act, e.did, &Act { fate, ..q.act }, did, false)
-        })
+        stood.is_some_and(|q| dependent_after(&e.act, e.did, &as_it_stood(q, p), did, false))
+    }
+
+    /// Where those of the first `n` steps are that meet `p`.
+    fn sought(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Sought {
+        let mut sought = Sought::default();
+        sought.add(&p.act, did);
+        let mut last = p.act;
+        for &at in &run.path[p.origin.min(n)..n] {
+            let Some(act) = self.pending_of(at, p.act.tid).map(|q| as_it_stood(q, p)) else { continue };
+            if act != last {
+                sought.add(&act, did);
+                last = act;
+            }
+        }
+        sought
     }
 
     /// What happens before `p` if it is performed after the first `n` steps.
     fn clock_before(&self, run: &Run, n: usize, p: &Pending, did: Effects) -> Clock {
         let mut clock = self.clock_of_origin(run, p.origin);
-        for j in (0..n).rev() {
-            if !contains(&clock, self.step(run, j).thread(), j) && self.meets(run, j, p, did) {
+        let mut candidates = run.index.candidates(n, &self.sought(run, n, p, did));
+        while let Some(j) = candidates.next(&clock) {
+            if self.meets(run, j, p, did) {
                 join(&mut clock, self.clock(run, j));
             }
         }
@@ -386,9 +405,9 @@ impl Reduction {
         let mut covered = self.clock_of_origin(run, p.origin);
         let before = self.clock_before(run, n, p, did);
         let mut blockers: Vec<usize> = Vec::new();
-        for j in (0..n).rev() {
-            let e = self.step(run, j);
-            if contains(&covered, e.thread(), j) || !self.meets(run, j, p, did) {
+        let mut candidates = run.index.candidates(n, &self.sought(run, n, p, did));
+        while let Some(j) = candidates.next(&covered) {
+            if !self.meets(run, j, p, did) {
                 continue;
             }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
@@ -483,15 +502,14 @@ impl Reduction {
     /// known of what lets `v` begin.
     fn insert_first(&mut self, at: usize, v: &[Step]) {
         let enabled = |s: &Step| self.pending_of(at, s.thread()).is_some_and(|p| p.choices > 0);
-        let first: Vec<Step> = initials(v).into_iter().filter(enabled).collect();
-        if !first.is_empty() {
-            self.tree.insert_first(at, v, &first);
+        if let Some(first) = initials(v).find(enabled) {
+            self.tree.insert_first(at, v, first);
             return;
         }
         let able = self.tree.node(at).pending.iter().filter(|p| p.choices > 0);
         let all: Vec<Step> = able.map(|p| Step { act: p.act, value: 0, did: Effects::NONE }).collect();
         for step in all {
-            self.tree.insert_first(at, &[step], &[step]);
+            self.tree.insert_first(at, &[step], step);
         }
     }
 }
@@ -506,6 +524,12 @@ const NO_ACT: Act = Act::NOTHING;
 fn comes_after(e: &Step, p: &Act) -> Option<Step> {
     let plain = |act: &Act| Act { fate: act.fate & !TIMED_OUT, ..*act };
     (!dependent_after(&plain(&e.act), Effects::NONE, &plain(p), Effects::NONE, false)).then_some(*e)
+}
+
+/// The operation `p` as it stood in an earlier state, `q`. A deadline that could have fired then and did not is nothing to
+/// others.
+fn as_it_stood(q: &Pending, p: &Pending) -> Act {
+    Act { fate: q.act.fate & !TIMED_OUT | p.act.fate & TIMED_OUT, ..q.act }
 }
 
 /// The same thread does the same in the same alternative.

@@ -83,13 +83,13 @@ pub struct Node {
     pub children: Vec<usize>,
     /// Children that are, with their places.
     pub complete: Vec<(u32, Step)>,
-    next_rank: u32,
+    pub(super) next_rank: u32,
     /// It is not known whether the step is enabled.
     pub unsure: bool,
 }
 
 impl Node {
-    fn new(parent: usize, depth: usize, rank: u32, step: Option<Step>) -> Node {
+    pub(super) fn new(parent: usize, depth: usize, rank: u32, step: Option<Step>) -> Node {
         Node {
             parent,
             depth,
@@ -114,11 +114,11 @@ pub const NOWHERE: usize = usize::MAX;
 /// The tree. Node 0 is the root.
 #[derive(Debug, Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
-    free: Vec<usize>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) free: Vec<usize>,
     /// Started nodes with children that wait: (depth, node). The deepest goes first, so that little is kept.
-    open: BTreeSet<(usize, usize)>,
-    waiting: u64,
+    pub(super) open: BTreeSet<(usize, usize)>,
+    pub(super) waiting: u64,
 }
 
 /// What became of a sequence that was to be inserted.
@@ -264,8 +264,10 @@ impl Tree {
         }
     }
 
-    /// The execution ended at `at`, before the steps that were to follow: these, and all that waits below, are forgotten.
-    pub fn cut(&mut self, at: usize) {
+    /// The execution ended at `at`, before the steps that were to follow: these, and all that waits or is under way below,
+    /// are forgotten. Gives the nodes that are gone.
+    pub fn cut(&mut self, at: usize) -> BTreeSet<usize> {
+        let mut gone = BTreeSet::new();
         let mut below = std::mem::take(&mut self.nodes[at].children);
         self.open.remove(&(self.nodes[at].depth, at));
         while let Some(node) = below.pop() {
@@ -277,7 +279,9 @@ impl Tree {
             below.append(&mut self.nodes[node].children);
             self.nodes[node] = Node::new(NOWHERE, 0, 0, None);
             self.free.push(node);
+            gone.insert(node);
         }
+        gone
     }
 
     /// Inserts `v` below `at`, which has been visited, unless what sleeps there, has been started there or waits there
@@ -347,8 +351,8 @@ impl Tree {
     }
 
     /// Adds the first step of one of the sequences equivalent to `v` as a child of `at`, unless one of them is there or
-    /// sleeps: source sets (the paper's Algorithm 1). `first`: the steps that can come first.
-    pub fn insert_first(&mut self, at: usize, v: &[Step], first: &[Step]) -> Inserted {
+    /// sleeps: source sets (the paper's Algorithm 1). `first`: the one that is to be added.
+    pub fn insert_first(&mut self, at: usize, v: &[Step], first: Step) -> Inserted {
         let node = &self.nodes[at];
         let children = node.children.iter().filter_map(|&c| self.nodes[c].step);
         let known: Vec<Step> =
@@ -358,14 +362,9 @@ impl Tree {
         if known.iter().filter(part).any(|q| begins(q, v)) {
             return Inserted::Covered;
         }
-        match first.first() {
-            Some(&step) => {
-                self.add_waiting(at, step);
-                self.waiting += 1;
-                Inserted::New
-            }
-            None => Inserted::Covered,
-        }
+        self.add_waiting(at, first);
+        self.waiting += 1;
+        Inserted::New
     }
 }
 
@@ -378,7 +377,7 @@ pub fn begins(q: &Step, v: &[Step]) -> bool {
 }
 
 /// The steps of `v` that depend on none before them.
-pub fn initials(v: &[Step]) -> Vec<Step> {
+pub fn initials(v: &[Step]) -> impl Iterator<Item = Step> + '_ {
     let free = |i: usize| !v[..i].iter().any(|s| s.thread() == v[i].thread() || s.depends_on(&v[i]));
-    (0..v.len()).filter(|&i| free(i)).map(|i| v[i]).collect()
+    (0..v.len()).filter(move |&i| free(i)).map(|i| v[i])
 }

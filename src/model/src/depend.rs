@@ -339,7 +339,7 @@ impl World {
 /// Operations whose effects reach beyond the objects they name, or whose enabledness depends on what everybody else
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
-fn reaches_everything(a: &Act) -> bool {
+pub(crate) fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
@@ -477,7 +477,7 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
 
 /// What an operation does to one of its objects, as far as commuting goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     CondWait,
     Woken,
     Acquire,
@@ -492,7 +492,7 @@ enum Class {
     Other,
 }
 
-fn class(o: u32, act: &Act) -> Class {
+pub(crate) fn class(o: u32, act: &Act) -> Class {
     let first = act.op.obj == o;
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
@@ -527,6 +527,12 @@ fn sysv_commute(a: &Act, b: &Act, conditional: bool) -> bool {
         (true, false) => conditional && value >= -y && value + x <= SEMVMX as i64,
         (false, true) => conditional && value >= -x && value + y <= SEMVMX as i64,
     }
+}
+
+/// A semop that commutes with others that add a little, whatever comes between.
+pub(crate) fn adds_little(a: &Act) -> bool {
+    let little = SEMVMX as i64 / 8;
+    a.op.arg > 0 && a.op.arg < little && a.state < little && a.op.flags & (op::VARIANT | op::SEVERAL) == 0
 }
 
 /// False if there is no state in which both `a` and `b` are enabled and their order matters: so that a race between

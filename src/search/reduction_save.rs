@@ -1,0 +1,209 @@
+//! Saving and restoring searches by partial-order reduction.
+//!
+//! Nodes are written in preorder, each with the number of its children, and without their indices: parents, depths, and
+//! what waits where follow from that. So no bytes can give a tree with a circle or a child of two parents, and equal trees
+//! have equal bytes, however they came about. A leaf whose execution is under way is written as one that waits.
+
+use std::collections::BTreeSet;
+
+use vsrun_model::{Act, Effects, Uid};
+
+use super::canon::Names;
+use super::reduction::{Insertion, Reduction};
+use super::tree::{Node, Pending, Phase, Step, Tree, NOWHERE};
+use crate::codec::{Codec, DecodeError, Reader};
+
+impl Codec for Step {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.act.encode(out);
+        self.value.encode(out);
+        self.did.0.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Step, DecodeError> {
+        Ok(Step { act: Act::decode(from)?, value: u32::decode(from)?, did: Effects(u8::decode(from)?) })
+    }
+}
+
+impl Codec for Pending {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.act.encode(out);
+        self.choices.encode(out);
+        self.origin.encode(out);
+        self.raw.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Pending, DecodeError> {
+        let (act, choices) = (Act::decode(from)?, u32::decode(from)?);
+        Ok(Pending { act, choices, origin: usize::decode(from)?, raw: u32::decode(from)? })
+    }
+}
+
+impl Codec for Names {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut threads: Vec<(u32, Uid)> = self.threads.iter().map(|(&uid, &n)| (n, uid)).collect();
+        threads.sort_unstable_by_key(|t| t.0);
+        threads.iter().map(|t| t.1).collect::<Vec<Uid>>().encode(out);
+        let mut objects: Vec<_> = self.objects.iter().map(|(&key, &n)| (n, key)).collect();
+        objects.sort_unstable_by_key(|o| o.0);
+        objects.iter().map(|(_, (space, kind, addr))| (*space, (*kind, *addr))).collect::<Vec<_>>().encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Names, DecodeError> {
+        let (mut names, threads) = (Names::default(), Vec::<Uid>::decode(from)?);
+        for (n, uid) in (0u32..).zip(threads) {
+            names.threads.insert(uid, n).map_or(Ok(()), |_| Err(DecodeError::Wrong("names of threads")))?;
+        }
+        let objects = Vec::<(u32, (u8, u64))>::decode(from)?;
+        for (n, (space, (kind, addr))) in (0u32..).zip(objects) {
+            let key = (space, kind, addr);
+            names.objects.insert(key, n).map_or(Ok(()), |_| Err(DecodeError::Wrong("names of objects")))?;
+        }
+        Ok(names)
+    }
+}
+
+impl Reduction {
+    /// See [`super::Search::save`].
+    pub fn save(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        (self.insertion == Insertion::Sequence).encode(&mut out);
+        self.names.encode(&mut out);
+        self.next_ticket.encode(&mut out);
+        self.partial.encode(&mut out);
+        self.transitions.encode(&mut out);
+        self.sleep_blocked.encode(&mut out);
+        self.weight.encode(&mut out);
+        encode_tree(&self.tree, &self.running.values().copied().collect(), &mut out);
+        out
+    }
+
+    /// See [`super::Search::restore`].
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        let from = &mut Reader::new(bytes);
+        if bool::decode(from)? != (self.insertion == Insertion::Sequence) {
+            return Err(DecodeError::Wrong("algorithm"));
+        }
+        let names = Names::decode(from)?;
+        let mut search = Reduction { names, next_ticket: u64::decode(from)?, ..Reduction::new(self.insertion) };
+        search.partial = bool::decode(from)?;
+        search.transitions = u64::decode(from)?;
+        search.sleep_blocked = u64::decode(from)?;
+        search.weight = f64::decode(from)?;
+        if !(0.0..=f64::MAX).contains(&search.weight) {
+            return Err(DecodeError::Wrong("progress"));
+        }
+        search.tree = decode_tree(from, search.names.threads.len())?;
+        from.end()?;
+        *self = search;
+        Ok(())
+    }
+}
+
+/// Appends the nodes; those of `running` are leaves that have been started and not been run.
+fn encode_tree(tree: &Tree, running: &BTreeSet<usize>, out: &mut Vec<u8>) {
+    let mut todo = vec![0];
+    while let Some(at) = todo.pop() {
+        let node = tree.node(at);
+        node.rank.encode(out);
+        node.step.encode(out);
+        (node.phase == Phase::Started && !running.contains(&at)).encode(out);
+        node.clock.encode(out);
+        node.visited.encode(out);
+        node.pending.encode(out);
+        node.sleep.encode(out);
+        node.complete.encode(out);
+        node.unsure.encode(out);
+        node.children.len().encode(out);
+        todo.extend(node.children.iter().rev());
+    }
+}
+
+/// Reads what [`encode_tree`] wrote; `threads`: how many threads have numbers.
+fn decode_tree(from: &mut Reader, threads: usize) -> Result<Tree, DecodeError> {
+    let mut nodes: Vec<Node> = Vec::new();
+    // Nodes whose children have not all been read, with the number of those that are missing.
+    let mut incomplete: Vec<(usize, usize)> = Vec::new();
+    loop {
+        let parent = incomplete.last().map(|p| p.0);
+        let (node, children) = decode_node(from, parent.map(|p| (p, &nodes[p])), threads)?;
+        let at = nodes.len();
+        nodes.push(node);
+        if let (Some(parent), Some(missing)) = (parent, incomplete.last_mut()) {
+            nodes[parent].children.push(at);
+            missing.1 -= 1;
+        }
+        if children > 0 {
+            incomplete.push((at, children));
+        }
+        while incomplete.last().is_some_and(|p| p.1 == 0) {
+            incomplete.pop();
+        }
+        if incomplete.is_empty() {
+            break;
+        }
+    }
+    for at in 0..nodes.len() {
+        let next_rank = ranks(&nodes, at).ok_or(DecodeError::Wrong("order of branches"))?;
+        nodes[at].next_rank = next_rank;
+    }
+    Ok(with_what_waits(nodes))
+}
+
+/// A node and the number of its children; `parent`: with its index.
+fn decode_node(
+    from: &mut Reader,
+    parent: Option<(usize, &Node)>,
+    threads: usize,
+) -> Result<(Node, usize), DecodeError> {
+    let (rank, step) = (u32::decode(from)?, Option::<Step>::decode(from)?);
+    let (index, depth) = parent.map_or((NOWHERE, 0), |(index, p)| (index, p.depth + 1));
+    let mut node = Node::new(index, depth, rank, step);
+    if bool::decode(from)? {
+        node.phase = Phase::Started;
+    }
+    node.clock = Vec::decode(from)?;
+    node.visited = bool::decode(from)?;
+    node.pending = Vec::decode(from)?;
+    node.sleep = Vec::decode(from)?;
+    node.complete = Vec::decode(from)?;
+    node.unsure = bool::decode(from)?;
+    let children = usize::decode(from)?;
+    let waits = node.phase == Phase::Waiting;
+    let below = match parent {
+        Some((_, p)) => (waits || p.phase == Phase::Started) && (!node.visited || p.visited),
+        None => true,
+    };
+    // Leaves that have been run are forgotten, but for the root of a search that is over.
+    let fresh = if waits { !node.visited && node.complete.is_empty() } else { children > 0 || parent.is_none() };
+    if parent.is_some() != node.step.is_some() || !below || !fresh {
+        return Err(DecodeError::Wrong("state"));
+    }
+    let steps = node.step.iter().chain(&node.sleep).chain(node.complete.iter().map(|c| &c.1)).map(|s| s.act.tid);
+    let known = |thread: u32| (thread as usize) < threads;
+    if !steps.chain(node.pending.iter().map(|p| p.act.tid)).all(known) || node.clock.len() > threads {
+        return Err(DecodeError::Wrong("thread"));
+    }
+    match node.pending.iter().all(|p| p.origin <= depth) && node.clock.iter().all(|&c| c as usize <= depth) {
+        true => Ok((node, children)),
+        false => Err(DecodeError::Wrong("origin")),
+    }
+}
+
+/// The next rank of a node, if its children have ranks 0, 1, .. with those that are complete, and are in that order.
+fn ranks(nodes: &[Node], at: usize) -> Option<u32> {
+    let living: Vec<u32> = nodes[at].children.iter().map(|&c| nodes[c].rank).collect();
+    let mut all: Vec<u32> = living.iter().copied().chain(nodes[at].complete.iter().map(|c| c.0)).collect();
+    all.sort_unstable();
+    let whole = all.iter().zip(0u32..).all(|(&rank, n)| rank == n) && living.windows(2).all(|two| two[0] < two[1]);
+    whole.then_some(all.len() as u32)
+}
+
+/// The tree of these nodes.
+fn with_what_waits(nodes: Vec<Node>) -> Tree {
+    let waits = |node: &Node| node.phase == Phase::Waiting;
+    let has_waiting = |node: &Node| !waits(node) && node.children.iter().any(|&c| waits(&nodes[c]));
+    let open = nodes.iter().enumerate().filter(|(_, n)| has_waiting(n)).map(|(at, n)| (n.depth, at)).collect();
+    let waiting = nodes.iter().filter(|n| waits(n) && n.children.is_empty()).count() as u64;
+    Tree { open, waiting, nodes, free: Vec::new() }
+}

@@ -1,0 +1,288 @@
+//! Searches by partial-order reduction, with several executions under way that end in any order, saved and restored at any
+//! time: they explore what they explore in order and without interruptions.
+
+mod interp;
+
+use std::cell::{Cell, RefCell};
+
+use interp::digest::Outcomes;
+use interp::generate::{program, Family};
+use interp::{Ins, Machine, Program};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use vsrun::schedule::Schedule;
+use vsrun::search::{by_name, Dpor, Optimal, Search};
+use vsrun_model::End;
+
+/// Programs with more executions are left out.
+const LIMIT: u64 = if cfg!(debug_assertions) { 60 } else { 400 };
+/// Programs per family.
+const CASES: u32 = if cfg!(debug_assertions) { 60 } else { 600 };
+
+thread_local! {
+    static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
+}
+
+fn cases() -> u32 {
+    std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
+}
+
+/// Numbers that look random.
+struct Draw(u64);
+
+impl Draw {
+    /// A number below `n`.
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// What a search explored.
+#[derive(PartialEq)]
+struct Explored {
+    outcomes: Outcomes,
+    executions: u64,
+    /// Of equivalent executions another one may be run, so that others have more or less in common.
+    transitions: Option<u64>,
+    sleep_blocked: u64,
+    exhaustive: bool,
+}
+
+impl std::fmt::Debug for Explored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Explored { outcomes, executions, transitions, sleep_blocked, exhaustive } = self;
+        write!(f, "{executions} executions, {transitions:?} transitions, {sleep_blocked} blocked, {exhaustive}, ")?;
+        write!(f, "{} outcomes", outcomes.len())
+    }
+}
+
+/// How the executions of a search go.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// So many at most are under way.
+    most: usize,
+    /// Now and then the search is saved, and another goes on from what was saved; what is under way then is lost.
+    saves: bool,
+    seed: u64,
+}
+
+const IN_ORDER: Way = Way { most: 1, saves: false, seed: 0 };
+
+type Make<'a> = &'a dyn Fn() -> Box<dyn Search>;
+
+/// Another search that goes on from what this one saves.
+fn restored(search: &dyn Search, make: Make) -> Result<Box<dyn Search>, String> {
+    let bytes = search.save().ok_or("it cannot be saved")?;
+    let mut other = make();
+    other.restore(&bytes).map_err(|e| format!("what was saved is refused: {e}"))?;
+    match other.save() {
+        Some(again) if again == bytes => Ok(other),
+        _ => Err("what was restored is saved otherwise".into()),
+    }
+}
+
+/// `None`: more than [`LIMIT`] executions.
+fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Result<Option<Explored>, String> {
+    let (mut search, mut draw) = (make(), Draw(way.seed));
+    let (mut outcomes, mut executions) = (Outcomes::new(), 0);
+    let mut under_way: Vec<Schedule> = Vec::new();
+    loop {
+        let more = under_way.len() < way.most && (search.parallel() || under_way.is_empty());
+        if under_way.is_empty() || more && draw.below(3) > 0 {
+            match search.next() {
+                Some(schedule) => under_way.push(schedule),
+                None if under_way.is_empty() => break,
+                None => {}
+            }
+        }
+        if way.saves && draw.below(5) == 0 {
+            search = restored(&*search, make)?;
+            under_way.clear();
+        } else if !under_way.is_empty() && (under_way.len() >= way.most || draw.below(2) == 0) {
+            let schedule = under_way.swap_remove(draw.below(under_way.len()));
+            let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+            executions += 1;
+            if executions > LIMIT {
+                return Ok(None);
+            }
+            if trace.end != End::SLEEP_BLOCKED && trace.end != End::MISMATCH {
+                outcomes.insert(outcome.text);
+            }
+            search.done(schedule.ticket, &trace);
+        }
+    }
+    if search.frontier() != 0 {
+        return Err(format!("at its end {} to do", search.frontier()));
+    }
+    let in_order = way.most == 1;
+    let (transitions, sleep_blocked) = (in_order.then(|| search.transitions()), search.sleep_blocked());
+    Ok(Some(Explored { outcomes, executions, transitions, sleep_blocked, exhaustive: search.exhaustive() }))
+}
+
+/// Checks `property` on random programs of a family; it gives false if a program is too large, and is given a number that
+/// is another for each program.
+fn check(family: Family, property: impl Fn(&mut Machine, &Program, u64) -> Result<bool, String>) {
+    let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let (used, number) = (Cell::new(0), Cell::new(0));
+    let result = TestRunner::new(config).run(&program(family), |program| {
+        number.set(number.get() + 1);
+        let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program, number.get()));
+        let held = held.map_err(|e| TestCaseError::fail(format!("{program:?}: {e}")))?;
+        used.set(used.get() + u32::from(held));
+        Ok(())
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    println!("{family:?}: {} programs", used.get());
+    assert!(used.get() > cases() / 10, "most programs are too large: {} of {}", used.get(), cases());
+}
+
+fn optimal_in_disorder(machine: &mut Machine, program: &Program, number: u64) -> Result<bool, String> {
+    let make = || -> Box<dyn Search> { Box::new(Optimal::new()) };
+    let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(false) };
+    for most in 1..=4 {
+        for saves in [false, true] {
+            let way = Way { most, saves, seed: number };
+            let mut found = explore(machine, program, &make, way)?;
+            if let Some(found) = found.as_mut().filter(|_| most > 1) {
+                found.transitions = expected.transitions;
+            }
+            if found.as_ref() != Some(&expected) {
+                return Err(format!("{way:?}: {found:?}, in order {expected:?}"));
+            }
+        }
+    }
+    Ok(true)
+}
+
+macro_rules! disorder {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            check(Family::$family, optimal_in_disorder);
+        }
+    )*};
+}
+
+disorder! {
+    disorder_on_mutexes: Mutex;
+    disorder_on_conditions: Cond;
+    disorder_on_semaphores: Sem;
+    disorder_on_sysv_semaphores: Sysv;
+    disorder_on_rwlocks: Rw;
+    disorder_on_barriers_spinlocks_once: Barrier;
+    disorder_on_futexes: Futex;
+    disorder_on_thread_life: Life;
+    disorder_on_processes: Process;
+    disorder_on_timeouts: Timed;
+    disorder_on_all: All;
+}
+
+#[test]
+fn dpor_is_saved() {
+    let make = || -> Box<dyn Search> { Box::new(Dpor::new()) };
+    for family in Family::ALL {
+        check(family, |machine, program, number| {
+            let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(false) };
+            let found = explore(machine, program, &make, Way { most: 1, saves: true, seed: number })?;
+            match found.as_ref() == Some(&expected) {
+                true => Ok(true),
+                false => Err(format!("{found:?}\n{expected:?}")),
+            }
+        });
+    }
+}
+
+/// A search with a tree, some of it done, and two executions under way.
+fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
+    let block = interp::How::Block;
+    let section = |m| vec![Ins::Lock(m, block), Ins::Count(m), Ins::Unlock(m)];
+    let program = vec![
+        [vec![Ins::Create(1), Ins::Create(2)], section(0), section(1)].concat(),
+        [section(1), section(0), vec![Ins::Toss(1)]].concat(),
+        [section(0), section(1)].concat(),
+    ];
+    let mut search = by_name(name, 0).expect("known");
+    for _ in 0..5 {
+        let schedule = search.next().expect("more to do");
+        let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+        search.done(schedule.ticket, &trace);
+    }
+    assert!(search.next().is_some() && search.next().is_some());
+    search
+}
+
+#[test]
+fn broken_bytes_are_refused() {
+    MACHINE.with(|machine| {
+        for name in ["optimal", "dpor"] {
+            let bytes = half_done(&mut machine.borrow_mut(), name).save().expect("it can be saved");
+            let restore = |bytes: &[u8]| by_name(name, 0).expect("known").restore(bytes);
+            assert_eq!(restore(&bytes), Ok(()));
+            let other = if name == "dpor" { "optimal" } else { "dpor" };
+            assert!(by_name(other, 0).expect("known").restore(&bytes).is_err());
+            for length in 0..bytes.len() {
+                assert!(restore(&bytes[..length]).is_err(), "{length}");
+            }
+            assert!(restore(&[bytes.as_slice(), &[0]].concat()).is_err());
+        }
+    });
+}
+
+/// What is changed and not refused is a search all the same: it ends, or goes on, and nothing panics.
+#[test]
+fn changed_bytes_do_no_harm() {
+    MACHINE.with(|machine| {
+        let machine = &mut machine.borrow_mut();
+        let program = vec![vec![Ins::Create(1), Ins::Post(0)], vec![Ins::SemWait(0, interp::How::Block)]];
+        for name in ["optimal", "dpor"] {
+            let bytes = half_done(machine, name).save().expect("it can be saved");
+            let (mut draw, mut refused) = (Draw(1), 0);
+            for at in (0..bytes.len()).step_by(3) {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << draw.below(8);
+                let mut search = by_name(name, 0).expect("known");
+                if search.restore(&changed).is_err() {
+                    refused += 1;
+                    continue;
+                }
+                for _ in 0..5 {
+                    let Some(schedule) = search.next() else { break };
+                    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+                    search.done(schedule.ticket, &trace);
+                }
+            }
+            assert!(refused > 0, "nothing was refused of {} bytes", bytes.len());
+        }
+    });
+}
+
+/// Two threads that share nothing but a mutex at their ends, and work on objects of their own `rounds` times before that.
+fn long_program(rounds: usize) -> Program {
+    let block = interp::How::Block;
+    let section = |m| vec![Ins::Lock(m, block), Ins::Unlock(m)];
+    let own = |m| (0..rounds).flat_map(|_| section(m)).collect::<Vec<Ins>>();
+    vec![[vec![Ins::Create(1)], own(0), section(2)].concat(), [own(1), section(2)].concat()]
+}
+
+/// Seconds per execution with so many transitions in each; not part of the tests, for its result depends on the machine.
+#[test]
+#[ignore = "measures"]
+fn time_of_long_executions() {
+    for rounds in [500, 5000] {
+        for name in ["optimal", "dpor"] {
+            let program = long_program(rounds);
+            let mut search = by_name(name, 0).expect("known");
+            MACHINE.with(|machine| {
+                let machine = &mut machine.borrow_mut();
+                while let Some(schedule) = search.next() {
+                    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+                    let since = std::time::Instant::now();
+                    search.done(schedule.ticket, &trace);
+                    println!("{name}: {} transitions, {:.4} s", trace.steps.len(), since.elapsed().as_secs_f64());
+                }
+            });
+        }
+    }
+}
