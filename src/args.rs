@@ -56,8 +56,18 @@ pub enum SearchKind {
     Optimal,
     /// Every enabled transition in every state.
     Naive,
+    /// Every enabled transition in every state, and traces counted.
+    Traces,
     /// Dynamic partial-order reduction with sleep sets.
     Dpor,
+    /// Persistent sets and sleep sets.
+    Sss,
+    /// The same with invisible transitions first.
+    IfSss,
+    /// Switches only at releases of locks.
+    ExitBlock,
+    /// The same, with what reads and writes different objects put to sleep.
+    ExitBlockRw,
     /// Random executions, without an end of their own.
     Random,
     /// One execution with the default policy (`--once`).
@@ -74,7 +84,12 @@ impl SearchKind {
         match self {
             SearchKind::Optimal => "optimal",
             SearchKind::Naive => "naive",
+            SearchKind::Traces => "traces",
             SearchKind::Dpor => "dpor",
+            SearchKind::Sss => "sss",
+            SearchKind::IfSss => "if-sss",
+            SearchKind::ExitBlock => "exitblock",
+            SearchKind::ExitBlockRw => "exitblock-rw",
             SearchKind::Random => "random",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
@@ -242,19 +257,17 @@ enum SearchName {
     Optimal,
     Dpor,
     Naive,
+    /// `naive`, with the traces counted.
+    Traces,
     Random,
     Pct,
-    #[value(hide = true)]
     Sss,
-    #[value(hide = true)]
     IfSss,
     #[value(hide = true)]
     Composed,
     #[value(hide = true)]
     Transactions,
-    #[value(hide = true)]
     Exitblock,
-    #[value(hide = true)]
     ExitblockRw,
 }
 
@@ -489,7 +502,12 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
     match name {
         SearchName::Optimal => Ok(SearchKind::Optimal),
         SearchName::Naive => Ok(SearchKind::Naive),
+        SearchName::Traces => Ok(SearchKind::Traces),
         SearchName::Dpor => Ok(SearchKind::Dpor),
+        SearchName::Sss => Ok(SearchKind::Sss),
+        SearchName::IfSss => Ok(SearchKind::IfSss),
+        SearchName::Exitblock => Ok(SearchKind::ExitBlock),
+        SearchName::ExitblockRw => Ok(SearchKind::ExitBlockRw),
         SearchName::Random => Ok(SearchKind::Random),
         SearchName::Pct => Ok(SearchKind::Pct),
         later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),

@@ -128,8 +128,15 @@ fn commands_and_programs_of_the_same_name() {
 }
 
 #[test]
+fn searches_of_the_papers_by_name() {
+    for name in ["sss", "if-sss", "exitblock", "exitblock-rw"] {
+        assert_eq!(config(&["--search", name, "p"]).search.name(), name);
+    }
+}
+
+#[test]
 fn later_work_is_refused_by_name() {
-    for search in ["sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
+    for search in ["composed", "transactions"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
     for (option, value) in [("--inject", "eintr"), ("--with", "x"), ("--watch", "s"), ("--toss", "f:2")] {
@@ -167,7 +174,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: dpor, naive, random, pct]",
+        "[possible values: dpor, naive, random, pct, sss, if-sss, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }

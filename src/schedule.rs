@@ -26,8 +26,12 @@ pub struct Schedule {
     pub record_back: u32,
     /// Go on after a circle of locks while something is enabled.
     pub past_cycles: bool,
+    /// What sleeps wakes by what the transitions did, see [`vsrun_model::arena::Plan::late_wake`].
+    pub late_wake: bool,
     /// The last choice of the prefix may turn out to be blocked.
     pub unsure: bool,
+    /// What ends a thread or a process wakes what sleeps there: effects of sleeping operations are not known.
+    pub wake_by_effects: bool,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
 }

@@ -1,7 +1,36 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
 use vsrun_model::arena::{Arena, Choice, Seen, Step};
-use vsrun_model::{End, Key, Tid, Uid};
+use vsrun_model::{End, Key, Tid, Uid, World};
+
+/// Where a thread begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Born {
+    /// Address of its start routine; 0: unknown, or the first thread of a process. The first thread of a forked process
+    /// goes on in the routine of the thread that forked, so it has the same one.
+    pub start: u64,
+    /// It runs the program's `main`.
+    pub is_main: bool,
+    /// Its process has become another program, to which nothing that is known of the first one applies.
+    pub exec: bool,
+}
+
+impl Born {
+    fn of(world: &World, t: Tid) -> Born {
+        let process = &world.procs[world.threads[t].pid];
+        let mut routine = t;
+        // A creator has a smaller index, so this ends.
+        while world.threads[routine].creator < routine && first_of_process(world, routine) {
+            routine = world.threads[routine].creator;
+        }
+        let is_main = first_of_process(world, routine);
+        Born { start: world.threads[routine].start, is_main, exec: process.execs > 0 }
+    }
+}
+
+fn first_of_process(world: &World, t: Tid) -> bool {
+    world.procs[world.threads[t].pid].main_thread == t
+}
 
 /// A trace.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +46,8 @@ pub struct Trace {
     pub end: End,
     /// Names of the threads, by index.
     pub threads: Vec<Uid>,
+    /// Where the threads begin, by index.
+    pub born: Vec<Born>,
     /// The first thread of each process, by index of the process.
     pub processes: Vec<Tid>,
     /// Where the objects live, by index.
@@ -44,6 +75,7 @@ impl Trace {
             last,
             end: world.end,
             threads: world.threads.as_slice().iter().filter(|_| known).map(|t| t.uid).collect(),
+            born: (0..world.threads.len).filter(|_| known).map(|t| Born::of(world, t)).collect(),
             processes: world.procs.as_slice().iter().filter(|_| known).map(|p| p.main_thread).collect(),
             objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
             unrecorded: arena.unrecorded,

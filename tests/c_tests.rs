@@ -88,7 +88,7 @@ impl Case {
         let given = self.once() || self.options().iter().any(|o| o.starts_with("--search"));
         match given {
             true => vec![Way { search: None, workers: 1 }],
-            false => [("naive", 1), ("naive", 2), ("dpor", 1)]
+            false => [("naive", 1), ("naive", 2), ("dpor", 1), ("sss", 1), ("if-sss", 1)]
                 .map(|(search, workers)| Way { search: Some(search), workers })
                 .to_vec(),
         }
@@ -362,13 +362,15 @@ impl Program {
             };
             lines.push(Line::new(&self.name, &case.name, &words, since, failures));
         }
-        if let [one, two, other] = all.as_slice() {
+        if let [one, two, others @ ..] = all.as_slice() {
             if one.exact != two.exact {
                 lines[1].failures.push(format!("it depends on the number of workers: {one:?} {two:?}"));
             }
-            let differ = one.bugs.is_some() && other.bugs.is_some() && one.bugs != other.bugs;
-            if one.verdict != other.verdict || differ {
-                lines[2].failures.push(format!("the searches disagree: {one:?} {other:?}"));
+            for (other, line) in others.iter().zip(&mut lines[2..]) {
+                let differ = one.bugs.is_some() && other.bugs.is_some() && one.bugs != other.bugs;
+                if one.verdict != other.verdict || differ {
+                    line.failures.push(format!("the searches disagree: {one:?} {other:?}"));
+                }
             }
         }
         lines

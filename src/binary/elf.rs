@@ -13,7 +13,7 @@ use goblin::elf::dynamic::{
     DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_NULL, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB,
 };
 use goblin::elf::header::{EM_X86_64, ET_DYN, ET_EXEC};
-use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
+use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
 const HEADER_SIZE: u64 = 64;
@@ -97,6 +97,7 @@ pub(super) struct Load {
     pub offset: u64,
     pub filesz: u64,
     pub executable: bool,
+    pub writable: bool,
 }
 
 impl Load {
@@ -173,6 +174,16 @@ impl ElfFile {
         self.header.e_entry != 0
     }
 
+    /// `e_entry`: where the program starts.
+    pub fn entry(&self) -> u64 {
+        self.header.e_entry
+    }
+
+    /// The memory that program headers of type `kind` describe: first address and size.
+    pub fn ranges(&self, kind: u32) -> Vec<(u64, u64)> {
+        self.segments.iter().filter(|s| s.p_type == kind).map(|s| (s.p_vaddr, s.p_memsz)).collect()
+    }
+
     /// Whether the file is position independent: a shared library or PIE.
     pub fn is_dyn(&self) -> bool {
         self.header.e_type == ET_DYN
@@ -186,6 +197,7 @@ impl ElfFile {
             offset: s.p_offset,
             filesz: s.p_filesz,
             executable: s.p_flags & PF_X != 0,
+            writable: s.p_flags & PF_W != 0,
         };
         self.segments.iter().filter(|s| s.p_type == PT_LOAD).map(load).collect()
     }

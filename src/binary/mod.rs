@@ -1,6 +1,7 @@
 //! What vsrun must know of the files it runs: can a program be run at all ([`preflight`]), is it still the same
 //! ([`fingerprint`]), and what lies at an address ([`symbols`], [`modules`]). Nothing here touches a process.
 
+pub mod allowed;
 mod elf;
 pub mod fingerprint;
 pub mod ldcache;

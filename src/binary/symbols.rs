@@ -15,22 +15,22 @@ const MAX_NESTING: usize = 16;
 
 /// A named range of a file's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Symbol {
-    start: u64,
+pub(super) struct Symbol {
+    pub start: u64,
     /// One past the last address.
-    end: u64,
+    pub end: u64,
     /// Whether the file gives the size; else it is taken to reach up to the next symbol or the end of its section.
-    sized: bool,
+    pub sized: bool,
     /// As the file has it, without the symbol version.
-    name: String,
+    pub name: String,
 }
 
 /// What code and data a file names. Addresses are those of the file: without load bias.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     /// Sorted by start; one name for each start.
-    functions: Vec<Symbol>,
-    objects: Vec<Symbol>,
+    pub(super) functions: Vec<Symbol>,
+    pub(super) objects: Vec<Symbol>,
 }
 
 impl SymbolTable {
@@ -168,7 +168,7 @@ pub struct ElfModule {
 }
 
 impl ElfModule {
-    fn open(path: &Path) -> Option<ElfModule> {
+    pub(super) fn open(path: &Path) -> Option<ElfModule> {
         let loads = ElfFile::open(path).ok()?.loads();
         Some(ElfModule { path: path.to_path_buf(), loads, symbols: OnceLock::new() })
     }

@@ -1,5 +1,6 @@
 //! An exploration: a search, workers, bounds, and what is found on the way.
 
+mod bounds;
 mod found;
 mod judge;
 mod once;
@@ -307,6 +308,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         Stop::Over => Some(Incomplete::Bound),
     };
     last_words.into_iter().for_each(|text| counts.note(&text));
+    state.search.notes().iter().for_each(|text| counts.note(text));
     if counts.printed.len() > 1 {
         let n = counts.printed.len();
         counts.note(&format!(
@@ -325,6 +327,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         executions: counts.executions,
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
+        traces: state.search.traces(),
         max_depth: counts.max_depth,
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),

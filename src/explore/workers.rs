@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use vsrun_model::arena::MAX_SYSCALLS;
 use vsrun_model::End;
 
+use super::bounds;
 use super::found::{look, Candidate, Found};
 use super::judge::{judge, past_circle, Judged};
 use super::progress::{Figures, Progress};
@@ -214,6 +215,7 @@ impl<'a> Shared<'a> {
             let first = cpus.first().copied().flatten();
             let result = self.start(first, echo).and_then(|mut worker| {
                 let mut inspector = Inspector::default();
+                self.learn_bounds(&worker);
                 self.open();
                 self.work(0, &mut worker, &mut inspector, None)?;
                 Ok((worker, inspector))
@@ -233,6 +235,16 @@ impl<'a> Shared<'a> {
     fn start(&self, cpu: Option<usize>, echo: Option<File>) -> Result<Worker, Failure> {
         let spec = self.setting.spec.clone();
         Ok(Worker::start_on(cpu, Arc::clone(&self.stop), spec, self.input.another()?, echo)?)
+    }
+
+    /// Tells the search what the threads of the program may do, if it asks for that.
+    fn learn_bounds(&self, worker: &Worker) {
+        let mut state = self.lock();
+        if state.search.wants_bounds() {
+            let (bounds, note) = bounds::of_root(worker.root_pid());
+            state.search.learn_bounds(bounds);
+            note.into_iter().for_each(|text| state.counts.note(&text));
+        }
     }
 
     /// The first worker has its world: now it begins.

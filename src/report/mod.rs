@@ -269,6 +269,8 @@ pub struct Summary {
     pub transitions: u64,
     /// Executions cut off because everything enabled was asleep.
     pub sleep_blocked: u64,
+    /// Mazurkiewicz traces, where they were counted.
+    pub traces: Option<u64>,
     /// Transitions of the longest execution.
     pub max_depth: u64,
     /// Workers.
@@ -304,6 +306,7 @@ impl Summary {
             executions: 0,
             transitions: 0,
             sleep_blocked: 0,
+            traces: None,
             max_depth: 0,
             workers: 0,
             seconds: 0.0,

@@ -150,6 +150,7 @@ pub fn summary() -> Summary {
         executions: 30,
         transitions: 200,
         sleep_blocked: 4,
+        traces: None,
         max_depth: 9,
         workers: 1,
         seconds: 0.2,

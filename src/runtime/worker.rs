@@ -217,6 +217,11 @@ fn pin(cpu: usize) {
 }
 
 impl Worker {
+    /// The process that stands at the root.
+    pub fn root_pid(&self) -> i32 {
+        self.root.as_raw()
+    }
+
     /// Starts the program and brings it to its root. It prints into memory; with `echo`, that is passed on there while
     /// an execution runs.
     pub fn start(spec: Spec, input: Input, echo: Option<File>) -> Result<Worker, StartError> {
@@ -673,6 +678,8 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         record: schedule.record,
         record_back: schedule.record_back,
         past_cycles: schedule.past_cycles,
+        wake_by_effects: schedule.wake_by_effects,
+        late_wake: schedule.late_wake,
         blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()

@@ -3,34 +3,45 @@
 //! A search hands out schedules ([`Search::next`]), each with a ticket, and is told what became of each
 //! ([`Search::done`]). It imports the model, schedules and traces only, so that it is tested with no process at all.
 
+pub mod allowed;
 mod alternatives;
 mod bounded;
 mod canon;
 mod clock;
 mod dpor;
+mod exitblock;
+mod if_sss;
 mod index;
 mod naive;
 mod optimal;
 mod pct;
+mod persistent;
 mod random;
 mod reduction;
 mod reduction_save;
+mod sss;
+mod traces;
 mod tree;
 
 use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
 pub use dpor::Dpor;
+pub use exitblock::ExitBlock;
+pub use if_sss::IfSss;
 pub use naive::Naive;
 pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
+pub use sss::Sss;
+pub use traces::Traces;
 
+use self::allowed::{Allowed, Unknown};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Names that [`by_name`] knows.
-pub const NAMES: [&str; 4] = ["optimal", "naive", "dpor", "random"];
+pub const NAMES: [&str; 8] = ["optimal", "naive", "dpor", "random", "sss", "if-sss", "exitblock", "exitblock-rw"];
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
@@ -38,7 +49,12 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "optimal" => Some(Box::new(Optimal::new())),
         "naive" => Some(Box::new(Naive::new())),
         "dpor" => Some(Box::new(Dpor::new())),
+        "traces" => Some(Box::new(Traces::new())),
         "random" => Some(Box::new(Random::new(seed))),
+        "sss" => Some(Box::new(Sss::new(Box::new(Unknown)))),
+        "if-sss" => Some(Box::new(IfSss::new(Box::new(Unknown)))),
+        "exitblock" => Some(Box::new(ExitBlock::plain())),
+        "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
         _ => None,
     }
 }
@@ -94,4 +110,24 @@ pub trait Search: Send {
 
     /// Executions that were cut off because everything enabled was asleep.
     fn sleep_blocked(&self) -> u64;
+
+    /// Mazurkiewicz traces seen, where they are counted.
+    fn traces(&self) -> Option<u64> {
+        None
+    }
+
+    /// True if the search makes use of [`Search::learn_bounds`].
+    fn wants_bounds(&self) -> bool {
+        false
+    }
+
+    /// What the threads of the program may do at most. Before the first schedule is asked for.
+    fn learn_bounds(&mut self, bounds: Box<dyn Allowed>) {
+        let _ = bounds;
+    }
+
+    /// What the user should know about how the search went.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 }

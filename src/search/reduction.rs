@@ -103,6 +103,7 @@ impl Reduction {
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
             unsure: self.tree.node(leaf).unsure,
             past_cycles: self.insertion == Insertion::Sequence,
+            wake_by_effects: self.insertion == Insertion::FirstStep,
             ..Schedule::default()
         })
     }
@@ -131,7 +132,7 @@ impl Reduction {
         self.transitions += length.saturating_sub(visited.saturating_sub(1) as u64);
         self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
         let unsure = self.tree.node(leaf).unsure;
-        if unsure && trace.end == End::MISMATCH && trace.steps.len() + 1 == path.len() - 1 {
+        if unsure && trace.end == End::MISMATCH {
             // The race cannot be reversed after all: an execution for nothing.
             self.sleep_blocked += 1;
             self.tree.complete(leaf);
@@ -244,7 +245,8 @@ impl Reduction {
                     let mut sleep = self.tree.sleep_at(at);
                     // What the execution woke is awake.
                     let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
-                    sleep.retain(|s| n + 1 == trace.steps.len() || asleep(s));
+                    let all = self.insertion == Insertion::Sequence || n + 1 == trace.steps.len();
+                    sleep.retain(|s| all || asleep(s));
                     self.tree.node_mut(at).sleep = sleep;
                 }
             }
@@ -362,6 +364,12 @@ impl Reduction {
         }
         if !self.ended_early(trace.end) {
             for p in self.tree.node(run.path[total]).pending.clone() {
+                if trace.end == End::SLEEP_BLOCKED && self.insertion == Insertion::Sequence {
+                    // What slept for the execution need not sleep here: effects were not known to it.
+                    for value in 0..p.choices {
+                        self.insert(run.path[total], vec![Step { act: p.act, value, did: Effects::NONE }], false);
+                    }
+                }
                 self.races(run, total, &p, Effects::NONE);
             }
         }
@@ -511,10 +519,11 @@ const NO_ACT: Act = Act::NOTHING;
 
 /// Step `e` if it is to follow the operation that it raced with. Where their operations depend on each other, they do so
 /// whatever comes before, and the order of the two follows by itself. Where only their effects do (an assertion that fails,
-/// the end of a thread, an alternative of a toss), that may be so after some steps and not after others: then what sleeps
+/// the end of a thread, a deadline that fires, an alternative of a toss), that may be so after some steps and not after others: then what sleeps
 /// may cover the first of the two and not both.
 fn comes_after(e: &Step, p: &Act) -> Option<Step> {
-    (!dependent_after(&e.act, Effects::NONE, p, Effects::NONE, false)).then_some(*e)
+    let plain = |act: &Act| Act { fate: act.fate & !TIMED_OUT, ..*act };
+    (!dependent_after(&plain(&e.act), Effects::NONE, &plain(p), Effects::NONE, false)).then_some(*e)
 }
 
 /// The operation `p` as it stood in an earlier state, `q`. A deadline that could have fired then and did not is nothing to

@@ -2,6 +2,7 @@
 //! the protocol that the shim follows. It stands for the runtime in the tests of the search.
 #![allow(dead_code)]
 
+pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;
@@ -41,6 +42,10 @@ pub enum Ins {
     /// Fails if the variable that mutex n protects has this value, if the thread owns the mutex.
     AssertNot(u32, i64),
     CondWait(u32, u32, How),
+    /// Waits on the condition variable, again and again while the variable that the mutex protects has this value.
+    WaitWhile(u32, u32, i64),
+    /// Adds to the variable that mutex n protects, and logs what it is then.
+    Add(u32, i64),
     Signal(u32),
     Broadcast(u32),
     SemWait(u32, How),
@@ -114,6 +119,8 @@ impl Machine {
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
+        plan.wake_by_effects = schedule.wake_by_effects;
+        plan.late_wake = schedule.late_wake;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         let mut run = Run::new(program, arena);
         run.go();
@@ -299,8 +306,9 @@ impl<'a> Run<'a> {
             }
         }
         let out = self.arena.world.threads[t].out[0];
+        let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
-        fiber.pc += 1;
+        fiber.pc += usize::from(!again);
         fiber.log.push(result);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
@@ -384,6 +392,9 @@ impl<'a> Run<'a> {
             Ins::Unlock(m) | Ins::RawUnlock(m) => Op::on(Kind::MUTEX_UNLOCK, o.mutex[m as usize]),
             Ins::CondWait(_, m, _) if !self.owns(t, m) => return None,
             Ins::CondWait(c, m, how) => Self::how(both(Kind::COND_WAIT, o.cond[c as usize], o.mutex[m as usize]), how),
+            Ins::WaitWhile(c, m, value) if self.vars[m as usize] == value => {
+                both(Kind::COND_WAIT, o.cond[c as usize], o.mutex[m as usize])
+            }
             Ins::Signal(c) => Op::on(Kind::COND_SIGNAL, o.cond[c as usize]),
             Ins::Broadcast(c) => Op::on(Kind::COND_BROADCAST, o.cond[c as usize]),
             Ins::SemWait(s, how) => Self::how(Op::on(Kind::SEM_WAIT, o.sem[s as usize]), how),
@@ -487,6 +498,11 @@ impl<'a> Run<'a> {
                 let value = self.vars[m as usize];
                 self.fibers[t as usize].log.push(value);
                 self.vars[m as usize] += 1;
+            }
+            Ins::Add(m, amount) => {
+                self.vars[m as usize] += amount;
+                let value = self.vars[m as usize];
+                self.fibers[t as usize].log.push(value);
             }
             Ins::AssertNot(m, value) if self.owns(t, m) && self.vars[m as usize] == value => {
                 let text = format!("thread {} at {}", self.fibers[t as usize].code, self.fibers[t as usize].pc);

@@ -146,8 +146,13 @@ pub struct Plan {
     pub blind: bool,
     /// Go on after a circle of locks while something is enabled.
     pub past_cycles: bool,
+    /// What ends a thread or a process wakes what sleeps there: effects of sleeping operations are not known.
+    pub wake_by_effects: bool,
+    /// What sleeps wakes by what the transitions did, which is known after them. Nothing in the sleep set may call for the
+    /// end of its process or come to its visible end ([`Effects::EXITS`]) while other threads live in it.
+    pub late_wake: bool,
     /// Zero.
-    pub pad: [u8; 4],
+    pub pad: [u8; 2],
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
     pub record_back: u32,
 }

@@ -250,7 +250,8 @@ impl Question<'_> {
                 alive -= i64::from(after.alive) - i64::from(before.alive);
             } else if d.act.op.kind == Kind::WAIT && d.act.pid == p.pid {
                 let theirs = WaitState::of(d.act.state);
-                if theirs.target != target {
+                // Which child a wait for any has got is not recorded.
+                if target != 0 && theirs.target != target && theirs.over > 0 {
                     return Answer::Unknown;
                 }
                 over += i64::from(theirs.over > 0);

@@ -58,7 +58,7 @@ pub const GIVES_WAY: u8 = 32;
 /// Bit of [`Act::fate`]: it may have to wait for others to move: its thread has given way often enough.
 pub const HELD: u8 = 64;
 /// Bits of [`Act::fate`] that let an operation go on whatever becomes of its object.
-const LETS_GO: u8 = TIMED_OUT | EXPIRED | CANCELLED;
+pub const LETS_GO: u8 = TIMED_OUT | EXPIRED | CANCELLED;
 
 impl Act {
     /// No operation.
@@ -368,6 +368,45 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || shares_object(a, b, conditional)
 }
 
+/// The part of [`dependent_after`] that is about what `a` did beyond its operation.
+pub fn dependent_by_effects(a: &Act, a_did: Effects, b: &Act, b_did: Effects) -> bool {
+    a_did.has(Effects::WIDE) || awaits(b, a, a_did) || a.pid == b.pid && exit_meets_end(a_did, b_did)
+}
+
+/// Whether two composed transitions depend on each other in any state: the operations of `a`, by one thread, performed
+/// without a switch in between, and those of `b`, by another (Stoller, TR 536, Section 7, (2) with the exception (4)): an
+/// acquire and then the release of a lock, nothing else done to it in between, leave the lock as it was, so they make
+/// nothing depend. In the paper's sense, which is that of sleep sets: while the lock is held elsewhere such a transition
+/// cannot be taken, but where both orders can be, they lead to the same state. Each operation comes with what its
+/// transition did beyond it.
+pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
+    let excepted = |x: &Act, y: &Act| {
+        let lock = x.op.obj == y.op.obj && x.uid != y.uid && only_locks(x) && only_locks(y);
+        lock && (passes_through(a, x.op.obj) || passes_through(b, x.op.obj))
+    };
+    let depend = |(x, x_did): &(Act, Effects), (y, y_did): &(Act, Effects)| {
+        dependent_by_effects(x, *x_did, y, *y_did)
+            || dependent_by_effects(y, *y_did, x, *x_did)
+            || dependent_after(x, Effects::NONE, y, Effects::NONE, false) && !excepted(x, y)
+    };
+    a.iter().any(|x| b.iter().any(|y| depend(x, y)))
+}
+
+fn only_locks(act: &Act) -> bool {
+    let lock = matches!(act.op.kind, Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::SPIN_LOCK | Kind::SPIN_UNLOCK);
+    lock && !act.op.has(op::TRY | op::TIMED)
+}
+
+/// All that `acts` do to lock `o` is to acquire and then to release it.
+fn passes_through(acts: &[(Act, Effects)], o: u32) -> bool {
+    let mut on = acts.iter().map(|(act, _)| act).filter(|act| operands(&act.op).contains(&o));
+    let (first, second) = (on.next(), on.next());
+    let is = |act: Option<&Act>, kinds: [Kind; 2]| act.is_some_and(|a| only_locks(a) && kinds.contains(&a.op.kind));
+    is(first, [Kind::MUTEX_LOCK, Kind::SPIN_LOCK])
+        && is(second, [Kind::MUTEX_UNLOCK, Kind::SPIN_UNLOCK])
+        && on.next().is_none()
+}
+
 /// `a` waits for the end of the thread or of the process of `b`: any transition of `b` may be the last. One that does not
 /// block also sees that the end has not come yet.
 fn awaits(a: &Act, b: &Act, b_did: Effects) -> bool {
@@ -401,7 +440,8 @@ fn waits_with(a: &Act, b: &Act) -> bool {
     }
 }
 
-pub(crate) fn operands(op: &Op) -> [u32; 2] {
+/// The objects that an operation names, by index; [`NONE`] for no object.
+pub fn operands(op: &Op) -> [u32; 2] {
     match op.kind {
         // Threads and processes, not objects; a toss names nothing.
         Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP => [NONE, NONE],
@@ -419,7 +459,10 @@ fn shares_object(a: &Act, b: &Act, conditional: bool) -> bool {
 fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
     match (class(o, a), class(o, b)) {
         (Class::CondWait | Class::Woken, Class::CondWait | Class::Woken) => true,
-        (Class::Wakes, Class::Wakes) => conditional && a.state == 0 && b.state == 0,
+        // Two that wake everybody wake nobody twice.
+        (Class::Wakes, Class::Wakes) => conditional && (broadcasts(a, b) || a.state == 0 && b.state == 0),
+        // Figure 3: while the lock is owned the owner may acquire it again and all others fail or wait.
+        (Class::Acquire, Class::Acquire) => conditional && a.state != 0 && b.state != 0,
         // Woken is woken, in every state from then on.
         (Class::Woken, Class::Wakes | Class::Moves) => a.fate & WOKEN != 0,
         (Class::Wakes | Class::Moves, Class::Woken) => b.fate & WOKEN != 0,
@@ -437,6 +480,7 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
 pub(crate) enum Class {
     CondWait,
     Woken,
+    Acquire,
     Wakes,
     /// May wake, and does more.
     Moves,
@@ -453,6 +497,7 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
         Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
+        Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
         Kind::FUTEX_REQUEUE | Kind::BARRIER_WAIT => Class::Moves,
         Kind::RW_RDLOCK => Class::Read,
@@ -462,6 +507,10 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
         Kind::SYSV_OP => Class::Sysv,
         _ => Class::Other,
     }
+}
+
+fn broadcasts(a: &Act, b: &Act) -> bool {
+    a.op.kind == Kind::COND_BROADCAST && b.op.kind == Kind::COND_BROADCAST
 }
 
 /// Two semops on overlapping semaphores: single increments and decrements by value, as for POSIX semaphores; `arg`
@@ -526,6 +575,14 @@ fn owns(a: &Act) -> bool {
 /// `a` gives back a read hold.
 pub(crate) fn releases_read(a: &Act) -> bool {
     a.op.kind == Kind::RW_UNLOCK && !owns(a) && RwState::of(a.state).holds
+}
+
+/// `a` releases a lock, by its operation or as the first part of a wait, and its thread holds it.
+pub fn releases_held(a: &Act) -> bool {
+    match a.op.kind {
+        Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::COND_WAIT => owns(a),
+        _ => releases_rw(a),
+    }
 }
 
 /// `a` gives back a hold of a rwlock.

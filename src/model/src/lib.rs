@@ -35,14 +35,14 @@ mod thread;
 pub mod world;
 
 pub use arena::Arena;
-pub use depend::{dependent, dependent_after, may_be_coenabled, Act, Effects};
+pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenabled, Act, Effects};
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
 pub use process::{ProcState, Process, WNOHANG, WNOWAIT};
 pub use sched::Decision;
 pub use sem::MAX_NAME;
 pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, SEM_UNDO};
-pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF};
+pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
 pub use world::{Applied, End, Misuse, World};
 
 /// Index of a thread in [`World::threads`].

@@ -10,7 +10,7 @@ pub const NONE: u32 = u32::MAX;
 pub const SHARED: u32 = 1 << 31;
 
 /// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(transparent)]
 pub struct ObjKind(pub u8);
 
@@ -42,7 +42,7 @@ obj_kinds! {
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Key {
     /// A process index, or [`SHARED`] plus the number of a shared region.

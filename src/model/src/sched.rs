@@ -1,12 +1,12 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
-use crate::depend::{dependent, Effects};
+use crate::depend::{dependent_after, dependent_by_effects, Effects};
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::process::ProcState;
 use crate::thread::YIELD_WINDOW;
-use crate::world::{End, TICK};
+use crate::world::{End, World, TICK};
 use crate::Tid;
 
 /// What the scheduler step decided.
@@ -61,8 +61,11 @@ impl Arena {
     /// The transition before is over: what it did is recorded with it.
     fn note_effects(&mut self) {
         let did = core::mem::replace(&mut self.world.did, Effects::NONE);
-        if let Some(last) = self.steps.as_mut_slice().last_mut() {
-            last.did = did;
+        let Some(last) = self.steps.as_mut_slice().last_mut() else { return };
+        last.did = did;
+        let moved = last.act;
+        if self.plan.late_wake && self.taken >= u64::from(self.plan.prefix_len) {
+            self.keep_asleep(|world, t| !dependent_by_effects(&moved, did, &world.act(t), Effects::ENDS));
         }
         // Effects are known only now; those of the sleeping operations are not known here.
         if did != Effects::NONE && self.sleep.len > 0 && self.taken > self.plan.prefix_len as u64 {
@@ -70,7 +73,8 @@ impl Arena {
             let mut kept = 0;
             for i in 0..self.sleep.len {
                 let entry = self.sleep[i];
-                if !did.wakes_others() && self.pid_of(entry.0) != pid {
+                let concerned = self.plan.wake_by_effects && self.pid_of(entry.0) == pid;
+                if !did.wakes_others() && !concerned {
                     self.sleep[kept] = entry;
                     kept += 1;
                 }
@@ -325,10 +329,16 @@ impl Arena {
             return;
         }
         let moving = self.world.act(t);
+        let (did, sleepers) =
+            if self.plan.late_wake { (Effects::NONE, Effects::ENDS) } else { (Effects::ANY, Effects::ANY) };
+        self.keep_asleep(|world, u| u != t && !dependent_after(&world.act(u), sleepers, &moving, did, true));
+    }
+
+    fn keep_asleep(&mut self, stays: impl Fn(&World, Tid) -> bool) {
         let mut kept = 0;
         for i in 0..self.sleep.len {
             let entry = self.sleep[i];
-            if entry.0 != t && !dependent(&self.world.act(entry.0), &moving, true) {
+            if stays(&self.world, entry.0) {
                 self.sleep[kept] = entry;
                 kept += 1;
             }

@@ -1,0 +1,68 @@
+//! What system calls do, by number: as the net of the preloaded library models them (`shim/src/net.rs`).
+
+use vsrun_model::ObjKind;
+
+use super::names::Effect;
+use super::KindClass;
+
+/// The number of the futex call, whose second object depends on its command.
+pub const FUTEX: i64 = libc::SYS_futex;
+
+/// Whether a futex command names a second futex.
+pub fn names_two_futexes(command: u64) -> bool {
+    const COMMAND: u64 = 127;
+    matches!((command & COMMAND) as i32, libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP)
+}
+
+/// What system call `number` does; None: not known. Arguments are those of the system call.
+pub fn effects(number: i64) -> Option<&'static [Effect]> {
+    use Effect::{On, Op};
+    Some(match number {
+        FUTEX => &[On(ObjKind::FUTEX, 0)],
+        libc::SYS_sched_yield => &[Op(KindClass::Yield)],
+        libc::SYS_nanosleep
+        | libc::SYS_clock_nanosleep
+        | libc::SYS_poll
+        | libc::SYS_ppoll
+        | libc::SYS_select
+        | libc::SYS_pselect6 => &[Op(KindClass::Sleep)],
+        libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
+        libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],
+        libc::SYS_exit_group => &[Op(KindClass::Exit)],
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => &[Op(KindClass::Kill), Op(KindClass::Exit)],
+        libc::SYS_semget => &[Op(KindClass::On(ObjKind::NAMES))],
+        libc::SYS_semop | libc::SYS_semtimedop => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::Poll)],
+        libc::SYS_semctl => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::On(ObjKind::NAMES))],
+        _ if is_harmless(number) => &[],
+        _ => return None,
+    })
+}
+
+fn is_harmless(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_getpid
+            | libc::SYS_gettid
+            | libc::SYS_getppid
+            | libc::SYS_getuid
+            | libc::SYS_geteuid
+            | libc::SYS_getgid
+            | libc::SYS_getegid
+            | libc::SYS_getcpu
+            | libc::SYS_getrandom
+            | libc::SYS_clock_gettime
+            | libc::SYS_gettimeofday
+            | libc::SYS_time
+            | libc::SYS_read
+            | libc::SYS_write
+            | libc::SYS_close
+            | libc::SYS_close_range
+            | libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_madvise
+            | libc::SYS_membarrier
+            | libc::SYS_sched_getaffinity
+            | libc::SYS_sched_setaffinity
+    )
+}

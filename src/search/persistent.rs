@@ -1,0 +1,139 @@
+//! Persistent sets by Overman's closure: Algorithm 2 of Godefroid's thesis as Stoller states it (TR 536, Section 8,
+//! Algorithm 2-MLD), over the bounds of [`super::allowed`].
+//!
+//! A set of threads T is closed if no thread outside may, before one of T has moved, perform an operation that depends
+//! on what a thread of T has pending. Then none outside can enable what is disabled in T either, and the enabled
+//! transitions of T are persistent. The pending operations of T are known with their recorded state, of those outside
+//! only their bounds. What the papers' model lacks and this file adds:
+//! * The end of a thread belongs to its last transition, which is not known as such beforehand. Who waits for it
+//!   without an alternative cannot move before it, so need not be in T; who only looks (try, timed, any child) must be.
+//! * Operations that reach everything (the end of a process, signals, cancellation, fork beside other threads) depend on
+//!   whatever is pending. A yield, or a poll that gives way like one, makes the order of everything matter, already when it
+//!   is reached: where one may come, or a cancellation, which lets waits go on that nothing else could end, all enabled transitions are taken.
+//! * A timeout that waits for everything else to stand still cannot fire while a transition of T is enabled.
+
+use vsrun_model::arena::Seen;
+use vsrun_model::depend::{WaitState, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT};
+use vsrun_model::op::{TIMED, TRY};
+use vsrun_model::{Act, Key, Kind, ObjKind};
+
+use super::allowed::{named, AllowedOps, KindClass, Named};
+
+/// A live thread: what it has pending and what it may still do, the pending operation included.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The pending operation.
+    pub seen: &'a Seen,
+    /// The bound.
+    pub bound: &'a AllowedOps,
+}
+
+/// The threads, as a mask over `members`, whose enabled transitions are a persistent set that contains those of
+/// `members[seed]`. `objects` says what object numbers stand for.
+pub fn persistent_set(seed: usize, members: &[Member], objects: &[Key]) -> Vec<bool> {
+    let classes = [KindClass::Yield, KindClass::Poll, KindClass::Cancel];
+    let unruly = |m: &Member| m.seen.act.fate & GIVES_WAY != 0 || classes.iter().any(|&c| m.bound.has(c));
+    if members.iter().any(unruly) {
+        return vec![true; members.len()];
+    }
+    let mut inside = vec![false; members.len()];
+    inside[seed] = true;
+    let mut work = vec![seed];
+    while let Some(mine) = work.pop() {
+        for other in 0..members.len() {
+            if !inside[other] && may_disturb(mine, other, members, objects) && !stuck(other, &inside, members) {
+                inside[other] = true;
+                work.push(other);
+            }
+        }
+    }
+    inside
+}
+
+/// True if `other` waits for the end of a thread of T, or for what it does next, and nothing else can let it go on.
+fn stuck(other: usize, inside: &[bool], members: &[Member]) -> bool {
+    let Seen { act, choices, .. } = members[other].seen;
+    if *choices > 0 || act.fate & LETS_GO != 0 || act.op.has(TRY | TIMED) {
+        return false;
+    }
+    let inner = members.iter().zip(inside).filter(|(_, &i)| i).map(|(m, _)| &m.seen.act);
+    match act.op.kind {
+        Kind::JOIN => inner.into_iter().any(|a| a.tid == act.op.obj),
+        Kind::WAIT => inner.into_iter().any(|a| WaitState::of(act.state).target == a.pid + 1),
+        Kind::ONCE => inner.into_iter().any(|a| act.state == i64::from(a.tid) + 1),
+        _ => false,
+    }
+}
+
+/// True if `other` may, while `mine` has not moved, perform an operation that depends on the pending one of `mine`.
+fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -> bool {
+    let (act, bound) = (&members[mine].seen.act, members[other].bound);
+    bound.anything
+        || reaches_everything(act)
+        || [KindClass::Exit, KindClass::ThreadExit, KindClass::Kill, KindClass::Exec].iter().any(|&c| bound.has(c))
+        || (bound.has(KindClass::Fork) || bound.has(KindClass::ProcessEnd)) && has_siblings(other, members)
+        || waits_for(act, &members[other])
+        || may_see_the_end_of(act, &members[other])
+        || may_see_the_child_of(&members[mine], &members[other])
+        || may_share(act, &members[other], objects)
+}
+
+/// What [`vsrun_model::dependent`] takes to depend on everything.
+fn reaches_everything(act: &Act) -> bool {
+    matches!(
+        act.op.kind,
+        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
+    ) || act.fate & (TIMED_OUT | GIVES_WAY) != 0
+}
+
+/// Other threads live in the process of `m`, or may by the time it forks or ends it.
+fn has_siblings(m: usize, members: &[Member]) -> bool {
+    let pid = members[m].seen.act.pid;
+    members[m].bound.has(KindClass::Create) || members.iter().filter(|o| o.seen.act.pid == pid).count() > 1
+}
+
+/// `act` waits for something that `other` may do: end, join or wait in its place, create the child that is waited for.
+fn waits_for(act: &Act, other: &Member) -> bool {
+    let theirs = &other.seen.act;
+    match act.op.kind {
+        Kind::JOIN => {
+            act.op.obj == theirs.tid || other.bound.has(KindClass::Join) || other.bound.has(KindClass::TryJoin)
+        }
+        Kind::WAIT => {
+            let target = WaitState::of(act.state).target;
+            let child = theirs.parent == act.pid && (target == 0 || target == theirs.pid + 1);
+            child || theirs.pid == act.pid
+        }
+        Kind::ONCE => theirs.fate & IN_ONCE != 0,
+        _ => false,
+    }
+}
+
+/// The transition of `act` may end its thread or process, and `other` can tell before and after apart without having to
+/// wait for it.
+fn may_see_the_end_of(act: &Act, other: &Member) -> bool {
+    let theirs = &other.seen.act;
+    let joins = theirs.op.kind == Kind::JOIN && theirs.op.obj == act.tid;
+    joins || other.bound.has(KindClass::TryJoin) || theirs.pid == act.parent && other.bound.has(KindClass::Wait)
+}
+
+/// The transition of `mine` may create a process, and `other`, in the same process, may wait for whichever child there
+/// is, or is none.
+fn may_see_the_child_of(mine: &Member, other: &Member) -> bool {
+    let same = mine.seen.act.pid == other.seen.act.pid;
+    same && mine.bound.has(KindClass::Fork) && other.bound.has(KindClass::Wait)
+}
+
+/// `other` may operate on an object that `act` names.
+fn may_share(act: &Act, other: &Member, objects: &[Key]) -> bool {
+    let (Some(mine), Some(theirs)) = (named(act, objects), named(&other.seen.act, objects)) else { return true };
+    let kind = |k: ObjKind| other.bound.has(KindClass::On(k));
+    let names = match act.op.kind {
+        // A name goes with its semaphore set.
+        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV),
+        Kind::SYSV_CTL => kind(ObjKind::NAMES),
+        _ => false,
+    };
+    let pending = |o: &Named| theirs.iter().any(|t| t.key == o.key && t.sems & o.sems != 0);
+    names || mine.iter().any(|o| pending(o) || other.bound.touches(other.seen.act.pid, o))
+}

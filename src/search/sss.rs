@@ -1,0 +1,492 @@
+//! State-less search with persistent sets and sleep sets: Algorithm 2 of VeriSoft (Godefroid, POPL 97, Section 4), as
+//! Stoller refines it (TR 536): sleep sets by conditional dependency, recorded while executing (Section 7, Figure 4),
+//! persistent sets from bounds on what threads may still do (Section 8).
+//!
+//! An execution follows the default policy behind its prefix. In each state behind the prefix the transition that was
+//! taken is the one with which the computation of a persistent set begins, so that what has been executed is part of the
+//! search tree. [`Rules`] are where the other searches of the papers differ: what need not be visible, whether there are
+//! persistent sets, what depends on what. Where they ask for another transition than the one taken, the rest of the
+//! execution is thrown away.
+//!
+//! What the theory does not cover and this file adds:
+//! * An execution that ends early (assertion, crash, circle of locks) leaves threads enabled; everything enabled in the
+//!   state before its last transition is tried.
+//! * A transition that leads to a yield depends on everything, which is known only once it has been performed: it is not
+//!   put to sleep.
+//! * Every operation executed is checked against its thread's bound. One outside it means that the persistent sets were
+//!   wrong: the search notes it and begins again without bounds, so with all enabled transitions in every state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use vsrun_model::arena::{Choice, Policy, Seen};
+use vsrun_model::depend::GIVES_WAY;
+use vsrun_model::op::{TIMED, TRY};
+use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid};
+
+use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
+use super::persistent::{persistent_set, Member};
+use super::{is_partial, Search};
+use crate::schedule::Schedule;
+use crate::trace::{Born, Trace};
+
+/// A state as rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// What is pending.
+    pub seen: &'a [Seen],
+    /// What object numbers stand for.
+    pub objects: &'a [Key],
+    /// Mutexes that threads hold, as (thread, object); those acquired during initialization or by a try are not known.
+    pub held: &'a BTreeSet<(Tid, u32)>,
+    /// What led to the state.
+    pub before: Option<&'a Act>,
+}
+
+/// What one search does otherwise than another.
+pub trait Rules: fmt::Debug + Send {
+    /// Looks at the pending operations of a state. False: they show that states already explored were treated wrongly,
+    /// and the search begins again, with what the rules know now.
+    fn accept(&mut self, _state: State) -> bool {
+        true
+    }
+
+    /// True if the enabled operation is invisible: its thread moves first and alone.
+    fn invisible(&self, _act: &Act, _state: State) -> bool {
+        false
+    }
+
+    /// Whether a transition that ends its thread or leads to a yield is visible whatever its operation: others may see
+    /// that it was performed. It is known only afterwards.
+    fn shows_its_end(&self) -> bool {
+        true
+    }
+
+    /// Whether persistent sets are computed; otherwise all enabled transitions are taken.
+    fn persistent(&self) -> bool {
+        true
+    }
+
+    /// Whether what sleeps as `sleeper` is woken by `moving`, each with what its transition did beyond its operation.
+    fn wakes(&self, sleeper: &(Act, Effects), moving: &(Act, Effects)) -> bool {
+        dependent_after(&sleeper.0, sleeper.1, &moving.0, moving.1, true)
+    }
+
+    /// Whether what sleeps is a transition together with the invisible ones after it, as they were executed. The
+    /// scheduler step, which only knows what is pending, is then left out of it.
+    fn sleeps_in_blocks(&self) -> bool {
+        false
+    }
+
+    /// What the search may miss though it runs to its end; `None`: nothing.
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// All operations are visible, and all reduction is on.
+#[derive(Debug, Default)]
+pub struct AllVisible;
+
+impl Rules for AllVisible {}
+
+/// What sleeps.
+#[derive(Clone, Copy, Debug)]
+struct Sleeper {
+    entry: (Tid, u32),
+    /// What it did beyond its operation when it was explored: the same wherever it sleeps.
+    did: Effects,
+}
+
+/// A state of the present path and the step that is taken from it.
+#[derive(Debug)]
+struct Node {
+    seen: Vec<Seen>,
+    /// Where each thread begins and how many transitions it has made; parallel to `seen`.
+    origins: Vec<(ThreadOrigin, bool)>,
+    /// See [`State::held`].
+    held: BTreeSet<(Tid, u32)>,
+    /// Asleep on arrival, and what has been explored from here and sleeps while the rest is.
+    sleep: Vec<Sleeper>,
+    /// What has been explored from here.
+    done: Vec<(Tid, u32)>,
+    /// Where blocks sleep, the operations of those in `sleep`.
+    blocks: BTreeMap<(Tid, u32), Vec<(Act, Effects)>>,
+    /// The operations of the block that the step begins, with what their transitions did beyond them.
+    block: Vec<(Act, Effects)>,
+    /// The threads to be tried, a mask over `seen`.
+    todo: Vec<bool>,
+    /// Which of `seen` moves, in which alternative.
+    chosen: usize,
+    value: u32,
+    /// What the step did beyond its operation, once it has been executed.
+    did: Effects,
+    /// The thread moves alone because its operation is invisible.
+    alone: bool,
+    /// The step led a thread to a yield, or to a poll that gives way like one.
+    yields: bool,
+    /// What was executed from here is not part of the tree.
+    dropped: bool,
+}
+
+impl Node {
+    fn act(&self) -> &Act {
+        &self.seen[self.chosen].act
+    }
+
+    fn choice(&self) -> Choice {
+        Choice::new(self.act().uid, self.value, self.act().op.kind)
+    }
+
+    fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Act>) -> State<'a> {
+        State { seen: &self.seen, objects, held: &self.held, before }
+    }
+
+    /// The mutexes that are held after the step.
+    fn held_after(&self) -> BTreeSet<(Tid, u32)> {
+        let Act { tid, op, .. } = *self.act();
+        let mut held = self.held.clone();
+        match op.kind {
+            Kind::MUTEX_LOCK if !op.has(TRY | TIMED) => held.insert((tid, op.obj)),
+            Kind::COND_WAKE => held.insert((tid, op.obj2)),
+            Kind::MUTEX_UNLOCK => held.remove(&(tid, op.obj)),
+            Kind::COND_WAIT => held.remove(&(tid, op.obj2)),
+            _ => false,
+        };
+        held
+    }
+
+    fn try_all(&mut self) {
+        self.todo.fill(true);
+    }
+
+    /// What is still asleep after the step. A step that leads to a yield wakes everything.
+    fn sleep_after(&self, rules: &impl Rules) -> Vec<Sleeper> {
+        if self.yields {
+            return Vec::new();
+        }
+        let moving = (*self.act(), self.did);
+        let stays = |s: &&Sleeper| match self.blocks.get(&s.entry) {
+            Some(block) => block.iter().all(|act| !rules.wakes(act, &moving)),
+            None => self.seen.iter().any(|p| p.act.tid == s.entry.0 && !rules.wakes(&(p.act, s.did), &moving)),
+        };
+        self.sleep.iter().filter(stays).copied().collect()
+    }
+
+    fn awake(&self, i: usize) -> Option<u32> {
+        let tid = self.seen[i].act.tid;
+        (0..self.seen[i].choices).find(|&v| !self.asleep((tid, v)) && !self.done.contains(&(tid, v)))
+    }
+
+    fn asleep(&self, entry: (Tid, u32)) -> bool {
+        self.sleep.iter().any(|s| s.entry == entry)
+    }
+
+    /// Puts the step that has been explored to sleep and turns to the next one. False: there is none.
+    fn advance(&mut self) -> bool {
+        if !std::mem::take(&mut self.dropped) {
+            let explored = (self.act().tid, self.value);
+            self.done.push(explored);
+            if !self.yields {
+                self.sleep.push(Sleeper { entry: explored, did: self.did });
+            }
+            let block = std::mem::take(&mut self.block);
+            if !block.is_empty() {
+                self.blocks.insert(explored, block);
+            }
+        }
+        let next = (0..self.seen.len()).filter(|&i| self.todo[i]).find_map(|i| self.awake(i).map(|v| (i, v)));
+        let Some((chosen, value)) = next else { return false };
+        self.chosen = chosen;
+        self.value = value;
+        self.did = Effects::NONE;
+        self.yields = false;
+        true
+    }
+}
+
+/// The search, with the rules of one of the papers' variants.
+pub struct Selective<R> {
+    rules: R,
+    bounds: Box<dyn Allowed>,
+    known: BTreeMap<ThreadOrigin, AllowedOps>,
+    /// The present path.
+    nodes: Vec<Node>,
+    notes: Vec<String>,
+    started: bool,
+    partial: bool,
+    transitions: u64,
+    sleep_blocked: u64,
+}
+
+/// VeriSoft's search.
+pub type Sss = Selective<AllVisible>;
+
+impl Sss {
+    /// A search that has not begun.
+    pub fn new(bounds: Box<dyn Allowed>) -> Sss {
+        Selective::with(AllVisible, bounds)
+    }
+}
+
+impl<R: Rules> Selective<R> {
+    /// A search by `rules` that has not begun.
+    pub(super) fn with(rules: R, bounds: Box<dyn Allowed>) -> Selective<R> {
+        let (known, nodes) = (BTreeMap::new(), Vec::new());
+        let notes = rules.caveat().map(String::from).into_iter().collect();
+        let (started, partial, transitions, sleep_blocked) = (false, false, 0, 0);
+        Selective { rules, bounds, known, nodes, notes, started, partial, transitions, sleep_blocked }
+    }
+
+    /// Asks for the bounds of the threads that are pending in a state.
+    fn learn(&mut self, origins: &[(ThreadOrigin, bool)]) {
+        for (origin, exec) in origins {
+            if !self.known.contains_key(origin) {
+                let bound = if *exec { AllowedOps::anything() } else { self.bounds.of(origin) };
+                self.known.insert(*origin, bound);
+            }
+        }
+    }
+
+    /// The threads to be tried in state `n` if that of `seed` is.
+    fn chosen_with(&self, n: usize, seed: usize, objects: &[Key]) -> Vec<bool> {
+        let node = &self.nodes[n];
+        if !self.rules.persistent() {
+            return vec![true; node.seen.len()];
+        }
+        let unknown = AllowedOps::anything();
+        let bound = |origin: &ThreadOrigin| self.known.get(origin).unwrap_or(&unknown);
+        let members = node.seen.iter().zip(&node.origins);
+        let members: Vec<Member> = members.map(|(seen, (o, _))| Member { seen, bound: bound(o) }).collect();
+        persistent_set(seed, &members, objects)
+    }
+
+    /// Adds the state before step `n` of a trace.
+    fn enter(&mut self, trace: &Trace, n: usize) -> bool {
+        let (seen, step) = (trace.seen[n].clone(), &trace.steps[n]);
+        let Some(chosen) = seen.iter().position(|s| s.act.uid == step.act.uid) else { return false };
+        let before = self.nodes.last();
+        let sleep = before.map_or(Vec::new(), |b| b.sleep_after(&self.rules));
+        let mut blocks = before.map_or(BTreeMap::new(), |b| b.blocks.clone());
+        blocks.retain(|entry, _| sleep.iter().any(|s| s.entry == *entry));
+        let held = before.map_or(BTreeSet::new(), Node::held_after);
+        let origins: Vec<_> = seen.iter().map(|s| origin(&s.act, trace, before)).collect();
+        self.learn(&origins);
+        let (done, block, todo) = (Vec::new(), Vec::new(), vec![false; seen.len()]);
+        let (alone, yields, dropped) = (false, false, false);
+        let value = step.value;
+        self.nodes.push(Node {
+            seen,
+            origins,
+            held,
+            sleep,
+            done,
+            blocks,
+            block,
+            todo,
+            chosen,
+            value,
+            did: Effects::NONE,
+            alone,
+            yields,
+            dropped,
+        });
+        true
+    }
+
+    /// Decides what is to be tried in state `n`, which has just been entered. False: not what was taken.
+    fn choose(&mut self, n: usize, objects: &[Key]) -> bool {
+        let node = &self.nodes[n];
+        let state = node.state(objects, n.checked_sub(1).map(|b| self.nodes[b].act()));
+        let invisible = |&i: &usize| node.awake(i).is_some() && self.rules.invisible(&node.seen[i].act, state);
+        let first = std::iter::once(node.chosen).chain(0..node.seen.len()).find(invisible);
+        let asleep = node.asleep((node.act().tid, node.value));
+        let (alone, taken) = (first.is_some(), !asleep && first.map_or(true, |i| i == node.chosen));
+        let todo = match first {
+            Some(i) => (0..node.seen.len()).map(|j| i == j).collect(),
+            None => self.chosen_with(n, node.chosen, objects),
+        };
+        let node = &mut self.nodes[n];
+        node.todo = todo;
+        node.alone = alone;
+        node.dropped = !taken;
+        taken
+    }
+
+    /// Works out what step `n` of the trace did.
+    fn execute(&mut self, n: usize, trace: &Trace) {
+        let (after, objects) = (trace.seen.get(n + 1).unwrap_or(&trace.last), &trace.objects);
+        self.nodes[n].did = trace.steps[n].did;
+        let node = &self.nodes[n];
+        let uid = node.act().uid;
+        let stood = |s: &Seen| s.act.uid != uid && node.seen.iter().any(|p| p.act.uid == s.act.uid);
+        let gives_way = |s: &Seen| s.act.op.kind == Kind::YIELD || s.act.fate & GIVES_WAY != 0;
+        let yields = after.iter().any(|s| gives_way(s) && !stood(s));
+        let ended = !after.iter().any(|s| s.act.uid == uid);
+        let visible = node.alone && (yields || ended) && self.rules.shows_its_end();
+        let more = if visible { self.chosen_with(n, node.chosen, objects) } else { Vec::new() };
+        let node = &mut self.nodes[n];
+        node.yields |= yields;
+        node.alone &= !visible;
+        if self.rules.sleeps_in_blocks() {
+            self.note_block(n);
+        }
+        let node = &mut self.nodes[n];
+        for (todo, more) in node.todo.iter_mut().zip(more) {
+            *todo |= more;
+        }
+    }
+
+    /// Adds step `n` to the block that it begins, and to that which it goes on with.
+    fn note_block(&mut self, n: usize) {
+        let act = (*self.nodes[n].act(), self.nodes[n].did);
+        for k in (0..=n).rev() {
+            self.nodes[k].block.push(act);
+            if !self.nodes[k].alone || k == 0 || self.nodes[k - 1].act().uid != act.0.uid {
+                break;
+            }
+        }
+    }
+
+    /// True if step `n` is within the bound of its thread.
+    fn covered(&mut self, n: usize, objects: &[Key]) -> bool {
+        let node = &self.nodes[n];
+        let (origin, _) = &node.origins[node.chosen];
+        let act = node.act();
+        if self.known.get(origin).map_or(true, |bound| bound.covers(act, objects)) {
+            return true;
+        }
+        let (uid, what) = (act.uid, act.op.kind.name());
+        self.notes.push(format!(
+            "thread {uid} performed {what} as its transition {}, which the analysis of the program had excluded: the \
+             search began again without that analysis",
+            origin.steps + 1
+        ));
+        self.bounds = Box::new(Unknown);
+        self.known.clear();
+        false
+    }
+
+    /// Begins again.
+    fn restart(&mut self) {
+        self.nodes.clear();
+        self.started = false;
+    }
+
+    /// Follows the new part of a trace. False: something in it is missing.
+    fn follow(&mut self, trace: &Trace) -> bool {
+        let (known, total) = (self.nodes.len(), trace.steps.len());
+        if total < known {
+            return false;
+        }
+        for n in known.saturating_sub(1)..total {
+            if n >= known {
+                if !self.enter(trace, n) {
+                    return false;
+                }
+                let before = n.checked_sub(1).map(|b| self.nodes[b].act());
+                if !self.rules.accept(self.nodes[n].state(&trace.objects, before)) {
+                    self.restart();
+                    return true;
+                }
+                if !self.choose(n, &trace.objects) {
+                    return true;
+                }
+            }
+            if !self.covered(n, &trace.objects) {
+                self.restart();
+                return true;
+            }
+            self.execute(n, trace);
+        }
+        let (before, held) = (self.nodes.last().map(Node::act), self.nodes.last().map(Node::held_after));
+        let held = &held.unwrap_or_default();
+        if !self.rules.accept(State { seen: &trace.last, objects: &trace.objects, held, before }) {
+            self.restart();
+            return true;
+        }
+        if ended_early(trace.end) {
+            if let Some(node) = self.nodes.last_mut() {
+                node.try_all();
+            }
+        }
+        true
+    }
+}
+
+/// Where the thread of `act` begins and how many transitions it has made after `before`; whether it has become another
+/// program.
+fn origin(act: &Act, trace: &Trace, before: Option<&Node>) -> (ThreadOrigin, bool) {
+    let born = trace.born.get(act.tid as usize);
+    let Born { start, is_main, exec } = born.copied().unwrap_or(Born { exec: true, ..Born::default() });
+    let stood = before.and_then(|b| {
+        let i = b.seen.iter().position(|s| s.act.uid == act.uid)?;
+        Some(b.origins[i].0.steps + u32::from(i == b.chosen))
+    });
+    (ThreadOrigin { uid: act.uid, start, is_main, steps: stood.unwrap_or(0) }, exec)
+}
+
+/// The entries that a schedule with `late_wake` may hold, `seen` being pending before the last step of its prefix.
+fn quiet(sleep: Vec<Sleeper>, seen: &[Seen]) -> Vec<(Tid, u32)> {
+    let pid = |t: Tid| seen.iter().find(|s| s.act.tid == t).map(|s| s.act.pid);
+    let alone = |t: Tid| seen.iter().all(|s| s.act.tid == t || Some(s.act.pid) != pid(t));
+    sleep.into_iter().filter(|s| !s.did.has(Effects::EXITS) || alone(s.entry.0)).map(|s| s.entry).collect()
+}
+
+/// True if threads may have been enabled in the last state all the same.
+fn ended_early(end: End) -> bool {
+    !matches!(end, End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH)
+}
+
+impl<R: Rules> Search for Selective<R> {
+    fn next(&mut self) -> Option<Schedule> {
+        if self.started {
+            while !self.nodes.last_mut()?.advance() {
+                self.nodes.pop();
+            }
+        }
+        self.started = true;
+        let last = self.nodes.last().filter(|_| !self.rules.sleeps_in_blocks());
+        Some(Schedule {
+            prefix: self.nodes.iter().map(Node::choice).collect(),
+            sleep: last.map_or(Vec::new(), |n| quiet(n.sleep_after(&self.rules), &n.seen)),
+            late_wake: true,
+            policy: Policy::STAY,
+            record: true,
+            ..Schedule::default()
+        })
+    }
+
+    fn done(&mut self, _: u64, trace: &Trace) {
+        let known = self.nodes.len().saturating_sub(1) as u64;
+        self.transitions += (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(known);
+        self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
+        self.partial |= is_partial(trace);
+        self.partial |= !self.follow(trace);
+    }
+
+    fn exhaustive(&self) -> bool {
+        self.started && self.nodes.is_empty() && !self.partial && self.rules.caveat().is_none()
+    }
+
+    fn wants_bounds(&self) -> bool {
+        self.rules.persistent()
+    }
+
+    fn learn_bounds(&mut self, bounds: Box<dyn Allowed>) {
+        self.bounds = bounds;
+        self.known.clear();
+    }
+
+    fn transitions(&self) -> u64 {
+        self.transitions
+    }
+
+    fn sleep_blocked(&self) -> u64 {
+        self.sleep_blocked
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}

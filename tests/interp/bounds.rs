@@ -1,0 +1,143 @@
+//! Bounds on what the threads of a model program may still do, read off its text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, Operand, ThreadOrigin};
+
+use vsrun_model::{ObjKind, Uid, POLLS};
+
+use super::{How, Ins, Program};
+
+/// Number of the robust mutex, see [`super::MUTEXES`].
+const ROBUST: u32 = 4;
+
+/// The text of a program and which thread runs which part of it.
+#[derive(Clone, Debug)]
+pub struct Text {
+    program: Program,
+    codes: BTreeMap<Uid, usize>,
+    /// A process may have something to settle at its end.
+    settles: bool,
+    robust: bool,
+    /// Some process has several threads.
+    threaded: bool,
+}
+
+impl Text {
+    pub fn new(program: &Program) -> Text {
+        let all = || program.iter().flatten();
+        let threaded = all().any(|ins| matches!(ins, Ins::Create(_)));
+        let (whole, codes) = (program.clone(), BTreeMap::new());
+        let mut text = Text { program: whole, codes, settles: false, robust: false, threaded };
+        text.name(Uid::MAIN, 0);
+        text.robust = all().any(|ins| matches!(ins, Ins::Lock(ROBUST, _) | Ins::CondWait(_, ROBUST, _)));
+        text.settles = text.robust || all().any(|ins| matches!(ins, Ins::Sysv(_, true, _)));
+        text
+    }
+
+    fn name(&mut self, uid: Uid, code: usize) {
+        self.codes.insert(uid, code);
+        let mut n = 0;
+        for ins in self.program[code].clone() {
+            if let Ins::Create(new) | Ins::Fork(new) = ins {
+                n += 1;
+                self.name(uid.child(n), new);
+            }
+        }
+    }
+
+    /// The most transitions that an instruction may take: what waits in two steps takes two.
+    fn transitions(&self, ins: &Ins) -> u32 {
+        match ins {
+            Ins::CondWait(..) | Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) => 2,
+            Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) | Ins::Create(_) => 0,
+            // A fork is visible where other threads have lived in the process.
+            Ins::Fork(_) => u32::from(self.threaded),
+            _ => 1,
+        }
+    }
+
+    /// What the instructions of `code` from `from` on may do, and the threads that they create.
+    fn collect(&self, code: usize, from: usize, ops: &mut BTreeSet<(KindClass, Operand)>) {
+        for ins in &self.program[code][from..] {
+            ops.extend(classes(ins));
+            if let Ins::Create(new) | Ins::Fork(new) = *ins {
+                self.collect(new, 0, ops);
+            }
+        }
+    }
+}
+
+impl Allowed for Text {
+    fn of(&self, thread: &ThreadOrigin) -> AllowedOps {
+        let Some(&code) = self.codes.get(&thread.uid) else { return AllowedOps::anything() };
+        // As many instructions as its transitions fill at least, and those that no thread stands at.
+        let mut left = thread.steps;
+        let behind = self.program[code].iter().take_while(|ins| {
+            let most = self.transitions(ins);
+            let whole = left >= most;
+            left = left.saturating_sub(most);
+            whole
+        });
+        let from = behind.count();
+        let mut ops = BTreeSet::new();
+        self.collect(code, from, &mut ops);
+        if self.settles {
+            ops.insert((KindClass::Exit, Operand::Any));
+        }
+        if self.robust {
+            ops.insert((KindClass::ThreadExit, Operand::Any));
+        }
+        let tries = self.program[code].iter().filter(|ins| tries(ins)).count();
+        if tries > usize::from(POLLS) {
+            ops.insert((KindClass::Poll, Operand::Any));
+        }
+        AllowedOps { anything: false, ops }
+    }
+}
+
+fn tries(ins: &Ins) -> bool {
+    let how = match ins {
+        Ins::Lock(_, how) | Ins::SemWait(_, how) | Ins::Read(_, how) | Ins::Write(_, how) => how,
+        Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => how,
+        _ => return false,
+    };
+    *how == How::Try
+}
+
+fn place(n: u32) -> Operand {
+    Operand::Addr(u64::from(n) * 64)
+}
+
+fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
+    let on = |kind, n: &u32| (KindClass::On(kind), place(*n));
+    let plain = |class| vec![(class, Operand::Any)];
+    match ins {
+        Ins::Lock(m, _) | Ins::Unlock(m) | Ins::RawUnlock(m) => vec![on(ObjKind::MUTEX, m)],
+        Ins::CondWait(c, m, _) | Ins::WaitWhile(c, m, _) => vec![on(ObjKind::COND, c), on(ObjKind::MUTEX, m)],
+        Ins::Signal(c) | Ins::Broadcast(c) => vec![on(ObjKind::COND, c)],
+        Ins::SemWait(s, _) | Ins::Post(s) | Ins::SemGet(s) => vec![on(ObjKind::SEM, s)],
+        Ins::Read(l, _) | Ins::Write(l, _) | Ins::RwUnlock(l) => vec![on(ObjKind::RWLOCK, l)],
+        Ins::Spin(s, _) | Ins::SpinUnlock(s) => vec![on(ObjKind::SPIN, s)],
+        Ins::Barrier(b) => vec![on(ObjKind::BARRIER, b)],
+        Ins::Sysv(ops, ..) => {
+            let sems = ops.iter().fold(0, |set, (num, _)| set | 1 << (num % 32));
+            vec![(KindClass::On(ObjKind::SYSV), Operand::Sems(sems))]
+        }
+        Ins::SysvSet(..) => plain(KindClass::On(ObjKind::SYSV)),
+        Ins::FutexWait(f, ..) | Ins::FutexWake(f, _) => vec![on(ObjKind::FUTEX, f)],
+        Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
+        Ins::Toss(_) => plain(KindClass::Toss),
+        Ins::Once(n) => vec![on(ObjKind::ONCE, n)],
+        Ins::Join(_, How::Try | How::Timed(_)) => plain(KindClass::TryJoin),
+        Ins::Join(..) => plain(KindClass::Join),
+        Ins::Wait(..) => plain(KindClass::Wait),
+        Ins::Create(_) => plain(KindClass::Create),
+        Ins::Fork(_) => plain(KindClass::Fork),
+        Ins::Yield => plain(KindClass::Yield),
+        Ins::Sleep(_) => plain(KindClass::Sleep),
+        Ins::Cancel(_) => plain(KindClass::Cancel),
+        Ins::Exit => plain(KindClass::Exit),
+        Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
+    }
+}
