@@ -322,9 +322,10 @@ impl Tree {
     }
 
     /// The execution ended at `at`, before the steps that were to follow: these, and all that waits or is under way below,
-    /// are forgotten. Gives the nodes that are gone.
+    /// are forgotten, and nothing will be inserted there. Gives the nodes that are gone.
     pub fn cut(&mut self, at: usize) -> BTreeSet<usize> {
         let mut gone = BTreeSet::new();
+        self.nodes[at].whole = true;
         let mut below = std::mem::take(&mut self.nodes[at].children);
         self.open.remove(&(self.nodes[at].depth, at));
         while let Some(node) = below.pop() {
