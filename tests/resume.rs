@@ -137,6 +137,33 @@ fn kill_9_in_the_middle() {
     assert_eq!(figures(&over), figures(&whole));
 }
 
+/// A search with a tree of its own: what is under way when it is killed is run again.
+#[test]
+fn kill_9_in_the_middle_of_optimal() {
+    let place = Place::new("optimal", "lockcount.c");
+    let search = ["--search", "optimal", "--keep-going"];
+    let (code, whole, err) = place.run(&[&search[..], &["-j", "1", "./program", "6"]].concat());
+    assert_eq!((code, whole["executions"].as_u64(), whole["complete"].as_bool()), (0, Some(720), Some(true)), "{err}");
+    let first = [&search[..], &["-j", "1", "--save", "state", "--max-executions", "50", "./program", "6"]].concat();
+    let (code, part, err) = place.run(&first);
+    assert_eq!((code, part["executions"].as_u64()), (3, Some(50)), "{err}");
+    let go_on = [&search[..], &["--resume", "state", "./program", "6"]].concat();
+    for workers in ["1", "3"] {
+        let mut child = place.vsrun(&[&["-j", workers, "--max-executions", "200"], &go_on[..]].concat());
+        std::thread::sleep(Duration::from_millis(60));
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).expect("kill");
+        child.wait().expect("wait");
+        place.nothing_is_left();
+    }
+    let (_, part, err) = place.run(&[&["-j", "3", "--max-executions", "400"], &go_on[..]].concat());
+    assert!(part["executions"].as_u64().is_some_and(|n| n >= 400), "{err}");
+    let (code, rest, err) = place.run(&[&["-j", "2"], &go_on[..]].concat());
+    assert_eq!(code, 0, "{err}");
+    for key in ["verdict", "complete", "executions", "max_depth", "bugs"] {
+        assert_eq!(rest[key], whole[key], "{key}");
+    }
+}
+
 #[test]
 fn sigterm_ends_all_workers() {
     let place = Place::new("workers", "philosophers_threads.c");
@@ -266,7 +293,6 @@ fn a_state_of_something_else_is_refused() {
     refused(&["--search", "naive", "--resume", "state", "./program", "3"], "another search");
     refused(&["--search", "naive", "--resume", "program", "./program", "3"], "not a saved search");
     refused(&["--search", "naive", "--resume", "nothing", "./program", "3"], "No such file");
-    refused(&["--search", "dpor", "--save", "other", "./program", "3"], "cannot be saved");
     let (code, report, err) = place.run(&[&bound[..], &["./program", "3"]].concat());
     assert_eq!(code, 3, "{err}");
     let whole = place.run(&["--bound", "preemptions=1", "./program", "3"]).1;

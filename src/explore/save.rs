@@ -337,7 +337,7 @@ impl Saver {
         let seconds = self.before + self.started.elapsed().as_secs_f64();
         let search = search.save().ok_or_else(|| {
             let search = search_text(setting.config);
-            format!("{search} cannot be saved: naive, random, pct and --bound can")
+            format!("{search} cannot be saved: optimal, dpor, naive, random, pct and --bound can")
         })?;
         let header = Header::new(setting, &self.stdin, counts, passed, seconds, found);
         let written = Saved { header, search }.write(&self.path);

@@ -107,7 +107,9 @@ fn encode_tree(tree: &Tree, running: &BTreeSet<usize>, out: &mut Vec<u8>) {
         let node = tree.node(at);
         node.rank.encode(out);
         node.step.encode(out);
-        (node.phase == Phase::Started && !running.contains(&at)).encode(out);
+        let phase = if running.contains(&at) { Phase::Waiting } else { node.phase };
+        (phase as u8).encode(out);
+        (node.whole && phase != Phase::Waiting).encode(out);
         node.clock.encode(out);
         node.visited.encode(out);
         node.pending.encode(out);
@@ -159,9 +161,13 @@ fn decode_node(
     let (rank, step) = (u32::decode(from)?, Option::<Step>::decode(from)?);
     let (index, depth) = parent.map_or((NOWHERE, 0), |(index, p)| (index, p.depth + 1));
     let mut node = Node::new(index, depth, rank, step);
-    if bool::decode(from)? {
-        node.phase = Phase::Started;
-    }
+    node.phase = match u8::decode(from)? {
+        0 => Phase::Waiting,
+        1 => Phase::Started,
+        2 => Phase::Done,
+        _ => return Err(DecodeError::Wrong("phase")),
+    };
+    node.whole = bool::decode(from)?;
     node.clock = Vec::decode(from)?;
     node.visited = bool::decode(from)?;
     node.pending = Vec::decode(from)?;
@@ -169,13 +175,20 @@ fn decode_node(
     node.complete = Vec::decode(from)?;
     node.unsure = bool::decode(from)?;
     let children = usize::decode(from)?;
-    let waits = node.phase == Phase::Waiting;
     let below = match parent {
-        Some((_, p)) => (waits || p.phase == Phase::Started) && (!node.visited || p.visited),
-        None => true,
+        Some((_, p)) if node.visited && !p.visited => false,
+        Some((_, p)) => match p.phase {
+            Phase::Waiting | Phase::Done => node.phase == p.phase,
+            Phase::Started => true,
+        },
+        None => node.phase != Phase::Done,
     };
     // Leaves that have been run are forgotten, but for the root of a search that is over.
-    let fresh = if waits { !node.visited && node.complete.is_empty() } else { children > 0 || parent.is_none() };
+    let fresh = match node.phase {
+        Phase::Waiting => !node.visited && !node.whole && node.complete.is_empty(),
+        Phase::Started => children > 0 || parent.is_none(),
+        Phase::Done => !node.whole,
+    };
     if parent.is_some() != node.step.is_some() || !below || !fresh {
         return Err(DecodeError::Wrong("state"));
     }

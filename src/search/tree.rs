@@ -5,6 +5,12 @@
 //! child's sleep set is made of what sleeps in the parent and of the children before it, whether these have been explored
 //! yet or not. So what is explored does not depend on who explores what when, and several executions can be under way.
 //! Children that are complete are forgotten but for their steps, which go on sleeping.
+//!
+//! Where nothing sleeps, at the end of an inserted sequence and below, everything is explored. On the way there it is not:
+//! what a sleeping step covers is left to the siblings before, and what these find then goes into sequences that begin
+//! with steps on the way. With one execution at a time those siblings are complete before the sequence is started. With
+//! several, sequences are inserted below nodes that have been started, and below nodes that are done as long as a sibling
+//! before them is not: until then these are kept.
 
 use std::collections::BTreeSet;
 
@@ -60,6 +66,8 @@ pub enum Phase {
     Waiting,
     /// An execution that passes here is under way, or has been run.
     Started,
+    /// Nothing is left to do below, but siblings before it may still find something.
+    Done,
 }
 
 /// A state.
@@ -86,6 +94,8 @@ pub struct Node {
     pub(super) next_rank: u32,
     /// It is not known whether the step is enabled.
     pub unsure: bool,
+    /// An inserted sequence that has been started ends here or further up: all that is below will be explored.
+    pub whole: bool,
 }
 
 impl Node {
@@ -104,6 +114,7 @@ impl Node {
             complete: Vec::new(),
             next_rank: 0,
             unsure: false,
+            whole: false,
         }
     }
 }
@@ -185,6 +196,7 @@ impl Tree {
     pub fn add_started(&mut self, parent: usize, step: Step) -> usize {
         let at = self.add(parent, step);
         self.nodes[at].phase = Phase::Started;
+        self.nodes[at].whole = true;
         at
     }
 
@@ -222,7 +234,10 @@ impl Tree {
         loop {
             let next = self.nodes[at].children.first().copied();
             self.start(at);
-            let Some(next) = next else { return Some(at) };
+            let Some(next) = next else {
+                self.nodes[at].whole = true;
+                return Some(at);
+            };
             let only = self.nodes[at].children.len() == 1;
             if only {
                 self.open.remove(&(self.nodes[at].depth, at));
@@ -252,22 +267,65 @@ impl Tree {
     /// `at` is a leaf that has been run: it, and what is complete with it, is forgotten.
     pub fn complete(&mut self, leaf: usize) {
         let mut at = leaf;
-        while self.nodes[at].children.is_empty() && at != 0 {
-            let (parent, rank) = (self.nodes[at].parent, self.nodes[at].rank);
-            self.nodes[parent].children.retain(|&c| c != at);
-            if let Some(step) = self.nodes[at].step {
-                self.nodes[parent].complete.push((rank, step));
+        let mut obstacle = self.obstacle(at);
+        while at != 0 && self.nodes[at].children.iter().all(|&c| self.nodes[c].phase == Phase::Done) {
+            let Node { parent, whole, .. } = self.nodes[at];
+            match whole || obstacle.is_none() {
+                true => self.forget(at),
+                false => self.nodes[at].phase = Phase::Done,
             }
-            self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
-            self.free.push(at);
+            if whole || obstacle == Some(at) {
+                obstacle = self.obstacle(parent);
+            }
             at = parent;
+        }
+        if obstacle.is_none() {
+            self.forget_first(at);
         }
     }
 
+    /// The node at or above `at`, below the end of a sequence, that has siblings before it: these may find something that
+    /// begins with the steps from there to `at`.
+    fn obstacle(&self, at: usize) -> Option<usize> {
+        let mut here = at;
+        while here != 0 && !self.nodes[here].whole {
+            let parent = self.nodes[here].parent;
+            if self.nodes[parent].children.first() != Some(&here) {
+                return Some(here);
+            }
+            here = parent;
+        }
+        None
+    }
+
+    /// Forgets what is done below `at` and has no siblings before it any more.
+    fn forget_first(&mut self, mut at: usize) {
+        while let Some(&first) = self.nodes[at].children.first() {
+            match self.nodes[first] {
+                Node { phase: Phase::Done, .. } => self.forget(first),
+                Node { whole: true, .. } => return,
+                _ => at = first,
+            }
+        }
+    }
+
+    /// Forgets a node and what is below, but for its step.
+    fn forget(&mut self, at: usize) {
+        self.cut(at);
+        let (parent, rank) = (self.nodes[at].parent, self.nodes[at].rank);
+        self.nodes[parent].children.retain(|&c| c != at);
+        if let Some(step) = self.nodes[at].step {
+            self.nodes[parent].complete.push((rank, step));
+        }
+        self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
+        self.free.push(at);
+    }
+
     /// The execution ended at `at`, before the steps that were to follow: these, and all that waits or is under way below,
-    /// are forgotten. Gives the nodes that are gone.
+    /// are forgotten, and nothing will be inserted there. Gives the nodes that are gone.
     pub fn cut(&mut self, at: usize) -> BTreeSet<usize> {
         let mut gone = BTreeSet::new();
+        self.nodes[at].whole = true;
         let mut below = std::mem::take(&mut self.nodes[at].children);
         self.open.remove(&(self.nodes[at].depth, at));
         while let Some(node) = below.pop() {
@@ -287,14 +345,19 @@ impl Tree {
     /// Inserts `v` below `at`, which has been visited, unless what sleeps there, has been started there or waits there
     /// covers it. Figure 8 and Algorithm 2 of the paper.
     pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
-        let node = &self.nodes[at];
-        let over = node.sleep.iter().copied().chain(node.complete.iter().map(|c| c.1));
-        let known = over.map(|q| (q, NOWHERE)).chain(self.children_of(at)).collect();
+        let asleep = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE));
+        let known = asleep.chain(self.children_of(at)).collect();
         self.insert_among(known, at, v, unsure)
     }
 
-    fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> + '_ {
-        self.nodes[at].children.iter().filter_map(|&c| self.nodes[c].step.map(|step| (step, c)))
+    /// The steps from `at`, in order, with the nodes they lead to ([`NOWHERE`] where these are complete).
+    fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> {
+        let node = &self.nodes[at];
+        let living = node.children.iter().filter_map(|&c| Some((self.nodes[c].rank, (self.nodes[c].step?, c))));
+        let complete = node.complete.iter().map(|&(rank, step)| (rank, (step, NOWHERE)));
+        let mut all: Vec<(u32, (Step, usize))> = complete.chain(living).collect();
+        all.sort_by_key(|c| c.0);
+        all.into_iter().map(|c| c.1)
     }
 
     /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
@@ -333,17 +396,27 @@ impl Tree {
         for step in v {
             at = self.add_waiting(at, step);
         }
+        self.revive(at);
         self.nodes[at].unsure = unsure;
         self.waiting += 1;
         Inserted::New
     }
 
+    /// Something waits at `at`: what was done further up is not.
+    fn revive(&mut self, at: usize) {
+        let mut here = at;
+        while here != NOWHERE && self.nodes[here].phase != Phase::Started {
+            if self.nodes[here].phase == Phase::Done {
+                self.start(here);
+            }
+            here = self.nodes[here].parent;
+        }
+    }
+
     fn insert_below(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
-        let covered = at == NOWHERE
-            || v.is_empty()
-            || self.nodes[at].phase == Phase::Started
-            || self.nodes[at].children.is_empty();
-        if covered {
+        // A leaf that waits is the end of a sequence.
+        let ends = |node: &Node| node.whole || node.phase == Phase::Waiting && node.children.is_empty();
+        if at == NOWHERE || v.is_empty() || ends(&self.nodes[at]) {
             return Inserted::Covered;
         }
         let known = self.children_of(at).collect();
