@@ -17,7 +17,7 @@ use vsrun_model::arena::MAX_SYSCALLS;
 use vsrun_model::End;
 
 use super::found::{look, Candidate, Found};
-use super::judge::{past_circle, judge, Judged};
+use super::judge::{judge, past_circle, Judged};
 use super::progress::{Figures, Progress};
 use super::save::Saver;
 use super::{Failure, Setting};
