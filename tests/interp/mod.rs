@@ -115,6 +115,7 @@ impl Machine {
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
+        arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena);
         run.go();
         let outcome = run.outcome();
