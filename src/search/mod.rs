@@ -5,30 +5,35 @@
 
 mod alternatives;
 mod bounded;
+mod bounded_reduction;
 mod canon;
 mod clock;
 mod dpor;
 mod naive;
 mod optimal;
 mod pct;
+mod races;
 mod random;
 mod reduction;
 mod tree;
+mod walk;
 
 use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
+pub use bounded_reduction::BoundedReduction;
 pub use dpor::Dpor;
 pub use naive::Naive;
 pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
+pub use walk::Walk;
 
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Names that [`by_name`] knows.
-pub const NAMES: [&str; 4] = ["optimal", "naive", "dpor", "random"];
+pub const NAMES: [&str; 5] = ["optimal", "naive", "dpor", "random", "walk"];
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
@@ -37,6 +42,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "naive" => Some(Box::new(Naive::new())),
         "dpor" => Some(Box::new(Dpor::new())),
         "random" => Some(Box::new(Random::new(seed))),
+        "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,
     }
 }

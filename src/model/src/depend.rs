@@ -211,11 +211,7 @@ impl WaitState {
 
     /// From [`Act::state`].
     pub fn of(state: i64) -> WaitState {
-        WaitState {
-            target: state as u32,
-            over: (state >> 32 & 0x7fff) as u32,
-            alive: (state >> 47 & 0x7fff) as u32,
-        }
+        WaitState { target: state as u32, over: (state >> 32 & 0x7fff) as u32, alive: (state >> 47 & 0x7fff) as u32 }
     }
 }
 
@@ -337,7 +333,7 @@ impl World {
 /// Operations whose effects reach beyond the objects they name, or whose enabledness depends on what everybody else
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
-fn reaches_everything(a: &Act) -> bool {
+pub(crate) fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
@@ -399,7 +395,7 @@ fn waits_with(a: &Act, b: &Act) -> bool {
     }
 }
 
-fn operands(op: &Op) -> [u32; 2] {
+pub(crate) fn operands(op: &Op) -> [u32; 2] {
     match op.kind {
         // Threads and processes, not objects; a toss names nothing.
         Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP => [NONE, NONE],
@@ -491,9 +487,7 @@ fn excludes(a: &Act, b: &Act) -> bool {
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
-        Kind::WAIT => {
-            WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL
-        }
+        Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),
         Kind::MUTEX_LOCK => releases(b, a.op.obj),
         Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && owns(b),

@@ -14,11 +14,12 @@
 extern crate std;
 
 pub mod arena;
+pub mod before;
 mod cond;
 mod cycle;
-pub mod before;
 pub mod depend;
 pub mod errno;
+mod footprint;
 mod futex;
 mod mutex;
 pub mod object;
@@ -35,6 +36,7 @@ pub mod world;
 
 pub use arena::Arena;
 pub use depend::{dependent, dependent_after, may_be_coenabled, Act, Effects};
+pub use footprint::footprint;
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
 pub use process::{ProcState, Process, WNOHANG, WNOWAIT};
