@@ -70,11 +70,13 @@ pub enum SearchKind {
     ExitBlockRw,
     /// Random executions, without an end of their own.
     Random,
+    /// Random executions in which threads are drawn by what they have left.
+    Walk,
     /// One execution with the default policy (`--once`).
     Once,
     /// Random priorities with a few changes (`--search pct`).
     Pct,
-    /// All schedules within a bound (`--bound`).
+    /// What schedules within a bound do (`--bound`).
     Bounded(Bound),
 }
 
@@ -91,6 +93,7 @@ impl SearchKind {
             SearchKind::ExitBlock => "exitblock",
             SearchKind::ExitBlockRw => "exitblock-rw",
             SearchKind::Random => "random",
+            SearchKind::Walk => "walk",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
             SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
@@ -260,6 +263,7 @@ enum SearchName {
     /// `naive`, with the traces counted.
     Traces,
     Random,
+    Walk,
     Pct,
     Sss,
     IfSss,
@@ -324,7 +328,7 @@ struct RawExplore {
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1..)]
     program: Vec<OsString>,
 
-    /// How to explore
+    /// How to explore; random, walk (which draws threads by what they have left) and pct go on for ever
     #[arg(long, value_enum, default_value_t = DEFAULT_SEARCH, help_heading = "Search")]
     search: SearchName,
     /// One execution with the default policy
@@ -333,7 +337,8 @@ struct RawExplore {
     /// Explore on after the first bug
     #[arg(long, help_heading = "Search")]
     keep_going: bool,
-    /// Only schedules within a bound, those of cost 0 first, then 1, ..: preemptions=K or delays=K
+    /// Only what K switches away from threads that could go on bring about (preemptions=K, reduced), or all schedules
+    /// within K delays (delays=K); those of cost 0 first, then 1, ..
     #[arg(long, value_name = "KIND=K", value_parser = bound, conflicts_with_all = ["search", "once"], help_heading = "Search")]
     bound: Option<Bound>,
     /// Depth of the bugs that --search pct looks for
@@ -509,6 +514,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Exitblock => Ok(SearchKind::ExitBlock),
         SearchName::ExitblockRw => Ok(SearchKind::ExitBlockRw),
         SearchName::Random => Ok(SearchKind::Random),
+        SearchName::Walk => Ok(SearchKind::Walk),
         SearchName::Pct => Ok(SearchKind::Pct),
         later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),
     }

@@ -174,7 +174,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: optimal, dpor, naive, random, pct, sss, if-sss, exitblock, exitblock-rw]",
+        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }

@@ -5,7 +5,6 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use vsrun_model::arena::Policy;
 use vsrun_model::End;
 
 use crate::args::{Format, Replay};
@@ -54,12 +53,10 @@ fn spec_of(scenario: &Scenario) -> Spec {
 }
 
 fn schedule_of(scenario: &Scenario) -> Schedule {
-    let then = scenario.then.as_ref();
-    Schedule {
-        prefix: scenario.prefix(),
-        policy: then.and_then(|t| t.policy()).unwrap_or(Policy::STAY),
-        seed: then.map_or(0, |t| t.seed),
-        ..Schedule::default()
+    let prefix = scenario.prefix();
+    match &scenario.then {
+        Some(then) => then.schedule(prefix),
+        None => Schedule { prefix, ..Schedule::default() },
     }
 }
 

@@ -17,6 +17,7 @@ use vsrun_model::{Kind, Uid};
 
 use crate::binary::text::escape;
 use crate::report::{identity, BugKind};
+use crate::schedule::Schedule;
 
 mod codec;
 
@@ -111,16 +112,40 @@ pub struct Found {
 /// What comes after the recorded steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Then {
-    /// `stay` or `random`.
+    /// `stay`, `random`, `pct` or `walk`.
     pub policy: String,
-    /// Seed of `random`.
+    /// Seed of one that draws lots.
     pub seed: u64,
+    /// Depth and length of `pct`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pct: Option<(u32, u32)>,
+    /// Of `walk`: (thread, the transitions it is expected to make).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<(String, u32)>,
 }
 
 impl Then {
-    /// The policy and seed of a schedule.
-    pub fn new(policy: Policy, seed: u64) -> Then {
-        Then { policy: if policy == Policy::RANDOM { "random" } else { "stay" }.to_string(), seed }
+    /// What a schedule says of what comes after its prefix.
+    pub fn new(schedule: &Schedule) -> Then {
+        let name = match schedule.policy {
+            Policy::RANDOM => "random",
+            Policy::PCT => "pct",
+            Policy::WALK => "walk",
+            _ => "stay",
+        };
+        let pct = (schedule.policy == Policy::PCT).then_some((schedule.pct_depth, schedule.pct_length));
+        let expected = schedule.expected.iter().map(|(uid, n)| (uid.to_string(), *n)).collect();
+        Then { policy: name.to_string(), seed: schedule.seed, pct, expected }
+    }
+
+    /// The schedule that begins with `prefix` and goes on like this; unknown names are left out.
+    pub fn schedule(&self, prefix: Vec<Choice>) -> Schedule {
+        let (pct_depth, pct_length) = self.pct.unwrap_or_default();
+        let thread = |(name, n): &(String, u32)| Uid::parse(name).map(|uid| (uid, *n));
+        let mut expected: Vec<(Uid, u32)> = self.expected.iter().filter_map(thread).collect();
+        expected.sort_unstable();
+        let policy = self.policy().unwrap_or(Policy::STAY);
+        Schedule { prefix, policy, seed: self.seed, pct_depth, pct_length, expected, ..Schedule::default() }
     }
 
     /// The policy, if the name is known.
@@ -128,6 +153,8 @@ impl Then {
         match self.policy.as_str() {
             "stay" => Some(Policy::STAY),
             "random" => Some(Policy::RANDOM),
+            "pct" => Some(Policy::PCT),
+            "walk" => Some(Policy::WALK),
             _ => None,
         }
     }

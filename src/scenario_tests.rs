@@ -49,7 +49,7 @@ fn sample() -> Scenario {
             step(Uid::MAIN.child(1), 0, Kind::MUTEX_LOCK, "pthread_mutex_lock(lock_a)"),
             step(Uid::MAIN.child(2).child(5000), 2, Kind::TOSS, "VS_toss(2)"),
         ],
-        then: Some(Then::new(Policy::RANDOM, 7)),
+        then: Some(Then::new(&Schedule { policy: Policy::RANDOM, seed: 7, ..Schedule::default() })),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an execution is to do: a prefix of choices, a sleep set at its end, a policy for what comes after.
 
 use vsrun_model::arena::{Choice, Policy};
-use vsrun_model::Tid;
+use vsrun_model::{Tid, Uid};
 
 /// A schedule. Self-contained: any worker can run it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,12 +14,14 @@ pub struct Schedule {
     pub sleep: Vec<(Tid, u32)>,
     /// What comes after the prefix.
     pub policy: Policy,
-    /// Seed of a random or PCT policy.
+    /// Seed of a policy that draws lots.
     pub seed: u64,
     /// Depth of a PCT schedule.
     pub pct_depth: u32,
     /// Transitions among which a PCT schedule changes priorities.
     pub pct_length: u32,
+    /// Transitions that threads are expected to make, ascending by name, for [`Policy::WALK`].
+    pub expected: Vec<(Uid, u32)>,
     /// Whether the search needs the pending operations of the states after the prefix.
     pub record: bool,
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.

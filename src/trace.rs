@@ -1,6 +1,6 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
-use vsrun_model::arena::{Arena, Choice, Seen, Step};
+use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::{End, Key, Tid, Uid, World};
 
 /// Where a thread begins.
@@ -52,6 +52,8 @@ pub struct Trace {
     pub processes: Vec<Tid>,
     /// Where the objects live, by index.
     pub objects: Vec<Key>,
+    /// With [`Policy::WALK`]: the transitions that each thread has made.
+    pub moves: Vec<(Uid, u32)>,
     /// Transitions that were taken but not recorded, because there were too many.
     pub unrecorded: u64,
 }
@@ -68,6 +70,7 @@ impl Trace {
         let last = arena.world.live.as_slice().iter().copied().filter(parked);
         let last = last.map(|t| Seen { act: arena.world.act(t), choices: arena.world.choices(t), asleep: 0 }).collect();
         let known = arena.plan.record;
+        let walk = arena.plan.policy == Policy::WALK;
         let world = &arena.world;
         Trace {
             steps,
@@ -78,6 +81,7 @@ impl Trace {
             born: (0..world.threads.len).filter(|_| known).map(|t| Born::of(world, t)).collect(),
             processes: world.procs.as_slice().iter().filter(|_| known).map(|p| p.main_thread).collect(),
             objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
+            moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             unrecorded: arena.unrecorded,
         }
     }

@@ -85,7 +85,7 @@ impl Case {
 
     /// The ways to try.
     fn ways(&self) -> Vec<Way> {
-        let given = self.once() || self.options().iter().any(|o| o.starts_with("--search"));
+        let given = self.once() || self.options().iter().any(|o| o.starts_with("--search") || o == "--bound");
         match given {
             true => vec![Way { search: None, workers: 1 }],
             false => [("naive", 1), ("naive", 2), ("dpor", 1), ("sss", 1), ("if-sss", 1)]

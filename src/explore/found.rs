@@ -171,7 +171,7 @@ fn scenario_of(
         bug: scenario::Shown { kind, summary: view.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,
-        then: rest.then(|| Then::new(candidate.schedule.policy, candidate.schedule.seed)),
+        then: rest.then(|| Then::new(&candidate.schedule)),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::runtime::session::{self, Input};
 use crate::runtime::tracee;
 use crate::runtime::worker::{cpus, Spec, StartError, Worker};
 use crate::scenario;
-use crate::search::{self, Bounded, Pct, Search};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search};
 use crate::syscalls;
 
 use found::{look, Found};
@@ -91,7 +91,8 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let launch = binary::resolve(program, args, &cwd, path.as_deref())
         .map_err(|refusal| Failure::environment(refusal.message()))?;
-    let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pct);
+    let systematic =
+        !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
     let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
     let spec = Spec {
         exe: launch.exe,
@@ -149,6 +150,7 @@ fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     match config.search {
         SearchKind::Once => Ok(Box::<Once>::default()),
         SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth))),
+        SearchKind::Bounded(Bound::Preemptions(k)) => Ok(Box::new(BoundedReduction::new(k))),
         SearchKind::Bounded(bound) => Ok(Box::new(Bounded::new(bound))),
         kind => search::by_name(kind.name(), config.seed)
             .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name()))),
@@ -286,7 +288,7 @@ fn finish_bugs(
 
 fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -> Summary {
     let stop = state.stop.unwrap_or(Stop::Over);
-    let endless = matches!(config.search, SearchKind::Random | SearchKind::Pct);
+    let endless = matches!(config.search, SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
     let cut = state.counts.cut;
     let exhaustive = stop == Stop::Over && state.search.exhaustive() && !cut;
     let last_words = match stop {

@@ -83,6 +83,9 @@ pub(super) struct SavedBug {
     policy: u32,
     seed: u64,
     pct: (u32, u32),
+    /// (thread, transitions)
+    #[serde(default)]
+    expected: Vec<(u64, u32)>,
 }
 
 /// A whole state.
@@ -116,6 +119,7 @@ impl SavedBug {
             policy: schedule.policy.0,
             seed: schedule.seed,
             pct: (schedule.pct_depth, schedule.pct_length),
+            expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
         }
     }
 
@@ -127,6 +131,7 @@ impl SavedBug {
             seed: self.seed,
             pct_depth: self.pct.0,
             pct_length: self.pct.1,
+            expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
             ..Schedule::default()
         };
         let (transitions, execution) = (self.transitions, self.execution);
@@ -337,7 +342,7 @@ impl Saver {
         let seconds = self.before + self.started.elapsed().as_secs_f64();
         let search = search.save().ok_or_else(|| {
             let search = search_text(setting.config);
-            format!("{search} cannot be saved: optimal, dpor, naive, random, pct and --bound can")
+            format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
         let header = Header::new(setting, &self.stdin, counts, passed, seconds, found);
         let written = Saved { header, search }.write(&self.path);

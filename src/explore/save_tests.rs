@@ -29,6 +29,7 @@ fn saved() -> Saved {
         policy: 0,
         seed: u64::MAX - 1,
         pct: (3, 4),
+        expected: vec![(7, 9)],
     };
     let header = Header {
         program,

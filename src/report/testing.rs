@@ -3,12 +3,12 @@
 use std::alloc::{alloc_zeroed, handle_alloc_error, Layout};
 use std::ops::{Deref, DerefMut};
 
-use vsrun_model::arena::Policy;
 use vsrun_model::object::NONE;
 use vsrun_model::{Applied, Kind, ObjId, ObjKind, Op, Tid, Uid};
 
 use super::{Bug, BugKind, CycleLink, Details, StepView, Summary, ThreadStatus, ThreadView, Verdict};
 use crate::scenario::{Found, Options, Program, Scenario, ScenarioStep, Shown, Then};
+use crate::schedule::Schedule;
 
 /// A world on the heap, where there is room for it.
 pub struct World(Box<vsrun_model::World>);
@@ -196,6 +196,6 @@ pub fn scenario() -> Scenario {
             step(2, Kind::MUTEX_LOCK, 0, "pthread_mutex_lock(lock_b)"),
             step(1, Kind::TOSS, 1, "VS_toss(2) = 1"),
         ],
-        then: Some(Then::new(Policy::STAY, 0)),
+        then: Some(Then::new(&Schedule::default())),
     }
 }

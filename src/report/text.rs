@@ -223,7 +223,7 @@ fn explored(summary: &Summary) -> String {
             "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
         }
         Some(Incomplete::Bound) => {
-            "bounded: every schedule within the bound was run, those beyond it were left out (--bound)"
+            "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)"
         }
         Some(Incomplete::Random) => "a random search never is complete",
         None if !summary.bugs.is_empty() => "stopped at the first bug; --keep-going explores on",

@@ -684,7 +684,9 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         fail_on_exit: spec.fail_on_exit,
         ..Plan::default()
     };
-    arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))
+    arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
+    arena.expect(&schedule.expected);
+    Ok(())
 }
 
 fn launch_error(e: LaunchError) -> StartError {

@@ -3,13 +3,14 @@
 //!
 //! An execution follows the default policy after its prefix, which costs nothing. Every other choice at a state behind
 //! the prefix starts another execution, at its cost, so each schedule within the bound is executed exactly once, and
-//! the search is complete for the bound. There is no further reduction: bounds and persistent sets do not combine
-//! without care.
+//! the search is complete for the bound. There is no further reduction: for preemptions [`super::bounded_reduction`] has
+//! one, which is tested against this; delays it does not combine with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vsrun_model::arena::{Choice, Seen};
+use vsrun_model::depend::GIVES_WAY;
 use vsrun_model::{Kind, Tid, Uid};
 
 use super::alternatives::{decode_branches, encode_branches, Branch, Item};
@@ -135,11 +136,7 @@ impl Bounded {
             return 0;
         }
         match self.bound {
-            Bound::Preemptions(_) => {
-                let goes_on = |s: &Seen| s.choices > 0 && !matches!(s.act.op.kind, Kind::YIELD | Kind::SLEEP);
-                let could = seen.iter().any(|s| Some(s.act.uid) == last && goes_on(s));
-                u32::from(could && Some(other.act.uid) != last)
-            }
+            Bound::Preemptions(_) => u32::from(preempts(seen, last, other)),
             Bound::Delays(_) => {
                 let enabled: Vec<Tid> = seen.iter().filter(|s| s.choices > 0).map(|s| s.act.tid).collect();
                 let place = |t: Tid| enabled.iter().position(|&e| e == t).unwrap_or(0);
@@ -147,6 +144,13 @@ impl Bounded {
             }
         }
     }
+}
+
+/// True if it is a preemption that `moves` does so, after `last`, in a state: that one could have gone on, and does not
+/// give way.
+pub(super) fn preempts(seen: &[Seen], last: Option<Uid>, moves: &Seen) -> bool {
+    let goes_on = |s: &Seen| s.choices > 0 && s.act.fate & GIVES_WAY == 0 && s.act.op.kind != Kind::SLEEP;
+    Some(moves.act.uid) != last && seen.iter().any(|s| Some(s.act.uid) == last && goes_on(s))
 }
 
 impl Search for Bounded {

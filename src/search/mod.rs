@@ -6,6 +6,7 @@
 pub mod allowed;
 mod alternatives;
 mod bounded;
+mod bounded_reduction;
 mod canon;
 mod clock;
 mod dpor;
@@ -16,16 +17,19 @@ mod naive;
 mod optimal;
 mod pct;
 mod persistent;
+mod races;
 mod random;
 mod reduction;
 mod reduction_save;
 mod sss;
 mod traces;
 mod tree;
+mod walk;
 
 use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
+pub use bounded_reduction::BoundedReduction;
 pub use dpor::Dpor;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
@@ -35,13 +39,15 @@ pub use pct::Pct;
 pub use random::Random;
 pub use sss::Sss;
 pub use traces::Traces;
+pub use walk::Walk;
 
 use self::allowed::{Allowed, Unknown};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Names that [`by_name`] knows.
-pub const NAMES: [&str; 8] = ["optimal", "naive", "dpor", "random", "sss", "if-sss", "exitblock", "exitblock-rw"];
+pub const NAMES: [&str; 9] =
+    ["optimal", "naive", "dpor", "random", "walk", "sss", "if-sss", "exitblock", "exitblock-rw"];
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
@@ -55,6 +61,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "if-sss" => Some(Box::new(IfSss::new(Box::new(Unknown)))),
         "exitblock" => Some(Box::new(ExitBlock::plain())),
         "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
+        "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,
     }
 }

@@ -122,6 +122,7 @@ impl Machine {
         plan.wake_by_effects = schedule.wake_by_effects;
         plan.late_wake = schedule.late_wake;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
+        arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena);
         run.go();
         let outcome = run.outcome();

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
 //! | `control` | as its fields say | both |
-//! | `plan`, `prefix`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
+//! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
 //! | `world`, `steps`, `seen`, `enabled` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::depend::{Act, Effects};
@@ -19,7 +19,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -44,6 +44,8 @@ pub const LAST_FD: i32 = 254;
 pub const MAX_PREFIX: usize = 1 << 20;
 /// Most entries of a sleep set.
 pub const MAX_SLEEP: usize = 1 << 14;
+/// Most threads of which it is said how many transitions they are expected to make.
+pub const MAX_EXPECTED: usize = 1024;
 /// Longest trace that is recorded.
 pub const MAX_STEPS: usize = 1 << 22;
 /// Most pending operations that are recorded in one trace.
@@ -120,6 +122,9 @@ impl Policy {
     /// The enabled thread of highest priority; priorities are drawn from the seed, and lowered at `pct_depth` - 1 steps
     /// (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
     pub const PCT: Policy = Policy(2);
+    /// Any enabled thread, by the seed, with a probability in proportion to the transitions that it has left, as far as is
+    /// known from `Arena::expected`: so that with threads of known lengths all interleavings are about equally likely.
+    pub const WALK: Policy = Policy(3);
 }
 
 /// The schedule and bounds of an execution.
@@ -130,7 +135,7 @@ pub struct Plan {
     pub policy: Policy,
     /// Choices in `Arena::prefix`.
     pub prefix_len: u32,
-    /// Seed of [`Policy::RANDOM`] and [`Policy::PCT`].
+    /// Seed of [`Policy::RANDOM`], [`Policy::PCT`] and [`Policy::WALK`].
     pub seed: u64,
     /// Depth d of the bugs that [`Policy::PCT`] looks for.
     pub pct_depth: u32,
@@ -262,7 +267,7 @@ pub struct Arena {
     pub control: Control,
     /// The schedule.
     pub plan: Plan,
-    /// Random state of [`Policy::RANDOM`].
+    /// Random state of the policies that draw lots.
     pub random: u64,
     /// Transitions taken since [`Arena::prepare`].
     pub taken: u64,
@@ -278,6 +283,8 @@ pub struct Arena {
     pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
     pub sleep: Table<(Tid, u32), MAX_SLEEP>,
+    /// Transitions that threads are expected to make in all, ascending by name, for [`Policy::WALK`]. Written by vsrun.
+    pub expected: Table<(Uid, u32), MAX_EXPECTED>,
     /// The prefix of the schedule.
     pub prefix: [Choice; MAX_PREFIX],
     /// The trace.
@@ -308,6 +315,7 @@ impl Arena {
         for &entry in sleep {
             self.sleep.push(entry);
         }
+        self.expected.clear();
         self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();
@@ -317,6 +325,15 @@ impl Arena {
         self.control.status = 0;
         self.control.status_known = 0;
         Ok(())
+    }
+
+    /// Says how many transitions threads are expected to make, ascending by name, after [`Arena::prepare`]. What does not fit
+    /// is taken for average.
+    pub fn expect(&mut self, transitions: &[(Uid, u32)]) {
+        self.expected.clear();
+        for &entry in transitions.iter().take(MAX_EXPECTED) {
+            self.expected.push(entry);
+        }
     }
 
     /// The trace.

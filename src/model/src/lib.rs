@@ -21,6 +21,7 @@ pub mod depend;
 pub mod errno;
 pub mod footprint;
 mod futex;
+mod imprint;
 mod mutex;
 pub mod object;
 pub mod op;
@@ -36,6 +37,7 @@ pub mod world;
 
 pub use arena::Arena;
 pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenabled, Act, Effects};
+pub use imprint::imprint;
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
 pub use process::{ProcState, Process, WNOHANG, WNOWAIT};

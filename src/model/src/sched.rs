@@ -88,6 +88,7 @@ impl Arena {
         let gives_way = self.world.gives_way(t);
         let thread = &mut self.world.threads[t];
         thread.moved = moves;
+        thread.transitions = thread.transitions.saturating_add(1);
         if gives_way {
             thread.yields.rotate_left(1);
             thread.yields[YIELD_WINDOW - 1] = moves;
@@ -208,6 +209,7 @@ impl Arena {
         let chosen = match self.plan.policy {
             Policy::RANDOM => self.pick_random(),
             Policy::PCT => self.pick_pct(),
+            Policy::WALK => self.pick_by_rest(),
             _ => self.pick_stay(),
         };
         if chosen.is_none() {
@@ -250,6 +252,32 @@ impl Arena {
             n -= choices as u64;
         }
         None
+    }
+
+    /// Any thread, in proportion to what it has left; any of its alternatives.
+    fn pick_by_rest(&mut self) -> Option<(Tid, u32)> {
+        let known = self.expected.as_slice();
+        let sum: u64 = known.iter().map(|e| u64::from(e.1)).sum();
+        let average = sum.div_ceil(known.len().max(1) as u64);
+        let total: u64 = self.enabled.as_slice().iter().map(|e| self.rest(e.0, average)).sum();
+        let mut n = self.next_random() % total.max(1);
+        for i in 0..self.enabled.len {
+            let (t, choices) = self.enabled[i];
+            let rest = self.rest(t, average);
+            if n < rest {
+                let value = if choices > 1 { self.next_random() % u64::from(choices) } else { 0 };
+                return Some((t, value as u32));
+            }
+            n -= rest;
+        }
+        None
+    }
+
+    /// Transitions that a thread is expected to have left, at least this one.
+    fn rest(&self, t: Tid, average: u64) -> u64 {
+        let (thread, known) = (&self.world.threads[t], self.expected.as_slice());
+        let all = known.binary_search_by_key(&thread.uid, |e| e.0).map_or(average, |i| u64::from(known[i].1));
+        all.saturating_sub(u64::from(thread.transitions)).max(1)
     }
 
     /// The enabled thread of highest priority, after lowering it if this step is one of the changes.

@@ -133,6 +133,8 @@ pub struct Thread {
     pub once: ObjId,
     /// `World::moves` at its last transition, or at its creation.
     pub moved: u64,
+    /// Transitions it has made.
+    pub transitions: u32,
     /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.
     pub yields: [u64; YIELD_WINDOW],
     /// Queue it is in: object and next thread.
@@ -199,6 +201,7 @@ impl World {
             born_expired: false,
             once: NONE,
             moved: self.moves,
+            transitions: 0,
             yields: [0; YIELD_WINDOW],
             queued_on: NONE,
             queue_next: NONE,

@@ -1,0 +1,24 @@
+//! A quick test for independence, for those that compare every operation of an execution with all before it.
+
+use crate::depend::{operands, reaches_everything, Act, Effects, IN_ONCE};
+use crate::object::NONE;
+use crate::op::Kind;
+
+/// Bit of operations that name no object.
+const NAMELESS: u64 = 1 << 63;
+
+/// Bits such that transitions of different threads without a common one are independent in any state, as
+/// [`crate::dependent_after`] says. Never 0; all bits for what may depend on anything.
+pub fn imprint(a: &Act, did: Effects) -> u64 {
+    let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS);
+    let meets_others = matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE) || a.fate & IN_ONCE != 0;
+    if did.has(wide) || meets_others || reaches_everything(a) {
+        return u64::MAX;
+    }
+    let bit = |o: u32| if o == NONE { 0 } else { 1 << (o % 63) };
+    let [first, second] = operands(&a.op);
+    match bit(first) | bit(second) {
+        0 => NAMELESS,
+        bits => bits,
+    }
+}

@@ -1,0 +1,116 @@
+//! `--search walk`: how likely each interleaving is, in the model interpreter.
+
+mod interp;
+
+use std::collections::BTreeMap;
+
+use interp::{How, Ins, Machine, Program};
+use vsrun::schedule::Schedule;
+use vsrun::search::by_name;
+use vsrun::trace::Trace;
+
+/// Two threads of `short` and `long` operations, each thread on a semaphore of its own, that a first one starts.
+fn two_threads(short: usize, long: usize) -> Program {
+    vec![vec![Ins::Create(1), Ins::Create(2)], vec![Ins::Post(0); short], vec![Ins::Post(1); long]]
+}
+
+/// Runs of each interleaving, without the first execution, of which nothing was known.
+fn frequencies(search: &str, program: &Program, runs: u32) -> BTreeMap<Vec<u32>, u32> {
+    let (mut machine, mut search) = (Machine::new(), by_name(search, 5).expect("known"));
+    let mut counts = BTreeMap::new();
+    for run in 0..=runs {
+        let schedule = search.next().expect("endless");
+        let (trace, _) = machine.run(program, &schedule, u64::MAX);
+        search.done(schedule.ticket, &trace);
+        if run > 0 {
+            *counts.entry(trace.steps.iter().map(|s| s.act.tid).collect()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Pearson's statistic against the uniform distribution over `cells` cells.
+fn chi_squared(counts: &BTreeMap<Vec<u32>, u32>, cells: usize) -> f64 {
+    let mean = f64::from(counts.values().sum::<u32>()) / cells as f64;
+    let square = |&n: &u32| (f64::from(n) - mean).powi(2) / mean;
+    counts.values().map(square).sum::<f64>() + mean * (cells - counts.len()) as f64
+}
+
+#[test]
+fn every_interleaving_is_equally_likely() {
+    const RUNS: u32 = 20_000;
+    // 28 interleavings of 2 and 6 operations: 27 degrees of freedom, of which 55.5 is exceeded once in a thousand times;
+    // 714 runs are to be expected of each, with a standard deviation of 26.
+    let walk = frequencies("walk", &two_threads(2, 6), RUNS);
+    let (least, most) = (walk.values().min().copied().unwrap_or(0), walk.values().max().copied().unwrap_or(0));
+    println!("walk: {} interleavings, {least} to {most} runs, chi squared {:.1}", walk.len(), chi_squared(&walk, 28));
+    assert_eq!(walk.len(), 28);
+    assert!(least > 714 - 4 * 27 && most < 714 + 4 * 27, "{walk:?}");
+    assert!(chi_squared(&walk, 28) < 55.5);
+    let random = frequencies("random", &two_threads(2, 6), RUNS);
+    println!("random: {} interleavings, chi squared {:.1}", random.len(), chi_squared(&random, 28));
+    assert!(chi_squared(&random, 28) > 1000.0);
+}
+
+/// Runs in which the short thread waits until the long one is over.
+#[test]
+fn a_long_thread_comes_first_now_and_then() {
+    let last = |search: &str| -> u32 {
+        let counts = frequencies(search, &two_threads(1, 40), 4100);
+        counts.iter().filter(|(order, _)| order.last() == Some(&1)).map(|(_, n)| n).sum()
+    };
+    // One of 41 interleavings: 100 runs; of plain random walks one in 2^40.
+    let runs = last("walk");
+    assert!((60..140).contains(&runs), "{runs}");
+    assert_eq!(last("random"), 0);
+}
+
+fn acts(trace: &Trace) -> Vec<(u64, u32)> {
+    trace.steps.iter().map(|s| (s.act.uid.0, s.value)).collect()
+}
+
+/// The schedule alone repeats the walk, whatever has been learnt since; so does its record.
+#[test]
+fn a_walk_can_be_repeated() {
+    let (mut machine, mut walk) = (Machine::new(), by_name("walk", 1).expect("known"));
+    let program = vec![
+        vec![Ins::Create(1), Ins::Create(2), Ins::Toss(3), Ins::Lock(0, How::Block), Ins::Unlock(0)],
+        vec![Ins::Lock(0, How::Block), Ins::Toss(2), Ins::SkipIf(1), Ins::Post(0), Ins::Unlock(0)],
+        [vec![Ins::Post(1); 5], vec![Ins::Lock(0, How::Block), Ins::Unlock(0)]].concat(),
+    ];
+    let mut walks = Vec::new();
+    for _ in 0..50 {
+        let schedule = walk.next().expect("endless");
+        let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+        walk.done(schedule.ticket, &trace);
+        walks.push((schedule, trace));
+    }
+    assert!(walks[0].0.expected.is_empty() && walks[49].0.expected.len() == 3, "{:?}", walks[49].0);
+    for (schedule, trace) in walks {
+        let again = Schedule { record: true, blind: false, ..schedule };
+        assert_eq!(acts(&machine.run(&program, &again, u64::MAX).0), acts(&trace));
+        let recorded = Schedule { prefix: trace.choices(trace.steps.len()), ..Schedule::default() };
+        assert_eq!(acts(&machine.run(&program, &recorded, u64::MAX).0), acts(&trace));
+    }
+}
+
+#[test]
+fn a_walk_goes_on_where_it_was() {
+    let (mut machine, program) = (Machine::new(), two_threads(1, 5));
+    let mut one = by_name("walk", 3).expect("known");
+    for _ in 0..4 {
+        let schedule = one.next().expect("endless");
+        let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+        one.done(schedule.ticket, &trace);
+    }
+    let lost = one.next().expect("endless");
+    let bytes = one.save().expect("it can be saved");
+    let mut other = by_name("walk", 99).expect("known");
+    other.restore(&bytes).expect("whole");
+    let again = other.next().expect("endless");
+    assert_eq!((again.seed, &again.expected), (lost.seed, &lost.expected));
+    assert_eq!(other.next().map(|s| (s.seed, s.expected)), one.next().map(|s| (s.seed, s.expected)));
+    for length in 0..bytes.len() {
+        assert!(by_name("walk", 1).expect("known").restore(&bytes[..length]).is_err(), "{length}");
+    }
+}
