@@ -26,6 +26,7 @@ mod process;
 mod rwlock;
 pub mod sched;
 mod sem;
+pub mod sharing;
 mod simple;
 mod sysv;
 pub mod table;

@@ -28,6 +28,7 @@ impl Arena {
         if self.world.end != End::RUNNING {
             return Decision::Ended;
         }
+        self.world.passed_last = NONE;
         self.collect_enabled();
         if self.enabled.len == 0 {
             let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };

@@ -117,7 +117,14 @@ pub struct Thread {
     pub compare: bool,
     /// The last operation was a yield or a sleep.
     pub yielded: bool,
-    pad: u8,
+    /// Whether all its operations are visible; see `sharing`.
+    pub exposed: u8,
+    /// The thread that joined it, or [`NONE`].
+    pub heir: Tid,
+    /// `World::ops` when it was joined.
+    pub joined_at: u64,
+    /// `World::ops` when it was created.
+    pub born: u64,
     /// `World::moves` when the pending operation was published.
     pub published: u64,
     /// Queue it is in: object and next thread.
@@ -180,7 +187,10 @@ impl World {
             woken: false,
             compare: false,
             yielded: false,
-            pad: 0,
+            exposed: 0,
+            heir: NONE,
+            joined_at: 0,
+            born: self.ops,
             published: 0,
             queued_on: NONE,
             queue_next: NONE,
@@ -255,6 +265,8 @@ impl World {
             errno::EDEADLK
         } else if !target.alive() {
             self.threads[op.obj].joined = true;
+            self.threads[op.obj].heir = t;
+            self.threads[op.obj].joined_at = self.ops;
             0
         } else if op.has(op::TRY) {
             errno::EBUSY

@@ -134,6 +134,10 @@ pub struct World {
     pub yields_alone: u32,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
     pub ops: u64,
+    /// Of these, the ones that passed without a transition; see `sharing`.
+    pub passed: u64,
+    /// The object of the last of them in the transition under way, or [`NONE`].
+    pub passed_last: ObjId,
     /// The thread that has the turn.
     pub current: Tid,
     /// The alternative chosen for its pending operation.
@@ -189,6 +193,8 @@ impl World {
         self.mover = NONE;
         self.yields_alone = 0;
         self.ops = 0;
+        self.passed = 0;
+        self.passed_last = NONE;
         self.current = NONE;
         self.value = 0;
         self.end = End::RUNNING;
@@ -224,6 +230,8 @@ impl World {
         self.mover = other.mover;
         self.yields_alone = other.yields_alone;
         self.ops = other.ops;
+        self.passed = other.passed;
+        self.passed_last = other.passed_last;
         self.current = other.current;
         self.value = other.value;
         self.end = other.end;
