@@ -146,6 +146,14 @@ pub struct Config {
     pub fail_on_exit: bool,
     /// Misuse of objects does what glibc does instead of being a bug.
     pub allow_misuse: bool,
+    /// Every operation is a transition, also one on an object that one thread alone uses.
+    pub all_objects: bool,
+    /// Variables that one thread alone uses.
+    pub unshared: Vec<String>,
+    /// Variables whose operations are no place to switch.
+    pub atomic: Vec<String>,
+    /// File with more of both.
+    pub annotations: Option<PathBuf>,
     /// Workers.
     pub workers: u32,
     /// Where scenarios are written.
@@ -322,6 +330,18 @@ struct RawExplore {
     /// Workers; one for now
     #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Search")]
     workers: u32,
+    /// Make operations on objects that only one thread uses transitions too (naive always does)
+    #[arg(long, help_heading = "Objects")]
+    all_objects: bool,
+    /// Say that only one thread uses the synchronization objects in variable SYMBOL; checked, for naive too
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    unshared: Vec<String>,
+    /// Never switch threads at operations on the objects in variable SYMBOL, unless one has to be waited for
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    atomic: Vec<String>,
+    /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    annotations: Option<PathBuf>,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = CheckpointName::Auto, help_heading = "Search")]
     checkpoint: CheckpointName,
@@ -435,6 +455,10 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         livelock: raw.livelock,
         fail_on_exit: raw.fail_on_exit,
         allow_misuse: raw.allow_misuse,
+        all_objects: raw.all_objects,
+        unshared: raw.unshared,
+        atomic: raw.atomic,
+        annotations: raw.annotations,
         workers: raw.workers,
         scenario_dir: raw.scenario_dir,
         output: raw.output,

@@ -22,6 +22,7 @@ use crate::runtime::worker::{Ending, Outcome, Spec, StartError, Worker};
 use crate::scenario::{self, Scenario, Then};
 use crate::schedule::Schedule;
 use crate::search::{self, Bounded, Pct, Search};
+use crate::sharing::{Objects, Sharing};
 use crate::syscalls;
 use crate::trace::Trace;
 
@@ -127,6 +128,7 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         fail_on_exit: config.fail_on_exit,
         divergence_timeout: config.divergence_timeout,
         max_depth: depth,
+        objects: Objects::default(),
     };
     Ok((spec, launch.program))
 }
@@ -139,6 +141,7 @@ struct Exploration<'a> {
     script: OsString,
     worker: Worker,
     search: Box<dyn Search>,
+    sharing: Sharing,
     inspector: Inspector,
     known: BTreeSet<u64>,
     /// What executions that ran to their end printed and exited with, by hash.
@@ -168,14 +171,9 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let shown = output_file(config.output.as_deref())?;
     let identity = identity_of(&spec.exe, &program)?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
-    let worker = Worker::start(spec.clone(), input, direct)?;
-    let search: Box<dyn Search> = match config.search {
-        SearchKind::Once => Box::<Once>::default(),
-        SearchKind::Pct => Box::new(Pct::new(config.seed, config.pct_depth)),
-        SearchKind::Bounded(bound) => Box::new(Bounded::new(bound)),
-        kind => search::by_name(kind.name(), config.seed)
-            .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name())))?,
-    };
+    let mut worker = Worker::start(spec.clone(), input, direct)?;
+    let sharing = Sharing::start(config, &mut worker)?;
+    let search = new_search(config)?;
     let now = Instant::now();
     let mut exploration = Exploration {
         config,
@@ -184,6 +182,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
         identity,
         worker,
         search,
+        sharing,
         inspector: Inspector::default(),
         known: BTreeSet::new(),
         printed: BTreeSet::new(),
@@ -204,6 +203,17 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     Ok(exploration.summary(stop))
 }
 
+/// The search that was asked for, at its beginning.
+fn new_search(config: &Config) -> Result<Box<dyn Search>, Failure> {
+    Ok(match config.search {
+        SearchKind::Once => Box::<Once>::default(),
+        SearchKind::Pct => Box::new(Pct::new(config.seed, config.pct_depth)),
+        SearchKind::Bounded(bound) => Box::new(Bounded::new(bound)),
+        kind => search::by_name(kind.name(), config.seed)
+            .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name())))?,
+    })
+}
+
 /// What tells a changed program: the file that is executed and, for a script, the script.
 pub fn identity_of(exe: &Path, program: &Path) -> Result<serde_json::Value, Failure> {
     let of = |path: &Path| BinaryId::of(path).map_err(|e| Failure::environment(format!("{}: {e}", path.display())));
@@ -218,7 +228,7 @@ impl Exploration<'_> {
     fn run(&mut self) -> Result<Stop, Failure> {
         loop {
             let bounds = &self.config.bounds;
-            if bounds.executions.is_some_and(|n| self.executions >= n) {
+            if bounds.executions.is_some_and(|n| self.executions + self.sharing.earlier() >= n) {
                 return Ok(Stop::Bound(Incomplete::Executions));
             }
             if bounds.time.is_some_and(|t| self.started.elapsed() >= t) {
@@ -232,6 +242,7 @@ impl Exploration<'_> {
             self.executions += 1;
             self.max_depth = self.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
             self.search.done(&outcome.trace);
+            self.sharing.look(&self.worker.arena, &outcome);
             self.cut |= outcome.trace.end == End::DEPTH;
             self.note_output(&outcome)?;
             if self.worker.arena.world.held_back {
@@ -245,6 +256,10 @@ impl Exploration<'_> {
             }
             if self.bugs.iter().any(|b| b.kind == BugKind::Error) {
                 return Ok(Stop::FirstBug);
+            }
+            if self.sharing.learn(&mut self.worker, self.executions)? {
+                self.search = new_search(self.config)?;
+                (self.executions, self.cut) = (0, false);
             }
             self.progress();
         }
@@ -414,6 +429,7 @@ impl Exploration<'_> {
             found: scenario::Found { search: config.search.name().to_string(), execution: self.executions },
             steps,
             then: rest.then(|| Then::new(schedule.policy, schedule.seed)),
+            objects: self.sharing.objects().clone(),
         }
     }
 
@@ -463,6 +479,9 @@ impl Exploration<'_> {
             Stop::Over if self.config.search == SearchKind::Once => Some(Incomplete::Executions),
             Stop::Over => Some(Incomplete::Bound),
         };
+        for note in self.sharing.notes() {
+            self.note(&note);
+        }
         if self.printed.len() > 1 {
             let n = self.printed.len();
             self.note(&format!(

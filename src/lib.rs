@@ -13,5 +13,6 @@ pub mod runtime;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod sharing;
 pub mod syscalls;
 pub mod trace;

@@ -50,6 +50,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         fail_on_exit: options.fail_on_exit,
         divergence_timeout: Duration::from_millis(options.divergence_timeout_ms),
         max_depth: options.max_depth.unwrap_or(u64::MAX),
+        objects: scenario.objects.clone(),
     }
 }
 

@@ -82,6 +82,12 @@ impl ArenaMap {
         (ops, end)
     }
 
+    /// Visible operations so far that passed without a transition.
+    pub fn passed(&self) -> u64 {
+        // SAFETY: computes an address inside the mapping, without a reference.
+        self.peek(|a| unsafe { &raw const (*a).world.passed })
+    }
+
     /// States of readiness the root has reached, and the process it forked last.
     pub fn root_signs(&self) -> (u32, i32) {
         // SAFETY: computes addresses inside the mapping, without a reference.
