@@ -1,7 +1,7 @@
 /*
  * Objects that one thread alone uses.  unshared VARIANT
  *   many    four threads, each a thousand critical sections of a mutex of its own around two of a shared one
- *   few     the same with three sections of its own, small enough for a search without reduction
+ *   few     the same with two sections of its own, small enough for a search without reduction
  *   rare    a mutex that is used by the second thread only if the first one comes late, and then in crossing order
  *   handed  main uses a mutex, then a thread that it creates, then, having joined it, main again
  *   heap    each thread makes, uses and destroys a mutex of its own in memory that the next one gets again
@@ -16,7 +16,7 @@
 
 static pthread_mutex_t own[THREADS], common = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;
-static long sections = 3, entered[THREADS], total;
+static long sections = 2, entered[THREADS], total;
 static int late, lines;
 
 static void section(pthread_mutex_t *m, long *counter)

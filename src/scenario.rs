@@ -214,7 +214,11 @@ impl fmt::Display for LoadError {
             }
             LoadCause::NotAScenario(what) => write!(f, "{path}: not a vsrun scenario: {}", escape(what)),
             LoadCause::OtherVersion(version) => {
-                write!(f, "{path}: a scenario of format {}; this vsrun reads format {OLDEST} to {VERSION}", escape(version))
+                write!(
+                    f,
+                    "{path}: a scenario of format {}; this vsrun reads format {OLDEST} to {VERSION}",
+                    escape(version)
+                )
             }
             LoadCause::Checksum => {
                 write!(f, "{path}: the checksum does not match: the scenario was edited or damaged; find the bug again")

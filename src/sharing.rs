@@ -191,8 +191,7 @@ impl Sharing {
         }
         if self.passed > 0 {
             notes.push(format!(
-                "{} operations on objects that only one thread uses were no place to switch (--all-objects makes \
-                 them transitions)",
+                "{} operations on objects that are unshared or declared atomic were no place to switch",
                 self.passed
             ));
         }
