@@ -162,6 +162,7 @@ int main(int argc, char **argv)
         wait(NULL);
     } else if (strcmp(variant, "loop") == 0) {
         t[0] = go(endless, NULL);
+        section(&common, &total);
         join(t[0]);
     } else {
         run(logger, logger);

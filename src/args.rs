@@ -336,7 +336,8 @@ struct RawExplore {
     /// Say that only one thread uses the synchronization objects in variable SYMBOL; checked, for naive too
     #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
     unshared: Vec<String>,
-    /// Never switch threads at operations on the objects in variable SYMBOL, unless one has to be waited for
+    /// Never switch threads at operations on the objects in variable SYMBOL: their order does not matter, and while one
+    /// is held there is no other place to switch; the latter is checked
     #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
     atomic: Vec<String>,
     /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'

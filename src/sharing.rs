@@ -24,8 +24,8 @@ use crate::runtime::worker::{Ending, Outcome, Worker};
 pub enum What {
     /// One thread alone uses it.
     Unshared,
-    /// Its operations are no place to switch, whoever performs them: nobody ever has to wait for it (Stoller, TR 536,
-    /// Section 10: atomic granularity).
+    /// Its operations are no place to switch, whoever performs them: the order of its critical sections does not
+    /// matter, and they have no other place to switch inside (Stoller, TR 536, Section 10: atomic granularity).
     Atomic,
 }
 
@@ -177,7 +177,7 @@ impl Sharing {
         for d in self.refuted.iter().filter_map(|&at| self.objects.declared.get(at as usize)) {
             let why = match d.what {
                 What::Unshared => "several threads use it",
-                What::Atomic => "a thread had to wait for it",
+                What::Atomic => "it is held at another place to switch, or waited for",
             };
             notes.push(format!("{} is declared {}, but {why}: it counts as shared", d.symbol, d.what.word()));
         }

@@ -29,6 +29,7 @@ impl Arena {
             return Decision::Ended;
         }
         self.world.passed_last = NONE;
+        self.world.passed_run = 0;
         self.collect_enabled();
         if self.enabled.len == 0 {
             let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
@@ -206,7 +207,10 @@ impl Arena {
     fn pick_stay(&self) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
         let last = self.world.current;
-        let gives_way = |t: Tid| matches!(self.world.threads[t].pending.kind, Kind::YIELD | Kind::SLEEP);
+        let gives_way = |t: Tid| {
+            let thread = &self.world.threads[t];
+            thread.long_run || matches!(thread.pending.kind, Kind::YIELD | Kind::SLEEP)
+        };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
         if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
             return Some(pick);
@@ -250,7 +254,8 @@ impl Arena {
             0 => born(t),
             lowered => u64::from(lowered),
         };
-        self.enabled.as_slice().iter().copied().max_by_key(|e| (priority(e.0), core::cmp::Reverse(e.0)))
+        let key = |t: Tid| (!self.world.threads[t].long_run, priority(t), core::cmp::Reverse(t));
+        self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))
     }
 
     /// splitmix64.

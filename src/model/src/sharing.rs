@@ -27,6 +27,16 @@
 //! bugs starts over with the object passed last in that transition among those known, so that it is a place to switch.
 //! What is left out on purpose: how far a thread that is killed by the end of its process got with its own objects.
 //!
+//! An object declared atomic is the user's word that the order of its critical sections does not matter and that they
+//! have no visible operation inside, as the paper asks of atomic methods. The second half is checked: a thread that
+//! reaches a place to switch with an atomic lock held shows that it is none, whatever the order of the threads. That a
+//! thread had to wait for an atomic object shows it too.
+//!
+//! A transition must come to an end. A thread that has passed [`LONG_RUN`] operations in one transition while another
+//! one could run gives way to it: the object that it polls may be one that the other thread would show to be shared.
+//! When no other thread can run, it goes on, and if it never comes to a visible operation that is a divergence: whoever
+//! watches the execution sees `World::ops` move but not what is left of it without `World::passed`.
+//!
 //! The name of an object is its place: kind and address, or region and offset. It is the same in all processes that
 //! fork from each other, and says nothing of who allocated it: where the addresses of a heap depend on the schedule,
 //! an object may be known under several, each of which has to be found shared once. An object that is made anew at a
@@ -61,7 +71,7 @@ impl Sharing {
     pub const SHARED: Sharing = Sharing(1);
     /// Its operations pass as long as their order is that of the lives of threads.
     pub const OWN: Sharing = Sharing(2);
-    /// Its operations pass, whoever performs them, as long as nobody has to wait for it.
+    /// Its operations pass, whoever performs them, as long as nobody has to wait for it or holds it at another one.
     pub const ATOMIC: Sharing = Sharing(3);
 }
 
@@ -95,6 +105,9 @@ pub struct Noted {
     pub declared: u32,
     pad: u32,
 }
+
+/// Operations that a thread passes in one transition before it gives way.
+pub const LONG_RUN: u32 = 10_000;
 
 /// Kinds of names, in the place of the kind of an object.
 const THREAD: u64 = 0x100;
@@ -185,6 +198,16 @@ impl World {
         false
     }
 
+    /// True if `t` has passed many operations and another thread could run that has not been asked in the same way.
+    fn gives_way(&self, t: Tid) -> bool {
+        let could = |&x: &Tid| {
+            let thread = &self.threads[x];
+            // The creator of a thread that is still to give the turn back is running.
+            x != t && !thread.long_run && (thread.state == ThreadState::RUNNING || self.choices(x) > 0)
+        };
+        self.passed_run > 0 && self.passed_run % LONG_RUN == 0 && self.live.as_slice().iter().any(could)
+    }
+
     /// Performs an operation that would not block, within the transition under way.
     fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
         // A thread that has just been created is still to give the turn back at its first visible operation.
@@ -193,6 +216,7 @@ impl World {
         self.passed += 1;
         self.now += TICK;
         self.passed_last = op.obj;
+        self.passed_run = self.passed_run.wrapping_add(1);
         self.threads[t].pending = *op;
         let applied = self.perform(t, 0);
         if self.threads[t].state == ThreadState::RUNNING {
@@ -209,6 +233,14 @@ impl Arena {
         if !self.world.concurrent || !self.plan.unshared && self.declared.len == 0 {
             return None;
         }
+        let applied = self.pass_tracked(t, op);
+        if applied.is_none() && self.world.threads[t].atomic_held > 0 {
+            self.refute_held(t);
+        }
+        applied
+    }
+
+    fn pass_tracked(&mut self, t: Tid, op: &Op) -> Option<Applied> {
         if op.kind == Kind::COND_WAIT {
             self.use_object(t, op.obj2);
         }
@@ -226,7 +258,39 @@ impl Arena {
             }
             return None;
         }
-        Some(self.world.perform_at_once(t, op))
+        if self.world.gives_way(t) {
+            self.world.threads[t].long_run = true;
+            return None;
+        }
+        let applied = self.world.perform_at_once(t, op);
+        if self.world.objects[op.obj].sharing == Sharing::ATOMIC {
+            self.count_held(t, op, applied);
+        }
+        Some(applied)
+    }
+
+    fn count_held(&mut self, t: Tid, op: &Op, applied: Applied) {
+        let held = &mut self.world.threads[t].atomic_held;
+        match op.kind {
+            Kind::MUTEX_LOCK | Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::SPIN_LOCK => {
+                let acquired = matches!(applied, Applied::Done(0 | crate::errno::EOWNERDEAD));
+                *held += u32::from(acquired);
+            }
+            Kind::MUTEX_UNLOCK | Kind::RW_UNLOCK | Kind::SPIN_UNLOCK => *held = held.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// `t` has reached a place to switch with atomic locks held: they are none.
+    fn refute_held(&mut self, t: Tid) {
+        self.world.threads[t].atomic_held = 0;
+        for id in 0..self.world.objects.len {
+            let object = &self.world.objects[id];
+            let held = object.owner == t || self.world.read_holds(id).any(|(reader, _)| reader == t);
+            if object.sharing == Sharing::ATOMIC && held {
+                self.note_object(id);
+            }
+        }
     }
 
     /// Notes that `t` uses object `id`. True: it is its own, or need not be.

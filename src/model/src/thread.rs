@@ -119,6 +119,10 @@ pub struct Thread {
     pub yielded: bool,
     /// Whether all its operations are visible; see `sharing`.
     pub exposed: u8,
+    /// It has passed so many operations that another thread is to run first.
+    pub long_run: bool,
+    /// Locks declared atomic that it holds.
+    pub atomic_held: u32,
     /// The thread that joined it, or [`NONE`].
     pub heir: Tid,
     /// `World::ops` when it was joined.
@@ -188,6 +192,8 @@ impl World {
             compare: false,
             yielded: false,
             exposed: 0,
+            long_run: false,
+            atomic_held: 0,
             heir: NONE,
             joined_at: 0,
             born: self.ops,

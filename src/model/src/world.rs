@@ -138,6 +138,8 @@ pub struct World {
     pub passed: u64,
     /// The object of the last of them in the transition under way, or [`NONE`].
     pub passed_last: ObjId,
+    /// How many have passed in the transition under way.
+    pub passed_run: u32,
     /// The thread that has the turn.
     pub current: Tid,
     /// The alternative chosen for its pending operation.
@@ -195,6 +197,7 @@ impl World {
         self.ops = 0;
         self.passed = 0;
         self.passed_last = NONE;
+        self.passed_run = 0;
         self.current = NONE;
         self.value = 0;
         self.end = End::RUNNING;
@@ -232,6 +235,7 @@ impl World {
         self.ops = other.ops;
         self.passed = other.passed;
         self.passed_last = other.passed_last;
+        self.passed_run = other.passed_run;
         self.current = other.current;
         self.value = other.value;
         self.end = other.end;
@@ -329,6 +333,7 @@ impl World {
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
         self.threads[t].state = ThreadState::RUNNING;
+        self.threads[t].long_run = false;
         self.threads[t].yielded = matches!(op.kind, Kind::YIELD | Kind::SLEEP);
         match op.kind {
             Kind::TOSS => Applied::Done(value as i64),
