@@ -226,6 +226,7 @@ pub fn identity_of(exe: &Path, program: &Path) -> Result<serde_json::Value, Fail
 
 impl Exploration<'_> {
     fn run(&mut self) -> Result<Stop, Failure> {
+        let mut over_again = false;
         loop {
             let bounds = &self.config.bounds;
             if bounds.executions.is_some_and(|n| self.executions + self.sharing.earlier() >= n) {
@@ -233,6 +234,11 @@ impl Exploration<'_> {
             }
             if bounds.time.is_some_and(|t| self.started.elapsed() >= t) {
                 return Ok(Stop::Bound(Incomplete::Time));
+            }
+            if over_again {
+                self.sharing.start_over(self.executions);
+                self.search = new_search(self.config)?;
+                (self.executions, self.cut) = (0, false);
             }
             let Some(schedule) = self.search.next() else { return Ok(Stop::Over) };
             let outcome = self.worker.run(&schedule)?;
@@ -257,10 +263,7 @@ impl Exploration<'_> {
             if self.bugs.iter().any(|b| b.kind == BugKind::Error) {
                 return Ok(Stop::FirstBug);
             }
-            if self.sharing.learn(&mut self.worker, self.executions)? {
-                self.search = new_search(self.config)?;
-                (self.executions, self.cut) = (0, false);
-            }
+            over_again = self.sharing.learn(&mut self.worker)?;
             self.progress();
         }
     }

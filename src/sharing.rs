@@ -151,9 +151,9 @@ impl Sharing {
         }
     }
 
-    /// Takes what the last execution has shown for known; what has become of that execution is settled by then.
-    /// `executions`: since the last beginning. True: the search has to start over.
-    pub fn learn(&mut self, worker: &mut Worker, executions: u64) -> Result<bool, Failure> {
+    /// Takes what the last execution has shown for known; what has become of that execution is settled by then. True:
+    /// the search has to start over.
+    pub fn learn(&mut self, worker: &mut Worker) -> Result<bool, Failure> {
         let before = self.objects.shared.len();
         self.objects.shared.append(&mut self.new);
         if self.objects.shared.len() == before {
@@ -163,12 +163,14 @@ impl Sharing {
             self.objects = Objects::default();
         }
         worker.set_objects(self.objects.clone()).map_err(Failure::own)?;
-        if self.systematic {
-            self.restarts += 1;
-            self.earlier += executions;
-            self.passed = 0;
-        }
         Ok(self.systematic)
+    }
+
+    /// The search starts over, after so many `executions` since the last beginning.
+    pub fn start_over(&mut self, executions: u64) {
+        self.restarts += 1;
+        self.earlier += executions;
+        self.passed = 0;
     }
 
     /// Lines for the summary.
