@@ -186,8 +186,7 @@ impl Sharing {
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };
             notes.push(format!(
-                "the search started over {times} when objects turned out to be shared; {} executions before that are \
-                 not counted",
+                "the search started over {times}, when objects turned out to be shared (executions before that: {})",
                 self.earlier
             ));
         }

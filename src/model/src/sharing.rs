@@ -17,7 +17,10 @@
 //! of the other one, hence one of the executions explored: the search starts over, with a larger K. If none has, the
 //! systems are equal. The check is made in each execution. What else can tell where between two transitions a thread
 //! stands makes its operations visible again, in the same way (see [`Arena::expose`]):
-//! * a request to end it, a signal for its process: they hit it between any two operations;
+//! * a request to end it, a signal for its process: they hit it between any two operations; SIGCHLD, if it is handled,
+//!   does so when a child ends, so that this goes for the child too;
+//! * a process with several threads, one of which waits for whichever child ends first: it can tell whether another has
+//!   forked yet;
 //! * who asks whether it is over without waiting for it: tryjoin, WNOHANG, a wait for whichever child ends first, a
 //!   join or wait by a thread that may itself be asked to end;
 //! * a fork copies what another thread of the process holds at that moment: the copy counts as used by that thread,
@@ -205,7 +208,9 @@ impl World {
             // The creator of a thread that is still to give the turn back is running.
             x != t && !thread.long_run && (thread.state == ThreadState::RUNNING || self.choices(x) > 0)
         };
-        self.passed_run > 0 && self.passed_run % LONG_RUN == 0 && self.live.as_slice().iter().any(could)
+        self.passed_run > 0
+            && self.passed_run.checked_rem(LONG_RUN) == Some(0)
+            && self.live.as_slice().iter().any(could)
     }
 
     /// Performs an operation that would not block, within the transition under way.
@@ -389,9 +394,15 @@ impl Arena {
         let p = self.world.threads[t].pid;
         let children = |w: &World, c: Pid| w.procs[c].parent == p && w.procs[c].state != ProcState::REAPED;
         let several = (0..self.world.procs.len).filter(|&c| children(&self.world, c)).count() > 1;
-        let tells = self.gives_up(t, op) || op.arg <= 0 && (several || self.world.procs[p].live_threads > 1);
+        let mut threads = self.world.threads.as_slice().iter();
+        let siblings = threads.any(|x| x.pid == p && x.uid != self.world.threads[t].uid);
+        let tells = self.gives_up(t, op) || op.arg <= 0 && (several || siblings);
         if !tells {
             return;
+        }
+        // It can tell too whether another thread of the process has created a child yet.
+        if siblings {
+            self.expose_process(p);
         }
         self.note(self.name_of_process(CHILDREN, p), 0);
         for child in 0..self.world.procs.len {
@@ -418,6 +429,9 @@ impl Arena {
 
     /// True if the operations of `t` are all visible.
     fn is_exposed(&mut self, t: Tid) -> bool {
+        if self.sees_children_end(self.world.threads[t].pid) {
+            return true;
+        }
         if self.world.threads[t].exposed == UNASKED {
             let thread = &self.world.threads[t];
             let p = thread.pid;
@@ -428,6 +442,14 @@ impl Arena {
             self.world.threads[t].exposed = if known { EXPOSED } else { HIDDEN };
         }
         self.world.threads[t].exposed == EXPOSED
+    }
+
+    /// True if a handler tells process `p` or its parent when a child ends.
+    fn sees_children_end(&self, p: Pid) -> bool {
+        const SIGCHLD: u64 = 1 << 16;
+        let handles = |p: &crate::Process| p.handled & SIGCHLD != 0;
+        let process = self.world.procs.get(p);
+        process.is_some_and(|c| handles(c) || self.world.procs.get(c.parent).is_some_and(handles))
     }
 
     /// The name of the object passed last in the transition in which the execution ended, if there is one.
