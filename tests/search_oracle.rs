@@ -111,7 +111,8 @@ fn unshared_objects_lose_nothing(machine: &mut Machine, program: &Program) -> Re
     let any = |wanted: fn(&Ins) -> bool| program.iter().flatten().any(wanted);
     let exact = !any(|ins| matches!(ins, Ins::Exit | Ins::Yield));
     let kills_forks = any(|ins| *ins == Ins::Exit) && any(|ins| matches!(ins, Ins::Fork(_)));
-    let searches: [(&str, fn() -> Box<dyn Search>); 3] = [
+    type Make = fn() -> Box<dyn Search>;
+    let searches: [(&str, Make); 3] = [
         ("naive", || Box::new(Naive::new())),
         ("dpor", || Box::new(Dpor::new())),
         ("bounded", || Box::new(Bounded::new(Bound::Preemptions(64)))),
