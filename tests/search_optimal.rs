@@ -152,7 +152,8 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     let ended = format!("{:?}", End::FINISHED);
     let stuck = format!("{:?}", End::DEADLOCK);
     let undoes = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _));
-    !program.iter().flatten().any(undoes) && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
+    !program.iter().flatten().any(undoes)
+        && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
 }
 
 fn check(family: Family) {

@@ -29,6 +29,8 @@ fn saved() -> Saved {
         policy: 0,
         seed: u64::MAX - 1,
         pct: (3, 4),
+        objects: Objects { unshared: true, shared: [1, u64::MAX].into(), declared: Vec::new() },
+        restarts: 2,
     };
     let header = Header {
         program,
@@ -43,6 +45,7 @@ fn saved() -> Saved {
         passed: vec![0, 2],
         seconds: 1.5,
         bugs: vec![bug],
+        sharing: Sharing::default(),
     };
     Saved { header, search: (0..40).collect() }
 }

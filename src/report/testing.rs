@@ -196,5 +196,6 @@ pub fn scenario() -> Scenario {
             step(1, Kind::TOSS, 1, "VS_toss(2) = 1"),
         ],
         then: Some(Then::new(Policy::STAY, 0)),
+        objects: Default::default(),
     }
 }

@@ -28,8 +28,8 @@ use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::{Canon, Names};
 use super::clock::{add, contains, join, Clock};
-use super::tree::{initials, Inserted, Pending, Step, Tree};
 use super::is_partial;
+use super::tree::{initials, Inserted, Pending, Step, Tree};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -58,7 +58,6 @@ pub struct Reduction {
     /// Estimated part of the tree that is done, 0 to 1.
     weight: f64,
 }
-
 
 /// The execution that is being looked at.
 struct Run {
@@ -163,7 +162,9 @@ impl Reduction {
     /// True if threads may have been enabled in the last state all the same.
     fn ended_early(&self, end: End) -> bool {
         match end {
-            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => false,
+            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => {
+                false
+            }
             End::CYCLE => self.insertion == Insertion::FirstStep,
             _ => true,
         }
@@ -430,7 +431,8 @@ impl Reduction {
             return answer;
         }
         // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
-        let tossed = run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
+        let tossed =
+            run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
         let value = tossed.filter(|s| s.thread() == p.act.tid).map_or(0, |s| s.value);
         let e = *self.step(run, at);
         v.push(Step { act, value, did });

@@ -8,8 +8,8 @@
 //! the dropped ones added is subtracted.
 
 use crate::depend::{
-    dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD,
-    SOME_ONCE, TIMED_OUT, WOKEN,
+    dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
+    HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};

@@ -53,7 +53,8 @@ impl World {
 
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
     pub(crate) fn check_cycle(&mut self, t: Tid) {
-        if self.end != End::RUNNING || self.n_cycle > 0 || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
+        if self.end != End::RUNNING || self.n_cycle > 0 || (self.waits_for_lock(t).is_none() && self.joins(t).is_none())
+        {
             return;
         }
         let mut path = [NONE; MAX_CYCLE];

@@ -211,11 +211,7 @@ impl WaitState {
 
     /// From [`Act::state`].
     pub fn of(state: i64) -> WaitState {
-        WaitState {
-            target: state as u32,
-            over: (state >> 32 & 0x7fff) as u32,
-            alive: (state >> 47 & 0x7fff) as u32,
-        }
+        WaitState { target: state as u32, over: (state >> 32 & 0x7fff) as u32, alive: (state >> 47 & 0x7fff) as u32 }
     }
 }
 
@@ -491,9 +487,7 @@ fn excludes(a: &Act, b: &Act) -> bool {
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
-        Kind::WAIT => {
-            WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL
-        }
+        Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),
         Kind::MUTEX_LOCK => releases(b, a.op.obj),
         Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && owns(b),

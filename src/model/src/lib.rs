@@ -14,9 +14,9 @@
 extern crate std;
 
 pub mod arena;
+pub mod before;
 mod cond;
 mod cycle;
-pub mod before;
 pub mod depend;
 pub mod errno;
 mod futex;
@@ -27,6 +27,7 @@ mod process;
 mod rwlock;
 pub mod sched;
 mod sem;
+pub mod sharing;
 mod simple;
 mod sysv;
 pub mod table;

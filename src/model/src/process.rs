@@ -233,7 +233,8 @@ impl World {
         let procs = self.procs.as_slice();
         let target = if op.arg > 0 { procs.iter().position(|c| i64::from(c.vpid) == op.arg) } else { None };
         let matching = |state: ProcState| {
-            (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count() as u32
+            (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count()
+                as u32
         };
         WaitState {
             target: target.map_or(0, |c| c as u32 + 1),
