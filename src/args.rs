@@ -36,7 +36,8 @@ Examples:
 Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;
 3 no bug within the bounds; 4 the replay diverged, or a bug of vsrun.";
 
-/// What vsrun is asked to do.
+/// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Explore a program.

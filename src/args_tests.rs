@@ -168,7 +168,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: dpor, naive, random, pct]",
+        "[possible values: optimal, dpor, naive, random, pct]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }
