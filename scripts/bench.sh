@@ -2,7 +2,8 @@
 # What vsrun costs, measured against the same programs run natively: ./scripts/bench.sh [--short]
 #
 #   (a) executions a second, against a loop of fork, four threads created and joined, exit, wait
-#   (b) a visible operation that stays on its thread, and one that passes the turn within a process
+#   (b) a visible operation that stays on its thread, one on an object that no other thread uses, and one that passes
+#       the turn within a process
 #   (c) the turn passed from one process to another
 #   (d) a whole search with two workers against one
 #
@@ -118,6 +119,7 @@ line() {
 echo
 echo "(b) ns of CPU time                               native    vsrun  (least-most)  target"
 line 'operation that stays on its thread' stay 2 100
+line 'operation on an object of its own' own 2 60
 line 'operation that passes the turn to a thread' yield 1 150
 line 'hand-off by semaphores (a post and a wait)' switch 1 ''
 echo

@@ -36,7 +36,8 @@ Examples:
 Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;
 3 no bug within the bounds; 4 the replay diverged, or a bug of vsrun.";
 
-/// What vsrun is asked to do.
+/// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Explore a program.
@@ -186,6 +187,14 @@ pub struct Config {
     pub save: Option<PathBuf>,
     /// The state to go on from; it is saved there again unless `save` names another file.
     pub resume: Option<PathBuf>,
+    /// Every operation is a transition, also one on an object that one thread alone uses.
+    pub all_objects: bool,
+    /// Variables that one thread alone uses.
+    pub unshared: Vec<String>,
+    /// Variables whose operations are no place to switch.
+    pub atomic: Vec<String>,
+    /// File with more of both.
+    pub annotations: Option<PathBuf>,
     /// Where scenarios are written.
     pub scenario_dir: PathBuf,
     /// Where the program's own output goes; stderr if `None`.
@@ -359,6 +368,19 @@ struct RawExplore {
     /// Workers, a CPU each [default: all CPUs allowed]
     #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Search")]
     workers: Option<u32>,
+    /// Make operations on objects that only one thread uses transitions too (naive always does)
+    #[arg(long, help_heading = "Objects")]
+    all_objects: bool,
+    /// Say that only one thread uses the synchronization objects in variable SYMBOL; checked, for naive too
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    unshared: Vec<String>,
+    /// Never switch threads at operations on the objects in variable SYMBOL: their order does not matter, and while one
+    /// is held there is no other place to switch; the latter is checked
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    atomic: Vec<String>,
+    /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    annotations: Option<PathBuf>,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = CheckpointName::Auto, help_heading = "Search")]
     checkpoint: CheckpointName,
@@ -481,6 +503,10 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         livelock: raw.livelock,
         fail_on_exit: raw.fail_on_exit,
         allow_misuse: raw.allow_misuse,
+        all_objects: raw.all_objects,
+        unshared: raw.unshared,
+        atomic: raw.atomic,
+        annotations: raw.annotations,
         workers: raw.workers,
         progress: raw.progress,
         save: raw.save,

@@ -35,6 +35,7 @@ fn defaults() {
     let c = config(&["./prog"]);
     assert_eq!(c.search, SearchKind::Optimal);
     assert_eq!(c.bounds, Bounds::default());
+    assert!(!c.all_objects && c.unshared.is_empty() && c.atomic.is_empty() && c.annotations.is_none());
     assert_eq!(c.divergence_timeout, Duration::from_secs(2));
     assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Auto, Format::Text));
     assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));

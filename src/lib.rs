@@ -14,5 +14,6 @@ pub mod runtime;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod sharing;
 pub mod syscalls;
 pub mod trace;

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use vsrun_model::End;
@@ -49,6 +50,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         fail_on_exit: options.fail_on_exit,
         divergence_timeout: Duration::from_millis(options.divergence_timeout_ms),
         max_depth: options.max_depth.unwrap_or(u64::MAX),
+        objects: Arc::new(scenario.objects.clone()),
     }
 }
 

@@ -18,11 +18,14 @@ use vsrun_model::{Kind, Uid};
 use crate::binary::text::escape;
 use crate::report::{identity, BugKind};
 use crate::schedule::Schedule;
+use crate::sharing::Objects;
 
-mod codec;
+pub(crate) mod codec;
 
 /// The version of the format. It changes when an older vsrun would misread a file.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
+/// The oldest version that is read. Files of version 1 say nothing of objects: each operation was a transition.
+const OLDEST: u64 = 1;
 
 const VERSION_KEY: &str = "vsrun_scenario";
 const CHECKSUM_KEY: &str = "checksum";
@@ -40,6 +43,9 @@ pub struct Scenario {
     pub bug: Shown,
     /// How it was found.
     pub found: Found,
+    /// What was known of the sharing of objects: it decides which operations are transitions.
+    #[serde(default)]
+    pub objects: Objects,
     /// The transitions, from the first.
     pub steps: Vec<ScenarioStep>,
     /// What comes after `steps` when there were too many to record; else they are all.
@@ -235,7 +241,11 @@ impl fmt::Display for LoadError {
             }
             LoadCause::NotAScenario(what) => write!(f, "{path}: not a vsrun scenario: {}", escape(what)),
             LoadCause::OtherVersion(version) => {
-                write!(f, "{path}: a scenario of format {}; this vsrun reads format {VERSION}", escape(version))
+                write!(
+                    f,
+                    "{path}: a scenario of format {}; this vsrun reads format {OLDEST} to {VERSION}",
+                    escape(version)
+                )
             }
             LoadCause::Checksum => {
                 write!(f, "{path}: the checksum does not match: the scenario was edited or damaged; find the bug again")
@@ -277,6 +287,9 @@ impl Scenario {
         member(&mut out, "options", &self.options);
         member(&mut out, "bug", &self.bug);
         member(&mut out, "found", &self.found);
+        if !self.objects.is_plain() {
+            member(&mut out, "objects", &self.objects);
+        }
         for (i, step) in self.steps.iter().enumerate() {
             out.push_str(if i == 0 { ",\n  \"steps\": [\n    " } else { ",\n    " });
             out.push_str(&serde_json::to_string(step).unwrap_or_default()); // no map, no writer: it cannot fail
@@ -432,7 +445,7 @@ fn check_version(text: &[u8]) -> Result<(), LoadCause> {
             Err(LoadCause::NotAScenario(format!("[{version}]")))
         }
         None => Err(LoadCause::NotAScenario(format!("it has no \"{VERSION_KEY}\""))),
-        Some(version) if version.as_u64() == Some(VERSION) => Ok(()),
+        Some(version) if version.as_u64().is_some_and(|v| (OLDEST..=VERSION).contains(&v)) => Ok(()),
         Some(other) => Err(LoadCause::OtherVersion(other.to_string())),
     }
 }

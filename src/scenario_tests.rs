@@ -2,6 +2,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::sharing::{Declaration, What};
 
 struct Dir(PathBuf);
 
@@ -50,7 +51,23 @@ fn sample() -> Scenario {
             step(Uid::MAIN.child(2).child(5000), 2, Kind::TOSS, "VS_toss(2)"),
         ],
         then: Some(Then::new(&Schedule { policy: Policy::RANDOM, seed: 7, ..Schedule::default() })),
+        objects: Objects {
+            unshared: true,
+            shared: [3, u64::MAX].into(),
+            declared: vec![Declaration { symbol: "lock".into(), what: What::Atomic, start: 0x4000, size: 40 }],
+        },
     }
+}
+
+/// A file as the version before wrote it.
+#[test]
+fn the_previous_version_is_read() {
+    let now = Scenario { objects: Objects::default(), ..sample() };
+    let text = now.to_json().replacen("\"vsrun_scenario\": 2", "\"vsrun_scenario\": 1", 1);
+    assert!(!text.contains("objects"));
+    let content = text.rsplit_once(",\n  \"checksum\"").unwrap().0;
+    let text = format!("{content}, \"checksum\": \"{:016x}\" }}\n", checksum(content.as_bytes()));
+    assert_eq!(Scenario::from_json(text.as_bytes()).unwrap(), now);
 }
 
 fn line(cause: LoadCause) -> String {
@@ -73,7 +90,7 @@ fn round_trip() {
 fn layout_is_for_people_too() {
     let text = sample().to_json();
     assert!(
-        text.starts_with("{\n  \"vsrun_scenario\": 1,\n  \"program\": {\n    \"exe\": \"/bin/philosophers\",\n"),
+        text.starts_with("{\n  \"vsrun_scenario\": 2,\n  \"program\": {\n    \"exe\": \"/bin/philosophers\",\n"),
         "{text}"
     );
     assert!(text.contains("[\"philosophers\",\"a\\nb\",{\"hex\":\"ff0078\"}]"), "{text}");
@@ -151,7 +168,7 @@ fn other_files_are_told_apart() {
     assert!(cause("{}\n").ends_with("not a vsrun scenario: it has no \"vsrun_scenario\""));
     assert!(cause("[1]\n").ends_with("not a vsrun scenario: [1]"));
     assert!(cause("3\n").contains("not a vsrun scenario: "));
-    assert!(cause("{\"vsrun_scenario\": 2}\n").ends_with("a scenario of format 2; this vsrun reads format 1"));
+    assert!(cause("{\"vsrun_scenario\": 3}\n").ends_with("a scenario of format 3; this vsrun reads format 1 to 2"));
     let edited = sample().to_json().replace("\"seed\": 18446744073709551615", "\"seed\": 1");
     assert!(cause(&edited).contains("edited or damaged"));
     let more = sample().to_json().replace("\"\n}\n", "\", \"then\": null}\n");
@@ -182,6 +199,8 @@ fn content_that_makes_no_sense_is_named() {
     assert!(wrong("\"0.1\"", "\"7.1\"").contains("\"7.1\" is not a thread"));
     assert!(wrong("mutex_lock\"", "mutex_luck\"").contains("\"mutex_luck\" is not an operation"));
     assert!(wrong("\"ff0078\"", "\"ff007\"").contains("hexadecimal"));
+    assert!(wrong("\"0000000000000003\"", "\"3x\"").contains("\"3x\" is not hexadecimal"));
+    assert!(wrong("\"atomic\"", "\"atomar\"").contains("atomar"));
     assert!(wrong("\"deadlock\"", "\"headlock\"").contains("headlock"));
     assert!(wrong("\"random\"", "\"wild\"").contains("unknown policy"));
     assert!(wrong("\"cwd\"", "\"cwx\"").contains("cwd"));

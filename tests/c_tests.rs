@@ -52,6 +52,9 @@ struct Case {
     options: Option<Vec<String>>,
     transitions: Option<u64>,
     executions: Option<u64>,
+    /// The same for the search that the options name.
+    own_transitions: Option<u64>,
+    own_executions: Option<u64>,
     summary: Option<String>,
     slow: bool,
 }
@@ -68,6 +71,8 @@ impl Case {
             "options" => self.options = Some(words()),
             "naive.transitions" => self.transitions = Some(number()?),
             "naive.executions" => self.executions = Some(number()?),
+            "transitions" => self.own_transitions = Some(number()?),
+            "executions" => self.own_executions = Some(number()?),
             "summary" => self.summary = Some(value.into()),
             "slow" => self.slow = value == "yes",
             _ => return Err(format!("unknown key {key}")),
@@ -463,11 +468,15 @@ fn check(case: &Case, way: Way, value: &Value, done: &Done) -> Failures {
         _ => wrong.push(format!("{}; stderr: {}", done.status, last_lines(&done.stderr))),
     }
     // The counts of a search that is cut short depend on what else is under way.
-    if search == Some("naive") && (way.workers == 1 || value["complete"] == true) {
-        for (key, expected) in [("transitions", case.transitions), ("executions", case.executions)] {
-            if expected.is_some_and(|n| value[key].as_u64() != Some(n)) {
-                wrong.push(format!("{} {key} instead of {}", value[key], expected.unwrap_or(0)));
-            }
+    let counted = way.workers == 1 || value["complete"] == true;
+    let counts = match search.filter(|_| counted) {
+        Some("naive") => [("transitions", case.transitions), ("executions", case.executions)],
+        None if search.is_none() => [("transitions", case.own_transitions), ("executions", case.own_executions)],
+        _ => [("transitions", None), ("executions", None)],
+    };
+    for (key, expected) in counts {
+        if expected.is_some_and(|n| value[key].as_u64() != Some(n)) {
+            wrong.push(format!("{} {key} instead of {}", value[key], expected.unwrap_or(0)));
         }
     }
     wrong

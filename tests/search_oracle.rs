@@ -4,11 +4,12 @@ mod interp;
 
 use std::cell::RefCell;
 
+use interp::digest::Outcomes;
 use interp::generate::{program, Family};
-use interp::{brute, How, Ins, Machine, Program};
+use interp::{brute, unshared, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use vsrun::schedule::Schedule;
-use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Search};
+use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Optimal, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::depend::GIVES_WAY;
@@ -93,6 +94,97 @@ agree! {
     agree_on_processes: Process;
     agree_on_timeouts: Timed;
     agree_on_all: All;
+}
+
+/// Some execution ended early.
+fn hidden(outcomes: &Outcomes) -> bool {
+    let whole = [End::FINISHED, End::DEADLOCK].map(|end| format!("{end:?}"));
+    outcomes.iter().any(|text| !whole.iter().any(|end| text.starts_with(end.as_str())))
+}
+
+/// What there is to find where a circle of locks does not end an execution that can go on.
+fn past_circles(machine: &mut Machine, program: &Program) -> Option<brute::Everything> {
+    let leaves = brute::leaves(machine, program, LIMIT)?;
+    let mut all = brute::Everything { leaves: leaves.len() as u64, ..Default::default() };
+    for prefix in leaves {
+        let schedule = Schedule { prefix, past_cycles: true, ..Schedule::default() };
+        all.outcomes.insert(machine.run(program, &schedule, u64::MAX).1.text);
+    }
+    Some(all)
+}
+
+/// With unshared objects passed over, searches still find what brute force finds, in no more executions.
+///
+/// Two things are told apart only by operations on objects that nobody else uses, and are left out on purpose: how far
+/// a thread got that is killed by the end of its process, and which thread has moved while another yields. Programs
+/// with these must reach no outcome that is not there, and each way to end that is; unless a thread that may be killed
+/// forks, which is a visible operation of real programs with threads, and is none of model programs.
+fn unshared_objects_lose_nothing(machine: &mut Machine, program: &Program) -> Result<bool, String> {
+    let Some(ending) = brute::explore(machine, program, LIMIT) else { return Ok(false) };
+    let Some(past) = past_circles(machine, program) else { return Ok(false) };
+    let any = |wanted: fn(&Ins) -> bool| program.iter().flatten().any(wanted);
+    let exact = !any(|ins| matches!(ins, Ins::Exit | Ins::Yield));
+    let kills_forks = any(|ins| *ins == Ins::Exit) && any(|ins| matches!(ins, Ins::Fork(_)));
+    type Make = fn() -> Box<dyn Search>;
+    let searches: [(&str, Make, &brute::Everything); 4] = [
+        ("naive", || Box::new(Naive::new()), &ending),
+        ("dpor", || Box::new(Dpor::new()), &ending),
+        ("optimal", || Box::new(Optimal::new()), &past),
+        ("bounded", || Box::new(Bounded::new(Bound::Preemptions(64))), &ending),
+    ];
+    for (name, make, all) in searches {
+        let found = unshared::explore(machine, program, make, LIMIT).ok_or_else(|| format!("{name} runs on"))?;
+        // A bug may hide another one, here that of an earlier start, which did not stop in the same places.
+        let earlier = if hidden(&all.outcomes) { &found.outcomes } else { &found.before };
+        let invented: Vec<_> = found.outcomes.union(earlier).filter(|o| !all.outcomes.contains(*o)).collect();
+        if !invented.is_empty() || !found.exhaustive || exact && found.executions > all.leaves {
+            return Err(format!("{name}: {} executions of {}, invents {invented:?}", found.executions, all.leaves));
+        }
+        let lost: Vec<_> = all.outcomes.difference(&found.outcomes).collect();
+        if exact && !lost.is_empty() {
+            return Err(format!("{name} loses {} of {}: {}\n{found:?}", lost.len(), all.outcomes.len(), lost[0]));
+        }
+        let way = |text: &String| text.split([' ', '\n']).next().map(String::from);
+        let ways: Vec<_> = found.outcomes.iter().map(way).collect();
+        if let Some(lost) = all.outcomes.iter().find(|o| !kills_forks && !ways.contains(&way(o))) {
+            return Err(format!("{name} loses a way to end: {lost}"));
+        }
+    }
+    Ok(true)
+}
+
+/// Programs in which more than objects tells where a thread stands.
+#[test]
+fn unshared_objects_lose_nothing_that_can_be_told_otherwise() {
+    use Ins::*;
+    let block = How::Block;
+    let programs: Vec<Program> = vec![
+        // Whether there is a child yet.
+        vec![vec![Create(1), Post(0), Fork(2)], vec![Wait(None, block)], vec![Post(1)]],
+        // Which child ends first, or whether one has.
+        vec![vec![Fork(1), Fork(2), Wait(None, block), Wait(None, block)], vec![Post(0)], vec![Post(1)]],
+        vec![vec![Fork(1), Wait(Some(1), How::Try)], vec![Post(0)]],
+        // Whether a thread is over when the one that joins it is asked to end.
+        vec![vec![Create(1), Post(0), Create(2)], vec![Cancel(1), Join(0, How::Cancel)], vec![Post(1)]],
+        vec![vec![Create(1), Join(1, How::Try)], vec![Post(0)]],
+        // A bug right behind an operation that passes.
+        vec![
+            vec![Create(1), Create(2), SemWait(1, block), Lock(0, block), Lock(0, block)],
+            vec![Lock(1, block), AssertNot(1, 0), Unlock(1)],
+            vec![SemWait(3, block)],
+        ],
+    ];
+    for program in &programs {
+        let held = MACHINE.with(|machine| unshared_objects_lose_nothing(&mut machine.borrow_mut(), program));
+        assert_eq!(held, Ok(true), "{program:?}");
+    }
+}
+
+#[test]
+fn unshared_objects_lose_nothing_in_any_family() {
+    for family in Family::ALL {
+        check(family, unshared_objects_lose_nothing);
+    }
 }
 
 /// Preemptions of a path, counted state by state: the thread that moved before could have gone on, and another did.

@@ -1,6 +1,7 @@
 /*
  * What one visible operation costs.  operation KIND N
  *   stay     N pairs of lock and unlock in one thread, while a second thread waits
+ *   own      N pairs of lock and unlock of a mutex that only one thread ever uses, while a second thread waits
  *   yield    two threads; N yields altogether, each passes the turn to the other thread
  *   switch   two threads; N hand-offs through two semaphores, each is one post and one wait
  *   process  the same between two processes, with semaphores in shared memory
@@ -63,10 +64,18 @@ static pthread_t start(void *(*body)(void *))
     return t;
 }
 
-static void stay(void)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *lock_thread(void *unused)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_t t = start(wait_thread);
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    return wait_thread(unused);
+}
+
+static void stay(int both_use_it)
+{
+    pthread_t t = start(both_use_it ? lock_thread : wait_thread);
 
     for (long i = 0; i < rounds; i++) {
         pthread_mutex_lock(&lock);
@@ -114,10 +123,12 @@ int main(int argc, char **argv)
     turn = mmap(NULL, 2 * sizeof *turn, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (turn == MAP_FAILED)
         return 2;
-    sem_init(&turn[0], 1, strcmp(argv[1], "stay") != 0);
+    sem_init(&turn[0], 1, strcmp(argv[1], "stay") != 0 && strcmp(argv[1], "own") != 0);
     sem_init(&turn[1], 1, 0);
     if (strcmp(argv[1], "stay") == 0)
-        stay();
+        stay(1);
+    else if (strcmp(argv[1], "own") == 0)
+        stay(0);
     else if (strcmp(argv[1], "yield") == 0)
         yield();
     else if (strcmp(argv[1], "switch") == 0)

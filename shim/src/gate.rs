@@ -27,6 +27,9 @@ pub fn pass(op: Op) -> i64 {
 /// The same, keeping the word that mirrors the object's state up to date.
 pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
     sync::settle_onces();
+    if let Some(result) = pass_at_once(&op, mirror) {
+        return result;
+    }
     let cur = local().cur;
     let starting = me().state == ThreadState::STARTING;
     world().publish(cur, op);
@@ -73,6 +76,27 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
                 }
             }
         }
+    }
+}
+
+/// An operation on an object of the thread's own is no place to switch; see `vsrun_model::sharing`. `None`: it is one.
+fn pass_at_once(op: &Op, mirror: Mirror) -> Option<i64> {
+    if local().borrowed {
+        return None;
+    }
+    let applied = arena().pass(local().cur, op)?;
+    if let Some((addr, object)) = mirror {
+        sync::mirror(addr, object);
+    }
+    match applied {
+        Applied::Done(result) if world().end == End::RUNNING => {
+            // One that has just been created takes signals once it has been scheduled.
+            if me().state == ThreadState::RUNNING {
+                crate::signal::deliver();
+            }
+            Some(result)
+        }
+        _ => end::finish(),
     }
 }
 

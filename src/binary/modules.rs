@@ -217,6 +217,15 @@ impl Modules {
         Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
     }
 
+    /// The address and size of each global variable of that name in the modules loaded, by module.
+    pub fn objects_named(&self, name: &str) -> Vec<(u64, u64)> {
+        let of = |m: &Module| {
+            let found = m.elf.symbols().objects_named(name).into_iter();
+            found.map(|(start, size)| (m.bias.wrapping_add(start), size)).collect::<Vec<_>>()
+        };
+        self.modules.iter().flat_map(of).collect()
+    }
+
     /// What kind of memory `address` is in: the file name of a module or of a mapped file, `[heap]`, `[stack]`,
     /// `anonymous memory`, `not mapped`.
     pub fn region(&self, address: u64) -> String {

@@ -44,6 +44,12 @@ impl SymbolTable {
         lookup(&self.objects, address)
     }
 
+    /// The address and size of each data object of that name, as the file has it or demangled.
+    pub fn objects_named(&self, name: &str) -> Vec<(u64, u64)> {
+        let named = |s: &&Symbol| s.name == name || demangle(&s.name) == name;
+        self.objects.iter().filter(named).map(|s| (s.start, s.end - s.start)).collect()
+    }
+
     /// Whether the file names nothing at all (it is stripped).
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.objects.is_empty()
@@ -257,6 +263,9 @@ mod tests {
             let at = start(&table.objects, "_ZL5table");
             assert_eq!(table.object(at + 16).unwrap(), ("table".to_string(), 16));
             assert_eq!(table.object(at + 399).unwrap().1, 399);
+            assert_eq!(table.objects_named("table"), [(at, 400)]);
+            assert_eq!(table.objects_named("_ZL5table"), [(at, 400)]);
+            assert_eq!(table.objects_named("tables"), []);
             assert_ne!(table.object(at + 400).map(|o| o.0).as_deref(), Some("table"));
             assert!(table.objects.iter().all(|s| s.name != "mine"), "thread-local");
             assert_eq!(table.function(0), None);

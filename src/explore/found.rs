@@ -1,22 +1,25 @@
-//! Bugs that an exploration found. Executions that show the same bug compete for it: the shortest stands for it, of
-//! equally long ones the first in the order of their choices. So what a complete search reports does not depend on the
+//! Bugs that an exploration found. Executions that show the same bug compete for it: of those since the search last
+//! started over, the shortest stands for it, of equally long ones the first in the order of their choices. So what a complete search reports does not depend on the
 //! order in which its executions were run, nor on the number of workers.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
 
 use super::judge::{examine, replayable, View};
+use super::workers::Task;
 use super::{Failure, Setting};
 use crate::report::{self, Bug, BugKind, Details};
 use crate::runtime::inspect::{with_names, Inspector};
 use crate::runtime::worker::{Ending, Outcome, Worker};
 use crate::scenario::{self, Scenario, Then};
 use crate::schedule::Schedule;
+use crate::sharing::Objects;
 
 /// An execution that shows a bug.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
     /// What repeats it.
     pub schedule: Schedule,
@@ -26,15 +29,21 @@ pub(super) struct Candidate {
     pub execution: u64,
     /// How it ended, as far as is known.
     pub ending: Option<(Ending, vsrun_model::End)>,
+    /// What was known of the sharing of objects.
+    pub objects: Arc<Objects>,
+    /// How often the search had started over.
+    pub restarts: u64,
 }
 
 impl Candidate {
-    pub fn new(number: u64, schedule: &Schedule, outcome: &Outcome) -> Candidate {
+    pub fn new(task: &Task, outcome: &Outcome) -> Candidate {
         Candidate {
-            schedule: replayable(schedule, &outcome.trace),
+            schedule: replayable(&task.schedule, &outcome.trace),
             transitions: outcome.trace.steps.len() as u64 + outcome.trace.unrecorded,
-            execution: number,
+            execution: task.number,
             ending: Some((outcome.ending.clone(), outcome.trace.end)),
+            objects: Arc::clone(&task.objects),
+            restarts: task.restarts,
         }
     }
 
@@ -42,7 +51,10 @@ impl Candidate {
     pub fn compare(&self, other: &Candidate) -> Ordering {
         let key = |c: &Choice| (c.uid, c.value);
         let choices = |c: &Candidate| c.schedule.prefix.iter().map(key).collect::<Vec<_>>();
-        let lengths = self.transitions.cmp(&other.transitions);
+        // Which executions there were before the last beginning depends on the order in which they ended, and they have
+        // fewer transitions.
+        let beginnings = other.restarts.cmp(&self.restarts);
+        let lengths = beginnings.then(self.transitions.cmp(&other.transitions));
         lengths.then_with(|| choices(self).cmp(&choices(other))).then_with(|| self.execution.cmp(&other.execution))
     }
 }
@@ -131,6 +143,7 @@ pub(super) fn look(
     (kind, identity): (BugKind, u64),
     candidate: &Candidate,
 ) -> Result<Option<(Shown, Option<String>)>, Failure> {
+    worker.use_objects(&candidate.objects)?;
     let view = examine(worker, inspector, &candidate.schedule)?;
     if view.ending == Ending::Interrupted {
         return Ok(None);
@@ -172,6 +185,7 @@ fn scenario_of(
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),
+        objects: (*candidate.objects).clone(),
     }
 }
 
@@ -225,13 +239,14 @@ mod tests {
         let prefix: Vec<Choice> = values.iter().map(|&v| Choice::new(Uid::MAIN, v, Kind::TOSS)).collect();
         let transitions = prefix.len() as u64;
         let schedule = Schedule { prefix, ..Schedule::default() };
-        let mut found = Found::new(identity, kind, Candidate { schedule, transitions, execution, ending: None });
+        let mut found =
+            Found::new(identity, kind, Candidate { schedule, transitions, execution, ..Candidate::default() });
         found.path = Some(path.into());
         found
     }
 
     #[test]
-    fn the_shortest_stands_for_a_bug_then_the_first_in_order() {
+    fn one_of_the_last_beginning_stands_for_a_bug_then_the_shortest_then_the_first_in_order() {
         let mut bug = found(1, BugKind::Deadlock, &[1, 1, 1], 4, "d");
         let candidate = |values: &[u32], execution| found(1, BugKind::Deadlock, values, execution, "d").best;
         bug.offer(candidate(&[0, 0, 0, 0], 1));
@@ -242,6 +257,10 @@ mod tests {
         assert_eq!(bug.best.execution, 7);
         bug.offer(candidate(&[1], 9));
         assert_eq!(bug.best.execution, 9);
+        bug.offer(Candidate { restarts: 1, ..candidate(&[1, 1, 1], 10) });
+        assert_eq!(bug.best.execution, 10);
+        bug.offer(candidate(&[1], 11));
+        assert_eq!(bug.best.execution, 10);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::args::{Config, SearchKind, Timeouts};
 use crate::binary::{self, text, BinaryId};
@@ -23,6 +24,7 @@ use crate::runtime::tracee;
 use crate::runtime::worker::{cpus, Spec, StartError, Worker};
 use crate::scenario;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search};
+use crate::sharing::Sharing;
 use crate::syscalls;
 
 use found::{look, Found};
@@ -105,6 +107,7 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         fail_on_exit: config.fail_on_exit,
         divergence_timeout: config.divergence_timeout,
         max_depth: depth,
+        objects: Arc::default(),
     };
     Ok((spec, launch.program))
 }
@@ -176,13 +179,18 @@ fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Opti
 }
 
 /// What a saved exploration goes on from: nothing, if none was asked for.
-fn resume(setting: &mut Setting, search: &mut dyn Search, stdin: &str) -> Result<Option<(Header, Counts)>, Failure> {
+fn resume(
+    setting: &mut Setting,
+    (search, sharing): (&mut dyn Search, &mut Sharing),
+    stdin: &str,
+) -> Result<Option<(Header, Counts)>, Failure> {
     let Some(path) = &setting.config.resume else { return Ok(None) };
     let (saved, note) = Saved::load(path).map_err(Failure::environment)?;
     let refused = |why: String| Failure::environment(format!("{} cannot be resumed: {why}", text::escape(path)));
     if let Some(why) = saved.header.mismatch(setting, stdin) {
         return Err(refused(why));
     }
+    sharing.resume(&saved.header.sharing).map_err(|name| refused(format!("it was saved with another {name}")))?;
     search.restore(&saved.search).map_err(|why| refused(format!("it is damaged: {why}")))?;
     // Addresses depend on the environment, and what is known of bugs on addresses.
     setting.spec.env.clone_from(&saved.header.program.env);
@@ -195,12 +203,13 @@ fn resume(setting: &mut Setting, search: &mut dyn Search, stdin: &str) -> Result
 fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
     let config = setting.config;
     let mut search = search_of(config)?;
-    let (header, counts) = match resume(setting, &mut *search, stdin)? {
+    let mut sharing = Sharing::new(config)?;
+    let (header, counts) = match resume(setting, (&mut *search, &mut sharing), stdin)? {
         Some((header, counts)) => (Some(header), counts),
         None => (None, Counts::default()),
     };
     let before = (search.progress().unwrap_or(0.0), counts.executions);
-    let mut state = State::new(search, counts, Progress::new(config, before));
+    let mut state = State::new((search, sharing), counts, Progress::new(config, before));
     if let Some(header) = header {
         state.seconds_earlier = header.seconds;
         state.found = header.found().map(|found| (found.identity, found)).collect();
@@ -221,7 +230,7 @@ fn save<'f>(
     saver: &mut Saver,
     found: impl Iterator<Item = &'f Found>,
 ) -> Result<(), String> {
-    saver.save(setting, &*state.search, (&state.counts, &state.passed_calls()), found)
+    saver.save(setting, (&*state.search, &state.sharing), (&state.counts, &state.passed_calls()), found)
 }
 
 /// Explores; prints nothing but progress.
@@ -309,6 +318,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         Stop::Over if config.search == SearchKind::Once => Some(Incomplete::Executions),
         Stop::Over => Some(Incomplete::Bound),
     };
+    state.sharing.notes().iter().for_each(|text| counts.note(text));
     last_words.into_iter().for_each(|text| counts.note(&text));
     state.search.notes().iter().for_each(|text| counts.note(text));
     if counts.printed.len() > 1 {

@@ -123,6 +123,11 @@ impl Progress {
         }
     }
 
+    /// The search has started over, and with it the executions that are counted.
+    pub fn start_over(&mut self) {
+        (self.started, self.before) = (Instant::now(), (0.0, 0));
+    }
+
     /// Takes the line away.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.standing) {

@@ -17,6 +17,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -35,9 +36,10 @@ use crate::report::BugKind;
 use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::sharing::{Objects, Sharing};
 
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 1\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 2\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -66,6 +68,8 @@ pub(super) struct Header {
     /// Seconds so far.
     pub seconds: f64,
     pub bugs: Vec<SavedBug>,
+    /// What is known of objects.
+    pub sharing: Sharing,
 }
 
 /// A bug and what repeats it.
@@ -86,6 +90,9 @@ pub(super) struct SavedBug {
     /// (thread, transitions)
     #[serde(default)]
     expected: Vec<(u64, u32)>,
+    /// What was known of objects, and how often the search had started over.
+    objects: Objects,
+    restarts: u64,
 }
 
 /// A whole state.
@@ -120,6 +127,8 @@ impl SavedBug {
             seed: schedule.seed,
             pct: (schedule.pct_depth, schedule.pct_length),
             expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
+            objects: (*found.best.objects).clone(),
+            restarts: found.best.restarts,
         }
     }
 
@@ -135,7 +144,8 @@ impl SavedBug {
             ..Schedule::default()
         };
         let (transitions, execution) = (self.transitions, self.execution);
-        let best = Candidate { schedule, transitions, execution, ending: None };
+        let objects = Arc::new(self.objects.clone());
+        let best = Candidate { schedule, transitions, execution, ending: None, objects, restarts: self.restarts };
         let mut found = Found::new(self.identity, self.kind, best);
         found.path = self.scenario.clone().map(|bytes| OsString::from_vec(bytes).into());
         found.summary.clone_from(&self.summary);
@@ -148,8 +158,8 @@ impl Header {
     pub fn new<'f>(
         setting: &Setting,
         stdin: &str,
-        counts: &Counts,
-        passed: &[u32],
+        sharing: &Sharing,
+        (counts, passed): (&Counts, &[u32]),
         seconds: f64,
         found: impl Iterator<Item = &'f Found>,
     ) -> Header {
@@ -168,6 +178,7 @@ impl Header {
             // A bug that nobody has looked at yet will be found again (its execution is not over for the search), and is
             // then to end the exploration if it is to end at the first one.
             bugs: found.filter(|f| setting.config.keep_going || !f.summary.is_empty()).map(SavedBug::new).collect(),
+            sharing: sharing.clone(),
         }
     }
 
@@ -334,7 +345,7 @@ impl Saver {
     pub fn save<'f>(
         &mut self,
         setting: &Setting,
-        search: &dyn Search,
+        (search, sharing): (&dyn Search, &Sharing),
         (counts, passed): (&Counts, &[u32]),
         found: impl Iterator<Item = &'f Found>,
     ) -> Result<(), String> {
@@ -344,7 +355,7 @@ impl Saver {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let header = Header::new(setting, &self.stdin, counts, passed, seconds, found);
+        let header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
         let written = Saved { header, search }.write(&self.path);
         self.last = Instant::now();
         self.cost = begun.elapsed();

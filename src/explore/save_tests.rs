@@ -30,6 +30,8 @@ fn saved() -> Saved {
         seed: u64::MAX - 1,
         pct: (3, 4),
         expected: vec![(7, 9)],
+        objects: Objects { unshared: true, shared: [1, u64::MAX].into(), declared: Vec::new() },
+        restarts: 2,
     };
     let header = Header {
         program,
@@ -44,6 +46,7 @@ fn saved() -> Saved {
         passed: vec![0, 2],
         seconds: 1.5,
         bugs: vec![bug],
+        sharing: Sharing::default(),
     };
     Saved { header, search: (0..40).collect() }
 }

@@ -21,8 +21,8 @@ use super::found::{look, Candidate, Found};
 use super::judge::{judge, past_circle, Judged};
 use super::progress::{Figures, Progress};
 use super::save::Saver;
-use super::{Failure, Setting};
-use crate::args::SearchKind;
+use super::{search_of, Failure, Setting};
+use crate::args::{Config, SearchKind};
 use crate::report::identity::fnv1a;
 use crate::report::{Bug, BugKind, Incomplete};
 use crate::runtime::inspect::Inspector;
@@ -31,6 +31,7 @@ use crate::runtime::tracee;
 use crate::runtime::worker::{Ending, Outcome, Worker};
 use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::sharing::{Objects, Sharing, Shown};
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
 const IDLE: Duration = Duration::from_millis(100);
@@ -78,6 +79,8 @@ impl Counts {
 /// What the workers share.
 pub(super) struct State {
     pub search: Box<dyn Search>,
+    /// What is known of the sharing of objects.
+    pub sharing: Sharing,
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
@@ -105,10 +108,14 @@ pub(super) struct State {
 
 /// An execution to be run.
 #[derive(Clone)]
-struct Task {
+pub(super) struct Task {
     /// Its number, from 1.
-    number: u64,
-    schedule: Schedule,
+    pub number: u64,
+    pub schedule: Schedule,
+    /// What is known of the sharing of objects.
+    pub objects: Arc<Objects>,
+    /// How often the search has started over.
+    pub restarts: u64,
 }
 
 /// An exploration as its workers see it.
@@ -123,12 +130,13 @@ pub(super) struct Shared<'a> {
 
 impl State {
     /// An exploration that has not begun, or that goes on from `counts`.
-    pub fn new(search: Box<dyn Search>, counts: Counts, progress: Progress) -> State {
+    pub fn new((search, sharing): (Box<dyn Search>, Sharing), counts: Counts, progress: Progress) -> State {
         State {
             search,
             started_at: Instant::now(),
             seconds_earlier: 0.0,
-            started: counts.executions,
+            started: counts.executions + sharing.earlier(),
+            sharing,
             counts,
             found: BTreeMap::new(),
             unsupported: None,
@@ -157,6 +165,24 @@ impl State {
         figures(&*self.search, &self.counts, self.found.len())
     }
 
+    /// The search starts over, with what is known of objects now.
+    fn start_over(&mut self, config: &Config) -> Result<(), Failure> {
+        self.search = search_of(config)?;
+        self.sharing.start_over(self.counts.executions);
+        (self.counts.executions, self.counts.max_depth, self.counts.cut) = (0, 0, false);
+        self.progress.start_over();
+        Ok(())
+    }
+
+    /// The next execution.
+    fn hand_out(&mut self) -> Option<Task> {
+        let schedule = self.search.next()?;
+        self.under_way += 1;
+        self.started += 1;
+        let (objects, restarts) = (Arc::clone(self.sharing.objects()), self.sharing.restarts());
+        Some(Task { number: self.started, schedule, objects, restarts })
+    }
+
     /// Ends the exploration unless something else has ended it.
     fn end(&mut self, stop: Stop) {
         self.stop.get_or_insert(stop);
@@ -171,7 +197,12 @@ impl State {
 /// Saves where it is time to; what goes wrong is noted.
 fn save_if_due(state: &mut State, setting: &Setting) {
     let Some(mut saver) = state.saver.take_if(|saver| saver.is_due()) else { return };
-    if let Err(e) = saver.save(setting, &*state.search, (&state.counts, &state.passed_calls()), state.found.values()) {
+    if let Err(e) = saver.save(
+        setting,
+        (&*state.search, &state.sharing),
+        (&state.counts, &state.passed_calls()),
+        state.found.values(),
+    ) {
         state.counts.note(&e);
     }
     state.saver = Some(saver);
@@ -216,7 +247,7 @@ impl<'a> Shared<'a> {
             let result = self.start(first, echo).and_then(|mut worker| {
                 let mut inspector = Inspector::default();
                 self.learn_bounds(&worker);
-                self.open();
+                self.open(&worker)?;
                 self.work(0, &mut worker, &mut inspector, None)?;
                 Ok((worker, inspector))
             });
@@ -248,11 +279,13 @@ impl<'a> Shared<'a> {
     }
 
     /// The first worker has its world: now it begins.
-    fn open(&self) {
+    fn open(&self, worker: &Worker) -> Result<(), Failure> {
         let mut state = self.lock();
+        state.sharing.find(worker)?;
         state.open = true;
         state.started_at = Instant::now();
         self.changed.notify_all();
+        Ok(())
     }
 
     /// Ends the exploration and what is under way.
@@ -309,22 +342,40 @@ impl<'a> Shared<'a> {
     ) -> Result<(), Failure> {
         let mut next = first.or_else(|| self.take());
         while let Some(task) = next {
+            worker.use_objects(&task.objects)?;
             let outcome = worker.run(&task.schedule)?;
             if outcome.ending == Ending::Interrupted {
                 self.abandon();
                 return Ok(());
             }
-            let circle = past_circle(&worker.arena.world, &outcome);
-            let judged = judge(worker, inspector, (task.number, &task.schedule), &outcome)?;
-            self.record(worker, inspector, &task, &outcome, judged)?;
-            if let Some(schedule) = circle {
-                let short = Task { schedule, ..task.clone() };
-                let outcome = worker.run(&short.schedule)?;
-                let judged = judge(worker, inspector, (short.number, &short.schedule), &outcome)?;
-                self.record(worker, inspector, &short, &outcome, judged)?;
+            let shared = Shown::at_end(&worker.arena, &outcome, self.setting.config.keep_going);
+            // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
+            // over: that the schedule could not be followed is no matter then.
+            if !(shared.is_new() && outcome.trace.end == End::MISMATCH) {
+                self.judge_and_record(worker, inspector, &task, &outcome)?;
             }
-            self.finish(place, worker, &task, &outcome)?;
+            self.finish(place, worker, &task, &outcome, shared)?;
             next = self.take();
+        }
+        Ok(())
+    }
+
+    /// Judges what the worker has just run, and records it.
+    fn judge_and_record(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        task: &Task,
+        outcome: &Outcome,
+    ) -> Result<(), Failure> {
+        let circle = past_circle(&worker.arena.world, outcome);
+        let judged = judge(worker, inspector, (task.number, &task.schedule), outcome)?;
+        self.record(worker, inspector, task, outcome, judged)?;
+        if let Some(schedule) = circle {
+            let short = Task { schedule, ..task.clone() };
+            let outcome = worker.run(&short.schedule)?;
+            let judged = judge(worker, inspector, (short.number, &short.schedule), &outcome)?;
+            self.record(worker, inspector, &short, &outcome, judged)?;
         }
         Ok(())
     }
@@ -337,13 +388,16 @@ impl<'a> Shared<'a> {
                 return None;
             }
             let spent = self.spent(&state);
-            let wait = state.under_way > 0 && !state.search.parallel();
-            match if wait || spent.is_some() { None } else { state.search.next() } {
-                Some(schedule) => {
-                    state.under_way += 1;
-                    state.started += 1;
-                    return Some(Task { number: state.started, schedule });
+            if state.sharing.is_due() && state.under_way == 0 && spent.is_none() {
+                if let Err(failure) = state.start_over(self.setting.config) {
+                    state.failure = Some(failure);
+                    state.end(Stop::Failed);
+                    continue;
                 }
+            }
+            let wait = state.under_way > 0 && (!state.search.parallel() || state.sharing.is_due());
+            match if wait || spent.is_some() { None } else { state.hand_out() } {
+                Some(task) => return Some(task),
                 None if spent.is_none() && state.under_way > 0 => {
                     state.idle += 1;
                     state = self.pause(state);
@@ -401,7 +455,7 @@ impl<'a> Shared<'a> {
                 self.end(Stop::FirstBug);
             }
             Judged::Bug { kind, identity } => {
-                let candidate = Candidate::new(task.number, &task.schedule, outcome);
+                let candidate = Candidate::new(task, outcome);
                 self.bug(worker, inspector, (kind, identity), candidate)?;
             }
         }
@@ -445,7 +499,14 @@ impl<'a> Shared<'a> {
     }
 
     /// An execution is over, and recorded.
-    fn finish(&self, place: usize, worker: &Worker, task: &Task, outcome: &Outcome) -> Result<(), Failure> {
+    fn finish(
+        &self,
+        place: usize,
+        worker: &Worker,
+        task: &Task,
+        outcome: &Outcome,
+        shared: Shown,
+    ) -> Result<(), Failure> {
         let printed = self.printed(worker, outcome)?;
         let mut state = self.lock();
         state.under_way -= 1;
@@ -468,6 +529,7 @@ impl<'a> Shared<'a> {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
         state.search.done(task.schedule.ticket, &outcome.trace);
+        state.sharing.learn(shared);
         state.report_progress();
         save_if_due(&mut state, self.setting);
         if state.idle > 0 {

@@ -197,5 +197,6 @@ pub fn scenario() -> Scenario {
             step(1, Kind::TOSS, 1, "VS_toss(2) = 1"),
         ],
         then: Some(Then::new(&Schedule::default())),
+        objects: Default::default(),
     }
 }

@@ -82,6 +82,17 @@ impl ArenaMap {
         (ops, end)
     }
 
+    /// Visible operations so far that belong to no run over own objects.
+    pub fn visible_ops(&self) -> u64 {
+        // SAFETY: computes an address inside the mapping, without a reference.
+        let ops = self.peek(|a| unsafe { &raw const (*a).world.ops });
+        // SAFETY: as above.
+        let passed = self.peek(|a| unsafe { &raw const (*a).world.passed });
+        // SAFETY: as above.
+        let long_runs = self.peek(|a| unsafe { &raw const (*a).world.long_runs });
+        vsrun_model::sharing::visible(ops, passed, long_runs)
+    }
+
     /// States of readiness the root has reached, and the process it forked last.
     pub fn root_signs(&self) -> (u32, i32) {
         // SAFETY: computes addresses inside the mapping, without a reference.

@@ -25,6 +25,7 @@ use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::session::{self, Input, Output, PrivateDir};
 use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Ticks, Waited};
 use crate::schedule::Schedule;
+use crate::sharing::Objects;
 use crate::trace::Trace;
 
 /// The sixteen bytes of AT_RANDOM.
@@ -35,6 +36,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const SITS: Duration = Duration::from_millis(700);
 /// How often the children are listed to find those that were forked meanwhile.
 const LISTINGS: usize = 100;
+/// So many times the CPU time of a divergence may be spent on operations on objects of the thread's own, which are no
+/// visible ones: a loop over these alone never comes back to the scheduler.
+const OWN_OBJECTS: u32 = 10;
 /// Wall-clock time that a program may take to reach main.
 const ROOT_LIMIT: Duration = Duration::from_secs(60);
 
@@ -61,6 +65,8 @@ pub struct Spec {
     pub divergence_timeout: Duration,
     /// Transitions after which executions are cut.
     pub max_depth: u64,
+    /// What is known of the sharing of objects.
+    pub objects: Arc<Objects>,
 }
 
 /// Why the program did not get to its root.
@@ -183,7 +189,7 @@ fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) 
     arena.world.timeouts_any = spec.timeouts_any;
     arena.world.allow_misuse = spec.allow_misuse;
     arena.world.livelock = spec.livelock;
-    Ok(())
+    spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
 }
 
 fn launch_spec(spec: &Spec, dir: &PrivateDir, stdio: [i32; 3], fds: [i32; 3], cpu: Option<usize>) -> LaunchSpec {
@@ -572,7 +578,14 @@ impl Worker {
         let cpu = cpu_time(pid)?;
         let now = Instant::now();
         let ops = self.arena.progress().0;
-        if ops != clock.ops || pid != clock.pid {
+        let visible = self.arena.visible_ops();
+        let other = pid != clock.pid;
+        if other || visible > clock.visible {
+            (clock.visible, clock.visible_cpu) = (visible, cpu);
+        } else if cpu.saturating_sub(clock.visible_cpu) > self.spec.divergence_timeout * OWN_OBJECTS {
+            return Some(Ending::Divergence);
+        }
+        if other || ops != clock.ops {
             (clock.ops, clock.pid) = (ops, pid);
             (clock.moved_cpu, clock.last_cpu, clock.busy) = (cpu, cpu, now);
             return None;
@@ -641,6 +654,18 @@ impl Worker {
         &self.passed_before
     }
 
+    /// What is known of the sharing of objects from the next execution on.
+    ///
+    /// # Errors
+    /// It is more than an arena has room for.
+    pub fn use_objects(&mut self, objects: &Arc<Objects>) -> Result<(), StartError> {
+        if !Arc::ptr_eq(&self.spec.objects, objects) {
+            objects.write(&mut self.arena).map_err(|e| StartError::Environment(e.into()))?;
+            self.spec.objects = Arc::clone(objects);
+        }
+        Ok(())
+    }
+
     /// How the program's standard input is given.
     pub fn input_name(&self) -> &'static str {
         self.input.name()
@@ -682,6 +707,7 @@ fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(),
         late_wake: schedule.late_wake,
         blind: schedule.blind,
         fail_on_exit: spec.fail_on_exit,
+        unshared: spec.objects.unshared,
         ..Plan::default()
     };
     arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
@@ -744,6 +770,9 @@ fn cpu_time(pid: Pid) -> Option<Duration> {
 /// What was seen of a world's progress.
 struct Clock {
     ops: u64,
+    /// Visible operations, and the CPU time when there was a new one.
+    visible: u64,
+    visible_cpu: Duration,
     pid: Pid,
     moved_cpu: Duration,
     last_cpu: Duration,
@@ -754,6 +783,7 @@ struct Clock {
 impl Clock {
     fn new(patience: Duration) -> Clock {
         let zero = Duration::ZERO;
-        Clock { ops: u64::MAX, pid: Pid::from_raw(0), moved_cpu: zero, last_cpu: zero, busy: Instant::now(), patience }
+        let (ops, visible, pid, busy) = (u64::MAX, u64::MAX, Pid::from_raw(0), Instant::now());
+        Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy, patience }
     }
 }

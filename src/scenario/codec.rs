@@ -62,6 +62,24 @@ pub mod byte_list {
     }
 }
 
+/// Sets of 64-bit numbers, in hexadecimal.
+pub mod hex64_set {
+    use std::collections::BTreeSet;
+
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(set: &BTreeSet<u64>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(set.iter().map(|n| format!("{n:016x}")))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<u64>, D::Error> {
+        let read = |text: String| {
+            u64::from_str_radix(&text, 16).map_err(|_| D::Error::custom(format!("\"{text}\" is not hexadecimal")))
+        };
+        Vec::<String>::deserialize(from)?.into_iter().map(read).collect()
+    }
+}
+
 /// `with` modules for values that are written as text.
 macro_rules! as_text {
     ($module:ident, $type:ty, $write:expr, $read:expr, $expected:literal) => {

@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;
+pub mod unshared;
 
 use memmap2::{MmapMut, MmapOptions};
 use vsrun::schedule::Schedule;
@@ -91,12 +92,14 @@ pub type Program = Vec<Vec<Ins>>;
 /// An interpreter with an arena of its own; made once per test thread.
 pub struct Machine {
     map: MmapMut,
+    /// Operations on objects that one thread alone uses are no transitions.
+    pub unshared: bool,
 }
 
 impl Machine {
     pub fn new() -> Machine {
         let map = MmapOptions::new().len(std::mem::size_of::<Arena>()).no_reserve_swap().map_anon();
-        let mut machine = Machine { map: map.expect("address space for an arena") };
+        let mut machine = Machine { map: map.expect("address space for an arena"), unshared: false };
         machine.arena().init();
         machine
     }
@@ -113,6 +116,7 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
+        let unshared = self.unshared;
         let arena = self.arena();
         arena.world.reset();
         let mut plan = Plan::default();
@@ -121,6 +125,7 @@ impl Machine {
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         plan.wake_by_effects = schedule.wake_by_effects;
         plan.late_wake = schedule.late_wake;
+        plan.unshared = unshared;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena);
@@ -289,7 +294,12 @@ impl<'a> Run<'a> {
             self.arena.world.threads[t].compare = true;
         }
         match self.arena.world.perform(t, value) {
-            Applied::Done(result) => self.returned(t, &op, result),
+            Applied::Done(result) => {
+                self.returned(t, &op, result);
+                if self.arena.world.threads[t].alive() {
+                    self.advance(t);
+                }
+            }
             Applied::Parked | Applied::Ended => {}
         }
     }
@@ -324,7 +334,6 @@ impl<'a> Run<'a> {
         if result == 4 && op.has(CANCEL_POINT) {
             self.fibers[t as usize].pc = usize::MAX;
         }
-        self.advance(t);
     }
 
     fn instruction(&self, t: Tid) -> Option<&Ins> {
@@ -337,7 +346,12 @@ impl<'a> Run<'a> {
         while !self.ended() {
             let Some(ins) = self.instruction(t).cloned() else { return self.finish(t) };
             if let Some(op) = self.visible(t, &ins) {
-                return self.arena.world.publish(t, op);
+                match self.arena.pass(t, &op) {
+                    None => return self.arena.world.publish(t, op),
+                    Some(Applied::Done(result)) => self.returned(t, &op, result),
+                    Some(_) => return,
+                }
+                continue;
             }
             if ins == Ins::Exit {
                 return self.exit(t, true);

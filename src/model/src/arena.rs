@@ -6,11 +6,13 @@
 //! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
 //! | `control` | as its fields say | both |
 //! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
-//! | `world`, `steps`, `seen`, `enabled` | the holder of the turn | anyone who knows that the world stands still |
+//! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
+//! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::depend::{Act, Effects};
 use crate::object::NONE;
 use crate::op::{Kind, Op};
+use crate::sharing::{Declared, Noted, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
 use crate::table::Table;
 use crate::thread::Uid;
 use crate::world::World;
@@ -19,7 +21,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -156,8 +158,10 @@ pub struct Plan {
     /// What sleeps wakes by what the transitions did, which is known after them. Nothing in the sleep set may call for the
     /// end of its process or come to its visible end ([`Effects::EXITS`]) while other threads live in it.
     pub late_wake: bool,
+    /// Operations on objects that one thread alone uses are no transitions; see `sharing`.
+    pub unshared: bool,
     /// Zero.
-    pub pad: [u8; 2],
+    pub pad: u8,
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
     pub record_back: u32,
 }
@@ -285,6 +289,12 @@ pub struct Arena {
     pub sleep: Table<(Tid, u32), MAX_SLEEP>,
     /// Transitions that threads are expected to make in all, ascending by name, for [`Policy::WALK`]. Written by vsrun.
     pub expected: Table<(Uid, u32), MAX_EXPECTED>,
+    /// Names of what is known to be shared, ascending; see `sharing`.
+    pub known_shared: Table<u64, MAX_KNOWN>,
+    /// What the user has said about objects.
+    pub declared: Table<Declared, MAX_DECLARED>,
+    /// Names of what turned out to be shared in this execution.
+    pub noted: Table<Noted, MAX_NOTED>,
     /// The prefix of the schedule.
     pub prefix: [Choice; MAX_PREFIX],
     /// The trace.
@@ -319,6 +329,7 @@ impl Arena {
         self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();
+        self.noted.clear();
         self.unrecorded = 0;
         self.taken = 0;
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;

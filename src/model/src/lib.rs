@@ -29,6 +29,7 @@ mod process;
 mod rwlock;
 pub mod sched;
 mod sem;
+pub mod sharing;
 mod simple;
 mod sysv;
 pub mod table;

@@ -1,5 +1,6 @@
 //! The table of synchronization and communication objects and how an address finds its object.
 
+use crate::sharing::Sharing;
 use crate::world::World;
 use crate::{ObjId, Tid};
 
@@ -115,6 +116,13 @@ pub struct Object {
     pub hash_next: ObjId,
     /// Next object of the same private space.
     pub space_next: ObjId,
+    /// The thread that used it last while it was its own, or [`NONE`]; see `sharing`.
+    pub user: Tid,
+    /// What is taken for granted of it.
+    pub sharing: Sharing,
+    pad: [u8; 3],
+    /// `World::ops` at its last use by `user`.
+    pub used_at: u64,
 }
 
 impl World {
@@ -148,6 +156,7 @@ impl World {
             waiters: NONE,
             hash_next: NONE,
             space_next: NONE,
+            user: NONE,
             ..Object::default()
         };
         let id = match self.find(key) {
@@ -244,6 +253,9 @@ impl World {
                 new.count = old.count;
                 new.value = old.value;
                 new.owner = if old.owner == forker { copy } else { old.owner };
+                // The state of what the forker used is settled; of the rest, it depends on how far the user is.
+                new.user = if old.user == forker { NONE } else { old.user };
+                new.used_at = old.used_at;
             }) else {
                 return false;
             };

@@ -105,7 +105,7 @@ impl World {
         lock.owner == t || lock.owner == NONE && !writer_waits
     }
 
-    fn write_ready(&self, t: Tid, l: ObjId) -> bool {
+    pub(crate) fn write_ready(&self, t: Tid, l: ObjId) -> bool {
         let lock = &self.objects[l];
         lock.owner == t || lock.owner == NONE && lock.count == 0
     }

@@ -25,6 +25,8 @@ impl Arena {
             return Decision::Ended;
         }
         self.note_effects();
+        self.world.passed_last = NONE;
+        self.world.passed_run = 0;
         self.collect_enabled();
         if self.enabled.len == 0 {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
@@ -226,30 +228,38 @@ impl Arena {
         (0..choices).find(|&v| !self.asleep(t, v)).map(|v| (t, v))
     }
 
-    /// The thread that moved last, if it can; a thread that yields or sleeps lets others go first, in a circle.
+    /// The thread that moved last, if it can; a thread that yields or sleeps lets others go first, in a circle, and those
+    /// that have passed many operations (see `sharing`) come after all others.
     fn pick_stay(&self) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
         let last = self.world.current;
-        let gives_way = |t: Tid| self.world.gives_way(t) || self.world.threads[t].pending.kind == Kind::SLEEP;
+        let gives_way = |t: Tid| {
+            let thread = &self.world.threads[t];
+            thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP
+        };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
         if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
             return Some(pick);
         }
-        if self.world.threads.contains(last) && self.world.threads[last].alive() && gives_way(last) {
-            let after = enabled.iter().filter(|e| e.0 > last).chain(enabled.iter().filter(|e| e.0 <= last));
-            return after.filter_map(|&(t, n)| self.first_awake(t, n)).next();
-        }
-        enabled.iter().filter_map(|&(t, n)| self.first_awake(t, n)).next()
+        let lets_go = self.world.threads.contains(last) && self.world.threads[last].alive() && gives_way(last);
+        let first = if lets_go { last + 1 } else { 0 };
+        let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
+        let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
+        awake.min_by_key(|e| self.world.threads[e.0].long_run)
     }
 
     fn pick_random(&mut self) -> Option<(Tid, u32)> {
-        let total: u64 = self.enabled.as_slice().iter().map(|e| e.1 as u64).sum();
-        let mut n = self.next_random() % total.max(1);
-        for &(t, choices) in self.enabled.as_slice() {
-            if n < choices as u64 {
-                return Some((t, n as u32));
+        let drawn = self.next_random();
+        let enabled = self.enabled.as_slice();
+        let long_run = |e: &(Tid, u32)| self.world.threads[e.0].long_run;
+        let all = enabled.iter().all(long_run);
+        let ways = |e: &(Tid, u32)| if all || !long_run(e) { u64::from(e.1) } else { 0 };
+        let mut n = drawn % enabled.iter().map(ways).sum::<u64>().max(1);
+        for e in enabled {
+            if n < ways(e) {
+                return Some((e.0, n as u32));
             }
-            n -= choices as u64;
+            n -= ways(e);
         }
         None
     }
@@ -300,7 +310,8 @@ impl Arena {
             0 => born(t),
             lowered => u64::from(lowered),
         };
-        self.enabled.as_slice().iter().copied().max_by_key(|e| (priority(e.0), core::cmp::Reverse(e.0)))
+        let key = |t: Tid| (!self.world.threads[t].long_run, priority(t), core::cmp::Reverse(t));
+        self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))
     }
 
     /// splitmix64.

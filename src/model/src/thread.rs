@@ -137,6 +137,20 @@ pub struct Thread {
     pub transitions: u32,
     /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.
     pub yields: [u64; YIELD_WINDOW],
+    /// Whether all its operations are visible; see `sharing`.
+    pub exposed: u8,
+    /// It has passed so many operations that others are to run first.
+    pub long_run: bool,
+    /// How often that was so since its last other visible operation.
+    pub long_runs: u8,
+    /// Locks declared atomic that it holds.
+    pub atomic_held: u32,
+    /// The thread that joined it, or [`NONE`].
+    pub heir: Tid,
+    /// `World::ops` when it was joined.
+    pub joined_at: u64,
+    /// `World::ops` when it was created.
+    pub born: u64,
     /// Queue it is in: object and next thread.
     pub queued_on: u32,
     /// Next thread in that queue.
@@ -203,6 +217,13 @@ impl World {
             moved: self.moves,
             transitions: 0,
             yields: [0; YIELD_WINDOW],
+            exposed: 0,
+            long_run: false,
+            long_runs: 0,
+            atomic_held: 0,
+            heir: NONE,
+            joined_at: 0,
+            born: self.ops,
             queued_on: NONE,
             queue_next: NONE,
             out: [0; 3],
@@ -280,6 +301,8 @@ impl World {
             errno::EDEADLK
         } else if !target.alive() {
             self.threads[op.obj].joined = true;
+            self.threads[op.obj].heir = t;
+            self.threads[op.obj].joined_at = self.ops;
             0
         } else if op.has(op::TRY) {
             errno::EBUSY

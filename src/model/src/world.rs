@@ -135,6 +135,14 @@ pub struct World {
     pub ops: u64,
     /// What the present transition has done beyond its operation.
     pub did: Effects,
+    /// Of these, the ones that passed without a transition; see `sharing`.
+    pub passed: u64,
+    /// The object of the last of them in the transition under way, or [`NONE`].
+    pub passed_last: ObjId,
+    /// How many have passed in the transition under way.
+    pub passed_run: u32,
+    /// Operations that were published because the run of those that passed was long.
+    pub long_runs: u64,
     /// The thread that has the turn.
     pub current: Tid,
     /// The alternative chosen for its pending operation.
@@ -191,6 +199,10 @@ impl World {
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
+        self.passed = 0;
+        self.passed_last = NONE;
+        self.passed_run = 0;
+        self.long_runs = 0;
         self.current = NONE;
         self.value = 0;
         self.end = End::RUNNING;
@@ -226,6 +238,10 @@ impl World {
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
+        self.passed = other.passed;
+        self.passed_last = other.passed_last;
+        self.passed_run = other.passed_run;
+        self.long_runs = other.long_runs;
         self.current = other.current;
         self.value = other.value;
         self.end = other.end;
@@ -324,6 +340,7 @@ impl World {
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
         self.threads[t].state = ThreadState::RUNNING;
+        self.threads[t].long_run = false;
         let applied = self.apply(t, op, value);
         if op.tries() || op.has(op::TIMED) {
             self.note_poll(t, applied);
