@@ -269,7 +269,8 @@ enum SearchName {
     Optimal,
     Dpor,
     Naive,
-    /// `naive`, with the traces counted.
+    // `naive`, with the traces counted.
+    #[value(hide = true)]
     Traces,
     Random,
     Walk,

@@ -141,7 +141,7 @@ fn kill_9_in_the_middle() {
 #[test]
 fn kill_9_in_the_middle_of_optimal() {
     let place = Place::new("optimal", "lockcount.c");
-    let search = ["--search", "optimal", "--keep-going"];
+    let search = ["--search", "optimal", "--keep-going", "--all-objects"];
     let (code, whole, err) = place.run(&[&search[..], &["-j", "1", "./program", "6"]].concat());
     assert_eq!((code, whole["executions"].as_u64(), whole["complete"].as_bool()), (0, Some(720), Some(true)), "{err}");
     let first = [&search[..], &["-j", "1", "--save", "state", "--max-executions", "50", "./program", "6"]].concat();
@@ -278,15 +278,24 @@ fn sigterm_saves_and_bugs_are_kept() {
 #[test]
 fn a_state_of_something_else_is_refused() {
     let place = Place::new("refuse", "lockcount.c");
-    let (code, _, err) =
-        place.run(&["--bound", "preemptions=1", "--save", "state", "--max-executions", "3", "./program", "3"]);
+    let (code, _, err) = place.run(&[
+        "--bound",
+        "preemptions=1",
+        "--all-objects",
+        "--save",
+        "state",
+        "--max-executions",
+        "3",
+        "./program",
+        "3",
+    ]);
     assert_eq!(code, 3, "{err}");
     let refused = |arguments: &[&str], why: &str| {
         let (code, report, err) = place.run(arguments);
         assert_eq!((code, report["verdict"].as_str()), (2, Some("error")), "{arguments:?}");
         assert!(err.contains(why) && err.trim().lines().count() == 1, "{err}");
     };
-    let bound = ["--bound", "preemptions=1", "--resume", "state"];
+    let bound = ["--bound", "preemptions=1", "--all-objects", "--resume", "state"];
     refused(&[&bound[..], &["./program", "4"]].concat(), "another program");
     refused(&[&bound[..], &["--allow-misuse", "./program", "3"]].concat(), "--allow-misuse");
     refused(&["--bound", "preemptions=3", "--resume", "state", "./program", "3"], "another search");
@@ -295,7 +304,7 @@ fn a_state_of_something_else_is_refused() {
     refused(&["--search", "naive", "--resume", "nothing", "./program", "3"], "No such file");
     let (code, report, err) = place.run(&[&bound[..], &["./program", "3"]].concat());
     assert_eq!(code, 3, "{err}");
-    let whole = place.run(&["--bound", "preemptions=1", "./program", "3"]).1;
+    let whole = place.run(&["--bound", "preemptions=1", "--all-objects", "./program", "3"]).1;
     assert_eq!(figures(&report), figures(&whole));
     // What stands in a file that was cut off is not resumed; the state before it is.
     let bytes = fs::read(place.dir.join("state")).expect("a state");

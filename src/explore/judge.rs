@@ -1,6 +1,6 @@
 //! What the end of an execution means, and what is to be seen there when it is run again under the tracer.
 
-use vsrun_model::{End, World};
+use vsrun_model::{dependent, End, World};
 
 use super::Failure;
 use crate::report::identity::{fingerprint, text_fingerprint};
@@ -104,12 +104,32 @@ fn place(world: &World, outcome: &Outcome, kind: BugKind, signal: i32) -> u64 {
     text_fingerprint(kind, &[&signal.to_string(), &uid, op])
 }
 
-/// An execution went on after threads had come to wait for each other in a circle, and ended with something else: the
-/// schedule that ends where the circle closes.
-pub(super) fn past_circle(world: &World, outcome: &Outcome) -> Option<Schedule> {
-    let length = usize::try_from(world.cycle_at).ok()?;
-    let hidden = world.n_cycle > 0 && outcome.trace.end != End::CYCLE && length <= outcome.trace.steps.len();
-    hidden.then(|| Schedule { prefix: outcome.trace.choices(length), ..Schedule::default() })
+/// An execution went on after threads had come to wait for each other in a circle, and ended with something else or with
+/// another circle as well: the schedules that end where those close that its end does not show.
+pub(super) fn other_circles(world: &World, outcome: &Outcome) -> Vec<Schedule> {
+    let steps = &outcome.trace.steps;
+    let first = usize::try_from(world.cycle_at).unwrap_or(0);
+    if world.n_cycle == 0 || first == 0 || first > steps.len() || outcome.trace.unrecorded > 0 {
+        return Vec::new();
+    }
+    let schedule = |prefix, unsure| Schedule { prefix, unsure, ..Schedule::default() };
+    let mut all = Vec::new();
+    if outcome.trace.end != End::CYCLE {
+        all.push(schedule(outcome.trace.choices(first), false));
+    }
+    // Without the step that closed the first circle, and what depends on it, a later one is the first.
+    let later = world.later_cycles.iter().filter_map(|&at| usize::try_from(at).ok()).filter(|&at| at > first);
+    for at in later.filter(|&at| at <= steps.len()) {
+        let mut dropped = vec![first - 1];
+        for n in first..at {
+            if dropped.iter().any(|&d| dependent(&steps[d].act, &steps[n].act, false)) {
+                dropped.push(n);
+            }
+        }
+        let kept = outcome.trace.choices(at).into_iter().enumerate().filter(|(n, _)| !dropped.contains(n));
+        all.push(schedule(kept.map(|(_, choice)| choice).collect(), true));
+    }
+    all
 }
 
 /// A schedule that leads through all recorded steps of a trace; one whose steps were too many to record is its own.

@@ -18,7 +18,7 @@ use vsrun_model::End;
 
 use super::bounds;
 use super::found::{look, Candidate, Found};
-use super::judge::{judge, past_circle, Judged};
+use super::judge::{judge, other_circles, Judged};
 use super::progress::{Figures, Progress};
 use super::save::Saver;
 use super::{search_of, Failure, Setting};
@@ -368,10 +368,10 @@ impl<'a> Shared<'a> {
         task: &Task,
         outcome: &Outcome,
     ) -> Result<(), Failure> {
-        let circle = past_circle(&worker.arena.world, outcome);
+        let circles = other_circles(&worker.arena.world, outcome);
         let judged = judge(worker, inspector, (task.number, &task.schedule), outcome)?;
         self.record(worker, inspector, task, outcome, judged)?;
-        if let Some(schedule) = circle {
+        for schedule in circles {
             let short = Task { schedule, ..task.clone() };
             let outcome = worker.run(&short.schedule)?;
             let judged = judge(worker, inspector, (short.number, &short.schedule), &outcome)?;

@@ -9,7 +9,7 @@ pub fn object(summary: &Summary) -> Value {
     let seconds = (summary.seconds * 1e6).round() / 1e6;
     let program: Vec<_> = summary.program.iter().map(|arg| arg.to_string_lossy()).collect();
     let passed: Map<String, Value> = summary.passed_calls.iter().map(|(call, n)| (call.clone(), (*n).into())).collect();
-    json!({
+    let mut object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"),
         "program": program,
         "verdict": summary.verdict.name(),
@@ -20,14 +20,17 @@ pub fn object(summary: &Summary) -> Value {
         "executions": summary.executions,
         "transitions": summary.transitions,
         "sleep_blocked": summary.sleep_blocked,
-        "traces": summary.traces,
         "max_depth": summary.max_depth,
         "workers": summary.workers,
         "seconds": seconds,
         "program_status": summary.program_status,
         "notes": summary.notes,
         "passed_through": passed,
-    })
+    });
+    if let Some(traces) = summary.traces {
+        object["traces"] = traces.into();
+    }
+    object
 }
 
 /// The object on one line, without a line end.
@@ -67,7 +70,6 @@ mod tests {
             "executions",
             "transitions",
             "sleep_blocked",
-            "traces",
             "max_depth",
             "workers",
             "seconds",

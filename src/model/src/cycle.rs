@@ -53,13 +53,21 @@ impl World {
 
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
     pub(crate) fn check_cycle(&mut self, t: Tid) {
-        if self.end != End::RUNNING || self.n_cycle > 0 || (self.waits_for_lock(t).is_none() && self.joins(t).is_none())
-        {
+        if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
             return;
         }
         let mut path = [NONE; MAX_CYCLE];
         path[0] = t;
         if let Some(n) = self.follow(t, &mut path, 1) {
+            if self.n_cycle > 0 {
+                if let Some(place) = self.later_cycles.iter_mut().find(|at| **at == 0) {
+                    *place = self.moves;
+                }
+                return;
+            }
+            // One circle has one description, whoever closes it.
+            let first = (0..n).min_by_key(|&i| self.threads[path[i]].uid).unwrap_or(0);
+            path[..n].rotate_left(first);
             self.cycle = path;
             self.n_cycle = n as u32;
             self.cycle_at = self.moves;

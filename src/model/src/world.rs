@@ -162,6 +162,8 @@ pub struct World {
     pub n_cycle: u32,
     /// Transitions that had begun when the circle closed.
     pub cycle_at: u64,
+    /// The same of further circles, where the execution goes on; 0: none.
+    pub later_cycles: [u64; 8],
     /// The threads that wait for each other in a circle: each waits for the next.
     pub cycle: [Tid; MAX_CYCLE],
     /// Text about the end.
@@ -212,6 +214,7 @@ impl World {
         self.message_len = 0;
         self.n_cycle = 0;
         self.cycle_at = 0;
+        self.later_cycles = [0; 8];
         self.buckets = [NONE; BUCKETS];
         self.live.clear();
         self.threads.clear();
@@ -251,6 +254,7 @@ impl World {
         self.message_len = other.message_len;
         self.n_cycle = other.n_cycle;
         self.cycle_at = other.cycle_at;
+        self.later_cycles = other.later_cycles;
         self.cycle = other.cycle;
         self.buckets = other.buckets;
         self.live.copy_from(&other.live);
