@@ -33,10 +33,10 @@ fn crossed_locks_are_a_circle() {
     assert_eq!(waits(&world, 1), ["m20, held by thread 0.2"]);
     assert_eq!(held_by(&world, 1), ["m10"]);
     assert_eq!(waits(&world, 0), ["the end of thread 0.1"]);
-    let summary = "2 threads wait for each other: 0.2 for m10, 0.1 for m20";
+    let summary = "2 threads wait for each other: 0.1 for m20, 0.2 for m10";
     assert_eq!(headline_of(&world), Some((BugKind::Deadlock, summary.into())));
     let links = with_names(&world, |names| cycle(&world, names)).unwrap();
-    assert_eq!((links[0].thread.as_str(), links[0].object.as_deref()), ("0.2", Some("m10")));
+    assert_eq!((links[0].thread.as_str(), links[0].object.as_deref()), ("0.1", Some("m20")));
     let views = with_names(&world, |names| thread_views(&world, names));
     assert_eq!(views.len(), 3);
     assert_eq!((views[2].status, views[2].vpid), (ThreadStatus::Waiting, 1001));
