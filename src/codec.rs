@@ -222,18 +222,17 @@ impl Codec for Act {
         self.state.encode(out);
     }
     fn decode(from: &mut Reader) -> Result<Act, DecodeError> {
-        // Act has private padding, so it cannot be built field by field.
-        let mut act = Act::default();
-        act.uid = Uid::decode(from)?;
-        act.tid = u32::decode(from)?;
-        act.pid = u32::decode(from)?;
-        act.parent = u32::decode(from)?;
-        act.obj_kind = ObjKind(u8::decode(from)?);
-        act.fate = u8::decode(from)?;
-        act.once = u16::decode(from)?;
-        act.op = Op::decode(from)?;
-        act.state = i64::decode(from)?;
-        Ok(act)
+        Ok(Act {
+            uid: Uid::decode(from)?,
+            tid: u32::decode(from)?,
+            pid: u32::decode(from)?,
+            parent: u32::decode(from)?,
+            obj_kind: ObjKind(u8::decode(from)?),
+            fate: u8::decode(from)?,
+            once: u16::decode(from)?,
+            op: Op::decode(from)?,
+            state: i64::decode(from)?,
+        })
     }
 }
 
