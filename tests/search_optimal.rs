@@ -288,3 +288,18 @@ fn optimal_counts_producers_and_consumers() {
         assert_eq!((all, ends), (traces, outcomes), "{producers} producers, {consumers} consumers");
     }
 }
+
+#[test]
+fn blocked_by_several() {
+    use interp::How::Block;
+    use Ins::*;
+    let one = |num, amount| Sysv(vec![(num, amount)], false, Block);
+    let program: Program = vec![
+        vec![Create(1), Create(2), Create(3), one(5, 1)],
+        vec![one(4, -1)],
+        vec![Sysv(vec![(5, 0), (4, -1)], false, Block)],
+        vec![one(4, 1), one(4, -1)],
+    ];
+    let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
+    assert_eq!(held, Ok(true));
+}

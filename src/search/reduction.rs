@@ -411,15 +411,12 @@ impl Reduction {
                 continue;
             }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
-            let others = blockers.iter().map(|&b| vec![j, b]);
-            let together: Vec<Vec<usize>> = match blockers.len() {
-                0 => Vec::new(),
-                1 => others.collect(),
-                _ => std::iter::once([vec![j], blockers.clone()].concat()).chain(others).collect(),
-            };
-            for taken in together {
-                if answer == Answer::No {
-                    answer = self.reverse(run, n, p, did, &before, &taken);
+            // Each way to take away enough leads to other executions.
+            if answer == Answer::No {
+                for taken in ways_to_take(j, &blockers) {
+                    if self.reverse(run, n, p, did, &before, &taken) == Answer::Yes {
+                        answer = Answer::Yes;
+                    }
                 }
             }
             match answer {
@@ -512,6 +509,17 @@ impl Reduction {
             self.tree.insert_first(at, &[step], step);
         }
     }
+}
+
+/// Step `j` with some of the later ones that block too: all selections of a few, of many all together and each alone.
+fn ways_to_take(j: usize, blockers: &[usize]) -> Vec<Vec<usize>> {
+    const FEW: usize = 5;
+    let with = |others: Vec<usize>| [vec![j], others].concat();
+    if blockers.len() > FEW {
+        return std::iter::once(with(blockers.to_vec())).chain(blockers.iter().map(|&b| with(vec![b]))).collect();
+    }
+    let chosen = |set: usize| blockers.iter().enumerate().filter(|(i, _)| set >> i & 1 != 0).map(|(_, &b)| b).collect();
+    (1..1 << blockers.len()).map(|set| with(chosen(set))).collect()
 }
 
 const NO_STEP: Step = Step { act: NO_ACT, value: 0, did: Effects::NONE };

@@ -216,19 +216,27 @@ impl Tree {
         }
     }
 
-    /// Takes the next branch that waits and starts it, down to its leaf. `None`: nothing waits.
+    /// The first child that waits, if those before it have been visited: they sleep in it, and what they depend on is known
+    /// only once it is known what they did.
+    fn next_of(&self, at: usize) -> Option<usize> {
+        let unknown = |&c: &usize| !self.nodes[c].visited && self.nodes[c].phase != Phase::Done;
+        let first = self.nodes[at].children.iter().copied().find(unknown);
+        first.filter(|&c| self.nodes[c].phase == Phase::Waiting)
+    }
+
+    /// Takes the next branch that waits and starts it, down to its leaf. `None`: nothing waits, or what waits has to wait for
+    /// executions that are under way.
     pub fn take(&mut self) -> Option<usize> {
         let mut at = if self.nodes[0].phase == Phase::Waiting {
             0
         } else {
-            let &(depth, parent) = self.open.last()?;
-            let mut waiting =
-                self.nodes[parent].children.iter().copied().filter(|&c| self.nodes[c].phase == Phase::Waiting);
-            let first = waiting.next();
-            if waiting.next().is_none() {
-                self.open.remove(&(depth, parent));
+            let ready = |&(_, parent): &(usize, usize)| self.next_of(parent).map(|c| (parent, c));
+            let (parent, child) = self.open.iter().rev().find_map(ready)?;
+            let waits = |&&c: &&usize| self.nodes[c].phase == Phase::Waiting;
+            if self.nodes[parent].children.iter().filter(waits).count() == 1 {
+                self.open.remove(&(self.nodes[parent].depth, parent));
             }
-            first?
+            child
         };
         self.waiting -= 1;
         loop {
@@ -379,6 +387,10 @@ impl Tree {
             all.dedup_by_key(|(r, _)| r.value);
             let needed = if q.act.op.kind == Kind::TOSS { q.act.op.arg.max(0) as usize + 1 } else { 1 };
             if all.len() < needed {
+                // These sleep in what is inserted for the others.
+                for (_, child) in all {
+                    self.insert_below(child, v.clone(), unsure);
+                }
                 continue;
             }
             if needed == 1 {

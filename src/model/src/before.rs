@@ -272,7 +272,10 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
         Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK | Kind::SEM_POST => false,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE | Kind::BARRIER_WAIT => false,
         Kind::SYSV_OP if !e.op.has(op::SEVERAL) && !p.op.has(op::SEVERAL) => (e.op.arg > 0) != (p.op.arg < 0),
-        Kind::SYSV_OP if !e.op.has(op::SEVERAL) && e.op.arg > 0 => packed_semops(p.op.arg).any(|(_, a)| a == 0),
+        Kind::SYSV_OP if !e.op.has(op::SEVERAL) && e.op.arg > 0 => {
+            let num = e.op.mask.trailing_zeros();
+            packed_semops(p.op.arg).any(|(n, amount)| amount == 0 && u32::from(n) % 32 == num)
+        }
         _ => true,
     }
 }
