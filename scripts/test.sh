@@ -27,6 +27,7 @@ step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step build cargo build --quiet --release
 step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short
+step searches ./scripts/compare-searches.sh --short
 step 'real programs' ./scripts/real-programs.sh --short
 step demo ./scripts/demo.sh
 
