@@ -47,15 +47,9 @@ impl Search for Optimal {
     }
 
     fn parallel(&self) -> bool {
-        true
-    }
-
-    fn save(&self) -> Option<Vec<u8>> {
-        Some(self.reduction.save())
-    }
-
-    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        Ok(self.reduction.restore(bytes)?)
+        // With several executions under way, traces were missed in one of ten thousand random programs
+        // (tests/search_disorder.rs): one at a time until that is understood.
+        false
     }
 
     fn frontier(&self) -> u64 {
