@@ -52,6 +52,14 @@ impl Search for Optimal {
         false
     }
 
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(self.reduction.save())
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        Ok(self.reduction.restore(bytes)?)
+    }
+
     fn frontier(&self) -> u64 {
         self.reduction.frontier()
     }
