@@ -24,8 +24,17 @@ pub fn pass(op: Op) -> i64 {
     pass_mirrored(op, None)
 }
 
+/// The same; `then` is called with the result as a part of the operation, before a signal can come in between.
+pub fn pass_then(op: Op, mut then: impl FnMut(i64)) -> i64 {
+    pass_with(op, None, &mut then)
+}
+
 /// The same, keeping the word that mirrors the object's state up to date.
 pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
+    pass_with(op, mirror, &mut |_| {})
+}
+
+fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
     sync::settle_onces();
     if let Some(result) = pass_at_once(&op, mirror) {
         return result;
@@ -63,6 +72,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
                 if world().end != End::RUNNING {
                     end::finish();
                 }
+                then(result);
                 crate::signal::deliver();
                 return result;
             }

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WNOHANG, WNOWAIT};
 use crate::fiber::{self, Start};
 use crate::local::{arena, local, me, world};
 use crate::sys::{load, store, store_if};
-use crate::{end, gate, net, raw, signal, sync};
+use crate::{end, fd, gate, net, raw, signal, sync};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -227,6 +227,7 @@ pub fn exit_group(status: i32) -> ! {
 /// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
 fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
+    fd::close_all();
     if !local().borrowed && world().exit_is_visible(p, called) {
         gate::pass(Op::new(Kind::EXIT).arg(status as i64));
     }

@@ -11,6 +11,7 @@ use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
+use crate::fd::is_fd;
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -115,7 +116,8 @@ impl Question<'_> {
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
-            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
+            Kind::FD_READ => self.channel_holds(),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_WRITE | Kind::FD_POLL => Answer::Unknown,
             _ => Answer::No,
         }
     }
@@ -168,6 +170,19 @@ impl Question<'_> {
             _ => 0,
         };
         self.act.state - self.dropped.iter().map(added).sum::<i64>()
+    }
+
+    /// What the dropped ones added to its channel is taken away, if it was there to see it.
+    fn channel_holds(&self) -> Answer {
+        let mut holds = self.act.state;
+        for d in self.dropped {
+            match d.found {
+                Some((before, after)) => holds -= after - before,
+                None if may_change(d.act, self.act) => return Answer::Unknown,
+                None => {}
+            }
+        }
+        Answer::from(holds > 0)
     }
 
     /// What the dropped ones added to its semaphores is undone, the last first.
@@ -280,6 +295,11 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     }
 }
 
+/// True if `e` may change the channel that `p` reads from: everything may that closes descriptors.
+fn may_change(e: &Act, p: &Act) -> bool {
+    is_fd(e.op.kind) && e.op.mask & p.op.mask != 0 || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
+}
+
 /// Operations that go on in every state.
 fn never_blocks(op: &Op) -> bool {
     !matches!(
@@ -300,11 +320,18 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::SEM_WAIT
             | Kind::SYSV_OP
             | Kind::FUTEX_SLEEP
+            | Kind::FD_READ
+            | Kind::FD_WRITE
+            | Kind::FD_POLL
+            | Kind::FD_ACCEPT
+            | Kind::FD_CONNECT
+            | Kind::FD_WAIT
     )
 }
 
 fn touches(op: &Op, o: u32) -> bool {
-    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
+    let objects = op.kind != Kind::FD_CLOSE_ALL
+        && !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
     objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
 }
 

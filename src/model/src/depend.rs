@@ -3,6 +3,7 @@
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
+use crate::fd::{by_mask, is_fd, watches};
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -301,6 +302,7 @@ impl World {
             }
             Kind::JOIN => i64::from(self.join_ready(t, op)),
             Kind::WAIT => self.wait_state(t, op).pack(),
+            Kind::FD_READ | Kind::FD_WRITE => self.channel_state(op),
             _ => 0,
         }
     }
@@ -365,7 +367,15 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || waits_with(a, b)
         || waits_with(b, a)
         || a.pid == b.pid && exit_meets_end(a_did, b_did)
+        || meet_by_mask(a, b)
         || shares_object(a, b, conditional)
+}
+
+/// Operations on descriptors, one of which concerns more channels than it names. Two that only look commute.
+fn meet_by_mask(a: &Act, b: &Act) -> bool {
+    (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind))
+        && a.op.mask & b.op.mask != 0
+        && !(watches(a.op.kind) && watches(b.op.kind))
 }
 
 /// The part of [`dependent_after`] that is about what `a` did beyond its operation.

@@ -11,6 +11,7 @@ pub const EAGAIN: i64 = 11;
 pub const EBUSY: i64 = 16;
 pub const EEXIST: i64 = 17;
 pub const EINVAL: i64 = 22;
+pub const EPIPE: i64 = 32;
 pub const EFBIG: i64 = 27;
 pub const ENOSPC: i64 = 28;
 pub const ERANGE: i64 = 34;

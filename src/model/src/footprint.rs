@@ -5,6 +5,7 @@
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
+use crate::fd::{by_mask, is_fd};
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::sysv::Ctl;
@@ -37,6 +38,10 @@ pub enum Place {
     Names,
     /// Removals of semaphore sets.
     Removes,
+    /// Operations on descriptors that name their channels.
+    Channels,
+    /// Those that concern more channels than they name.
+    ManyChannels,
     /// Operations on an object, by what they do to it.
     Object(ObjId, Role),
 }
@@ -86,6 +91,9 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
         Kind::SYSV_CTL if removes(act) => keep(Place::Removes),
         _ => {}
     }
+    if is_fd(act.op.kind) {
+        keep(if by_mask(&act.op) { Place::ManyChannels } else { Place::Channels });
+    }
     if act.fate & IN_ONCE != 0 {
         keep(Place::InOnce);
     }
@@ -131,6 +139,12 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) {
         Kind::NAME => look(Place::Removes),
         Kind::SYSV_CTL if removes(act) => look(Place::Names),
         _ => {}
+    }
+    if is_fd(act.op.kind) {
+        look(Place::ManyChannels);
+        if by_mask(&act.op) {
+            look(Place::Channels);
+        }
     }
     if act.fate & IN_ONCE != 0 {
         look(Place::Onces);

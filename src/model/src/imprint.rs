@@ -1,6 +1,7 @@
 //! A quick test for independence, for those that compare every operation of an execution with all before it.
 
 use crate::depend::{operands, reaches_everything, Act, Effects, IN_ONCE};
+use crate::fd::by_mask;
 use crate::object::NONE;
 use crate::op::Kind;
 
@@ -11,7 +12,9 @@ const NAMELESS: u64 = 1 << 63;
 /// [`crate::dependent_after`] says. Never 0; all bits for what may depend on anything.
 pub fn imprint(a: &Act, did: Effects) -> u64 {
     let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS);
-    let meets_others = matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE) || a.fate & IN_ONCE != 0;
+    let meets_others = by_mask(&a.op)
+        || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)
+        || a.fate & IN_ONCE != 0;
     if did.has(wide) || meets_others || reaches_everything(a) {
         return u64::MAX;
     }

@@ -15,10 +15,12 @@ extern crate std;
 
 pub mod arena;
 pub mod before;
+pub mod channel;
 mod cond;
 mod cycle;
 pub mod depend;
 pub mod errno;
+pub mod fd;
 pub mod footprint;
 mod futex;
 mod imprint;

@@ -40,6 +40,7 @@ obj_kinds! {
     SYSV = 8, "semaphore set";
     FUTEX = 9, "futex";
     NAMES = 10, "name space";
+    CHANNEL = 11, "channel";
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.

@@ -110,6 +110,27 @@ kinds! {
     FUTEX_WAKE = 62, "futex_wake";
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue";
+    /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
+    /// channel that it concerns.
+    FD_READ = 64, "read";
+    /// Put up to `arg` bytes into channel `obj`.
+    FD_WRITE = 65, "write";
+    /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.
+    FD_CLOSE = 66, "close";
+    /// Change the state of a description with channels `obj` and `obj2` (fcntl, shutdown, socket options).
+    FD_CONTROL = 67, "fcntl";
+    /// Wait for events of the descriptions in `Thread::polled`.
+    FD_POLL = 68, "poll";
+    /// Take a connection from the queue `obj`.
+    FD_ACCEPT = 69, "accept";
+    /// Put a connection into the queue `obj`.
+    FD_CONNECT = 70, "connect";
+    /// Wait for events of what is watched by the epoll instance `obj`.
+    FD_WAIT = 71, "epoll_wait";
+    /// Close all descriptors: the end of a process.
+    FD_CLOSE_ALL = 72, "close (all, at the end of the process)";
+    /// Last of the kinds that are operations on descriptors.
+    FD_LAST = 95, "";
 }
 
 /// Does not block: fails instead.
@@ -157,7 +178,8 @@ pub struct Op {
     pub obj: u32,
     /// A second object, or [`NONE`].
     pub obj2: u32,
-    /// A bit set of the semaphores of a set that a semop touches, number modulo 32; bitset of a futex operation.
+    /// A bit set of the semaphores of a set that a semop touches, number modulo 32; bitset of a futex operation; channels
+    /// that an operation on descriptors concerns.
     pub mask: u32,
     /// Kind-specific argument.
     pub arg: i64,

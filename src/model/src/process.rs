@@ -1,6 +1,7 @@
 //! Processes: fork, exit, status, wait.
 
 use crate::depend::{Effects, WaitState};
+use crate::fd::FD_PAGES;
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::world::{Applied, World};
@@ -68,7 +69,10 @@ pub struct Process {
     pub ignored: u64,
     /// States in a row in which none of its threads was enabled (livelock).
     pub starved: u32,
-    pad: u32,
+    /// Descriptors of the model that it has.
+    pub n_fds: u32,
+    /// Where they are, in [`World::fd_pages`].
+    pub fds: [u32; FD_PAGES],
 }
 
 /// WNOHANG of wait options.
@@ -103,7 +107,8 @@ impl World {
             handled: 0,
             ignored: 0,
             starved: 0,
-            pad: 0,
+            n_fds: 0,
+            fds: [NONE; FD_PAGES],
         })?;
         let t = self.create_thread(p, creator)?;
         let id = self.threads[t].vtid;
@@ -127,7 +132,7 @@ impl World {
         self.procs[p].no_zombies = self.procs[parent].no_zombies;
         self.procs[p].handled = self.procs[parent].handled;
         self.procs[p].ignored = self.procs[parent].ignored;
-        self.copy_private_objects(parent, p, forker, t).then_some((p, t))
+        (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
     }
 
     /// Next virtual process or thread id.
@@ -163,6 +168,7 @@ impl World {
             self.thread_exit(t);
         }
         self.undo_all(p);
+        self.fd_close_all(p);
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::depend::Effects;
+use crate::fd::{Polled, MAX_POLLED};
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::sysv::SemBuf;
@@ -179,6 +180,12 @@ pub struct Thread {
     pub n_sembuf: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
+    /// Channels that it has made.
+    pub made: u32,
+    /// Descriptions that the pending poll asks about.
+    pub n_polled: u32,
+    /// The descriptions.
+    pub polled: [Polled; MAX_POLLED],
 }
 
 impl Thread {
@@ -237,6 +244,9 @@ impl World {
             vtid: 0,
             priority: 0,
             n_sembuf: 0,
+            made: 0,
+            n_polled: 0,
+            polled: [Polled::default(); MAX_POLLED],
             sembuf: [SemBuf::default(); MAX_SEMBUF],
         })?;
         self.threads[t].vtid = self.next_id();

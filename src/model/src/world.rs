@@ -1,6 +1,8 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
+use crate::channel::{Channel, FreeRing};
 use crate::depend::Effects;
+use crate::fd::{is_fd, watches, Desc, FdPage};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
@@ -17,6 +19,8 @@ pub const MAX_THREADS: usize = 16384;
 pub const MAX_PROCS: usize = 4096;
 /// Objects that one execution may use.
 pub const MAX_OBJECTS: usize = 1 << 17;
+/// Open file descriptions, and channels, that may exist at one time.
+pub const MAX_DESCS: usize = 32768;
 /// Buckets of the object hash.
 pub const BUCKETS: usize = 4096;
 /// Longest message kept.
@@ -129,6 +133,12 @@ pub struct World {
     pub ids: i32,
     /// First free record of `holds`.
     pub free_hold: u32,
+    /// First free record of `descs`.
+    pub free_desc: u32,
+    /// First free record of `channels`.
+    pub free_channel: u32,
+    /// First free record of `fd_pages`.
+    pub free_fd_page: u32,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -186,6 +196,14 @@ pub struct World {
     pub undos: Table<Undo, 8192>,
     /// Names of semaphores, SysV keys.
     pub names: Table<Name, 1024>,
+    /// Descriptors of the processes.
+    pub fd_pages: Table<FdPage, 8192>,
+    /// Open file descriptions.
+    pub descs: Table<Desc, MAX_DESCS>,
+    /// Channels.
+    pub channels: Table<Channel, MAX_DESCS>,
+    /// Rings of the pool that can be used again.
+    pub free_rings: Table<FreeRing, 4096>,
 }
 
 impl World {
@@ -198,6 +216,9 @@ impl World {
         self.fired = START;
         self.ids = 1000;
         self.free_hold = NONE;
+        self.free_desc = NONE;
+        self.free_channel = NONE;
+        self.free_fd_page = NONE;
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
@@ -224,6 +245,10 @@ impl World {
         self.semvals.clear();
         self.undos.clear();
         self.names.clear();
+        self.fd_pages.clear();
+        self.descs.clear();
+        self.channels.clear();
+        self.free_rings.clear();
     }
 
     /// Makes this world equal to `other`; costs what `other` uses.
@@ -238,6 +263,9 @@ impl World {
         self.fired = other.fired;
         self.ids = other.ids;
         self.free_hold = other.free_hold;
+        self.free_desc = other.free_desc;
+        self.free_channel = other.free_channel;
+        self.free_fd_page = other.free_fd_page;
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
@@ -265,6 +293,10 @@ impl World {
         self.semvals.copy_from(&other.semvals);
         self.undos.copy_from(&other.undos);
         self.names.copy_from(&other.names);
+        self.fd_pages.copy_from(&other.fd_pages);
+        self.descs.copy_from(&other.descs);
+        self.channels.copy_from(&other.channels);
+        self.free_rings.copy_from(&other.free_rings);
     }
 
     /// Thread `t` has reached visible operation `op`.
@@ -335,6 +367,9 @@ impl World {
             Kind::SYSV_OP => self.sysv_op_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
             Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
+            Kind::FD_READ => self.read_choices(t, op),
+            Kind::FD_WRITE => self.write_choices(t, op),
+            Kind::FD_POLL => self.poll_choices(t, op),
             Kind::NONE => 0,
             _ => 1,
         }
@@ -347,15 +382,19 @@ impl World {
         self.threads[t].long_run = false;
         let applied = self.apply(t, op, value);
         if op.tries() || op.has(op::TIMED) {
-            self.note_poll(t, applied);
+            self.note_poll(t, op.kind, applied);
         }
         applied
     }
 
     /// Counts failed polls of `t` in a row.
-    fn note_poll(&mut self, t: Tid, applied: Applied) {
+    fn note_poll(&mut self, t: Tid, kind: Kind, applied: Applied) {
         let polls = &mut self.threads[t].polls;
         match applied {
+            Applied::Done(result) if is_fd(kind) => {
+                let failed = result == -errno::EAGAIN || watches(kind) && result == 0;
+                *polls = if failed { polls.saturating_add(1) } else { 0 };
+            }
             Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ETIMEDOUT) => *polls = polls.saturating_add(1),
             Applied::Done(_) => *polls = 0,
             Applied::Parked | Applied::Ended => {}
@@ -405,6 +444,11 @@ impl World {
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
             Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),
             Kind::FUTEX_REQUEUE => self.futex_requeue_perform(t, &op, value),
+            Kind::FD_READ => self.read_perform(t, &op),
+            Kind::FD_WRITE => self.write_perform(t, &op),
+            Kind::FD_POLL => self.poll_perform(t),
+            Kind::FD_CLOSE => self.close_perform(t, &op),
+            Kind::FD_CLOSE_ALL => self.close_all_perform(t),
             // Yield, barrier wake, kill, exec, names: no more effect than having their turn; what the
             // caller then does belongs to the same transition.
             _ => Applied::Done(0),

@@ -1,0 +1,328 @@
+//! Channels: what is written at one end and read at the other. A pipe is one channel, a pair of connected sockets two.
+//!
+//! The model knows how much a channel holds; the bytes lie in a ring of the pool, where who performs the operation
+//! moves them.
+
+use crate::fd::{poll, Desc};
+use crate::object::{Key, ObjKind, NONE, SHARED};
+use crate::op::Op;
+use crate::thread::Uid;
+use crate::world::{Applied, World};
+use crate::{errno, ObjId, Tid};
+
+/// Index of a channel in [`World::channels`].
+pub type ChanId = u32;
+
+/// Bytes that a pipe always takes whole.
+pub const PIPE_BUF: u64 = 4096;
+/// Buffers of a pipe, a page each.
+pub const PIPE_SLOTS: usize = 16;
+/// Bytes of a pipe's ring.
+pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
+const PAGE: u64 = 4096;
+/// Space of the keys of channels.
+const SPACE: u32 = SHARED | 0x3fff_fffe;
+
+/// How a channel keeps what is written to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ChanKind(pub u8);
+
+#[allow(missing_docs)]
+impl ChanKind {
+    /// Bytes in pages, as a pipe does.
+    pub const PIPE: ChanKind = ChanKind(1);
+}
+
+/// A channel.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Channel {
+    /// Its object, or [`NONE`] if the record is not in use (then `extra` is the next free one).
+    pub obj: ObjId,
+    /// How it keeps things.
+    pub kind: ChanKind,
+    /// Pipes: the first slot in use.
+    pub first: u8,
+    /// Pipes: slots in use.
+    pub used: u8,
+    /// Pipes: slots that there are.
+    pub slots: u8,
+    /// Open file descriptions that read from it.
+    pub readers: u32,
+    /// Open file descriptions that write to it.
+    pub writers: u32,
+    /// Bytes read so far, since it was last empty.
+    pub head: u64,
+    /// Bytes written so far, since it was last empty.
+    pub tail: u64,
+    /// Where its ring lies in the pool, or [`NO_RING`].
+    pub ring: u64,
+    /// Size of its ring, bytes.
+    pub room: u64,
+    /// Pipes: bytes in each slot.
+    pub lengths: [u16; PIPE_SLOTS],
+    /// The thread that made it, and how many it had made before.
+    pub maker: Uid,
+    /// See `maker`.
+    pub number: u32,
+    /// More about it, by kind; next free record.
+    pub extra: u32,
+}
+
+/// No ring yet.
+pub const NO_RING: u64 = u64::MAX;
+
+/// A ring of the pool that nobody uses.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct FreeRing {
+    /// Offset in the pool; [`NO_RING`]: the record is not in use.
+    pub at: u64,
+    /// Size, bytes.
+    pub size: u64,
+}
+
+fn name_of(maker: Uid, number: u32) -> u64 {
+    let mut z = maker.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(number).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 30)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 29)
+}
+
+impl Channel {
+    /// Bytes that it holds.
+    pub fn len(&self) -> u64 {
+        self.tail - self.head
+    }
+
+    /// True if it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tail == self.head
+    }
+
+    fn slot(&mut self, n: u8) -> &mut u16 {
+        &mut self.lengths[(self.first as usize + n as usize) % PIPE_SLOTS]
+    }
+
+    /// Bytes of `n` that a pipe takes now. A write of up to a page goes into the last buffer, if it fits there whole, or
+    /// into one of its own; of a longer one the odd part comes first (fs/pipe.c, pipe_write).
+    fn pipe_takes(&self, n: u64) -> u64 {
+        let odd = n % PAGE;
+        let last = self.lengths[(self.first as usize + self.used as usize + PIPE_SLOTS - 1) % PIPE_SLOTS];
+        let merged = if odd > 0 && self.used > 0 && u64::from(last) + odd <= PAGE { odd } else { 0 };
+        let free = u64::from(self.slots.saturating_sub(self.used));
+        merged + (n - merged).min(free * PAGE)
+    }
+
+    fn pipe_put(&mut self, n: u64) {
+        let odd = n % PAGE;
+        let mut left = n;
+        if odd > 0 && self.used > 0 {
+            let last = self.used - 1;
+            if u64::from(*self.slot(last)) + odd <= PAGE {
+                *self.slot(last) += odd as u16;
+                left -= odd;
+            }
+        }
+        while left > 0 && self.used < self.slots {
+            let part = left.min(PAGE);
+            let next = self.used;
+            *self.slot(next) = part as u16;
+            self.used += 1;
+            left -= part;
+        }
+        self.tail += n;
+    }
+
+    fn pipe_take(&mut self, n: u64) {
+        let mut left = n;
+        while left > 0 && self.used > 0 {
+            let part = left.min(u64::from(*self.slot(0)));
+            *self.slot(0) -= part as u16;
+            left -= part;
+            if *self.slot(0) == 0 {
+                self.first = (self.first + 1) % PIPE_SLOTS as u8;
+                self.used -= 1;
+            }
+        }
+        self.head += n;
+    }
+}
+
+impl World {
+    /// A new channel without ends, made by thread `t`. `None`: no room.
+    pub fn channel_new(&mut self, t: Tid, kind: ChanKind, room: u64) -> Option<ChanId> {
+        let (maker, number) = (self.threads[t].uid, self.threads[t].made);
+        self.threads[t].made += 1;
+        let obj = self.make(Key::new(SPACE, ObjKind::CHANNEL, name_of(maker, number)), |_| {})?;
+        let fresh = Channel {
+            obj,
+            kind,
+            slots: PIPE_SLOTS as u8,
+            ring: NO_RING,
+            room,
+            maker,
+            number,
+            extra: NONE,
+            ..Channel::default()
+        };
+        let id = match self.free_channel {
+            NONE => self.channels.push(fresh)?,
+            free => {
+                self.free_channel = self.channels[free].extra;
+                self.channels[free] = fresh;
+                free
+            }
+        };
+        self.objects[obj].extra = id;
+        Some(id)
+    }
+
+    /// Forgets a channel that has no ends left.
+    pub(crate) fn channel_free(&mut self, id: ChanId) {
+        let Channel { readers, writers, ring, room, obj, .. } = self.channels[id];
+        if readers > 0 || writers > 0 || obj == NONE {
+            return;
+        }
+        if ring != NO_RING {
+            self.ring_free(ring, room);
+        }
+        self.objects[obj].extra = NONE;
+        self.channels[id] = Channel { obj: NONE, extra: self.free_channel, ..Channel::default() };
+        self.free_channel = id;
+    }
+
+    fn ring_free(&mut self, at: u64, size: u64) {
+        let free = FreeRing { at, size };
+        match self.free_rings.as_slice().iter().position(|r| r.at == NO_RING) {
+            Some(place) => self.free_rings[place as u32] = free,
+            // What does not fit is lost until the execution ends.
+            None => drop(self.free_rings.push(free)),
+        }
+    }
+
+    /// A ring of that size that nobody uses any more.
+    pub fn ring_again(&mut self, size: u64) -> Option<u64> {
+        let place = self.free_rings.as_slice().iter().position(|r| r.at != NO_RING && r.size == size)?;
+        let at = self.free_rings[place as u32].at;
+        self.free_rings[place as u32].at = NO_RING;
+        Some(at)
+    }
+
+    /// The object of a channel, or [`NONE`].
+    pub fn channel_obj(&self, id: ChanId) -> ObjId {
+        self.channels.get(id).map_or(NONE, |c| c.obj)
+    }
+
+    /// The bit of [`Op::mask`] for a channel; it is the same in every execution.
+    pub fn channel_bit(&self, id: ChanId) -> u32 {
+        match self.channel_obj(id) {
+            NONE => 0,
+            obj => 1 << (self.objects[obj].key.addr % 32),
+        }
+    }
+
+    /// The channel of an object.
+    pub fn channel_of(&self, obj: ObjId) -> Option<ChanId> {
+        let object = self.objects.get(obj)?;
+        (object.key.kind == ObjKind::CHANNEL && self.channels.contains(object.extra)).then_some(object.extra)
+    }
+
+    /// An operation on one channel.
+    pub fn channel_op(&self, kind: crate::Kind, id: ChanId, arg: i64) -> Op {
+        let mut op = Op::on(kind, self.channel_obj(id)).arg(arg);
+        op.mask = self.channel_bit(id);
+        op
+    }
+
+    /// Bytes of `n` that could be written now.
+    pub fn channel_takes(&self, id: ChanId, n: u64) -> u64 {
+        self.channels[id].pipe_takes(n)
+    }
+
+    pub(crate) fn pipe_readiness(&self, desc: &Desc) -> u16 {
+        let mut ready = 0;
+        if let Some(input) = self.channels.get(desc.input) {
+            ready |= if input.is_empty() { 0 } else { poll::IN | poll::RDNORM };
+            ready |= if input.writers == 0 { poll::HUP } else { 0 };
+        }
+        if let Some(output) = self.channels.get(desc.output) {
+            ready |= if output.used < output.slots { poll::OUT | poll::WRNORM } else { 0 };
+            ready |= if output.readers == 0 { poll::ERR } else { 0 };
+        }
+        ready
+    }
+
+    fn readable(&self, op: &Op) -> bool {
+        let Some(channel) = self.channel_of(op.obj) else { return true };
+        let channel = &self.channels[channel];
+        !channel.is_empty() || channel.writers == 0
+    }
+
+    /// A write that fits in a buffer is made at once or not at all.
+    fn writable(&self, op: &Op) -> bool {
+        let Some(channel) = self.channel_of(op.obj) else { return true };
+        let (n, takes) = (op.arg as u64, self.channel_takes(channel, op.arg as u64));
+        self.channels[channel].readers == 0 || if n <= PIPE_BUF { takes == n } else { takes > 0 }
+    }
+
+    pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(op.tries() || self.readable(op) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(op.tries() || self.writable(op) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
+    pub(crate) fn read_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.readable(op) {
+            return self.not_ready(t, op);
+        }
+        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };
+        let channel = &mut self.channels[id];
+        let n = channel.len().min(op.arg.max(0) as u64);
+        self.threads[t].out[0] = channel.head as i64;
+        channel.pipe_take(n);
+        if channel.is_empty() {
+            // The next bytes lie at the beginning of the ring, in memory that is in use already.
+            (channel.head, channel.tail) = (0, 0);
+        }
+        Applied::Done(n as i64)
+    }
+
+    /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number.
+    pub(crate) fn write_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.writable(op) {
+            return self.not_ready(t, op);
+        }
+        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EPIPE) };
+        if self.channels[id].readers == 0 {
+            return Applied::Done(-errno::EPIPE);
+        }
+        let n = self.channel_takes(id, op.arg.max(0) as u64);
+        let channel = &mut self.channels[id];
+        self.threads[t].out[0] = channel.tail as i64;
+        channel.pipe_put(n);
+        Applied::Done(n as i64)
+    }
+
+    fn not_ready(&self, t: Tid, op: &Op) -> Applied {
+        let interrupted = !op.tries() && !self.may_time_out(op) && self.cancelled(t, op);
+        Applied::Done(if interrupted { -errno::EINTR } else { -errno::EAGAIN })
+    }
+
+    /// What a read or write is conditional on: what is there to be read, far more at the end of the file; what a write of
+    /// this size could put.
+    pub(crate) fn channel_state(&self, op: &Op) -> i64 {
+        const END: i64 = 1 << 40;
+        let Some(id) = self.channel_of(op.obj) else { return END };
+        let channel = &self.channels[id];
+        match op.kind {
+            crate::Kind::FD_READ => channel.len() as i64 + if channel.writers == 0 { END } else { 0 },
+            crate::Kind::FD_WRITE if channel.readers == 0 => END,
+            crate::Kind::FD_WRITE => i64::from(self.writable(op)),
+            _ => 0,
+        }
+    }
+}
