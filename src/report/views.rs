@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
+use vsrun_model::channel::ChanKind;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
-use vsrun_model::{op, world, Ctl, Kind, ObjId, Op, Pid, SemBuf, Tid, World};
+use vsrun_model::{op, world, Ctl, Kind, ObjId, Object, Op, Pid, SemBuf, Tid, World};
 
 use super::StepView;
 use crate::scenario::ScenarioStep;
@@ -33,6 +34,16 @@ pub fn process_name(world: &World, p: Pid) -> String {
     world.procs.get(p).map_or_else(|| "?".to_string(), |process| process.vpid.to_string())
 }
 
+/// A channel: what it is, the thread that made it, and how many it had made by then, itself included. It keeps its name
+/// when it is closed.
+fn channel_name(world: &World, object: &Object) -> String {
+    let kind = match ChanKind(object.flags as u8) {
+        ChanKind::PIPE => "pipe",
+        _ => "channel",
+    };
+    format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
+}
+
 /// An object: by its own name (named semaphores), by its identifier (SysV), by what `symbol` knows of its place, or by
 /// kind and place. `@0.1` tells the private objects of processes apart, `#2` the second object at a place.
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
@@ -46,6 +57,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
     match key.kind {
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
+        ObjKind::CHANNEL => return channel_name(world, object),
         _ => {}
     }
     let private = key.space & SHARED == 0;
@@ -143,6 +155,9 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::EXIT => format!("signal {}", op.arg & 0x7f),
         Kind::KILL => format!("{}, {}", (names.process)(op.obj), op.arg),
         Kind::COND_WAIT | Kind::COND_WAKE if op.obj2 != NONE => two(", "),
+        Kind::FD_READ | Kind::FD_WRITE => format!("{}, {}", object(), op.arg),
+        Kind::FD_CLOSE => format!("descriptor {} of {}", op.arg, if op.obj2 == NONE { object() } else { two(" and ") }),
+        Kind::FD_CLOSE_ALL => String::new(),
         Kind::SYSV_OP => format!("{}, {}", object(), sysv_amount(op)),
         Kind::SYSV_CTL => format!("{}{}", object(), sysv_command(op)),
         Kind::FUTEX_WAKE => format!("{}, {}", object(), many(op.arg & 0xffff_ffff)),

@@ -1,7 +1,9 @@
 //! Who holds what and who waits for what, read off a world that stands still.
 
+use vsrun_model::channel::ChanId;
+use vsrun_model::fd::poll;
 use vsrun_model::object::{NONE, PREFER_WRITER};
-use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, ProcState, Thread, ThreadState, Tid, World};
+use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, Op, ProcState, Thread, ThreadState, Tid, World};
 
 use super::views::{pending_text, Names};
 use super::{BugKind, CycleLink, ProgramStatus, ThreadStatus, ThreadView};
@@ -51,6 +53,10 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         }
         (Kind::SEM_WAIT, _) => vec![format!("{} to be posted (its value is 0){}", name(op.obj), hopeless(world, t))],
         (Kind::SYSV_OP, Some(_)) => semaphores(world, thread, names),
+        (Kind::FD_READ | Kind::FD_WRITE, _) => {
+            world.channel_of(op.obj).map(|c| channel(world, c, op, names)).into_iter().collect()
+        }
+        (Kind::FD_POLL, _) => polled(world, thread, names),
         _ => Vec::new(),
     }
 }
@@ -64,6 +70,47 @@ fn hopeless(world: &World, t: Tid) -> &'static str {
     } else {
         ""
     }
+}
+
+/// What a read or write of a channel waits for, and who could bring it about.
+fn channel(world: &World, id: ChanId, op: &Op, names: &Names) -> String {
+    let name = (names.object)(op.obj);
+    let processes = |write: bool| {
+        let all: Vec<String> = world.holders(id, write).map(names.process).collect();
+        match all.len() {
+            0 => "no process".to_string(),
+            1 => format!("process {}", all[0]),
+            _ => format!("processes {}", abridged(all.into_iter())),
+        }
+    };
+    if op.kind == Kind::FD_READ {
+        return format!("something in {name}, which is empty (its end for writing is open in {})", processes(true));
+    }
+    let held = world.channels[id].len();
+    format!(
+        "room for {} bytes in {name}, which holds {held} (its end for reading is open in {})",
+        op.arg,
+        processes(false)
+    )
+}
+
+/// The descriptions that a poll waits for.
+fn polled(world: &World, thread: &Thread, names: &Names) -> Vec<String> {
+    let asked = &thread.polled[..(thread.n_polled as usize).min(thread.polled.len())];
+    let one = |p: &vsrun_model::fd::Polled| {
+        let desc = world.descs.get(p.desc)?;
+        let events: Vec<&str> = [(poll::IN, "input"), (poll::OUT, "room")]
+            .into_iter()
+            .filter(|(bit, _)| p.events & bit != 0)
+            .map(|(_, word)| word)
+            .collect();
+        let channel = if desc.input == NONE { desc.output } else { desc.input };
+        let object = world.channel_obj(channel);
+        let what = if object == NONE { desc.kind.name().to_string() } else { (names.object)(object) };
+        let events = if events.is_empty() { "an event".to_string() } else { events.join(" or ") };
+        Some(format!("{events} of {what}"))
+    };
+    asked.iter().filter_map(one).collect()
 }
 
 /// A lock and its owner.

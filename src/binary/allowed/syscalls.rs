@@ -20,12 +20,17 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
     Some(match number {
         FUTEX => &[On(ObjKind::FUTEX, 0)],
         libc::SYS_sched_yield => &[Op(KindClass::Yield)],
-        libc::SYS_nanosleep
-        | libc::SYS_clock_nanosleep
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => &[Op(KindClass::Sleep)],
+        libc::SYS_read
+        | libc::SYS_write
+        | libc::SYS_close
+        | libc::SYS_close_range
+        | libc::SYS_pipe
+        | libc::SYS_pipe2
         | libc::SYS_poll
         | libc::SYS_ppoll
         | libc::SYS_select
-        | libc::SYS_pselect6 => &[Op(KindClass::Sleep)],
+        | libc::SYS_pselect6 => &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Sleep), Op(KindClass::Poll)],
         libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
         libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],
         libc::SYS_exit_group => &[Op(KindClass::Exit)],
@@ -53,10 +58,6 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_clock_gettime
             | libc::SYS_gettimeofday
             | libc::SYS_time
-            | libc::SYS_read
-            | libc::SYS_write
-            | libc::SYS_close
-            | libc::SYS_close_range
             | libc::SYS_mmap
             | libc::SYS_munmap
             | libc::SYS_mprotect

@@ -154,7 +154,12 @@ impl World {
     pub fn channel_new(&mut self, t: Tid, kind: ChanKind, room: u64) -> Option<ChanId> {
         let (maker, number) = (self.threads[t].uid, self.threads[t].made);
         self.threads[t].made += 1;
-        let obj = self.make(Key::new(SPACE, ObjKind::CHANNEL, name_of(maker, number)), |_| {})?;
+        let obj = self.make(Key::new(SPACE, ObjKind::CHANNEL, name_of(maker, number)), |object| {
+            // Kept when it is closed, for reports.
+            object.flags = u32::from(kind.0);
+            object.value = t as i32;
+            object.count = number + 1;
+        })?;
         let fresh = Channel {
             obj,
             kind,
