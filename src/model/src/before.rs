@@ -7,6 +7,7 @@
 //! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
 //! the dropped ones added is subtracted.
 
+use crate::channel::ChannelState;
 use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
@@ -116,8 +117,9 @@ impl Question<'_> {
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
-            Kind::FD_READ => self.channel_holds(),
-            Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_WRITE | Kind::FD_POLL => Answer::Unknown,
+            Kind::FD_READ | Kind::FD_WRITE => self.channel(),
+            Kind::FD_POLL => self.channels(),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
             _ => Answer::No,
         }
     }
@@ -172,17 +174,33 @@ impl Question<'_> {
         self.act.state - self.dropped.iter().map(added).sum::<i64>()
     }
 
-    /// What the dropped ones added to its channel is taken away, if it was there to see it.
-    fn channel_holds(&self) -> Answer {
-        let mut holds = self.act.state;
-        for d in self.dropped {
+    /// What is performed on a channel after a dropped operation on it depends on that one and is dropped too: the channel
+    /// is as the first dropped operation on it found it.
+    fn channel(&self) -> Answer {
+        let p = self.act;
+        let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p)) else {
+            return Answer::from(ChannelState::of(p.state).lets(&p.op));
+        };
+        let found = match first.found {
+            Some((before, _)) => ChannelState::of(before),
+            None if first.act.op.obj == p.op.obj => ChannelState::of(first.act.state),
+            None if first.act.op.obj2 == p.op.obj => ChannelState::second(first.act.state),
+            None => return Answer::Unknown,
+        };
+        Answer::from(found.lets(&p.op))
+    }
+
+    /// The same for several channels, of which only is known whether they have an event.
+    fn channels(&self) -> Answer {
+        let mut state = self.act.state;
+        for d in self.dropped.iter().rev() {
             match d.found {
-                Some((before, after)) => holds -= after - before,
+                Some((before, after)) => state = state & !(before ^ after) | before & (before ^ after),
                 None if may_change(d.act, self.act) => return Answer::Unknown,
                 None => {}
             }
         }
-        Answer::from(holds > 0)
+        Answer::from(state != 0)
     }
 
     /// What the dropped ones added to its semaphores is undone, the last first.
@@ -295,7 +313,7 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     }
 }
 
-/// True if `e` may change the channel that `p` reads from: everything may that closes descriptors.
+/// True if `e` may change a channel that `p` concerns: everything may that closes descriptors.
 fn may_change(e: &Act, p: &Act) -> bool {
     is_fd(e.op.kind) && e.op.mask & p.op.mask != 0 || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
 }

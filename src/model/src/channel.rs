@@ -104,16 +104,6 @@ impl Channel {
         &mut self.lengths[(self.first as usize + n as usize) % PIPE_SLOTS]
     }
 
-    /// Bytes of `n` that a pipe takes now. A write of up to a page goes into the last buffer, if it fits there whole, or
-    /// into one of its own; of a longer one the odd part comes first (fs/pipe.c, pipe_write).
-    fn pipe_takes(&self, n: u64) -> u64 {
-        let odd = n % PAGE;
-        let last = self.lengths[(self.first as usize + self.used as usize + PIPE_SLOTS - 1) % PIPE_SLOTS];
-        let merged = if odd > 0 && self.used > 0 && u64::from(last) + odd <= PAGE { odd } else { 0 };
-        let free = u64::from(self.slots.saturating_sub(self.used));
-        merged + (n - merged).min(free * PAGE)
-    }
-
     fn pipe_put(&mut self, n: u64) {
         let odd = n % PAGE;
         let mut left = n;
@@ -240,9 +230,10 @@ impl World {
         op
     }
 
-    /// Bytes of `n` that could be written now.
+    /// Bytes of `n` that could be written now. A write of up to a page goes into the last buffer, if it fits there whole, or
+    /// into one of its own; of a longer one the odd part comes first (fs/pipe.c, pipe_write).
     pub fn channel_takes(&self, id: ChanId, n: u64) -> u64 {
-        self.channels[id].pipe_takes(n)
+        self.state_of(id).takes(n)
     }
 
     pub(crate) fn pipe_readiness(&self, desc: &Desc) -> u16 {
@@ -258,30 +249,22 @@ impl World {
         ready
     }
 
-    fn readable(&self, op: &Op) -> bool {
-        let Some(channel) = self.channel_of(op.obj) else { return true };
-        let channel = &self.channels[channel];
-        !channel.is_empty() || channel.writers == 0
-    }
-
     /// A write that fits in a buffer is made at once or not at all.
-    fn writable(&self, op: &Op) -> bool {
-        let Some(channel) = self.channel_of(op.obj) else { return true };
-        let (n, takes) = (op.arg as u64, self.channel_takes(channel, op.arg as u64));
-        self.channels[channel].readers == 0 || if n <= PIPE_BUF { takes == n } else { takes > 0 }
+    fn goes_on(&self, op: &Op) -> bool {
+        self.channel_of(op.obj).is_none_or(|id| self.state_of(id).lets(op))
     }
 
     pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.readable(op) || self.may_time_out(op) || self.cancelled(t, op))
+        u32::from(op.tries() || self.goes_on(op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.writable(op) || self.may_time_out(op) || self.cancelled(t, op))
+        u32::from(op.tries() || self.goes_on(op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
     pub(crate) fn read_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if !self.readable(op) {
+        if !self.goes_on(op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };
@@ -298,7 +281,7 @@ impl World {
 
     /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number.
     pub(crate) fn write_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if !self.writable(op) {
+        if !self.goes_on(op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EPIPE) };
@@ -317,17 +300,73 @@ impl World {
         Applied::Done(if interrupted { -errno::EINTR } else { -errno::EAGAIN })
     }
 
-    /// What a read or write is conditional on: what is there to be read, far more at the end of the file; what a write of
-    /// this size could put.
-    pub(crate) fn channel_state(&self, op: &Op) -> i64 {
-        const END: i64 = 1 << 40;
-        let Some(id) = self.channel_of(op.obj) else { return END };
+    /// What operations on channels are conditional on: the states of both that they name.
+    pub(crate) fn channel_states(&self, op: &Op) -> i64 {
+        let state = |obj| self.channel_of(obj).map_or(0, |id| self.state_of(id).pack());
+        state(op.obj) | state(op.obj2) << STATE_BITS
+    }
+
+    fn state_of(&self, id: ChanId) -> ChannelState {
         let channel = &self.channels[id];
+        let last = channel.lengths[(channel.first as usize + channel.used as usize + PIPE_SLOTS - 1) % PIPE_SLOTS];
+        ChannelState {
+            readable: !channel.is_empty() || channel.writers == 0,
+            broken: channel.readers == 0,
+            last: if channel.used > 0 { PAGE - u64::from(last) } else { 0 },
+            free: u64::from(channel.slots.saturating_sub(channel.used)),
+        }
+    }
+}
+
+const STATE_BITS: u32 = 20;
+
+/// How a channel is found: half of [`Act::state`](crate::Act) of the operations on channels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChannelState {
+    /// A read goes on.
+    pub readable: bool,
+    /// A write goes on, in vain.
+    pub broken: bool,
+    /// Bytes left in the buffer written last.
+    pub last: u64,
+    /// Buffers not in use.
+    pub free: u64,
+}
+
+impl ChannelState {
+    fn pack(self) -> i64 {
+        i64::from(self.readable) | i64::from(self.broken) << 1 | (self.last as i64) << 2 | (self.free as i64) << 15
+    }
+
+    /// From [`Act::state`](crate::Act): that of the first channel.
+    pub fn of(state: i64) -> ChannelState {
+        ChannelState {
+            readable: state & 1 != 0,
+            broken: state & 2 != 0,
+            last: (state >> 2 & 0x1fff) as u64,
+            free: (state >> 15 & 0x1f) as u64,
+        }
+    }
+
+    /// That of the second channel.
+    pub fn second(state: i64) -> ChannelState {
+        ChannelState::of(state >> STATE_BITS)
+    }
+
+    /// Bytes of a write of `n` that a pipe takes.
+    fn takes(self, n: u64) -> u64 {
+        let odd = n % PAGE;
+        let merged = if odd > 0 && odd <= self.last { odd } else { 0 };
+        merged + (n - merged).min(self.free * PAGE)
+    }
+
+    /// True if a read or write goes on.
+    pub fn lets(self, op: &Op) -> bool {
+        let n = op.arg.max(0) as u64;
         match op.kind {
-            crate::Kind::FD_READ => channel.len() as i64 + if channel.writers == 0 { END } else { 0 },
-            crate::Kind::FD_WRITE if channel.readers == 0 => END,
-            crate::Kind::FD_WRITE => i64::from(self.writable(op)),
-            _ => 0,
+            crate::Kind::FD_READ => self.readable,
+            _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
+            _ => self.broken || self.takes(n) > 0,
         }
     }
 }

@@ -35,7 +35,8 @@ pub struct Act {
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`].
+    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Operations on channels: see
+    /// [`ChannelState`](crate::channel::ChannelState). poll: a bit for each description that has an event.
     pub state: i64,
 }
 
@@ -302,7 +303,8 @@ impl World {
             }
             Kind::JOIN => i64::from(self.join_ready(t, op)),
             Kind::WAIT => self.wait_state(t, op).pack(),
-            Kind::FD_READ | Kind::FD_WRITE => self.channel_state(op),
+            Kind::FD_POLL => self.polled_state(t),
+            kind if is_fd(kind) => self.channel_states(op),
             _ => 0,
         }
     }

@@ -318,6 +318,14 @@ impl World {
         thread.polled[..thread.n_polled as usize].iter().any(ready)
     }
 
+    /// A bit for each of the descriptions that has an event.
+    pub(crate) fn polled_state(&self, t: Tid) -> i64 {
+        let thread = &self.threads[t];
+        let ready = |p: &Polled| self.readiness(p.desc) & (p.events | poll::ALWAYS) != 0;
+        let polled = thread.polled[..thread.n_polled as usize].iter().enumerate();
+        polled.filter(|(_, p)| ready(p)).fold(0, |bits, (i, _)| bits | 1 << (i % 64))
+    }
+
     pub(crate) fn poll_choices(&self, t: Tid, op: &Op) -> u32 {
         u32::from(op.tries() || self.may_time_out(op) || self.cancelled(t, op) || self.polled_ready(t))
     }
