@@ -169,6 +169,8 @@ pub struct Config {
     pub seed: u64,
     /// When timeouts fire.
     pub timeouts: Timeouts,
+    /// Faults that may strike, bits of [`vsrun_model::inject`].
+    pub inject: u32,
     /// How to get back to a branching point.
     pub checkpoint: Checkpoint,
     /// CPU time without a visible operation that is a divergence.
@@ -424,14 +426,23 @@ struct RawExplore {
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
     progress: ProgressMode,
 
-    #[arg(long, hide = true)]
-    inject: Vec<OsString>,
+    /// Faults of the environment that may strike, separated by commas: short-io, eintr, eagain, enomem, spurious
+    #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault, help_heading = "Search")]
+    inject: Vec<u32>,
     #[arg(long, hide = true)]
     with: Vec<OsString>,
     #[arg(long, hide = true)]
     watch: Vec<OsString>,
     #[arg(long, hide = true)]
     toss: Vec<OsString>,
+}
+
+/// One of the names of [`vsrun_model::inject::NAMES`], as its bit.
+fn fault(text: &str) -> Result<u32, String> {
+    let known = vsrun_model::inject::NAMES.iter().filter(|(_, bit)| *bit != vsrun_model::inject::RESET);
+    let names: Vec<&str> = known.clone().map(|(name, _)| *name).collect();
+    let found = known.into_iter().find(|(name, _)| *name == text).map(|(_, bit)| *bit);
+    found.ok_or_else(|| format!("faults are {}", names.join(", ")))
 }
 
 /// `preemptions=K` or `delays=K`.
@@ -499,6 +510,7 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         keep_going: raw.keep_going,
         seed: raw.seed,
         timeouts: raw.timeouts,
+        inject: raw.inject.iter().fold(0, |all, bit| all | bit),
         checkpoint: checkpoint(raw.checkpoint)?,
         divergence_timeout: raw.divergence_timeout,
         livelock: raw.livelock,
@@ -521,7 +533,6 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
 
 fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
     let later = [
-        ("--inject", !raw.inject.is_empty()),
         ("--with", !raw.with.is_empty()),
         ("--watch", !raw.watch.is_empty()),
         ("--toss", !raw.toss.is_empty()),

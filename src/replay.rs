@@ -45,6 +45,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         env: scenario.program.env.clone(),
         cwd: PathBuf::from(&scenario.program.cwd),
         timeouts_any: options.timeouts_any,
+        inject: options.inject,
         allow_misuse: options.allow_misuse,
         livelock: options.livelock,
         fail_on_exit: options.fail_on_exit,

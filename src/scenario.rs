@@ -78,6 +78,9 @@ pub struct Program {
 pub struct Options {
     /// Timeouts fire whenever they could, not only when nothing else can run.
     pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`vsrun_model::inject`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inject: u32,
     /// Misuse of objects does what glibc does.
     pub allow_misuse: bool,
     /// States in a row without anything enabled that are a livelock; 0 = off.
@@ -92,6 +95,10 @@ pub struct Options {
     pub seed: u64,
     /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).
     pub stdin: String,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// What a scenario shows.

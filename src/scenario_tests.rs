@@ -36,6 +36,7 @@ fn sample() -> Scenario {
         fingerprint: serde_json::json!({"size": 16000, "fnv": "00000000000000ff", "build_id": "abcd"}),
         options: Options {
             timeouts_any: true,
+            inject: 0,
             allow_misuse: false,
             livelock: 3,
             fail_on_exit: true,

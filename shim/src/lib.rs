@@ -14,6 +14,7 @@ mod fd;
 mod fiber;
 mod gate;
 mod init;
+mod inject;
 mod interpose;
 mod local;
 mod net;

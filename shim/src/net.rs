@@ -5,13 +5,14 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS, RECORD_LOCKS};
+use vsrun_model::inject::SPURIOUS;
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
 use crate::process::{self, CloneArgs};
 use crate::sys::{load, store, store_if};
-use crate::{end, fd, gate, raw, shm, signal, sync, time};
+use crate::{end, fd, gate, inject, raw, shm, signal, sync, time};
 
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const BLOCK: u8 = 1;
@@ -297,6 +298,9 @@ fn futex(a: [u64; 6]) -> i64 {
                 let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
                 let relative = command == libc::FUTEX_WAIT;
                 op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
+            }
+            if inject::strikes(SPURIOUS) {
+                return 0;
             }
             remember(addr, value as u32);
             -gate::pass(op)

@@ -2,13 +2,14 @@
 
 use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
-use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
+use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
+use vsrun_model::inject::{EAGAIN as EAGAIN_FAULT, EINTR, SHORT_IO};
 use vsrun_model::object::NONE;
 use vsrun_model::{op, Kind};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{bytes, bytes_mut, load, store};
-use crate::{end, fd, gate, signal};
+use crate::{end, fd, gate, inject, signal};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -145,6 +146,10 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
     if wanted == 0 {
         return 0;
     }
+    let wanted = match faults(&d, wanted) {
+        Ok(wanted) => wanted,
+        Err(error) => return error,
+    };
     let mut op = world().channel_op(Kind::FD_READ, d.input, wanted as i64);
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
@@ -167,6 +172,10 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
     if n == 0 {
         return 0;
     }
+    let n = match faults(&d, n) {
+        Ok(n) => n,
+        Err(error) => return error,
+    };
     let mut done = 0;
     while done < n {
         let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64);
@@ -191,6 +200,21 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         }
     }
     done as i64
+}
+
+/// How many bytes of `n` a read or write is to move, if faults may strike it; or the error that it fails with.
+pub fn faults(d: &Desc, n: u64) -> Result<u64, i64> {
+    if world().inject == 0 {
+        return Ok(n);
+    }
+    if d.flags & NONBLOCK != 0 {
+        if inject::strikes(EAGAIN_FAULT) {
+            return Err(EAGAIN);
+        }
+    } else if inject::strikes(EINTR) {
+        return Err(-(libc::EINTR as i64));
+    }
+    Ok(if n > 1 && inject::strikes(SHORT_IO) { n.div_ceil(2) } else { n })
 }
 
 /// A write that nobody will read.

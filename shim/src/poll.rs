@@ -1,11 +1,12 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
 use vsrun_model::fd::{poll, Polled, MAX_FDS, MAX_POLLED};
+use vsrun_model::inject::EINTR;
 use vsrun_model::{op, Kind, Op};
 
 use crate::local::{me, world};
 use crate::sys::{load, store};
-use crate::{end, fd, gate, raw, signal, time};
+use crate::{end, fd, gate, inject, raw, signal, time};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
 
@@ -173,6 +174,9 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
             },
             None => outside(asked, None),
         };
+    }
+    if timeout != Some(0) && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
     }
     me().n_polled = modelled as u32;
     let mut op = Op::new(Kind::FD_POLL);

@@ -2,11 +2,12 @@
 //! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
 
 use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::inject::ENOMEM;
 use vsrun_model::object::SHARED;
 
 use crate::local::{add_range, arena, local, remove_range, world, Range, POOL_REGION};
 use crate::sys::{cstr, load, store};
-use crate::{end, net, raw, sync};
+use crate::{end, inject, net, raw, sync};
 
 const PAGE: u64 = 4096;
 
@@ -17,6 +18,10 @@ fn pages(len: u64) -> u64 {
 /// mmap, munmap, mremap: real, with shared mappings noted.
 pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     let [addr, len, prot, flags, fd, offset] = a;
+    let grows = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS != 0 && flags as i32 & libc::MAP_FIXED == 0;
+    if (grows || nr == libc::SYS_mremap) && inject::strikes(ENOMEM) {
+        return -(libc::ENOMEM as i64);
+    }
     let result = crate::sys::raw6(nr, addr, len, prot, flags, fd, offset);
     if (-4095..0).contains(&result) {
         return result;

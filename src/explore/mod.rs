@@ -102,6 +102,7 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         env: session::environment(),
         cwd,
         timeouts_any: config.timeouts == Timeouts::Any,
+        inject: config.inject,
         allow_misuse: config.allow_misuse,
         livelock: config.livelock.unwrap_or(0),
         fail_on_exit: config.fail_on_exit,
@@ -138,6 +139,7 @@ impl Setting<'_> {
     fn options(&self, stdin: &str) -> scenario::Options {
         scenario::Options {
             timeouts_any: self.spec.timeouts_any,
+            inject: self.spec.inject,
             allow_misuse: self.spec.allow_misuse,
             livelock: self.spec.livelock,
             fail_on_exit: self.spec.fail_on_exit,

@@ -224,6 +224,7 @@ impl Header {
 fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<&'static str> {
     let same = [
         ("--timeouts", one.timeouts_any == two.timeouts_any),
+        ("--inject", one.inject == two.inject),
         ("--allow-misuse", one.allow_misuse == two.allow_misuse),
         ("--livelock", one.livelock == two.livelock),
         ("--fail-on-exit", one.fail_on_exit == two.fail_on_exit),

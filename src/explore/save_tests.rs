@@ -10,6 +10,7 @@ fn saved() -> Saved {
     };
     let options = scenario::Options {
         timeouts_any: false,
+        inject: 0,
         allow_misuse: false,
         livelock: 3,
         fail_on_exit: true,

@@ -181,6 +181,7 @@ pub fn scenario() -> Scenario {
         fingerprint: serde_json::Value::Null,
         options: Options {
             timeouts_any: true,
+            inject: 0,
             allow_misuse: false,
             livelock: 9,
             fail_on_exit: false,

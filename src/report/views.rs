@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
 use vsrun_model::channel::ChanKind;
+use vsrun_model::inject::fault_of;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
 use vsrun_model::{op, world, Ctl, Kind, ObjId, Object, Op, Pid, SemBuf, Tid, World};
 
@@ -147,7 +148,7 @@ fn arguments(op: &Op, names: &Names) -> String {
     match op.kind {
         Kind::NONE | Kind::YIELD | Kind::THREAD_EXIT | Kind::EXEC => String::new(),
         Kind::SLEEP => format!("until +{} s", op.deadline.saturating_sub(world::START) as f64 / 1e9),
-        Kind::TOSS => op.arg.to_string(),
+        Kind::TOSS => fault_of(op).map_or_else(|| op.arg.to_string(), |fault| format!("fault {fault}?")),
         Kind::JOIN | Kind::CANCEL => (names.thread)(op.obj),
         Kind::WAIT if op.has(op::TRY) => format!("{}, WNOHANG", op.arg),
         Kind::WAIT => op.arg.to_string(),

@@ -55,6 +55,8 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Timeouts fire whenever they could.
     pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`vsrun_model::inject`].
+    pub inject: u32,
     /// Misuse does what glibc does.
     pub allow_misuse: bool,
     /// States in a row without anything enabled; 0 = off.
@@ -187,6 +189,7 @@ fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) 
     arena.control.mode = mode;
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.world.timeouts_any = spec.timeouts_any;
+    arena.world.inject = spec.inject;
     arena.world.allow_misuse = spec.allow_misuse;
     arena.world.livelock = spec.livelock;
     spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))

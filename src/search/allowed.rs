@@ -135,6 +135,10 @@ impl AllowedOps {
         if self.anything || half {
             return true;
         }
+        // Where a fault may strike depends on nothing that others do.
+        if vsrun_model::inject::fault_of(&act.op).is_some() {
+            return true;
+        }
         if by_mask(&act.op) {
             return self.has(KindClass::On(ObjKind::CHANNEL));
         }

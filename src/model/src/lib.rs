@@ -15,6 +15,7 @@ extern crate std;
 
 pub mod arena;
 pub mod before;
+pub mod calls;
 pub mod channel;
 mod cond;
 mod cycle;
@@ -24,6 +25,7 @@ pub mod fd;
 pub mod footprint;
 mod futex;
 mod imprint;
+pub mod inject;
 mod mutex;
 pub mod object;
 pub mod op;

@@ -180,6 +180,8 @@ pub struct Thread {
     pub n_sembuf: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
+    /// Faults that have struck it.
+    pub faults: u8,
     /// Channels that it has made.
     pub made: u32,
     /// Descriptions that the pending poll asks about.
@@ -244,6 +246,7 @@ impl World {
             vtid: 0,
             priority: 0,
             n_sembuf: 0,
+            faults: 0,
             made: 0,
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],

@@ -113,6 +113,8 @@ pub enum Applied {
 pub struct World {
     /// Timeouts may fire whenever they could (default: when nothing else can run).
     pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`crate::inject`].
+    pub inject: u32,
     /// Misuse does what glibc does instead of ending the execution.
     pub allow_misuse: bool,
     /// A second thread has existed: operations are transitions from then on.
@@ -254,6 +256,7 @@ impl World {
     /// Makes this world equal to `other`; costs what `other` uses.
     pub fn copy_from(&mut self, other: &World) {
         self.timeouts_any = other.timeouts_any;
+        self.inject = other.inject;
         self.allow_misuse = other.allow_misuse;
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
