@@ -17,7 +17,7 @@ pub fn name(nr: i64) -> String {
 }
 
 /// Calls that can block or that reach other processes or threads.
-const COMMUNICATING: [&str; 68] = [
+const COMMUNICATING: [&str; 66] = [
     "pipe",
     "pipe2",
     "socket",
@@ -83,8 +83,6 @@ const COMMUNICATING: [&str; 68] = [
     "process_vm_writev",
     "pidfd_open",
     "pidfd_send_signal",
-    "mknod",
-    "mknodat",
     "userfaultfd",
 ];
 

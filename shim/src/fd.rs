@@ -13,7 +13,7 @@ use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{end, gate, net, pipe, poll, raw, sync};
+use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -101,11 +101,15 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_pipe => return Some(pipe::make(a[0], 0)),
         libc::SYS_pipe2 => return Some(pipe::make(a[0], a[1] as i32)),
         libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return poll::call(nr, a),
-        libc::SYS_open => return open_again(a[0], a[1] as i32),
-        libc::SYS_openat => return open_again(a[1], a[2] as i32),
+        libc::SYS_open => return open(libc::AT_FDCWD, a[0], a[1] as i32),
+        libc::SYS_creat => return open(libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
+        libc::SYS_openat => return open(a[0] as i32, a[1], a[2] as i32),
         libc::SYS_readlink => return read_link(a[0], a[1], a[2]),
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
+    }
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| absent::call(nr)) {
+        return Some(result);
     }
     if !world().has_fds(local().pid) {
         return None;
@@ -139,6 +143,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 /// Call `nr` with a descriptor of the model as its first argument.
 fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if let Some(result) = event::on(nr, desc, a) {
+        return result;
+    }
     let kind = world().descs[desc].kind;
     match nr {
         libc::SYS_close => close(a[0] as i32),
@@ -238,7 +245,7 @@ pub fn install(desc: DescId, cloexec: bool) -> i64 {
 
 /// True if nobody but the running thread can notice what becomes of a name of `desc`, as long as others are left: no
 /// other process has one, or this one has just been forked, and the name with it.
-fn is_private(desc: DescId) -> bool {
+pub fn is_private(desc: DescId) -> bool {
     let p = local().pid;
     if local().borrowed || me().state == ThreadState::STARTING {
         return true;
@@ -259,7 +266,8 @@ fn forget(fd: i32) {
     gate::pass(op);
 }
 
-fn close(fd: i32) -> i64 {
+/// close.
+pub fn close(fd: i32) -> i64 {
     forget(fd);
     raw!(libc::SYS_close, fd);
     0
@@ -445,6 +453,11 @@ fn by_path(path: u64) -> Option<(i32, DescId)> {
     }
     let fd = number.iter().fold(0, |n, &digit| n * 10 + i32::from(digit - b'0'));
     find(fd as u64).map(|desc| (fd, desc))
+}
+
+/// Opens what is of the model by its path.
+fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
+    open_again(path, flags).or_else(|| fifo::open(dir, path, flags))
 }
 
 /// open of /dev/fd/N: a pipe is opened once more.

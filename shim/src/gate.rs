@@ -120,10 +120,9 @@ fn decide_alone(cur: Tid) -> bool {
     if op.kind == Kind::TOSS {
         return local().phase == Phase::BeforeRoot;
     }
-    if world().choices(cur) == 0 && op.has(vsrun_model::op::TIMED) {
-        let w = world();
-        w.fired = w.fired.max(op.deadline);
-        w.now = w.now.max(op.deadline);
+    while world().choices(cur) == 0 {
+        let Some(deadline) = world().deadline_of(cur) else { break };
+        world().jump_to(deadline);
     }
     world().now += vsrun_model::world::TICK;
     world().choices(cur) > 0

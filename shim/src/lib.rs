@@ -6,12 +6,16 @@
 //! that lead to the same handlers.
 #![no_std]
 
+mod absent;
 mod direct;
 mod elf;
 mod end;
 mod env;
+mod epoll;
+mod event;
 mod fd;
 mod fiber;
+mod fifo;
 mod gate;
 mod init;
 mod inject;

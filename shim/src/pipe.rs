@@ -37,7 +37,8 @@ impl Memory {
         Memory { at, n, vector: true }
     }
 
-    fn piece(&self, i: u64) -> (u64, u64) {
+    /// Address and length of the `i`-th piece.
+    pub fn piece(&self, i: u64) -> (u64, u64) {
         if self.vector {
             (load(self.at + 16 * i), load(self.at + 16 * i + 8))
         } else {
@@ -45,7 +46,8 @@ impl Memory {
         }
     }
 
-    fn pieces(&self) -> u64 {
+    /// How many pieces there are.
+    pub fn pieces(&self) -> u64 {
         if self.vector {
             self.n
         } else {
@@ -74,6 +76,29 @@ impl Memory {
                 return;
             }
         }
+    }
+}
+
+impl Memory {
+    /// Writes `source` from the first byte on.
+    pub fn put(&self, source: &[u8]) {
+        self.put_at(0, source);
+    }
+
+    /// Writes `source` from byte `skip` on.
+    pub fn put_at(&self, skip: u64, source: &[u8]) {
+        self.stretches(skip, source.len() as u64, |at, n, before| {
+            let from = before as usize;
+            bytes_mut(at, n as usize).copy_from_slice(&source[from..from + n as usize]);
+        });
+    }
+
+    /// Reads the first bytes.
+    pub fn get(&self, target: &mut [u8]) {
+        self.stretches(0, target.len() as u64, |at, n, before| {
+            let from = before as usize;
+            target[from..from + n as usize].copy_from_slice(bytes(at, n as usize));
+        });
     }
 }
 

@@ -40,6 +40,16 @@ pub fn process_name(world: &World, p: Pid) -> String {
 fn channel_name(world: &World, object: &Object) -> String {
     let kind = match ChanKind(object.flags as u8) {
         ChanKind::PIPE => "pipe",
+        ChanKind::FIFO => {
+            let id = world.objects.as_slice().iter().position(|o| o.key == object.key);
+            let own = world.names.as_slice().iter().find(|name| Some(name.obj as usize) == id);
+            let name = own.map_or(&[][..], |n| &n.bytes[..(n.len as usize).min(n.bytes.len())]);
+            return format!("FIFO {}", String::from_utf8_lossy(name));
+        }
+        ChanKind::COUNTER => "eventfd",
+        ChanKind::TIMER => "timerfd",
+        ChanKind::SIGNALS => "signalfd",
+        ChanKind::EPOLL => "epoll",
         _ => "channel",
     };
     format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
@@ -157,6 +167,8 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::KILL => format!("{}, {}", (names.process)(op.obj), op.arg),
         Kind::COND_WAIT | Kind::COND_WAKE if op.obj2 != NONE => two(", "),
         Kind::FD_READ | Kind::FD_WRITE => format!("{}, {}", object(), op.arg),
+        Kind::FD_WAIT => object(),
+        Kind::FD_EPOLL_CTL => format!("{}, descriptor {}", object(), op.arg >> 32),
         Kind::FD_CLOSE => format!("descriptor {} of {}", op.arg, if op.obj2 == NONE { object() } else { two(" and ") }),
         Kind::FD_CLOSE_ALL => String::new(),
         Kind::SYSV_OP => format!("{}, {}", object(), sysv_amount(op)),

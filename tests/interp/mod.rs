@@ -5,6 +5,7 @@
 pub mod bounds;
 pub mod brute;
 pub mod digest;
+pub mod events;
 pub mod generate;
 pub mod unshared;
 
@@ -84,6 +85,8 @@ pub enum Ins {
     Cancel(usize),
     /// Ends the process, other threads included.
     Exit,
+    /// An operation on a descriptor.
+    Fd(events::Fd, events::On, How),
 }
 
 /// A program: thread 0 is the first, the others are started by `Create` or `Fork`, each at most once.
@@ -232,6 +235,9 @@ impl<'a> Run<'a> {
         };
         run.started[0] = Some(t);
         run.make_objects();
+        if events::uses(program) {
+            run.make_descriptors();
+        }
         run
     }
 
@@ -316,11 +322,16 @@ impl<'a> Run<'a> {
                 self.start(t, *code, true);
             }
         }
+        let more = match self.instruction(t).cloned() {
+            Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
+            _ => Vec::new(),
+        };
         let out = self.arena.world.threads[t].out[0];
         let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
         fiber.pc += usize::from(!again);
         fiber.log.push(result);
+        fiber.log.extend(more);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
             Kind::WAIT if result == 0 => {
@@ -457,6 +468,7 @@ impl<'a> Run<'a> {
             Ins::Yield => Op::new(Kind::YIELD),
             Ins::Sleep(n) => Self::how(Op::new(Kind::SLEEP), How::Timed(n)),
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
+            Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
             _ => return None,
         })
     }

@@ -12,7 +12,7 @@ use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
-use crate::fd::is_fd;
+use crate::fd::{is_fd, moves};
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -104,8 +104,13 @@ impl Question<'_> {
     /// Whether it goes on; `let_go`: by a deadline or a cancellation.
     fn by_itself(&self, let_go: bool) -> Answer {
         let p = self.act;
-        if p.op.tries() || never_blocks(&p.op) || let_go && p.op.kind != Kind::COND_WAKE {
+        if p.op.tries() || never_blocks(&p.op) {
             return Answer::Yes;
+        }
+        if let_go && p.op.kind != Kind::COND_WAKE {
+            // A timer (timerfd) may have been set again.
+            let by_timer = matches!(p.op.kind, Kind::FD_READ | Kind::FD_POLL | Kind::FD_WAIT);
+            return if by_timer { Answer::Unknown } else { Answer::Yes };
         }
         match p.op.kind {
             Kind::MUTEX_LOCK | Kind::SPIN_LOCK => self.lock_is_free(p.op.obj),
@@ -118,7 +123,8 @@ impl Question<'_> {
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
             Kind::FD_READ | Kind::FD_WRITE => self.channel(),
-            Kind::FD_POLL => self.channels(),
+            Kind::FD_POLL if !p.op.has(op::VARIANT) => self.channels(),
+            Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_OPENED => self.as_found(),
             Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
             _ => Answer::No,
         }
@@ -179,15 +185,27 @@ impl Question<'_> {
     fn channel(&self) -> Answer {
         let p = self.act;
         let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p)) else {
-            return Answer::from(ChannelState::of(p.state).lets(&p.op));
+            return goes_on(ChannelState::of(p.state), &p.op);
         };
+        // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
+        if first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {
+            return Answer::Unknown;
+        }
         let found = match first.found {
             Some((before, _)) => ChannelState::of(before),
             None if first.act.op.obj == p.op.obj => ChannelState::of(first.act.state),
             None if first.act.op.obj2 == p.op.obj => ChannelState::second(first.act.state),
             None => return Answer::Unknown,
         };
-        Answer::from(found.lets(&p.op))
+        goes_on(found, &p.op)
+    }
+
+    /// Where it depends on several things together: known if none of them has changed.
+    fn as_found(&self) -> Answer {
+        match self.dropped.iter().any(|d| may_change(d.act, self.act)) {
+            true => Answer::Unknown,
+            false => Answer::from(self.act.state != 0),
+        }
     }
 
     /// The same for several channels, of which only is known whether they have an event.
@@ -315,7 +333,19 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
 
 /// True if `e` may change a channel that `p` concerns: everything may that closes descriptors.
 fn may_change(e: &Act, p: &Act) -> bool {
-    is_fd(e.op.kind) && e.op.mask & p.op.mask != 0 || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
+    let looks = matches!(e.op.kind, Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_EPOLL_CTL);
+    // To move something takes one channel; the bits of the instances that watch it do not matter.
+    let concerns = !moves(p.op.kind) || e.op.kind == Kind::FD_CLOSE_ALL || touches(&e.op, p.op.obj) && !looks;
+    is_fd(e.op.kind) && concerns && e.op.mask & p.op.mask != 0
+        || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
+}
+
+fn goes_on(state: ChannelState, op: &Op) -> Answer {
+    if state.tells(op) {
+        Answer::from(state.lets(op))
+    } else {
+        Answer::Unknown
+    }
 }
 
 /// Operations that go on in every state.
@@ -344,6 +374,7 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::FD_ACCEPT
             | Kind::FD_CONNECT
             | Kind::FD_WAIT
+            | Kind::FD_OPENED
     )
 }
 

@@ -22,6 +22,8 @@ pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
 const PAGE: u64 = 4096;
 /// Space of the keys of channels.
 const SPACE: u32 = SHARED | 0x3fff_fffe;
+/// Space of the keys of FIFOs.
+pub(crate) const FIFO_SPACE: u32 = SHARED | 0x3fff_fffd;
 
 /// How a channel keeps what is written to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +34,16 @@ pub struct ChanKind(pub u8);
 impl ChanKind {
     /// Bytes in pages, as a pipe does.
     pub const PIPE: ChanKind = ChanKind(1);
+    /// Bytes in pages, of a pipe with a name.
+    pub const FIFO: ChanKind = ChanKind(7);
+    /// A number (eventfd).
+    pub const COUNTER: ChanKind = ChanKind(8);
+    /// When to fire (timerfd).
+    pub const TIMER: ChanKind = ChanKind(9);
+    /// Nothing: what there is to be read are pending signals (signalfd).
+    pub const SIGNALS: ChanKind = ChanKind(10);
+    /// Nothing: what there is are events of what is watched (epoll).
+    pub const EPOLL: ChanKind = ChanKind(11);
 }
 
 /// A channel.
@@ -62,6 +74,15 @@ pub struct Channel {
     pub room: u64,
     /// Pipes: bytes in each slot.
     pub lengths: [u16; PIPE_SLOTS],
+    /// Counters: the number. Timers: when it fires next, or has fired and was not read since, virtual ns; 0: disarmed.
+    /// Signal descriptors: the signals. FIFOs: how often it has been opened for writing.
+    pub value: u64,
+    /// Counters: [`SEMAPHORE`](crate::event::SEMAPHORE) or 0. Timers: ns from one time to the next, 0: once. FIFOs: how
+    /// often it has been opened for reading.
+    pub period: u64,
+    /// How often its descriptions are watched by epoll instances.
+    pub watched: u32,
+    pad: u32,
     /// The thread that made it, and how many it had made before.
     pub maker: Uid,
     /// See `maker`.
@@ -87,6 +108,11 @@ fn name_of(maker: Uid, number: u32) -> u64 {
     let mut z = maker.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(number).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 30)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 29)
+}
+
+/// A number for the name of a FIFO (FNV-1a).
+pub(crate) fn name_hash(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 impl Channel {
@@ -150,6 +176,15 @@ impl World {
             object.value = t as i32;
             object.count = number + 1;
         })?;
+        self.channel_at(obj, maker, number, kind, room)
+    }
+
+    /// A channel for an object that has none, made by thread `t`. `None`: no room.
+    pub(crate) fn channel_on(&mut self, t: Tid, obj: ObjId, kind: ChanKind, room: u64) -> Option<ChanId> {
+        self.channel_at(obj, self.threads[t].uid, 0, kind, room)
+    }
+
+    fn channel_at(&mut self, obj: ObjId, maker: Uid, number: u32, kind: ChanKind, room: u64) -> Option<ChanId> {
         let fresh = Channel {
             obj,
             kind,
@@ -170,18 +205,20 @@ impl World {
             }
         };
         self.objects[obj].extra = id;
+        self.n_timers += u32::from(kind == ChanKind::TIMER);
         Some(id)
     }
 
     /// Forgets a channel that has no ends left.
     pub(crate) fn channel_free(&mut self, id: ChanId) {
-        let Channel { readers, writers, ring, room, obj, .. } = self.channels[id];
+        let Channel { readers, writers, ring, room, obj, kind, .. } = self.channels[id];
         if readers > 0 || writers > 0 || obj == NONE {
             return;
         }
         if ring != NO_RING {
             self.ring_free(ring, room);
         }
+        self.n_timers -= u32::from(kind == ChanKind::TIMER);
         self.objects[obj].extra = NONE;
         self.channels[id] = Channel { obj: NONE, extra: self.free_channel, ..Channel::default() };
         self.free_channel = id;
@@ -240,7 +277,9 @@ impl World {
         let mut ready = 0;
         if let Some(input) = self.channels.get(desc.input) {
             ready |= if input.is_empty() { 0 } else { poll::IN | poll::RDNORM };
-            ready |= if input.writers == 0 { poll::HUP } else { 0 };
+            // A FIFO that nobody has had open for writing since is not at its end.
+            let never = desc.extra != NONE && desc.extra == input.value as u32;
+            ready |= if input.writers == 0 && !never { poll::HUP } else { 0 };
         }
         if let Some(output) = self.channels.get(desc.output) {
             ready |= if output.used < output.slots { poll::OUT | poll::WRNORM } else { 0 };
@@ -250,25 +289,35 @@ impl World {
     }
 
     /// A write that fits in a buffer is made at once or not at all.
-    fn goes_on(&self, op: &Op) -> bool {
-        self.channel_of(op.obj).is_none_or(|id| self.state_of(id).lets(op))
+    fn goes_on(&self, t: Tid, op: &Op) -> bool {
+        let Some(id) = self.channel_of(op.obj) else { return true };
+        let channel = &self.channels[id];
+        match op.kind {
+            _ if !channel.is_event() => self.state_of(id).lets(op),
+            crate::Kind::FD_READ => self.event_readable(t, channel, op),
+            _ => channel.counter_takes(op.arg as u64),
+        }
     }
 
     pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.goes_on(op) || self.may_time_out(op) || self.cancelled(t, op))
+        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.goes_on(op) || self.may_time_out(op) || self.cancelled(t, op))
+        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
     pub(crate) fn read_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if !self.goes_on(op) {
+        if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };
+        if self.channels[id].is_event() {
+            return self.event_read(t, id);
+        }
         let channel = &mut self.channels[id];
+        let full = channel.used >= channel.slots;
         let n = channel.len().min(op.arg.max(0) as u64);
         self.threads[t].out[0] = channel.head as i64;
         channel.pipe_take(n);
@@ -276,15 +325,21 @@ impl World {
             // The next bytes lie at the beginning of the ring, in memory that is in use already.
             (channel.head, channel.tail) = (0, 0);
         }
+        if full && channel.used < channel.slots {
+            self.woke(id, poll::OUT | poll::WRNORM);
+        }
         Applied::Done(n as i64)
     }
 
     /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number.
     pub(crate) fn write_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if !self.goes_on(op) {
+        if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EPIPE) };
+        if self.channels[id].is_event() {
+            return self.counter_add(id, op.arg as u64);
+        }
         if self.channels[id].readers == 0 {
             return Applied::Done(-errno::EPIPE);
         }
@@ -292,6 +347,7 @@ impl World {
         let channel = &mut self.channels[id];
         self.threads[t].out[0] = channel.tail as i64;
         channel.pipe_put(n);
+        self.woke(id, poll::IN | poll::RDNORM);
         Applied::Done(n as i64)
     }
 
@@ -301,8 +357,17 @@ impl World {
     }
 
     /// What operations on channels are conditional on: the states of both that they name.
-    pub(crate) fn channel_states(&self, op: &Op) -> i64 {
-        let state = |obj| self.channel_of(obj).map_or(0, |id| self.state_of(id).pack());
+    pub(crate) fn channel_states(&self, t: Tid, op: &Op) -> i64 {
+        let state = |id| {
+            let channel: &Channel = &self.channels[id];
+            if !channel.is_event() {
+                return self.state_of(id).pack();
+            }
+            let event = if channel.kind == ChanKind::COUNTER { COUNTS } else { OTHERWISE };
+            let readable = self.event_readable(t, channel, op);
+            ChannelState { readable, broken: false, last: 0, free: 0, event }.pack()
+        };
+        let state = |obj| self.channel_of(obj).map_or(0, state);
         state(op.obj) | state(op.obj2) << STATE_BITS
     }
 
@@ -314,11 +379,16 @@ impl World {
             broken: channel.readers == 0,
             last: if channel.used > 0 { PAGE - u64::from(last) } else { 0 },
             free: u64::from(channel.slots.saturating_sub(channel.used)),
+            event: 0,
         }
     }
 }
 
-const STATE_BITS: u32 = 20;
+const STATE_BITS: u32 = 22;
+/// [`ChannelState::event`] of a counter.
+const COUNTS: u8 = 1;
+/// [`ChannelState::event`] of a timer, of signals, of an epoll instance.
+const OTHERWISE: u8 = 2;
 
 /// How a channel is found: half of [`Act::state`](crate::Act) of the operations on channels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -331,11 +401,14 @@ pub struct ChannelState {
     pub last: u64,
     /// Buffers not in use.
     pub free: u64,
+    /// It is no pipe or socket: then only `readable` is known of it.
+    pub event: u8,
 }
 
 impl ChannelState {
     fn pack(self) -> i64 {
-        i64::from(self.readable) | i64::from(self.broken) << 1 | (self.last as i64) << 2 | (self.free as i64) << 15
+        let buffers = (self.last as i64) << 2 | (self.free as i64) << 15;
+        i64::from(self.readable) | i64::from(self.broken) << 1 | buffers | i64::from(self.event) << 20
     }
 
     /// From [`Act::state`](crate::Act): that of the first channel.
@@ -345,7 +418,13 @@ impl ChannelState {
             broken: state & 2 != 0,
             last: (state >> 2 & 0x1fff) as u64,
             free: (state >> 15 & 0x1f) as u64,
+            event: (state >> 20 & 3) as u8,
         }
+    }
+
+    /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
+    pub fn tells(self, op: &Op) -> bool {
+        self.event == 0 || self.event == COUNTS && op.kind == crate::Kind::FD_READ
     }
 
     /// That of the second channel.

@@ -3,9 +3,9 @@
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
-use crate::fd::{by_mask, is_fd, watches};
+use crate::fd::{by_mask, is_fd, looks, moves};
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
-use crate::op::{self, Kind, Op};
+use crate::op::{self, Kind, Op, REACHES};
 use crate::sysv::{Ctl, SEMVMX};
 use crate::thread::{ThreadState, Uid};
 use crate::world::World;
@@ -227,7 +227,7 @@ impl World {
     /// The pending operation of `t` with the state it is conditional on.
     pub fn act(&self, t: Tid) -> Act {
         let thread = &self.threads[t];
-        let op = thread.pending;
+        let op = self.as_it_reaches(t, &thread.pending);
         Act {
             uid: thread.uid,
             tid: t,
@@ -255,6 +255,9 @@ impl World {
             if self.choices_of(t, &Op { flags: op.flags & !op::TIMED, ..*op }) == 0 {
                 fate |= TIMED_OUT;
             }
+        }
+        if is_fd(op.kind) && self.goes_by_timer(t, op) {
+            fate |= EXPIRED | TIMED_OUT;
         }
         if self.cancelled(t, op) {
             fate |= CANCELLED;
@@ -304,7 +307,9 @@ impl World {
             Kind::JOIN => i64::from(self.join_ready(t, op)),
             Kind::WAIT => self.wait_state(t, op).pack(),
             Kind::FD_POLL => self.polled_state(t),
-            kind if is_fd(kind) => self.channel_states(op),
+            Kind::FD_WAIT => i64::from(self.channel_of(op.obj).is_some_and(|epoll| self.epoll_ready(t, epoll))),
+            Kind::FD_OPENED => i64::from(self.fifo_opened(op)),
+            kind if is_fd(kind) => self.channel_states(t, op),
             _ => 0,
         }
     }
@@ -373,11 +378,13 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || shares_object(a, b, conditional)
 }
 
-/// Operations on descriptors, one of which concerns more channels than it names. Two that only look commute.
+/// Operations on descriptors, one of which concerns more channels than it names, or that wake the same epoll instance.
+/// Two that only look commute.
 fn meet_by_mask(a: &Act, b: &Act) -> bool {
-    (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind))
+    let wake = |x: &Op, y: &Op| moves(x.kind) && moves(y.kind) && x.has(REACHES) && y.has(REACHES);
+    (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind) || wake(&a.op, &b.op))
         && a.op.mask & b.op.mask != 0
-        && !(watches(a.op.kind) && watches(b.op.kind))
+        && !(looks(&a.op) && looks(&b.op))
 }
 
 /// The part of [`dependent_after`] that is about what `a` did beyond its operation.

@@ -11,7 +11,7 @@
 
 use crate::channel::ChanId;
 use crate::object::NONE;
-use crate::op::{Kind, Op};
+use crate::op::{Kind, Op, REACHES, VARIANT};
 use crate::world::{Applied, World};
 use crate::{Pid, Tid};
 
@@ -133,7 +133,21 @@ pub fn watches(kind: Kind) -> bool {
 
 /// True for operations on descriptions that concern the channels of [`Op::mask`], not just those they name.
 pub fn by_mask(op: &Op) -> bool {
-    is_fd(op.kind) && (watches(op.kind) || op.kind == Kind::FD_CLOSE_ALL)
+    is_fd(op.kind)
+        && (watches(op.kind)
+            || matches!(op.kind, Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL)
+            || op.has(REACHES) && !moves(op.kind))
+}
+
+/// True for operations that only look: two of them commute.
+pub(crate) fn looks(op: &Op) -> bool {
+    op.kind == Kind::FD_POLL && !op.has(VARIANT)
+}
+
+/// True for operations that move something into or out of one channel, which is all that they concern, but for the
+/// instances that they wake.
+pub(crate) fn moves(kind: Kind) -> bool {
+    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT)
 }
 
 impl World {
@@ -270,14 +284,22 @@ impl World {
         if self.descs[desc].refs > 0 {
             return;
         }
+        self.forget_watches(desc);
         let Desc { input, output, .. } = self.descs[desc];
         if input != NONE {
             self.channels[input].readers -= 1;
-            self.channel_free(input);
         }
         if output != NONE {
             self.channels[output].writers -= 1;
-            self.channel_free(output);
+        }
+        for (id, again) in [(input, false), (output, output == input)] {
+            if id != NONE && !again {
+                // Of two ends, the one that is left is told (fs/pipe.c, pipe_release).
+                if (self.channels[id].readers == 0) != (self.channels[id].writers == 0) {
+                    self.woke(id, 0);
+                }
+                self.channel_free(id);
+            }
         }
         self.descs[desc] = Desc { extra: self.free_desc, ..Desc::default() };
         self.free_desc = desc;
@@ -314,28 +336,43 @@ impl World {
 
     fn polled_ready(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
-        let ready = |p: &Polled| self.readiness(p.desc) & (p.events | poll::ALWAYS) != 0;
+        let ready = |p: &Polled| self.readiness_for(t, p.desc) & (p.events | poll::ALWAYS) != 0;
         thread.polled[..thread.n_polled as usize].iter().any(ready)
     }
 
     /// A bit for each of the descriptions that has an event.
     pub(crate) fn polled_state(&self, t: Tid) -> i64 {
         let thread = &self.threads[t];
-        let ready = |p: &Polled| self.readiness(p.desc) & (p.events | poll::ALWAYS) != 0;
+        let ready = |p: &Polled| self.readiness_for(t, p.desc) & (p.events | poll::ALWAYS) != 0;
         let polled = thread.polled[..thread.n_polled as usize].iter().enumerate();
         polled.filter(|(_, p)| ready(p)).fold(0, |bits, (i, _)| bits | 1 << (i % 64))
     }
 
+    /// What the pending poll of `t` asks about.
+    pub(crate) fn polled(&self, t: Tid) -> &[Polled] {
+        let thread = &self.threads[t];
+        &thread.polled[..(thread.n_polled as usize).min(MAX_POLLED)]
+    }
+
     pub(crate) fn poll_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.may_time_out(op) || self.cancelled(t, op) || self.polled_ready(t))
+        u32::from(
+            op.tries()
+                || self.may_time_out(op)
+                || self.cancelled(t, op)
+                || self.polled_ready(t)
+                || self.fires_early(t, op),
+        )
     }
 
     /// Gives how many of the descriptions have an event.
-    pub(crate) fn poll_perform(&mut self, t: Tid) -> Applied {
+    pub(crate) fn poll_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.polled_ready(t) {
+            self.fire_early(t, op);
+        }
         let mut count = 0;
         for i in 0..self.threads[t].n_polled as usize {
             let Polled { desc, events, .. } = self.threads[t].polled[i];
-            let ready = self.readiness(desc) & (events | poll::ALWAYS);
+            let ready = self.look_at(t, desc) & (events | poll::ALWAYS);
             self.threads[t].polled[i].ready = ready;
             count += i64::from(ready != 0);
         }

@@ -7,7 +7,7 @@
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
 use crate::fd::{by_mask, is_fd};
 use crate::object::NONE;
-use crate::op::{self, Kind};
+use crate::op::{self, Kind, REACHES};
 use crate::sysv::Ctl;
 use crate::{ObjId, Pid, Tid};
 
@@ -92,7 +92,8 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
         _ => {}
     }
     if is_fd(act.op.kind) {
-        keep(if by_mask(&act.op) { Place::ManyChannels } else { Place::Channels });
+        let many = by_mask(&act.op) || act.op.has(REACHES);
+        keep(if many { Place::ManyChannels } else { Place::Channels });
     }
     if act.fate & IN_ONCE != 0 {
         keep(Place::InOnce);

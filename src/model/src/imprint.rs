@@ -1,9 +1,9 @@
 //! A quick test for independence, for those that compare every operation of an execution with all before it.
 
 use crate::depend::{operands, reaches_everything, Act, Effects, IN_ONCE};
-use crate::fd::by_mask;
+use crate::fd::{by_mask, is_fd};
 use crate::object::NONE;
-use crate::op::Kind;
+use crate::op::{Kind, REACHES};
 
 /// Bit of operations that name no object.
 const NAMELESS: u64 = 1 << 63;
@@ -13,6 +13,7 @@ const NAMELESS: u64 = 1 << 63;
 pub fn imprint(a: &Act, did: Effects) -> u64 {
     let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS);
     let meets_others = by_mask(&a.op)
+        || is_fd(a.op.kind) && a.op.has(REACHES)
         || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)
         || a.fate & IN_ONCE != 0;
     if did.has(wide) || meets_others || reaches_everything(a) {

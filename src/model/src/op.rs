@@ -129,6 +129,12 @@ kinds! {
     FD_WAIT = 71, "epoll_wait";
     /// Close all descriptors: the end of a process.
     FD_CLOSE_ALL = 72, "close (all, at the end of the process)";
+    /// Add, change or remove a watch: by the epoll instance with descriptor `arg & 0xffffffff`, of descriptor `arg >> 32`.
+    FD_EPOLL_CTL = 73, "epoll_ctl";
+    /// Open one end of a FIFO.
+    FD_OPEN = 74, "open";
+    /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
+    FD_OPENED = 75, "open (waiting)";
     /// Last of the kinds that are operations on descriptors.
     FD_LAST = 95, "";
 }
@@ -144,6 +150,9 @@ pub const VARIANT: u8 = 8;
 
 /// A semop of several operations; `Op::arg` holds them for reports (see [`pack_semops`]), not an amount.
 pub const SEVERAL: u8 = 16;
+
+/// An operation on a descriptor that concerns epoll instances too; filled in where it is recorded, see `epoll`.
+pub const REACHES: u8 = 32;
 
 /// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
 /// they do not fit.
@@ -171,7 +180,7 @@ pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
 pub struct Op {
     /// What it does.
     pub kind: Kind,
-    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`].
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`].
     pub flags: u8,
     pub(crate) pad: u16,
     /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].

@@ -2,7 +2,9 @@
 
 use crate::channel::{Channel, FreeRing};
 use crate::depend::Effects;
+use crate::epoll::{Delivered, Watch, MAX_EVENTS};
 use crate::fd::{is_fd, watches, Desc, FdPage};
+use crate::fifo::{Fifo, MAX_FIFOS};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
@@ -141,6 +143,14 @@ pub struct World {
     pub free_channel: u32,
     /// First free record of `fd_pages`.
     pub free_fd_page: u32,
+    /// First free record of `watches`, linked by `desc`.
+    pub free_watch: u32,
+    /// Watches in use.
+    pub n_watches: u32,
+    /// Timers (timerfd) that there are.
+    pub n_timers: u32,
+    /// The last place given out in a ready list.
+    pub last_place: u64,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -206,6 +216,12 @@ pub struct World {
     pub channels: Table<Channel, MAX_DESCS>,
     /// Rings of the pool that can be used again.
     pub free_rings: Table<FreeRing, 4096>,
+    /// FIFOs that have been opened.
+    pub fifos: Table<Fifo, MAX_FIFOS>,
+    /// What epoll instances watch.
+    pub watches: Table<Watch, 16384>,
+    /// What the wait performed last returns.
+    pub delivered: Table<Delivered, MAX_EVENTS>,
 }
 
 impl World {
@@ -251,6 +267,13 @@ impl World {
         self.descs.clear();
         self.channels.clear();
         self.free_rings.clear();
+        self.fifos.clear();
+        self.watches.clear();
+        self.delivered.clear();
+        self.free_watch = NONE;
+        self.n_watches = 0;
+        self.n_timers = 0;
+        self.last_place = 0;
     }
 
     /// Makes this world equal to `other`; costs what `other` uses.
@@ -300,6 +323,13 @@ impl World {
         self.descs.copy_from(&other.descs);
         self.channels.copy_from(&other.channels);
         self.free_rings.copy_from(&other.free_rings);
+        self.fifos.copy_from(&other.fifos);
+        self.watches.copy_from(&other.watches);
+        self.delivered.copy_from(&other.delivered);
+        self.free_watch = other.free_watch;
+        self.n_watches = other.n_watches;
+        self.n_timers = other.n_timers;
+        self.last_place = other.last_place;
     }
 
     /// Thread `t` has reached visible operation `op`.
@@ -373,6 +403,8 @@ impl World {
             Kind::FD_READ => self.read_choices(t, op),
             Kind::FD_WRITE => self.write_choices(t, op),
             Kind::FD_POLL => self.poll_choices(t, op),
+            Kind::FD_WAIT => self.epoll_wait_choices(t, op),
+            Kind::FD_OPENED => u32::from(self.fifo_opened(op) || self.cancelled(t, op)),
             Kind::NONE => 0,
             _ => 1,
         }
@@ -449,7 +481,9 @@ impl World {
             Kind::FUTEX_REQUEUE => self.futex_requeue_perform(t, &op, value),
             Kind::FD_READ => self.read_perform(t, &op),
             Kind::FD_WRITE => self.write_perform(t, &op),
-            Kind::FD_POLL => self.poll_perform(t),
+            Kind::FD_POLL => self.poll_perform(t, &op),
+            Kind::FD_WAIT => self.epoll_wait_perform(t, &op),
+            Kind::FD_OPENED => Applied::Done(if self.fifo_opened(&op) { 0 } else { -errno::EINTR }),
             Kind::FD_CLOSE => self.close_perform(t, &op),
             Kind::FD_CLOSE_ALL => self.close_all_perform(t),
             // Yield, barrier wake, kill, exec, names: no more effect than having their turn; what the
