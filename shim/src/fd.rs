@@ -397,10 +397,23 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
     }
 }
 
+/// Device of what has no name in a file system.
+const NO_DEVICE: u64 = 14;
+
+/// (device, inode) of a FIFO.
+fn inode_of_fifo(desc: DescId) -> Option<(u64, u64)> {
+    let d = world().descs[desc];
+    let channel = if d.input != NONE { d.input } else { d.output };
+    world().fifo_of(channel).map(|fifo| (fifo.dev, fifo.ino))
+}
+
 /// (mode, inode) that stat gives.
 fn identity(desc: DescId) -> (u32, u64) {
     let d = world().descs[desc];
     let channel = if d.input != NONE { d.input } else { d.output };
+    if let Some((_, ino)) = inode_of_fifo(desc) {
+        return (libc::S_IFIFO | 0o600, ino);
+    }
     let name = world().channels.as_slice().get(channel as usize).map_or(0, |c| c.maker.0 << 8 ^ u64::from(c.number));
     let mode = match d.kind {
         DescKind::PIPE => libc::S_IFIFO | 0o600,
@@ -413,7 +426,7 @@ fn identity(desc: DescId) -> (u32, u64) {
 fn stat(desc: DescId, at: u64) -> i64 {
     let (mode, inode) = identity(desc);
     sync::zero(at, 144);
-    store(at, 14u64);
+    store(at, inode_of_fifo(desc).map_or(NO_DEVICE, |(dev, _)| dev));
     store(at + 8, inode);
     store(at + 16, 1u64);
     store(at + 24, mode);

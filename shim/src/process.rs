@@ -231,7 +231,13 @@ pub fn exit_group(status: i32) -> ! {
 /// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
 fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
-    fd::close_all();
+    if !local().borrowed {
+        world().exit_is_visible(p, called);
+    }
+    // Where other threads are left, descriptors are closed when they end, all at once.
+    if world().procs[p].live_threads <= 1 {
+        fd::close_all();
+    }
     if !local().borrowed && world().exit_is_visible(p, called) {
         gate::pass(Op::new(Kind::EXIT).arg(status as i64));
     }

@@ -185,6 +185,14 @@ impl Run<'_> {
         }
     }
 
+    /// The end of a process closes what it has.
+    pub(super) fn closes_all(&self, pid: vsrun_model::Pid) -> Op {
+        let world = &self.arena.world;
+        let mut op = Op::new(Kind::FD_CLOSE_ALL);
+        op.mask = world.fds_from(pid, 0).fold(0, |mask, (_, desc)| mask | world.desc_bits(desc));
+        op
+    }
+
     /// What channels hold and who watches them in which order.
     pub(super) fn descriptors(&self) -> String {
         let world = &self.arena.world;

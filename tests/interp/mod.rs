@@ -314,6 +314,9 @@ impl<'a> Run<'a> {
         if op.kind == Kind::THREAD_EXIT {
             return self.over(t);
         }
+        if op.kind == Kind::FD_CLOSE_ALL {
+            return self.leave(t, true);
+        }
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
         }
@@ -391,6 +394,20 @@ impl<'a> Run<'a> {
     }
 
     fn exit(&mut self, t: Tid, called: bool) {
+        let world = &mut self.arena.world;
+        let pid = world.threads[t].pid;
+        if world.has_fds(pid) {
+            world.exit_is_visible(pid, called);
+            if world.procs[pid].live_threads <= 1 {
+                let op = self.closes_all(pid);
+                return self.arena.world.publish(t, op);
+            }
+        }
+        self.leave(t, called);
+    }
+
+    /// The end of a process without descriptors, or with other threads that lose them with it.
+    fn leave(&mut self, t: Tid, called: bool) {
         let world = &mut self.arena.world;
         let pid = world.threads[t].pid;
         if world.exit_is_visible(pid, called) {

@@ -64,7 +64,7 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
 
 /// Functions that may work on pipes and sockets. That stdio does so too, where a standard stream is a pipe, is left out:
 /// otherwise everything that prints would be bounded by nothing; such an operation shows as one outside its bound.
-const DESCRIPTORS: [&str; 62] = [
+const DESCRIPTORS: [&str; 63] = [
     "__poll_chk",
     "__read_chk",
     "__recv_chk",
@@ -83,6 +83,7 @@ const DESCRIPTORS: [&str; 62] = [
     "epoll_create1",
     "epoll_ctl",
     "epoll_pwait",
+    "epoll_pwait2",
     "epoll_wait",
     "eventfd",
     "eventfd_read",

@@ -27,6 +27,19 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         | libc::SYS_close_range
         | libc::SYS_pipe
         | libc::SYS_pipe2
+        | libc::SYS_epoll_create
+        | libc::SYS_epoll_create1
+        | libc::SYS_epoll_ctl
+        | libc::SYS_epoll_wait
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2
+        | libc::SYS_eventfd
+        | libc::SYS_eventfd2
+        | libc::SYS_signalfd
+        | libc::SYS_signalfd4
+        | libc::SYS_timerfd_create
+        | libc::SYS_timerfd_settime
+        | libc::SYS_timerfd_gettime
         | libc::SYS_poll
         | libc::SYS_ppoll
         | libc::SYS_select

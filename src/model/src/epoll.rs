@@ -11,9 +11,9 @@
 //! that it depends on. Reads and writes of different channels depend on each other only where both may put a watch into
 //! the list of a common instance ([`REACHES`]): the order of the list is the order of those.
 
-use crate::channel::ChanId;
+use crate::channel::{ChanId, ChanKind};
 use crate::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
-use crate::fd::{is_fd, poll, DescId, DescKind};
+use crate::fd::{is_fd, moves, poll, DescId, DescKind};
 use crate::object::NONE;
 use crate::op::{Kind, Op, REACHES, VARIANT};
 use crate::world::{Applied, World};
@@ -115,7 +115,8 @@ impl World {
                 };
                 for id in [op.obj, op.obj2].into_iter().filter_map(|obj| self.channel_of(obj)) {
                     op.mask |= self.reach(id);
-                    if self.queued_by(id, events) {
+                    let instance = self.channels[id].kind == ChanKind::EPOLL;
+                    if self.queued_by(id, events) || instance && !moves(op.kind) {
                         op = op.with(REACHES);
                     }
                 }
