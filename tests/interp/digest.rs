@@ -40,7 +40,11 @@ impl Run<'_> {
             }
             end => format!("{end:?}"),
         };
-        let exiting = world.live.as_slice().iter().any(|&t| world.threads[t].pending.kind == Kind::EXIT);
+        let exiting = world
+            .live
+            .as_slice()
+            .iter()
+            .any(|&t| matches!(world.threads[t].pending.kind, Kind::EXIT | Kind::FD_CLOSE_ALL));
         Outcome { text, state, exiting }
     }
 

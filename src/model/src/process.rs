@@ -154,6 +154,8 @@ impl World {
 
     fn changes_more(&self, p: Pid) -> bool {
         self.procs[p].live_threads > 1
+            // They are closed visibly, by whichever thread is the last.
+            || self.has_fds(p)
             // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
             || self.undos.as_slice().iter().any(|u| u.pid == p)
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
