@@ -224,6 +224,36 @@ fn dpor_is_saved() {
     }
 }
 
+/// Four threads that lock, count and unlock: 24 orders for `rounds` 1.
+fn counters(threads: usize) -> Program {
+    let section = |t: usize| [vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)], vec![]][usize::from(t == 0)].clone();
+    (0..=threads).map(|t| if t == 0 { (1..=threads).map(Ins::Create).collect() } else { section(t) }).collect()
+}
+
+/// Workers that all take the same time for an execution are hardly ever without one.
+#[test]
+fn workers_are_busy() {
+    let program = counters(6);
+    for workers in [1, 2, 4, 8] {
+        let (mut search, mut rounds, mut executions) = (Optimal::new(), 0, 0);
+        loop {
+            let round: Vec<Schedule> = std::iter::from_fn(|| search.next()).take(workers).collect();
+            if round.is_empty() {
+                break;
+            }
+            rounds += 1;
+            executions += round.len();
+            MACHINE.with(|machine| {
+                for schedule in round {
+                    let (trace, _) = machine.borrow_mut().run(&program, &schedule, u64::MAX);
+                    search.done(schedule.ticket, &trace);
+                }
+            });
+        }
+        println!("{workers}: {rounds} rounds, {executions} executions, {} discarded", search.discarded());
+    }
+}
+
 /// A search with a tree, some of it done, and executions under way: two, if it can have them.
 fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
     let block = interp::How::Block;

@@ -56,20 +56,26 @@ struct Part {
     bytes: usize,
 }
 
+/// What a search asks for.
+#[derive(Clone, Debug)]
+struct Order {
+    /// With no ticket and no `record_back`.
+    schedule: Schedule,
+    record_back: u32,
+}
+
 /// An execution under way.
 #[derive(Debug)]
 struct Turn {
     leaf: usize,
     ticket: u64,
-    /// With no ticket.
-    schedule: Schedule,
+    order: Order,
 }
 
 /// An execution that is over.
 #[derive(Debug)]
 struct Run {
-    /// With no ticket.
-    schedule: Schedule,
+    order: Order,
     trace: Trace,
     canon: Canon,
 }
@@ -90,6 +96,24 @@ struct Stock {
     runs: usize,
     parts: usize,
     bytes: usize,
+}
+
+impl Order {
+    fn new(mut schedule: Schedule) -> Order {
+        let record_back = std::mem::take(&mut schedule.record_back);
+        Order { schedule, record_back }
+    }
+
+    /// The schedule to be run.
+    fn with_ticket(&self, ticket: u64) -> Schedule {
+        Schedule { ticket, record_back: self.record_back, ..self.schedule.clone() }
+    }
+
+    /// Whether the execution of this is the one that `other` asks for. It may record more: of the states on the way to a leaf
+    /// fewer are known if it is explored ahead.
+    fn serves(&self, other: &Order) -> bool {
+        self.record_back >= other.record_back && self.schedule == other.schedule
+    }
 }
 
 impl Stock {
@@ -229,36 +253,38 @@ impl Part {
         }
         // The part whose leaf the search has come to, or is below.
         let mut current: Option<Part> = None;
-        let (leaf, schedule) = loop {
+        let (leaf, order) = loop {
             let Some((leaf, schedule)) = self.search.take() else {
                 desk.drop(current);
                 return Next::Over;
             };
+            let order = Order::new(schedule);
             if let Some(part) = self.parts.remove(&leaf) {
                 desk.drop(current.replace(part));
             }
-            let Some(part) = &mut current else { break (leaf, schedule) };
-            match part.take_run(&schedule) {
+            let Some(part) = &mut current else { break (leaf, order) };
+            match part.take_run(&order) {
                 Some(run) => self.learn(leaf, run, desk),
-                None => break (leaf, schedule),
+                None => break (leaf, order),
             }
         };
         if let Some(part) = current {
-            self.take_over(leaf, &schedule, part, desk);
+            self.take_over(leaf, &order, part, desk);
         }
         if self.turn.is_some() {
             return Next::UnderWay;
         }
         let ticket = desk.ticket();
-        self.turn = Some(Turn { leaf, ticket, schedule: schedule.clone() });
-        Next::Run(Schedule { ticket, ..schedule })
+        let schedule = order.with_ticket(ticket);
+        self.turn = Some(Turn { leaf, ticket, order });
+        Next::Run(schedule)
     }
 
-    /// The first of what it was told of, if that was run with this schedule.
-    fn take_run(&mut self, schedule: &Schedule) -> Option<Run> {
+    /// The first of what it was told of, if that is what is asked for.
+    fn take_run(&mut self, order: &Order) -> Option<Run> {
         let runs = self.runs.as_mut()?;
         let run = runs.pop_front()?;
-        if run.schedule != *schedule {
+        if !run.order.serves(order) {
             runs.push_front(run);
             return None;
         }
@@ -266,11 +292,11 @@ impl Part {
         Some(run)
     }
 
-    /// The search asks for `schedule` and `part` has not run it. If nothing it has run is left, it is where this search is,
+    /// The search asks for `order` and `part` has not run it. If nothing it has run is left, it is where this search is,
     /// and what it has under way and its parts are taken over.
-    fn take_over(&mut self, leaf: usize, schedule: &Schedule, mut part: Part, desk: &mut Desk) {
+    fn take_over(&mut self, leaf: usize, order: &Order, mut part: Part, desk: &mut Desk) {
         let used_up = part.runs.as_ref().is_none_or(VecDeque::is_empty);
-        if !used_up || part.turn.as_ref().is_some_and(|t| t.schedule != *schedule) {
+        if !used_up || part.turn.as_ref().is_some_and(|t| !t.order.serves(order)) {
             return desk.drop(Some(part));
         }
         self.turn = part.turn.take().map(|turn| Turn { leaf, ..turn });
@@ -311,10 +337,10 @@ impl Part {
     /// What the execution with that ticket did. False: it was under way for nobody.
     fn finish(&mut self, ticket: u64, trace: &Trace, names: &mut Names, desk: &mut Desk) -> bool {
         match self.turn.take_if(|turn| turn.ticket == ticket) {
-            Some(Turn { leaf, schedule, .. }) => {
+            Some(Turn { leaf, order, .. }) => {
                 let canon = names.of(trace);
                 match self.runs {
-                    Some(_) => self.learn(leaf, Run { schedule, trace: trace.clone(), canon }, desk),
+                    Some(_) => self.learn(leaf, Run { order, trace: trace.clone(), canon }, desk),
                     None => self.tell(leaf, trace, &canon, desk),
                 }
                 true
