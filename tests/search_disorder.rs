@@ -224,16 +224,14 @@ fn dpor_is_saved() {
     }
 }
 
-/// Four threads that lock, count and unlock: 24 orders for `rounds` 1.
-fn counters(threads: usize) -> Program {
-    let section = |t: usize| [vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)], vec![]][usize::from(t == 0)].clone();
-    (0..=threads).map(|t| if t == 0 { (1..=threads).map(Ins::Create).collect() } else { section(t) }).collect()
-}
-
-/// Workers that all take the same time for an execution are hardly ever without one.
+/// Workers that all take the same time for an execution are hardly ever without one, nor with one for nothing.
 #[test]
 fn workers_are_busy() {
-    let program = counters(6);
+    const THREADS: usize = 6;
+    let section = || vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)];
+    let mut program: Program = (0..THREADS).map(|_| section()).collect();
+    program.insert(0, (1..=THREADS).map(Ins::Create).collect());
+    let orders = 720;
     for workers in [1, 2, 4, 8] {
         let (mut search, mut rounds, mut executions) = (Optimal::new(), 0, 0);
         loop {
@@ -243,14 +241,16 @@ fn workers_are_busy() {
             }
             rounds += 1;
             executions += round.len();
-            MACHINE.with(|machine| {
-                for schedule in round {
-                    let (trace, _) = machine.borrow_mut().run(&program, &schedule, u64::MAX);
-                    search.done(schedule.ticket, &trace);
-                }
-            });
+            for schedule in round {
+                let (trace, _) = MACHINE.with(|machine| machine.borrow_mut().run(&program, &schedule, u64::MAX));
+                search.done(schedule.ticket, &trace);
+            }
         }
-        println!("{workers}: {rounds} rounds, {executions} executions, {} discarded", search.discarded());
+        let discarded = search.discarded() as usize;
+        println!("{workers} workers: {rounds} rounds, {executions} executions, {discarded} of them for nothing");
+        assert_eq!(executions - discarded, orders);
+        assert!(rounds * workers * 10 <= orders * 11, "{rounds} rounds of {workers}");
+        assert!(search.exhaustive());
     }
 }
 

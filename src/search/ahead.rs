@@ -251,9 +251,10 @@ impl Part {
         if self.turn.is_some() {
             return Next::UnderWay;
         }
-        // The part whose leaf the search has come to, or is below.
+        // The part whose leaf the search is at or below.
         let mut current: Option<Part> = None;
         let (leaf, order) = loop {
+            let mut under_way = current.take_if(|part| part.is_used_up()).and_then(|part| self.take_over(part, desk));
             let Some((leaf, schedule)) = self.search.take() else {
                 desk.drop(current);
                 return Next::Over;
@@ -261,19 +262,22 @@ impl Part {
             let order = Order::new(schedule);
             if let Some(part) = self.parts.remove(&leaf) {
                 desk.drop(current.replace(part));
+                if let Some(part) = current.take_if(|part| part.is_used_up()) {
+                    under_way = self.take_over(part, desk);
+                }
             }
-            let Some(part) = &mut current else { break (leaf, order) };
-            match part.take_run(&order) {
+            // What is under way and not asked for is for nobody from now on.
+            if let Some(turn) = under_way.filter(|turn| turn.order.serves(&order)) {
+                desk.drop(current);
+                self.turn = Some(Turn { leaf, ..turn });
+                return Next::UnderWay;
+            }
+            match current.as_mut().and_then(|part| part.take_run(&order)) {
                 Some(run) => self.learn(leaf, run, desk),
                 None => break (leaf, order),
             }
         };
-        if let Some(part) = current {
-            self.take_over(leaf, &order, part, desk);
-        }
-        if self.turn.is_some() {
-            return Next::UnderWay;
-        }
+        desk.drop(current);
         let ticket = desk.ticket();
         let schedule = order.with_ticket(ticket);
         self.turn = Some(Turn { leaf, ticket, order });
@@ -292,20 +296,21 @@ impl Part {
         Some(run)
     }
 
-    /// The search asks for `order` and `part` has not run it. If nothing it has run is left, it is where this search is,
-    /// and what it has under way and its parts are taken over.
-    fn take_over(&mut self, leaf: usize, order: &Order, mut part: Part, desk: &mut Desk) {
-        let used_up = part.runs.as_ref().is_none_or(VecDeque::is_empty);
-        if !used_up || part.turn.as_ref().is_some_and(|t| !t.order.serves(order)) {
-            return desk.drop(Some(part));
-        }
-        self.turn = part.turn.take().map(|turn| Turn { leaf, ..turn });
-        for (leaf, below) in std::mem::take(&mut part.parts) {
+    /// True if the search it is a part of has been told all that it was told.
+    fn is_used_up(&self) -> bool {
+        self.runs.as_ref().is_none_or(VecDeque::is_empty)
+    }
+
+    /// Takes over the parts of a part that is used up, so that its tree and this one are the same below its leaf, and gives
+    /// what it has under way.
+    fn take_over(&mut self, part: Part, desk: &mut Desk) -> Option<Turn> {
+        for (leaf, below) in part.parts {
             match self.search.tree.leaf_at(&part.search.tree.ranks(leaf)) {
                 Some(leaf) => desk.drop(self.parts.insert(leaf, below)),
                 None => desk.drop(Some(below)),
             }
         }
+        part.turn
     }
 
     /// An execution for one of the parts, the soonest first, up to that at the leaf `until`; it may be a new one.

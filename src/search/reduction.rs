@@ -70,14 +70,7 @@ struct Run {
 impl Reduction {
     /// A search that has not begun.
     pub fn new(insertion: Insertion) -> Reduction {
-        Reduction {
-            insertion,
-            tree: Tree::new(),
-            base: 0,
-            partial: false,
-            transitions: 0,
-            sleep_blocked: 0,
-        }
+        Reduction { insertion, tree: Tree::new(), base: 0, partial: false, transitions: 0, sleep_blocked: 0 }
     }
 
     /// A search of what is below a leaf that waits.

@@ -7,8 +7,8 @@
 
 use vsrun_model::{Act, Effects, Uid};
 
-use super::canon::Names;
 use super::ahead::InOrder;
+use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
 use super::tree::{Node, Pending, Phase, Step, Tree, NOWHERE};
 use crate::codec::{encode_slice, Codec, DecodeError, Reader};

@@ -298,7 +298,8 @@ impl Tree {
 
     /// The leaf that waits at the end of such places.
     pub fn leaf_at(&self, ranks: &[u32]) -> Option<usize> {
-        let below = |at: usize, rank: &u32| self.nodes[at].children.iter().copied().find(|&c| self.nodes[c].rank == *rank);
+        let below =
+            |at: usize, rank: &u32| self.nodes[at].children.iter().copied().find(|&c| self.nodes[c].rank == *rank);
         let at = ranks.iter().try_fold(0, below)?;
         (self.nodes[at].phase == Phase::Waiting && self.nodes[at].children.is_empty()).then_some(at)
     }
