@@ -224,14 +224,18 @@ fn dpor_is_saved() {
     }
 }
 
+/// Threads that lock, count and unlock, and one that creates them.
+fn counters(threads: usize) -> Program {
+    let section = || vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)];
+    let mut program: Program = (0..threads).map(|_| section()).collect();
+    program.insert(0, (1..=threads).map(Ins::Create).collect());
+    program
+}
+
 /// Workers that all take the same time for an execution are hardly ever without one, nor with one for nothing.
 #[test]
 fn workers_are_busy() {
-    const THREADS: usize = 6;
-    let section = || vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)];
-    let mut program: Program = (0..THREADS).map(|_| section()).collect();
-    program.insert(0, (1..=THREADS).map(Ins::Create).collect());
-    let orders = 720;
+    let (program, orders) = (counters(6), 720);
     for workers in [1, 2, 4, 8] {
         let (mut search, mut rounds, mut executions) = (Optimal::new(), 0, 0);
         loop {
@@ -252,6 +256,28 @@ fn workers_are_busy() {
         assert!(rounds * workers * 10 <= orders * 11, "{rounds} rounds of {workers}");
         assert!(search.exhaustive());
     }
+}
+
+/// If the execution at its turn takes longer than all that can be run ahead, no more than so much is; and what has to give way
+/// changes nothing.
+#[test]
+fn what_is_run_ahead_is_bounded() {
+    let (program, orders) = (counters(6), 720);
+    let run = |schedule: &Schedule| MACHINE.with(|machine| machine.borrow_mut().run(&program, schedule, u64::MAX).0);
+    let (mut search, mut executions, mut most) = (Optimal::new(), 0, 0);
+    while let Some(slow) = search.next() {
+        while let Some(schedule) = search.next() {
+            search.done(schedule.ticket, &run(&schedule));
+            executions += 1;
+            most = most.max(search.ahead());
+        }
+        search.done(slow.ticket, &run(&slow));
+        executions += 1;
+    }
+    println!("{executions} executions, {} of them for nothing, at most {most} ahead", search.discarded());
+    assert!(search.exhaustive() && search.ahead() == 0);
+    assert_eq!(executions - search.discarded(), orders);
+    assert!((400..=512).contains(&most), "{most}");
 }
 
 /// A search with a tree, some of it done, and executions under way: two, if it can have them.
@@ -310,8 +336,11 @@ fn changed_bytes_do_no_harm() {
                 }
                 for _ in 0..5 {
                     let Some(schedule) = search.next() else { break };
-                    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
-                    search.done(schedule.ticket, &trace);
+                    let ahead = if search.parallel() { search.next() } else { None };
+                    for schedule in ahead.iter().chain([&schedule]) {
+                        let (trace, _) = machine.run(&program, schedule, u64::MAX);
+                        search.done(schedule.ticket, &trace);
+                    }
                 }
             }
             assert!(refused > 0, "nothing was refused of {} bytes", bytes.len());

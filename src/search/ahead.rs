@@ -240,7 +240,7 @@ impl Part {
     fn stock(&self) -> Stock {
         let own = Stock { runs: self.runs.as_ref().map_or(0, VecDeque::len), parts: 0, bytes: self.bytes };
         let of = |part: &Part| {
-            let tree = part.search.tree.len() * size_of::<Node>();
+            let tree = part.search.tree.size() * size_of::<Node>();
             part.stock().plus(Stock { parts: 1, bytes: tree, runs: 0 })
         };
         self.parts.values().map(of).fold(own, Stock::plus)

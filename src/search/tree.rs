@@ -305,7 +305,7 @@ impl Tree {
     }
 
     /// Nodes that there are.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.nodes.len() - self.free.len()
     }
 
