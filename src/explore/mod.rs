@@ -338,7 +338,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         complete: exhaustive && all_modelled && bugs.iter().all(|b| b.kind != BugKind::Error),
         incomplete_reason: reason,
         search: config.search.name().to_string(),
-        executions: counts.executions,
+        executions: counts.executions - state.search.discarded(),
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),
