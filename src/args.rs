@@ -112,6 +112,15 @@ pub enum Timeouts {
     Any,
 }
 
+/// Where what the program writes to files goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FilesName {
+    /// To a layer of each execution's own.
+    Private,
+    /// To the files.
+    Real,
+}
+
 /// How to get back to a branching point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checkpoint {
@@ -177,6 +186,8 @@ pub struct Config {
     pub livelock: Option<u32>,
     /// A process that exits with a status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// Where what the program writes goes, if that was said.
+    pub files: Option<FilesName>,
     /// Misuse of objects does what glibc does instead of being a bug.
     pub allow_misuse: bool,
     /// Workers; as many as there are CPUs, if it lasts, when `None`.
@@ -201,6 +212,17 @@ pub struct Config {
     pub output: Option<PathBuf>,
     /// The form of the report.
     pub format: Format,
+}
+
+impl Config {
+    /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as
+    /// it would by itself.
+    pub fn private_files(&self) -> bool {
+        match self.files {
+            Some(files) => files == FilesName::Private,
+            None => self.search != SearchKind::Once,
+        }
+    }
 }
 
 /// Runs a scenario again.
@@ -424,6 +446,10 @@ struct RawExplore {
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
     progress: ProgressMode,
 
+    /// What the program writes to files: private (a layer that each execution starts without; the files themselves stay
+    /// as they are), real (the files are changed) [default: private, with --once real]
+    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "Objects")]
+    files: Option<FilesName>,
     #[arg(long, hide = true)]
     inject: Vec<OsString>,
     #[arg(long, hide = true)]
@@ -503,6 +529,7 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         divergence_timeout: raw.divergence_timeout,
         livelock: raw.livelock,
         fail_on_exit: raw.fail_on_exit,
+        files: raw.files,
         allow_misuse: raw.allow_misuse,
         all_objects: raw.all_objects,
         unshared: raw.unshared,

@@ -48,6 +48,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         allow_misuse: options.allow_misuse,
         livelock: options.livelock,
         fail_on_exit: options.fail_on_exit,
+        private_files: !options.real_files,
         divergence_timeout: Duration::from_millis(options.divergence_timeout_ms),
         max_depth: options.max_depth.unwrap_or(u64::MAX),
         objects: Arc::new(scenario.objects.clone()),

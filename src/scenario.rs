@@ -84,6 +84,9 @@ pub struct Options {
     pub livelock: u32,
     /// An exit status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// What the program wrote went to the real files.
+    #[serde(default)]
+    pub real_files: bool,
     /// CPU time without a visible operation that is a divergence, ms.
     pub divergence_timeout_ms: u64,
     /// Depth bound of the execution, if there was one.

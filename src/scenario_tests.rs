@@ -39,6 +39,7 @@ fn sample() -> Scenario {
             allow_misuse: false,
             livelock: 3,
             fail_on_exit: true,
+            real_files: false,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: u64::MAX,

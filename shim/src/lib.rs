@@ -11,6 +11,7 @@ mod elf;
 mod end;
 mod env;
 mod fiber;
+mod files;
 mod gate;
 mod init;
 mod interpose;

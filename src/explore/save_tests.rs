@@ -13,6 +13,7 @@ fn saved() -> Saved {
         allow_misuse: false,
         livelock: 3,
         fail_on_exit: true,
+        real_files: false,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
         seed: 1,

@@ -184,6 +184,7 @@ pub fn scenario() -> Scenario {
             allow_misuse: false,
             livelock: 9,
             fail_on_exit: false,
+            real_files: false,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: 7,

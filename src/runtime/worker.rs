@@ -61,6 +61,8 @@ pub struct Spec {
     pub livelock: u32,
     /// An exit status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// What the program writes to files goes to a private layer that each execution starts without.
+    pub private_files: bool,
     /// CPU time without a visible operation that is a divergence.
     pub divergence_timeout: Duration,
     /// Transitions after which executions are cut.
@@ -189,6 +191,7 @@ fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) 
     arena.world.timeouts_any = spec.timeouts_any;
     arena.world.allow_misuse = spec.allow_misuse;
     arena.world.livelock = spec.livelock;
+    arena.files.private = u32::from(spec.private_files);
     spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
 }
 
@@ -636,12 +639,22 @@ impl Worker {
         if self.arena.control.shm_used != 0 {
             self.dir.clear_shm()?;
         }
+        if self.arena.files.used != 0 {
+            self.dir.clear_files()?;
+        }
         Ok(())
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.
     pub fn status(&self) -> Option<i32> {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)
+    }
+
+    /// The first file over which threads communicated in the execution last run.
+    pub fn shared_file(&self) -> Option<String> {
+        let files = &self.arena.files;
+        let len = (files.shown_len as usize).min(files.shown.len());
+        (len > 0).then(|| String::from_utf8_lossy(&files.shown[..len]).escape_debug().to_string())
     }
 
     /// Calls that went to the kernel since the root, by number.

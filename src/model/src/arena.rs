@@ -10,6 +10,7 @@
 //! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::depend::{Act, Effects};
+use crate::files::Files;
 use crate::object::NONE;
 use crate::op::{Kind, Op};
 use crate::sharing::{Declared, Noted, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
@@ -54,6 +55,8 @@ pub const MAX_STEPS: usize = 1 << 22;
 pub const MAX_SEEN: usize = 1 << 22;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
+/// Place in `Control::passed` for files over which threads communicate.
+pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
 /// Place in `Control::passed` for fcntl calls about record locks, which communicate while others do not.
 pub const RECORD_LOCKS: usize = MAX_SYSCALLS - 1;
 /// Longest path of the shim library.
@@ -283,6 +286,8 @@ pub struct Arena {
     pub regions: Table<Region, 4096>,
     /// SysV shared memory.
     pub segments: Table<Segment, 1024>,
+    /// The private layer over the file system.
+    pub files: Files,
     /// Scratch: the enabled threads of the present state.
     pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).

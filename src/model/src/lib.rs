@@ -19,6 +19,7 @@ mod cond;
 mod cycle;
 pub mod depend;
 pub mod errno;
+pub mod files;
 pub mod footprint;
 mod futex;
 mod imprint;

@@ -68,6 +68,10 @@ pub struct Process {
     pub ignored: u64,
     /// States in a row in which none of its threads was enabled (livelock).
     pub starved: u32,
+    /// Threads that had been created when it was waited for; 0: it was not.
+    pub waited: u32,
+    /// The thread that waited for it, or [`NONE`].
+    pub waiter: Tid,
     pad: u32,
 }
 
@@ -103,6 +107,8 @@ impl World {
             handled: 0,
             ignored: 0,
             starved: 0,
+            waited: 0,
+            waiter: NONE,
             pad: 0,
         })?;
         let t = self.create_thread(p, creator)?;
@@ -255,6 +261,7 @@ impl World {
                 self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
                 if !op.has(WNOWAIT) {
                     self.procs[child].state = ProcState::REAPED;
+                    (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
                 }
                 0
             }
