@@ -198,7 +198,7 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
         return files::call(nr, a);
     }
     let path = cstr(path_arg, 4096);
-    if let Some(name) = path.strip_prefix(b"/dev/shm/") {
+    if let Some(name) = path.strip_prefix(b"/dev/shm/").filter(|_| !files::is_private(path)) {
         let mut buffer = [0u8; 640];
         if let Some(len) = private_path(name, &mut buffer) {
             buffer[len] = 0;

@@ -19,7 +19,7 @@ use crate::{end, net, signal};
 use path::{Path, Stat};
 use walk::Place;
 
-pub use layer::given;
+pub use layer::{given, is_private};
 
 /// What becomes of a call.
 pub enum Answer {
