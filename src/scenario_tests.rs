@@ -40,6 +40,8 @@ fn sample() -> Scenario {
             livelock: 3,
             fail_on_exit: true,
             real_files: false,
+ with: Vec::new(),
+ stop_signal: 0,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: u64::MAX,

@@ -6,6 +6,7 @@
 //! that lead to the same handlers.
 #![no_std]
 
+mod closing;
 mod direct;
 mod elf;
 mod end;

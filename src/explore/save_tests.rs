@@ -14,6 +14,8 @@ fn saved() -> Saved {
         livelock: 3,
         fail_on_exit: true,
         real_files: false,
+ with: Vec::new(),
+ stop_signal: 0,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
         seed: 1,

@@ -185,6 +185,8 @@ pub fn scenario() -> Scenario {
             livelock: 9,
             fail_on_exit: false,
             real_files: false,
+ with: Vec::new(),
+ stop_signal: 0,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: 7,

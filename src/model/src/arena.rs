@@ -9,6 +9,7 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::closing::Closing;
 use crate::depend::{Act, Effects};
 use crate::files::Files;
 use crate::object::NONE;
@@ -288,6 +289,8 @@ pub struct Arena {
     pub segments: Table<Segment, 1024>,
     /// The private layer over the file system.
     pub files: Files,
+    /// Further root processes, and the signal at the end.
+    pub closing: Closing,
     /// Scratch: the enabled threads of the present state.
     pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
@@ -340,6 +343,7 @@ impl Arena {
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
         self.control.status = 0;
         self.control.status_known = 0;
+        self.closing.stopped = 0;
         Ok(())
     }
 

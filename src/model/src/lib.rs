@@ -15,6 +15,7 @@ extern crate std;
 
 pub mod arena;
 pub mod before;
+pub mod closing;
 mod cond;
 mod cycle;
 pub mod depend;
