@@ -1,14 +1,19 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
-use vsrun_model::arena::RECORD_LOCKS;
+use vsrun_model::arena::{RECORD_LOCKS, SHARED_FILES};
 
 /// fcntl about record locks, which is counted apart.
 const LOCKING: &str = "fcntl (record locks)";
+/// Accesses to a file by several threads in no certain order.
+const FILES: &str = "reads and writes of files by several threads";
 
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
     if nr == RECORD_LOCKS as i64 {
         return LOCKING.to_string();
+    }
+    if nr == SHARED_FILES as i64 {
+        return FILES.to_string();
     }
     match usize::try_from(nr).ok().and_then(|i| NAMES.get(i)) {
         Some(name) if !name.is_empty() => (*name).to_string(),
@@ -113,7 +118,7 @@ const WAITING: [&str; 20] = [
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == LOCKING).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == LOCKING || name == FILES).collect()
 }
 
 /// True if system call `nr` waits for input.

@@ -130,7 +130,7 @@ fn decide_alone(cur: Tid) -> bool {
 
 /// Lets the scheduler decide who goes next and returns once this fiber has the turn, with the alternative chosen.
 fn decide() -> u32 {
-    let next = match arena().step() {
+    let next = match crate::closing::step() {
         Decision::Run(t) => t,
         Decision::Ended => end::finish(),
     };
@@ -194,7 +194,7 @@ pub fn leave(starting: bool, creator: Tid) {
         world().current = creator;
         creator
     } else {
-        match arena().step() {
+        match crate::closing::step() {
             Decision::Run(t) => t,
             Decision::Ended => end::finish(),
         }

@@ -7,6 +7,7 @@
 #![no_std]
 
 mod absent;
+mod closing;
 mod direct;
 mod elf;
 mod end;
@@ -16,6 +17,7 @@ mod event;
 mod fd;
 mod fiber;
 mod fifo;
+mod files;
 mod gate;
 mod init;
 mod inject;

@@ -369,7 +369,7 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
             through(nr, a)
         }
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
-        _ => through(nr, a),
+        _ => crate::files::call(nr, a),
     }
 }
 

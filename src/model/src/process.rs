@@ -73,6 +73,10 @@ pub struct Process {
     pub n_fds: u32,
     /// Where they are, in [`World::fd_pages`].
     pub fds: [u32; FD_PAGES],
+    /// Threads that had been created when it was waited for; 0: it was not.
+    pub waited: u32,
+    /// The thread that waited for it, or [`NONE`].
+    pub waiter: Tid,
 }
 
 /// WNOHANG of wait options.
@@ -109,6 +113,8 @@ impl World {
             starved: 0,
             n_fds: 0,
             fds: [NONE; FD_PAGES],
+            waited: 0,
+            waiter: NONE,
         })?;
         let t = self.create_thread(p, creator)?;
         let id = self.threads[t].vtid;
@@ -263,6 +269,7 @@ impl World {
                 self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
                 if !op.has(WNOWAIT) {
                     self.procs[child].state = ProcState::REAPED;
+                    (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
                 }
                 0
             }

@@ -32,7 +32,11 @@ impl Arena {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
-            let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
+            let end = match self.world.live.len {
+                0 => End::FINISHED,
+                _ if self.is_idle() => End::WAITS_OUTSIDE,
+                _ => End::DEADLOCK,
+            };
             self.world.finish(end, self.world.current, NONE, 0);
             return Decision::Ended;
         }
