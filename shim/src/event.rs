@@ -7,7 +7,7 @@ use vsrun_model::{op, Kind};
 
 use crate::local::{local, me, world};
 use crate::pipe::Memory;
-use crate::sys::{load, store};
+use crate::sys::load;
 use crate::{fd, gate, raw, signal, time};
 
 const EBADF: i64 = -(libc::EBADF as i64);

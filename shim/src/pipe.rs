@@ -370,8 +370,3 @@ fn to_file(input: DescId, to: u64, offset: u64, n: u64) -> i64 {
     }
     result
 }
-
-/// True if the error says that a non-blocking transfer would have had to wait.
-pub fn would_wait(result: i64) -> bool {
-    result == EAGAIN
-}
