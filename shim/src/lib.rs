@@ -7,6 +7,7 @@
 #![no_std]
 
 mod absent;
+mod address;
 mod direct;
 mod elf;
 mod end;
@@ -21,6 +22,7 @@ mod init;
 mod inject;
 mod interpose;
 mod local;
+mod message;
 mod net;
 mod pipe;
 mod poll;
@@ -28,6 +30,8 @@ mod process;
 mod rewrite;
 mod shm;
 mod signal;
+mod socket;
+mod sockopt;
 mod sync;
 mod sys;
 mod sysv;
