@@ -17,7 +17,7 @@ fn port_at(at: u64) -> u16 {
 /// The address at `at`, for a socket of `domain`; a negative error number if it is none. Its family is 0 for AF_UNSPEC.
 pub fn read(at: u64, len: u64, domain: u16) -> Result<Address, i64> {
     let len = len as u32 as u64;
-    if len < 2 || len > 128 {
+    if !(2..=128).contains(&len) {
         return Err(EINVAL);
     }
     let family: u16 = load(at);
@@ -139,6 +139,12 @@ pub fn make_file(address: &mut Address) -> i64 {
         return result;
     }
     look_up(address).map_or_else(|error| error, |_| 0)
+}
+
+/// Removes the file that was just made for a socket that cannot have it.
+pub fn remove_file(address: &Address) {
+    let path = path_of(address);
+    raw!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0);
 }
 
 /// Sockets of services of the machine, which is none of the program's world: as if they did not run.

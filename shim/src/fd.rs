@@ -585,7 +585,7 @@ pub fn make_place() {
     if raw!(libc::SYS_fcntl, PLACE_FD, libc::F_GETFD) >= 0 {
         return;
     }
-    let fd = raw!(libc::SYS_open, b"/\0".as_ptr(), libc::O_PATH);
+    let fd = raw!(libc::SYS_open, c"/".as_ptr(), libc::O_PATH);
     if fd >= 0 {
         raw!(libc::SYS_dup2, fd, PLACE_FD);
         raw!(libc::SYS_close, fd);

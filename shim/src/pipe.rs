@@ -14,7 +14,6 @@ use crate::{end, fd, inject, message, signal};
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
 const EPIPE: i64 = -(libc::EPIPE as i64);
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]
@@ -394,9 +393,4 @@ fn to_file(input: DescId, to: u64, offset: u64, n: u64) -> i64 {
         store(offset, load::<i64>(offset) + result);
     }
     result
-}
-
-/// True if the error says that a non-blocking transfer would have had to wait.
-pub fn would_wait(result: i64) -> bool {
-    result == EAGAIN
 }

@@ -217,7 +217,16 @@ fn bind(desc: DescId, address: Address) -> i64 {
 fn bound(s: SockId, mut address: Address) -> i64 {
     let cur = local().cur;
     let socket = world().sockets[s];
+    if address.is_path() {
+        let error = address::make_file(&mut address);
+        if error < 0 {
+            return error;
+        }
+    }
     if socket.local.is_name() {
+        if address.is_path() {
+            address::remove_file(&address);
+        }
         return EINVAL;
     }
     if address.family != UNIX {
@@ -239,12 +248,7 @@ fn bound(s: SockId, mut address: Address) -> i64 {
         }
     } else if address.len == 0 {
         address = given_name();
-    } else if address.is_path() {
-        let error = address::make_file(&mut address);
-        if error < 0 {
-            return error;
-        }
-    } else if world().name_taken(&address) {
+    } else if !address.is_path() && world().name_taken(&address) {
         return EADDRINUSE;
     }
     world().sockets[s].local = address;

@@ -376,8 +376,9 @@ impl World {
                 (false, unread) if self.sockets[peer].state != SockState::CLOSED => {
                     if unread || socket.options & RESETS != 0 {
                         self.reset_tcp(peer);
+                    } else {
+                        self.finish_input(peer);
                     }
-                    self.finish_input(peer);
                 }
                 _ => {}
             }

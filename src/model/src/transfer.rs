@@ -89,6 +89,9 @@ impl World {
             let local_stream = socket.is_local() && stream;
             return Applied::Done(if local_stream { -errno::EINVAL } else { -errno::ENOTCONN });
         }
+        if socket.is_tcp() && !there && input.finished {
+            return Applied::Done(0);
+        }
         if socket.error != 0 && !(stream && there) {
             if socket.is_dgram() {
                 self.sockets[s].error = 0;
