@@ -13,7 +13,7 @@ use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, sync};
+use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -100,6 +100,8 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     match nr {
         libc::SYS_pipe => return Some(pipe::make(a[0], 0)),
         libc::SYS_pipe2 => return Some(pipe::make(a[0], a[1] as i32)),
+        libc::SYS_socket => return Some(socket::make(a[0] as i32, a[1] as i32, a[2] as i32)),
+        libc::SYS_socketpair => return Some(socket::pair(a[0] as i32, a[1] as i32, a[2] as i32, a[3])),
         libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return poll::call(nr, a),
         libc::SYS_open => return open(libc::AT_FDCWD, a[0], a[1] as i32),
         libc::SYS_creat => return open(libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
@@ -147,6 +149,11 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
         return result;
     }
     let kind = world().descs[desc].kind;
+    if kind == DescKind::SOCKET {
+        if let Some(result) = socket::call(nr, desc, a) {
+            return result;
+        }
+    }
     match nr {
         libc::SYS_close => close(a[0] as i32),
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => duplicate(nr, desc, a),
@@ -262,6 +269,10 @@ fn forget(fd: i32) {
         world().fd_close(p, fd);
         return;
     }
+    if socket::is_alone(desc) && is_private(desc) {
+        world().fd_close(p, fd);
+        return;
+    }
     let op = world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd));
     gate::pass(op);
 }
@@ -356,6 +367,16 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
     }
 }
 
+/// Performs an operation on a description, which stays while it lasts; see [`gate::pass_then`].
+pub fn pass(desc: DescId, op: Op, mut then: impl FnMut(i64)) -> i64 {
+    let cur = local().cur;
+    world().desc_hold(cur, desc);
+    gate::pass_then(op, |result| {
+        then(result);
+        world().desc_release(cur);
+    })
+}
+
 /// A change of a description's state: a visible operation if others have it too.
 pub fn settle(desc: DescId) {
     if !is_private(desc) {
@@ -376,7 +397,14 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
                 return EINVAL;
             }
             settle(desc);
-            store(a[2], world().channels[input].len() as i32);
+            let held = match world().descs[desc].kind {
+                DescKind::SOCKET => socket::pending_bytes(desc),
+                _ => world().channels[input].len() as i64,
+            };
+            if held < 0 {
+                return held;
+            }
+            store(a[2], held as i32);
             0
         }
         FIONBIO => {
@@ -391,6 +419,13 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
         }
         FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
         FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        // SIOCATMARK: nothing is urgent.
+        0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
+            store(a[2], 0i32);
+            0
+        }
+        // Interfaces of the machine are none of the program's world.
+        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => -(libc::ENODEV as i64),
         // Whether it is a terminal.
         0x5400..=0x545f => -(libc::ENOTTY as i64),
         _ => refuse(libc::SYS_ioctl, desc, a),

@@ -63,6 +63,9 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
         if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
             sync::before(&op);
         }
+        if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {
+            crate::socket::look_again();
+        }
         let applied = world().perform(cur, value);
         if let Some((addr, object)) = mirror {
             sync::mirror(addr, object);

@@ -7,6 +7,7 @@
 #![no_std]
 
 mod absent;
+mod address;
 mod closing;
 mod direct;
 mod elf;
@@ -23,6 +24,7 @@ mod init;
 mod inject;
 mod interpose;
 mod local;
+mod message;
 mod net;
 mod pipe;
 mod poll;
@@ -30,6 +32,8 @@ mod process;
 mod rewrite;
 mod shm;
 mod signal;
+mod socket;
+mod sockopt;
 mod sync;
 mod sys;
 mod sysv;

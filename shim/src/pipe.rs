@@ -9,12 +9,11 @@ use vsrun_model::{op, Kind};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{bytes, bytes_mut, load, store};
-use crate::{end, fd, gate, inject, signal};
+use crate::{end, fd, inject, message, signal};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
 const EPIPE: i64 = -(libc::EPIPE as i64);
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]
@@ -179,7 +178,7 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
     }
-    gate::pass_then(op, |n| {
+    fd::pass(desc, op, |n| {
         if n > 0 {
             let from = me().out[0] as u64;
             copy(d.input, from, &memory, 0, n as u64, false);
@@ -207,7 +206,7 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         if d.flags & NONBLOCK != 0 {
             op = op.with(op::TRY);
         }
-        let result = gate::pass_then(op, |put| {
+        let result = fd::pass(desc, op, |put| {
             if put > 0 {
                 let from = me().out[0] as u64;
                 copy(d.output, from, &memory, done, put as u64, true);
@@ -291,6 +290,7 @@ pub fn send_file(a: [u64; 6]) -> Option<i64> {
 fn output(desc: DescId, memory: Memory, a: [u64; 6]) -> i64 {
     match world().descs[desc].kind {
         DescKind::PIPE => write(desc, memory),
+        DescKind::SOCKET => message::send(desc, memory, 0),
         _ => fd::refuse(libc::SYS_sendfile, desc, a),
     }
 }
@@ -347,17 +347,43 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
     }
     Some(match (input, out) {
         (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),
-        (Some(input), None) if world().descs[input].kind == DescKind::PIPE => to_file(input, a[2], a[3], n),
-        (Some(input), _) => fd::refuse(libc::SYS_splice, input, a),
+        (Some(input), None) if matches!(world().descs[input].kind, DescKind::PIPE | DescKind::SOCKET) => {
+            to_file(input, a[2], a[3], n)
+        }
+        (Some(input), Some(out)) => between(input, out, n, a),
+        (Some(input), None) => fd::refuse(libc::SYS_splice, input, a),
         (None, None) => EINVAL,
     })
 }
 
-/// Moves what a pipe holds into a file.
+/// Moves bytes from a pipe to a socket, or the other way; what a socket that does not wait has no room for is refused.
+fn between(input: DescId, out: DescId, n: u64, a: [u64; 6]) -> i64 {
+    if world().descs[out].flags & NONBLOCK != 0 {
+        fd::refuse(libc::SYS_splice, out, a);
+    }
+    let mut buffer = [0u8; 4096];
+    let at = buffer.as_mut_ptr() as u64;
+    let memory = Memory::one(at, n.min(buffer.len() as u64));
+    let got = match world().descs[input].kind {
+        DescKind::SOCKET => message::receive(input, memory, 0),
+        DescKind::PIPE => read(input, memory),
+        _ => fd::refuse(libc::SYS_splice, input, a),
+    };
+    if got <= 0 {
+        return got;
+    }
+    output(out, Memory::one(at, got as u64), a)
+}
+
+/// Moves what a pipe or socket holds into a file.
 fn to_file(input: DescId, to: u64, offset: u64, n: u64) -> i64 {
     let mut buffer = [0u8; 4096];
     let at = buffer.as_mut_ptr() as u64;
-    let got = read(input, Memory::one(at, n.min(buffer.len() as u64)));
+    let memory = Memory::one(at, n.min(buffer.len() as u64));
+    let got = match world().descs[input].kind {
+        DescKind::SOCKET => message::receive(input, memory, 0),
+        _ => read(input, memory),
+    };
     if got <= 0 {
         return got;
     }

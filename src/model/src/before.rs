@@ -122,10 +122,10 @@ impl Question<'_> {
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
-            Kind::FD_READ | Kind::FD_WRITE => self.channel(),
+            Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT => self.channel(),
             Kind::FD_POLL if !p.op.has(op::VARIANT) => self.channels(),
             Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_OPENED => self.as_found(),
-            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_CONNECT | Kind::FD_SEND => Answer::Unknown,
             _ => Answer::No,
         }
     }
@@ -184,11 +184,11 @@ impl Question<'_> {
     /// is as the first dropped operation on it found it.
     fn channel(&self) -> Answer {
         let p = self.act;
-        let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p)) else {
+        let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p) || d.did.has(Effects::FAR)) else {
             return goes_on(ChannelState::of(p.state), &p.op);
         };
         // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
-        if first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {
+        if first.did.has(Effects::FAR) || first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {
             return Answer::Unknown;
         }
         let found = match first.found {
@@ -202,7 +202,7 @@ impl Question<'_> {
 
     /// Where it depends on several things together: known if none of them has changed.
     fn as_found(&self) -> Answer {
-        match self.dropped.iter().any(|d| may_change(d.act, self.act)) {
+        match self.dropped.iter().any(|d| may_change(d.act, self.act) || d.did.has(Effects::FAR)) {
             true => Answer::Unknown,
             false => Answer::from(self.act.state != 0),
         }
@@ -214,7 +214,7 @@ impl Question<'_> {
         for d in self.dropped.iter().rev() {
             match d.found {
                 Some((before, after)) => state = state & !(before ^ after) | before & (before ^ after),
-                None if may_change(d.act, self.act) => return Answer::Unknown,
+                None if may_change(d.act, self.act) || d.did.has(Effects::FAR) => return Answer::Unknown,
                 None => {}
             }
         }
@@ -336,6 +336,8 @@ fn may_change(e: &Act, p: &Act) -> bool {
     let looks = matches!(e.op.kind, Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_EPOLL_CTL);
     // To move something takes one channel; the bits of the instances that watch it do not matter.
     let concerns = !moves(p.op.kind) || e.op.kind == Kind::FD_CLOSE_ALL || touches(&e.op, p.op.obj) && !looks;
+    // Those that look for a socket by its name.
+    let concerns = concerns || matches!(e.op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND);
     is_fd(e.op.kind) && concerns && e.op.mask & p.op.mask != 0
         || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
 }
@@ -373,6 +375,7 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::FD_POLL
             | Kind::FD_ACCEPT
             | Kind::FD_CONNECT
+            | Kind::FD_SEND
             | Kind::FD_WAIT
             | Kind::FD_OPENED
     )

@@ -44,6 +44,12 @@ impl ChanKind {
     pub const SIGNALS: ChanKind = ChanKind(10);
     /// Nothing: what there is are events of what is watched (epoll).
     pub const EPOLL: ChanKind = ChanKind(11);
+    /// Bytes, as TCP does.
+    pub const STREAM: ChanKind = ChanKind(2);
+    /// Bytes in pieces, as local stream sockets do.
+    pub const LOCAL: ChanKind = ChanKind(3);
+    /// Messages.
+    pub const PACKET: ChanKind = ChanKind(4);
 }
 
 /// A channel.
@@ -87,8 +93,19 @@ pub struct Channel {
     pub maker: Uid,
     /// See `maker`.
     pub number: u32,
-    /// More about it, by kind; next free record.
+    /// Sockets: the one that reads from it, or [`NONE`]; next free record.
     pub extra: u32,
+    /// Sockets with connections: the one that writes to it, or [`NONE`].
+    pub source: u32,
+    /// Sockets: messages in it, the first and the last.
+    pub queue: [u32; 2],
+    /// Sockets: how many there are.
+    pub messages: u32,
+    /// Sockets: nothing will be written any more.
+    pub finished: bool,
+    pad2: [u8; 3],
+    /// Sockets: memory charged for what is in it.
+    pub charge: u64,
 }
 
 /// No ring yet.
@@ -119,6 +136,11 @@ impl Channel {
     /// Bytes that it holds.
     pub fn len(&self) -> u64 {
         self.tail - self.head
+    }
+
+    /// It is what a socket reads from.
+    pub fn is_socket(&self) -> bool {
+        matches!(self.kind, ChanKind::STREAM | ChanKind::LOCAL | ChanKind::PACKET)
     }
 
     /// True if it holds nothing.
@@ -194,6 +216,8 @@ impl World {
             maker,
             number,
             extra: NONE,
+            source: NONE,
+            queue: [NONE; 2],
             ..Channel::default()
         };
         let id = match self.free_channel {
@@ -292,6 +316,14 @@ impl World {
     fn goes_on(&self, t: Tid, op: &Op) -> bool {
         let Some(id) = self.channel_of(op.obj) else { return true };
         let channel = &self.channels[id];
+        if channel.is_socket() {
+            let n = op.arg.max(0) as u64;
+            return if op.kind == crate::Kind::FD_READ {
+                self.readable_socket(id)
+            } else {
+                self.socket_writable(id, n)
+            };
+        }
         match op.kind {
             _ if !channel.is_event() => self.state_of(id).lets(op),
             crate::Kind::FD_READ => self.event_readable(t, channel, op),
@@ -309,6 +341,9 @@ impl World {
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
     pub(crate) fn read_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if let Some(socket) = self.channel_of(op.obj).and_then(|channel| self.sink(channel)) {
+            return self.socket_read(t, op, socket);
+        }
         if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
@@ -337,6 +372,9 @@ impl World {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EPIPE) };
+        if self.channels[id].is_socket() {
+            return self.socket_write(t, op, id);
+        }
         if self.channels[id].is_event() {
             return self.counter_add(id, op.arg as u64);
         }
@@ -351,7 +389,7 @@ impl World {
         Applied::Done(n as i64)
     }
 
-    fn not_ready(&self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn not_ready(&self, t: Tid, op: &Op) -> Applied {
         let interrupted = !op.tries() && !self.may_time_out(op) && self.cancelled(t, op);
         Applied::Done(if interrupted { -errno::EINTR } else { -errno::EAGAIN })
     }
@@ -360,6 +398,10 @@ impl World {
     pub(crate) fn channel_states(&self, t: Tid, op: &Op) -> i64 {
         let state = |id| {
             let channel: &Channel = &self.channels[id];
+            if channel.is_socket() {
+                let readable = self.readable_socket(id);
+                return ChannelState { readable, broken: false, last: 0, free: 0, event: COUNTS }.pack();
+            }
             if !channel.is_event() {
                 return self.state_of(id).pack();
             }
@@ -385,7 +427,7 @@ impl World {
 }
 
 const STATE_BITS: u32 = 22;
-/// [`ChannelState::event`] of a counter.
+/// [`ChannelState::event`] of a counter or a socket.
 const COUNTS: u8 = 1;
 /// [`ChannelState::event`] of a timer, of signals, of an epoll instance.
 const OTHERWISE: u8 = 2;
@@ -424,7 +466,7 @@ impl ChannelState {
 
     /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
     pub fn tells(self, op: &Op) -> bool {
-        self.event == 0 || self.event == COUNTS && op.kind == crate::Kind::FD_READ
+        self.event == 0 || self.event == COUNTS && matches!(op.kind, crate::Kind::FD_READ | crate::Kind::FD_ACCEPT)
     }
 
     /// That of the second channel.
@@ -443,7 +485,7 @@ impl ChannelState {
     pub fn lets(self, op: &Op) -> bool {
         let n = op.arg.max(0) as u64;
         match op.kind {
-            crate::Kind::FD_READ => self.readable,
+            crate::Kind::FD_READ | crate::Kind::FD_ACCEPT => self.readable,
             _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
             _ => self.broken || self.takes(n) > 0,
         }

@@ -141,11 +141,13 @@ impl Effects {
     pub const LAST: Effects = Effects(4);
     /// It has sent a signal to a process, which may notice it at any operation.
     pub const SIGNALS: Effects = Effects(8);
+    /// It has changed what operations see that name neither its objects nor its channels.
+    pub const FAR: Effects = Effects(16);
     /// What an operation that has not been performed may come to do. That it calls for the end of its process is left out:
     /// then everything would depend on everything. Sleep sets see it once it has been done.
     pub const ANY: Effects = Effects(1);
     /// What nothing is independent of.
-    const WIDE: Effects = Effects(4 | 8);
+    const WIDE: Effects = Effects(4 | 8 | 16);
 
     pub fn has(self, other: Effects) -> bool {
         self.0 & other.0 != 0

@@ -115,10 +115,19 @@ impl World {
                 };
                 for id in [op.obj, op.obj2].into_iter().filter_map(|obj| self.channel_of(obj)) {
                     op.mask |= self.reach(id);
+                    // Local datagrams are waited with by those who are connected to the receiver.
+                    let waited_with = op.kind == Kind::FD_READ && self.channels[id].kind == ChanKind::PACKET;
+                    if waited_with && self.channels[id].source == NONE {
+                        op.mask |= self.peers_reach(id);
+                        op = op.with(REACHES);
+                    }
                     let instance = self.channels[id].kind == ChanKind::EPOLL;
                     if self.queued_by(id, events) || instance && !moves(op.kind) {
                         op = op.with(REACHES);
                     }
+                }
+                if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND) {
+                    op.mask |= self.found_reach(t, &op);
                 }
             }
         }
@@ -127,7 +136,15 @@ impl World {
 
     fn desc_reach(&self, desc: DescId) -> u32 {
         let Some(desc) = self.descs.get(desc) else { return 0 };
-        self.reach(desc.input) | self.reach(desc.output)
+        let socket = if desc.kind == DescKind::SOCKET { self.socket_bits(desc) } else { 0 };
+        self.reach(desc.input) | self.reach(desc.output) | socket
+    }
+
+    /// What the sockets that are connected to the one that reads from a channel reach.
+    fn peers_reach(&self, id: ChanId) -> u32 {
+        let Some(s) = self.sink(id) else { return 0 };
+        let connected = (0..self.sockets.len).filter(|&other| self.peer(other) == Some(s));
+        connected.fold(0, |bits, other| bits | self.reach(self.sockets[other].input))
     }
 
     /// The bits of a channel and of the instances that what happens to it concerns.

@@ -135,7 +135,10 @@ pub fn watches(kind: Kind) -> bool {
 pub fn by_mask(op: &Op) -> bool {
     is_fd(op.kind)
         && (watches(op.kind)
-            || matches!(op.kind, Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL)
+            || matches!(
+                op.kind,
+                Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL | Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND
+            )
             || op.has(REACHES) && !moves(op.kind))
 }
 
@@ -147,7 +150,7 @@ pub(crate) fn looks(op: &Op) -> bool {
 /// True for operations that move something into or out of one channel, which is all that they concern, but for the
 /// instances that they wake.
 pub(crate) fn moves(kind: Kind) -> bool {
-    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT)
+    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT)
 }
 
 impl World {
@@ -225,6 +228,13 @@ impl World {
 
     /// Closes all descriptors of process `p`.
     pub fn fd_close_all(&mut self, p: Pid) {
+        for t in 0..self.threads.len {
+            if self.threads[t].pid == p {
+                self.desc_release(t);
+                let rights = core::mem::replace(&mut self.threads[t].sending, NONE);
+                self.rights_drop(rights);
+            }
+        }
         for at in 0..FD_PAGES {
             let page = core::mem::replace(&mut self.procs[p].fds[at], NONE);
             if page == NONE {
@@ -285,6 +295,9 @@ impl World {
             return;
         }
         self.forget_watches(desc);
+        if let Some(socket) = self.socket_of(desc) {
+            self.socket_close(socket);
+        }
         let Desc { input, output, .. } = self.descs[desc];
         if input != NONE {
             self.channels[input].readers -= 1;
@@ -305,10 +318,28 @@ impl World {
         self.free_desc = desc;
     }
 
+    /// Thread `t` begins an operation on `desc`, which stays until it is over, whoever closes it.
+    pub fn desc_hold(&mut self, t: Tid, desc: DescId) {
+        self.threads[t].holding = desc;
+        self.descs[desc].refs += 1;
+    }
+
+    /// The operation of `t` is over, or `t` is.
+    pub fn desc_release(&mut self, t: Tid) {
+        let desc = core::mem::replace(&mut self.threads[t].holding, NONE);
+        if desc != NONE {
+            if self.descs[desc].refs == 1 {
+                self.reaches_far();
+            }
+            self.desc_drop(desc);
+        }
+    }
+
     /// The bits of [`Op::mask`] for what concerns a description.
     pub fn desc_bits(&self, desc: DescId) -> u32 {
         let Some(desc) = self.descs.get(desc) else { return 0 };
-        self.channel_bit(desc.input) | self.channel_bit(desc.output)
+        let socket = if desc.kind == DescKind::SOCKET { self.socket_bits(desc) } else { 0 };
+        self.channel_bit(desc.input) | self.channel_bit(desc.output) | socket
     }
 
     /// An operation on both channels of `desc`.
@@ -330,6 +361,7 @@ impl World {
         let Some(&desc) = self.descs.get(desc) else { return poll::NVAL };
         match desc.kind {
             DescKind::PIPE => self.pipe_readiness(&desc),
+            DescKind::SOCKET => self.socket_readiness(&desc),
             _ => 0,
         }
     }

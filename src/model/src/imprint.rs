@@ -11,7 +11,7 @@ const NAMELESS: u64 = 1 << 63;
 /// Bits such that transitions of different threads without a common one are independent in any state, as
 /// [`crate::dependent_after`] says. Never 0; all bits for what may depend on anything.
 pub fn imprint(a: &Act, did: Effects) -> u64 {
-    let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS);
+    let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS).with(Effects::FAR);
     let meets_others = by_mask(&a.op)
         || is_fd(a.op.kind) && a.op.has(REACHES)
         || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)

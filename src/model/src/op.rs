@@ -123,7 +123,7 @@ kinds! {
     FD_POLL = 68, "poll";
     /// Take a connection from the queue `obj`.
     FD_ACCEPT = 69, "accept";
-    /// Put a connection into the queue `obj`.
+    /// Connect the socket whose channel is `obj` to `Thread::address`; a bit in `mask` for what is found there.
     FD_CONNECT = 70, "connect";
     /// Wait for events of what is watched by the epoll instance `obj`.
     FD_WAIT = 71, "epoll_wait";
@@ -135,6 +135,10 @@ kinds! {
     FD_OPEN = 74, "open";
     /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
     FD_OPENED = 75, "open (waiting)";
+    /// Send a datagram of `arg` bytes from the socket whose channel is `obj`, [`VARIANT`]: to `Thread::address`.
+    FD_SEND = 76, "send";
+    /// Give the socket whose channel is `obj` an address, or take its name for connections (bind, listen).
+    FD_BIND = 77, "bind";
     /// Last of the kinds that are operations on descriptors.
     FD_LAST = 95, "";
 }

@@ -10,6 +10,7 @@ use crate::op::{self, Kind, Op};
 use crate::process::Process;
 use crate::rwlock::Hold;
 use crate::sem::Name;
+use crate::socket::{Message, Right, Socket};
 use crate::sysv::{SemVal, Undo};
 use crate::table::Table;
 use crate::thread::{Thread, ThreadState, POLLS};
@@ -222,6 +223,23 @@ pub struct World {
     pub watches: Table<Watch, 16384>,
     /// What the wait performed last returns.
     pub delivered: Table<Delivered, MAX_EVENTS>,
+    /// Sockets.
+    pub sockets: Table<Socket, MAX_DESCS>,
+    /// Messages in the channels of sockets.
+    pub messages: Table<Message, 65536>,
+    /// Descriptions that messages carry.
+    pub rights: Table<Right, 8192>,
+    /// First free record of each of the three, or [`NONE`].
+    pub free_socket: u32,
+    /// See `free_socket`.
+    pub free_message: u32,
+    /// See `free_socket`.
+    pub free_right: u32,
+    pad3: u32,
+    /// Sockets made so far.
+    pub socket_serial: u64,
+    /// What came with what was received last: valid until the next operation.
+    pub received: Message,
 }
 
 impl World {
@@ -274,6 +292,12 @@ impl World {
         self.n_watches = 0;
         self.n_timers = 0;
         self.last_place = 0;
+        self.sockets.clear();
+        self.messages.clear();
+        self.rights.clear();
+        (self.free_socket, self.free_message, self.free_right) = (NONE, NONE, NONE);
+        self.socket_serial = 0;
+        self.received = Message::default();
     }
 
     /// Makes this world equal to `other`; costs what `other` uses.
@@ -330,6 +354,14 @@ impl World {
         self.n_watches = other.n_watches;
         self.n_timers = other.n_timers;
         self.last_place = other.last_place;
+        self.sockets.copy_from(&other.sockets);
+        self.messages.copy_from(&other.messages);
+        self.rights.copy_from(&other.rights);
+        self.free_socket = other.free_socket;
+        self.free_message = other.free_message;
+        self.free_right = other.free_right;
+        self.socket_serial = other.socket_serial;
+        self.received = other.received;
     }
 
     /// Thread `t` has reached visible operation `op`.
@@ -405,6 +437,9 @@ impl World {
             Kind::FD_POLL => self.poll_choices(t, op),
             Kind::FD_WAIT => self.epoll_wait_choices(t, op),
             Kind::FD_OPENED => u32::from(self.fifo_opened(op) || self.cancelled(t, op)),
+            Kind::FD_ACCEPT => self.accept_choices(t, op),
+            Kind::FD_CONNECT => self.connect_choices(t, op),
+            Kind::FD_SEND => self.send_choices(t, op),
             Kind::NONE => 0,
             _ => 1,
         }
@@ -484,6 +519,9 @@ impl World {
             Kind::FD_POLL => self.poll_perform(t, &op),
             Kind::FD_WAIT => self.epoll_wait_perform(t, &op),
             Kind::FD_OPENED => Applied::Done(if self.fifo_opened(&op) { 0 } else { -errno::EINTR }),
+            Kind::FD_ACCEPT => self.accept_perform(t, &op),
+            Kind::FD_CONNECT => self.connect_perform(t, &op),
+            Kind::FD_SEND => self.send_perform(t, &op),
             Kind::FD_CLOSE => self.close_perform(t, &op),
             Kind::FD_CLOSE_ALL => self.close_all_perform(t),
             // Yield, barrier wake, kill, exec, names: no more effect than having their turn; what the
