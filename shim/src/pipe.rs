@@ -233,7 +233,7 @@ pub fn faults(d: &Desc, n: u64) -> Result<u64, i64> {
     }
     if d.flags & NONBLOCK != 0 {
         if inject::strikes(EAGAIN_FAULT) {
-            return Err(EAGAIN);
+            return Err(-(libc::EAGAIN as i64));
         }
     } else if inject::strikes(EINTR) {
         return Err(-(libc::EINTR as i64));
