@@ -1,10 +1,10 @@
-//! FIFOs: the inode is real, what goes through it is the model's.
+//! FIFOs: the inode is in the file system, as the program sees it, what goes through it is the model's.
 
 use vsrun_model::fd::{ACCESS, NONBLOCK};
 
 use crate::local::{local, world};
 use crate::sys::{cstr, load};
-use crate::{end, fd, gate, raw};
+use crate::{end, fd, files, gate};
 
 /// Offsets in struct stat.
 const ST_INO: u64 = 8;
@@ -19,7 +19,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     let mut stat = [0u64; 18];
     let at = stat.as_mut_ptr() as u64;
     let follow = if flags & libc::O_NOFOLLOW != 0 { AT_SYMLINK_NOFOLLOW } else { 0 };
-    let result = raw!(libc::SYS_newfstatat, dir, path, at, follow);
+    let result = files::call(libc::SYS_newfstatat, [dir as u64, path, at, follow as u64, 0, 0]);
     if result < 0 || load::<u32>(at + ST_MODE) & libc::S_IFMT != libc::S_IFIFO {
         return None;
     }
@@ -34,7 +34,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
         libc::O_WRONLY => libc::W_OK,
         _ => libc::R_OK | libc::W_OK,
     };
-    let allowed = raw!(libc::SYS_faccessat, dir, path, wanted);
+    let allowed = files::call(libc::SYS_faccessat, [dir as u64, path, wanted as u64, 0, 0, 0]);
     if allowed < 0 {
         return Some(allowed);
     }
