@@ -161,7 +161,7 @@ fn executions_do_not_see_what_others_wrote() {
     let place = Place::new("append", "small.c");
     place.put("db", "old\n");
     let before = place.content();
-    for what in ["append", "journal", "race"] {
+    for what in ["append", "journal", "race", "fifo"] {
         for workers in ["1", "2"] {
             let (code, report) = place.explore(&["--search", "naive", "-j", workers, "../program", what]);
             assert_eq!((code, &report["verdict"]), (0, &"ok".into()), "{what}: {report} {}", place.output());

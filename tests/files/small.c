@@ -89,6 +89,19 @@ int main(int argc, char **argv)
         append("db", "more\n");
         char text[10] = "";
         assert(read(fd, text, 9) == 9);
+    } else if (!strcmp(what, "fifo")) {
+        /* A FIFO of the execution's own. */
+        char text[4] = "";
+        assert(mkfifo("fifo", 0600) == 0 && mkfifo("fifo", 0600) == -1 && errno == EEXIST);
+        if (fork() == 0) {
+            int fd = open("fifo", O_WRONLY);
+            assert(fd >= 0 && write(fd, "abc", 3) == 3);
+            _exit(0);
+        }
+        int fd = open("fifo", O_RDONLY);
+        assert(fd >= 0 && read(fd, text, 3) == 3 && !strcmp(text, "abc"));
+        wait(0);
+        assert(unlink("fifo") == 0 && length("fifo") == -ENOENT);
     } else if (!strcmp(what, "race")) {
         /* Which of two threads takes a name decides what is left. */
         two_threads();

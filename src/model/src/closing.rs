@@ -40,6 +40,7 @@ pub struct Closing {
 fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
     let op = &world.threads[t].pending;
     match op.kind {
+        Kind::FD_ACCEPT => true,
         // Others find these by their names. A group of processes that has come to its end in them by itself is in a
         // deadlock; a server whose clients are all gone is not.
         Kind::SEM_WAIT | Kind::SYSV_OP => clients && world.names.as_slice().iter().any(|n| n.obj == op.obj),
