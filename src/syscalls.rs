@@ -17,7 +17,7 @@ pub fn name(nr: i64) -> String {
 }
 
 /// Calls that can block or that reach other processes or threads.
-const COMMUNICATING: [&str; 68] = [
+const COMMUNICATING: [&str; 64] = [
     "pipe",
     "pipe2",
     "socket",
@@ -55,10 +55,6 @@ const COMMUNICATING: [&str; 68] = [
     "inotify_init1",
     "inotify_add_watch",
     "fanotify_init",
-    "msgget",
-    "msgsnd",
-    "msgrcv",
-    "msgctl",
     "mq_open",
     "mq_timedsend",
     "mq_timedreceive",
@@ -89,7 +85,7 @@ const COMMUNICATING: [&str; 68] = [
 ];
 
 /// Calls in which a process waits for input.
-const WAITING: [&str; 20] = [
+const WAITING: [&str; 19] = [
     "read",
     "readv",
     "pread64",
@@ -109,7 +105,6 @@ const WAITING: [&str; 20] = [
     "rt_sigsuspend",
     "rt_sigtimedwait",
     "mq_timedreceive",
-    "msgrcv",
 ];
 
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.

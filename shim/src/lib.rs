@@ -15,6 +15,7 @@ mod gate;
 mod init;
 mod interpose;
 mod local;
+mod msg;
 mod net;
 mod process;
 mod rewrite;

@@ -101,6 +101,7 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         }
         libc::SYS_getrandom => random(a[0], a[1]),
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => crate::sysv::call(nr, a),
+        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => crate::msg::call(nr, a, false),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => shm::mapping(nr, a),
         libc::SYS_poll | libc::SYS_select | libc::SYS_ppoll | libc::SYS_pselect6 => wait_for_time(nr, a),
@@ -382,9 +383,9 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
             }
             result
         }
-        libc::SYS_msgget | libc::SYS_mq_open => {
+        libc::SYS_mq_open => {
             // Real ones would outlive the execution, and the next would find them.
-            end::unsupported(&[b"message queues (msgget, mq_open)"])
+            end::unsupported(&[b"POSIX message queues (mq_open)"])
         }
         libc::SYS_fcntl if is_record_lock(a[1] as i32) => {
             arena().control.passed[RECORD_LOCKS] += 1;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+mod channels;
 pub mod identity;
 pub mod json;
 pub mod mismatch;

@@ -44,6 +44,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
     }
     let again = if object.generation == 0 { String::new() } else { format!("#{}", u64::from(object.generation) + 1) };
     match key.kind {
+        ObjKind::MSGQ => return format!("queue {}", key.addr),
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
         _ => {}
@@ -119,6 +120,8 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::NAME => ["name_lookup"; 3],
         Kind::SYSV_OP => ["semop", "semop", "semtimedop"],
         Kind::SYSV_CTL => ["semctl"; 3],
+        Kind::MQ_SEND => ["mq_send", "mq_send", "mq_timedsend"],
+        Kind::MQ_RECEIVE => ["mq_receive", "mq_receive", "mq_timedreceive"],
         Kind::FUTEX_WAIT | Kind::FUTEX_SLEEP => ["futex_wait"; 3],
         other => [other.name(); 3],
     };
@@ -145,6 +148,9 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::COND_WAIT | Kind::COND_WAKE if op.obj2 != NONE => two(", "),
         Kind::SYSV_OP => format!("{}, {}", object(), sysv_amount(op)),
         Kind::SYSV_CTL => format!("{}{}", object(), sysv_command(op)),
+        Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+            object() + &super::channels::queue_arguments(op)
+        }
         Kind::FUTEX_WAKE => format!("{}, {}", object(), many(op.arg & 0xffff_ffff)),
         Kind::FUTEX_REQUEUE if op.obj2 != NONE => {
             format!("{}, wake {}, move {}", two(" -> "), many(op.arg & 0xffff_ffff), many(op.arg >> 32))

@@ -51,12 +51,15 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         }
         (Kind::SEM_WAIT, _) => vec![format!("{} to be posted (its value is 0){}", name(op.obj), hopeless(world, t))],
         (Kind::SYSV_OP, Some(_)) => semaphores(world, thread, names),
+        (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
+            vec![super::channels::queue(world, t, names)]
+        }
         _ => Vec::new(),
     }
 }
 
 /// Said where a wake-up must come from somebody: whether anybody is left.
-fn hopeless(world: &World, t: Tid) -> &'static str {
+pub(super) fn hopeless(world: &World, t: Tid) -> &'static str {
     let mut others = world.live.as_slice().iter().filter(|&&other| other != t);
     let stuck = |&other: &Tid| world.threads[other].state == ThreadState::PARKED && world.choices(other) == 0;
     if others.all(stuck) {

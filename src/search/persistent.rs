@@ -129,9 +129,9 @@ fn may_share(act: &Act, other: &Member, objects: &[Key]) -> bool {
     let (Some(mine), Some(theirs)) = (named(act, objects), named(&other.seen.act, objects)) else { return true };
     let kind = |k: ObjKind| other.bound.has(KindClass::On(k));
     let names = match act.op.kind {
-        // A name goes with its semaphore set.
-        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV),
-        Kind::SYSV_CTL => kind(ObjKind::NAMES),
+        // A name goes with its semaphore set or queue.
+        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV) || kind(ObjKind::MSGQ),
+        Kind::SYSV_CTL | Kind::MSG_CTL => kind(ObjKind::NAMES),
         _ => false,
     };
     let pending = |o: &Named| theirs.iter().any(|t| t.key == o.key && t.sems & o.sems != 0);

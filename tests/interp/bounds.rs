@@ -99,6 +99,7 @@ impl Allowed for Text {
 fn tries(ins: &Ins) -> bool {
     let how = match ins {
         Ins::Lock(_, how) | Ins::SemWait(_, how) | Ins::Read(_, how) | Ins::Write(_, how) => how,
+        Ins::MsgSend(.., how) | Ins::MsgReceive(.., how) => how,
         Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => how,
         _ => return false,
     };
@@ -125,6 +126,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
             vec![(KindClass::On(ObjKind::SYSV), Operand::Sems(sems))]
         }
         Ins::SysvSet(..) => plain(KindClass::On(ObjKind::SYSV)),
+        Ins::MsgSend(q, ..) | Ins::MsgReceive(q, ..) | Ins::MsgControl(q, _) => vec![on(ObjKind::MSGQ, q)],
         Ins::FutexWait(f, ..) | Ins::FutexWake(f, _) => vec![on(ObjKind::FUTEX, f)],
         Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
         Ins::Toss(_) => plain(KindClass::Toss),

@@ -93,6 +93,10 @@ impl Run<'_> {
             }
             let extra = (object.flags, self.name(object.owner), object.count, object.value);
             let _ = writeln!(text, "o{i}: {extra:?} {waiters:?} {holds:?}");
+            if object.key.kind == ObjKind::MSGQ {
+                let all: Vec<_> = world.messages_of(i as u32).map(|m| (m.mtype, m.len)).collect();
+                let _ = writeln!(text, "q{i}: {all:?} of {}", world.queue(i as u32).limit);
+            }
         }
         let values: Vec<i32> = world.semvals.as_slice().iter().map(|v| v.value).collect();
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);

@@ -11,6 +11,7 @@ pub enum Family {
     Cond,
     Sem,
     Sysv,
+    Msg,
     Rw,
     Barrier,
     Futex,
@@ -21,11 +22,12 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 11] = [
+    pub const ALL: [Family; 12] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
         Family::Sysv,
+        Family::Msg,
         Family::Rw,
         Family::Barrier,
         Family::Futex,
@@ -112,6 +114,20 @@ fn sysv() -> Block {
     prop_oneof![
         8 => one(semop()),
         1 => one((0u32..3, 0i32..3).prop_map(|(n, v)| Ins::SysvSet(n, v))),
+        1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn msg() -> Block {
+    let mtype = || prop_oneof![3 => 1i64..4, 1 => Just(40i64)];
+    let wanted = prop_oneof![4 => Just(0i64), 3 => 1i64..4, 1 => Just(40i64), 2 => -3i64..0];
+    let receive = (0u32..2, wanted, 0u32..3, proptest::bool::weighted(0.2), how())
+        .prop_map(|(q, mtype, size, except, how)| Ins::MsgReceive(q, mtype, size + 1, except, how));
+    prop_oneof![
+        8 => one((0u32..2, mtype(), 0u32..3, how()).prop_map(|(q, t, n, how)| Ins::MsgSend(q, t, n, how))),
+        7 => one(receive),
+        1 => one((0u32..2, 0i64..6).prop_map(|(q, n)| Ins::MsgControl(q, if n == 1 { 0 } else { n }))),
         1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
     ]
     .boxed()
@@ -214,6 +230,7 @@ fn block(family: Family) -> Block {
         Family::Cond => cond(),
         Family::Sem => sem(),
         Family::Sysv => sysv(),
+        Family::Msg => msg(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
         Family::Futex => futex(),
@@ -221,7 +238,8 @@ fn block(family: Family) -> Block {
         Family::Process => process(),
         Family::Timed => timed(),
         Family::All => {
-            prop_oneof![mutex(), cond(), sem(), sysv(), rw(), barrier(), futex(), life(), process(), timed()].boxed()
+            prop_oneof![mutex(), cond(), sem(), sysv(), msg(), rw(), barrier(), futex(), life(), process(), timed()]
+                .boxed()
         }
     }
 }
@@ -237,7 +255,7 @@ struct Shape {
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
         Family::Process => 0.6,
-        Family::Sysv | Family::All => 0.3,
+        Family::Sysv | Family::Msg | Family::All => 0.3,
         _ => 0.0,
     };
     let chain = if matches!(family, Family::Life | Family::Process | Family::All) { 0.25 } else { 0.05 };

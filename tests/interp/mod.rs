@@ -13,6 +13,7 @@ use vsrun::schedule::Schedule;
 use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
+use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
 use vsrun_model::world::START;
@@ -61,6 +62,12 @@ pub enum Ins {
     Barrier(u32),
     /// (number, amount), undo, how: Try is IPC_NOWAIT.
     Sysv(Vec<(u16, i16)>, bool, How),
+    /// Queue, type, bytes.
+    MsgSend(u32, i64, u32, How),
+    /// Queue, type asked for, bytes of the buffer, but not that type.
+    MsgReceive(u32, i64, u32, bool, How),
+    /// Queue; 0: look, 2: remove, more: the size that it gets.
+    MsgControl(u32, i64),
     SysvSet(u32, i32),
     /// Futex, whether memory holds the expected value.
     FutexWait(u32, bool, How),
@@ -186,6 +193,7 @@ pub struct Objects {
     pub futex: Vec<u32>,
     pub once: Vec<u32>,
     pub sysv: u32,
+    pub msgq: Vec<u32>,
 }
 
 /// Flavours of the mutexes by number.
@@ -194,6 +202,9 @@ pub const MUTEXES: [u32; 5] = [0, 0, MUTEX_RECURSIVE, MUTEX_ERRORCHECK, ROBUST];
 pub const SEMS: [i32; 4] = [0, 1, 2, 0];
 /// First values of the SysV semaphores.
 pub const SYSV: [i32; 9] = [1, 1, 1, 1, 1, 0, 1, 1, 1];
+
+/// Sizes of the message queues, bytes and messages.
+pub const QUEUES: [u64; 2] = [2, 3];
 
 /// One execution.
 pub struct Run<'a> {
@@ -258,6 +269,10 @@ impl<'a> Run<'a> {
         self.objects.futex = (0..2).map(|i| self.make(ObjKind::FUTEX, i, 0, 0, 0)).collect();
         self.objects.once = vec![self.make(ObjKind::ONCE, 0, 0, 0, 0)];
         self.objects.sysv = self.arena.world.sysv_make(7, SYSV.len() as u32).expect("room");
+        let queue = |limit| Queue { limit, ..Queue::default() };
+        let world = &mut self.arena.world;
+        let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
+        self.objects.msgq = QUEUES.iter().enumerate().map(made).map(|made| made.expect("room")).collect();
         for (i, &value) in SYSV.iter().enumerate() {
             self.arena.world.sysv_set(0, self.objects.sysv, i as u32, value);
         }
@@ -327,6 +342,10 @@ impl<'a> Run<'a> {
                 let child = self.arena.world.procs.as_slice().iter().find(|p| p.vpid as i64 == out).expect("a child");
                 let code = self.fibers[child.main_thread as usize].code;
                 self.fibers[t as usize].log.push(code as i64);
+            }
+            Kind::MSG_RECEIVE if result == 0 => {
+                fiber.log.extend(&self.arena.world.threads[t].out[..2]);
+                self.arena.world.unstage(t, &mut []);
             }
             Kind::ONCE if result == 1 => fiber.pc += 1,
             _ => {}
@@ -434,6 +453,19 @@ impl<'a> Run<'a> {
                 return Some(self.semop(t, &ops, undo, how));
             }
             Ins::SysvSet(num, value) => both(Kind::SYSV_CTL, o.sysv, num).arg((value as i64) << 8 | 1),
+            Ins::MsgSend(q, mtype, size, how) => {
+                assert!(self.arena.world.stage(t, &vec![mtype as u8; size as usize]), "room");
+                let op = Op { mask: size, ..Op::on(Kind::MSG_SEND, o.msgq[q as usize]).arg(mtype) };
+                Self::how(op, how)
+            }
+            Ins::MsgReceive(q, mtype, size, except, how) => {
+                let op = Op { mask: size, ..Op::on(Kind::MSG_RECEIVE, o.msgq[q as usize]).arg(mtype) };
+                Self::how(if except && mtype > 0 { op.with(EXCEPT) } else { op }, how)
+            }
+            Ins::MsgControl(q, n) => {
+                let arg = if n > 2 { (n - 2) << 8 | i64::from(SET_SIZE.0) } else { n };
+                Op::on(Kind::MSG_CTL, o.msgq[q as usize]).arg(arg)
+            }
             Ins::FutexWait(f, _, how) => Self::how(any_bit(Op::on(Kind::FUTEX_WAIT, o.futex[f as usize])), how),
             Ins::FutexWake(f, n) => any_bit(Op::on(Kind::FUTEX_WAKE, o.futex[f as usize])).arg(n as i64),
             Ins::FutexRequeue(f, g, wake, moved) => {

@@ -11,6 +11,7 @@ use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
+use crate::msg::QueueState;
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -112,6 +113,7 @@ impl Question<'_> {
             Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => Answer::from(self.woken()),
             Kind::SEM_WAIT => Answer::from(self.semaphore() > 0),
             Kind::SYSV_OP => self.semop(),
+            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => self.queue(),
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
@@ -137,6 +139,17 @@ impl Question<'_> {
         let mine = self.act.tid as i64 + 1;
         // A mutex that the thread owns lets it through or not, by its type.
         Answer::from(state == 0 || state == mine && self.act.state == mine && self.performed)
+    }
+
+    /// Operations that change a queue all depend on each other.
+    fn queue(&self) -> Answer {
+        let before = |d: &Did| match d.found {
+            Some((before, after)) if before != after => Some(before),
+            _ if touches(&d.act.op, self.act.op.obj) => Some(d.act.state),
+            _ => None,
+        };
+        let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
+        QueueState::of(state).goes(&self.act.op).map_or(Answer::Unknown, Answer::from)
     }
 
     /// Its initializer may end with any transition of the thread that runs it.
@@ -271,6 +284,10 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     match e.op.kind {
         Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK | Kind::SEM_POST => false,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE | Kind::BARRIER_WAIT => false,
+        Kind::MSG_SEND => p.op.kind != Kind::MSG_RECEIVE,
+        Kind::MSG_RECEIVE => p.op.kind != Kind::MSG_SEND,
+        Kind::MQ_SEND => p.op.kind != Kind::MQ_RECEIVE,
+        Kind::MQ_RECEIVE => p.op.kind != Kind::MQ_SEND,
         Kind::SYSV_OP if !e.op.has(op::SEVERAL) && !p.op.has(op::SEVERAL) => (e.op.arg > 0) != (p.op.arg < 0),
         Kind::SYSV_OP if !e.op.has(op::SEVERAL) && e.op.arg > 0 => {
             let num = e.op.mask.trailing_zeros();
@@ -299,6 +316,10 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::ONCE
             | Kind::SEM_WAIT
             | Kind::SYSV_OP
+            | Kind::MSG_SEND
+            | Kind::MSG_RECEIVE
+            | Kind::MQ_SEND
+            | Kind::MQ_RECEIVE
             | Kind::FUTEX_SLEEP
     )
 }

@@ -3,6 +3,7 @@
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
+use crate::msg::{removes_queue, QueueState};
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -34,7 +35,7 @@ pub struct Act {
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`].
+    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`].
     pub state: i64,
 }
 
@@ -287,6 +288,9 @@ impl World {
             Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET | Kind::SEM_DESTROY => self.objects[op.obj].value as i64,
             Kind::SYSV_OP => self.sysv_state(t, op),
             Kind::SYSV_CTL => self.sysv_value(op.obj, op.obj2).value as i64,
+            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+                self.queue_state(op.obj).pack()
+            }
             Kind::COND_SIGNAL
             | Kind::COND_BROADCAST
             | Kind::COND_DESTROY
@@ -434,8 +438,8 @@ fn waits_with(a: &Act, b: &Act) -> bool {
         Kind::WAIT => b.op.kind == Kind::WAIT && a.pid == b.pid,
         // The initializer may end with any transition of the thread that runs it.
         Kind::ONCE => b.fate & IN_ONCE != 0,
-        // A removed set frees its key.
-        Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE,
+        // A removed set or queue frees its key.
+        Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE || removes_queue(&b.op),
         _ => false,
     }
 }
@@ -470,6 +474,8 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
         (Class::Up, Class::Up) => a.state.max(b.state) < i32::MAX as i64 / 2,
         (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
         (Class::Down, Class::Down) => conditional && a.state.min(b.state) >= 2,
+        (Class::Send, Class::Receive) => conditional && queue_commutes(a, b),
+        (Class::Receive, Class::Send) => conditional && queue_commutes(b, a),
         (Class::Sysv, Class::Sysv) => a.op.mask & b.op.mask == 0 || sysv_commute(a, b, conditional),
         _ => false,
     }
@@ -489,6 +495,8 @@ pub(crate) enum Class {
     Up,
     Down,
     Sysv,
+    Send,
+    Receive,
     Other,
 }
 
@@ -505,8 +513,16 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
         Kind::SEM_POST => Class::Up,
         Kind::SEM_WAIT => Class::Down,
         Kind::SYSV_OP => Class::Sysv,
+        Kind::MSG_SEND | Kind::MQ_SEND => Class::Send,
+        Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => Class::Receive,
+        Kind::MSG_CTL if Ctl(act.op.arg as u8) == Ctl::ACCESS => Class::Read,
         _ => Class::Other,
     }
+}
+
+/// In both recorded states.
+fn queue_commutes(send: &Act, receive: &Act) -> bool {
+    [send.state, receive.state].into_iter().all(|state| QueueState::of(state).commute(&send.op, &receive.op))
 }
 
 fn broadcasts(a: &Act, b: &Act) -> bool {

@@ -5,6 +5,7 @@
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
+use crate::msg::removes_queue;
 use crate::object::NONE;
 use crate::op::{self, Kind};
 use crate::sysv::Ctl;
@@ -35,7 +36,7 @@ pub enum Place {
     InOnce,
     /// Look-ups of names.
     Names,
-    /// Removals of semaphore sets.
+    /// Removals of semaphore sets and message queues.
     Removes,
     /// Operations on an object, by what they do to it.
     Object(ObjId, Role),
@@ -83,7 +84,7 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
         Kind::WAIT => keep(Place::Waits(act.pid)),
         Kind::ONCE => keep(Place::Onces),
         Kind::NAME => keep(Place::Names),
-        Kind::SYSV_CTL if removes(act) => keep(Place::Removes),
+        Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => keep(Place::Removes),
         _ => {}
     }
     if act.fate & IN_ONCE != 0 {
@@ -129,7 +130,7 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) {
         }
         Kind::ONCE => look(Place::InOnce),
         Kind::NAME => look(Place::Removes),
-        Kind::SYSV_CTL if removes(act) => look(Place::Names),
+        Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => look(Place::Names),
         _ => {}
     }
     if act.fate & IN_ONCE != 0 {
@@ -169,7 +170,7 @@ fn role(o: ObjId, act: &Act) -> Role {
 }
 
 fn removes(act: &Act) -> bool {
-    Ctl(act.op.arg as u8) == Ctl::REMOVE
+    removes_queue(&act.op) || act.op.kind == Kind::SYSV_CTL && Ctl(act.op.arg as u8) == Ctl::REMOVE
 }
 
 fn on_semaphores(act: &Act, mut each: impl FnMut(u8)) {

@@ -110,6 +110,16 @@ kinds! {
     FUTEX_WAKE = 62, "futex_wake";
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue";
+    /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].
+    MSG_SEND = 104, "msgsnd";
+    /// msgrcv: `arg` is the type asked for, `mask` the size of the buffer and [`crate::msg::NOERROR`].
+    MSG_RECEIVE = 105, "msgrcv";
+    /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
+    MSG_CTL = 106, "msgctl";
+    /// mq_send: `arg` is the priority, `mask` the number of bytes.
+    MQ_SEND = 107, "mq_send";
+    /// mq_receive into a buffer of `mask` bytes.
+    MQ_RECEIVE = 108, "mq_receive";
 }
 
 /// Does not block: fails instead.

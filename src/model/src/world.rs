@@ -1,6 +1,7 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
 use crate::depend::Effects;
+use crate::msg::{Chunk, Message, Queue};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
@@ -129,6 +130,10 @@ pub struct World {
     pub ids: i32,
     /// First free record of `holds`.
     pub free_hold: u32,
+    /// First free record of `messages`.
+    pub free_message: u32,
+    /// First free record of `chunks`.
+    pub free_chunk: u32,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -186,6 +191,12 @@ pub struct World {
     pub undos: Table<Undo, 8192>,
     /// Names of semaphores, SysV keys.
     pub names: Table<Name, 1024>,
+    /// Message queues.
+    pub queues: Table<Queue, 4096>,
+    /// Messages in queues.
+    pub messages: Table<Message, 131072>,
+    /// Contents of messages.
+    pub chunks: Table<Chunk, 131072>,
 }
 
 impl World {
@@ -198,6 +209,8 @@ impl World {
         self.fired = START;
         self.ids = 1000;
         self.free_hold = NONE;
+        self.free_message = NONE;
+        self.free_chunk = NONE;
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
@@ -224,6 +237,9 @@ impl World {
         self.semvals.clear();
         self.undos.clear();
         self.names.clear();
+        self.queues.clear();
+        self.messages.clear();
+        self.chunks.clear();
     }
 
     /// Makes this world equal to `other`; costs what `other` uses.
@@ -238,6 +254,8 @@ impl World {
         self.fired = other.fired;
         self.ids = other.ids;
         self.free_hold = other.free_hold;
+        self.free_message = other.free_message;
+        self.free_chunk = other.free_chunk;
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
@@ -265,6 +283,9 @@ impl World {
         self.semvals.copy_from(&other.semvals);
         self.undos.copy_from(&other.undos);
         self.names.copy_from(&other.names);
+        self.queues.copy_from(&other.queues);
+        self.messages.copy_from(&other.messages);
+        self.chunks.copy_from(&other.chunks);
     }
 
     /// Thread `t` has reached visible operation `op`.
@@ -333,6 +354,8 @@ impl World {
             Kind::ONCE => self.once_choices(op),
             Kind::SEM_WAIT => self.sem_wait_choices(t, op),
             Kind::SYSV_OP => self.sysv_op_choices(t, op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.send_choices(t, op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
             Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
             Kind::NONE => 0,
@@ -356,7 +379,9 @@ impl World {
     fn note_poll(&mut self, t: Tid, applied: Applied) {
         let polls = &mut self.threads[t].polls;
         match applied {
-            Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ETIMEDOUT) => *polls = polls.saturating_add(1),
+            Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT) => {
+                *polls = polls.saturating_add(1)
+            }
             Applied::Done(_) => *polls = 0,
             Applied::Parked | Applied::Ended => {}
         }
@@ -401,6 +426,9 @@ impl World {
             Kind::SEM_GET => self.sem_get_perform(t, &op),
             Kind::SYSV_OP => self.sysv_op_perform(t, &op),
             Kind::SYSV_CTL => self.sysv_ctl_perform(t, &op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.send_perform(t, &op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_perform(t, &op),
+            Kind::MSG_CTL => self.queue_ctl_perform(&op),
             Kind::FUTEX_WAIT => self.futex_wait_perform(t, &op),
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
             Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),
