@@ -1,15 +1,7 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
-use vsrun_model::arena::RECORD_LOCKS;
-
-/// fcntl about record locks, which is counted apart.
-const LOCKING: &str = "fcntl (record locks)";
-
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
-    if nr == RECORD_LOCKS as i64 {
-        return LOCKING.to_string();
-    }
     match usize::try_from(nr).ok().and_then(|i| NAMES.get(i)) {
         Some(name) if !name.is_empty() => (*name).to_string(),
         _ => format!("system call {nr}"),
@@ -17,7 +9,7 @@ pub fn name(nr: i64) -> String {
 }
 
 /// Calls that can block or that reach other processes or threads.
-const COMMUNICATING: [&str; 64] = [
+const COMMUNICATING: [&str; 63] = [
     "pipe",
     "pipe2",
     "socket",
@@ -60,7 +52,6 @@ const COMMUNICATING: [&str; 64] = [
     "mq_timedreceive",
     "mq_notify",
     "mq_unlink",
-    "flock",
     "pause",
     "alarm",
     "setitimer",
@@ -110,7 +101,7 @@ const WAITING: [&str; 19] = [
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == LOCKING).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str())).collect()
 }
 
 /// True if system call `nr` waits for input.

@@ -51,7 +51,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
         value = decide();
     }
     loop {
-        if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
+        if mirror.is_some() || matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP) {
             sync::before(&op);
         }
         let applied = world().perform(cur, value);

@@ -51,6 +51,7 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         }
         (Kind::SEM_WAIT, _) => vec![format!("{} to be posted (its value is 0){}", name(op.obj), hopeless(world, t))],
         (Kind::SYSV_OP, Some(_)) => semaphores(world, thread, names),
+        (Kind::RECORD_LOCK | Kind::FLOCK, Some(_)) => super::locks::in_the_way(world, t, names),
         (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
             vec![super::channels::queue(world, t, names)]
         }

@@ -84,6 +84,7 @@ fn reaches_everything(act: &Act) -> bool {
         act.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
     ) || act.fate & (TIMED_OUT | GIVES_WAY) != 0
+        || vsrun_model::lock::fails_in_circle(act)
 }
 
 /// Other threads live in the process of `m`, or may by the time it forks or ends it.

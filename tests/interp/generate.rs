@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{How, Ins, Program};
+use super::{File, How, Ins, Program};
+use vsrun_model::lock::LAST;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,7 @@ pub enum Family {
     Sem,
     Sysv,
     Msg,
+    Files,
     Rw,
     Barrier,
     Futex,
@@ -22,12 +24,13 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 12] = [
+    pub const ALL: [Family; 13] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
         Family::Sysv,
         Family::Msg,
+        Family::Files,
         Family::Rw,
         Family::Barrier,
         Family::Futex,
@@ -133,6 +136,30 @@ fn msg() -> Block {
     .boxed()
 }
 
+fn part() -> impl Strategy<Value = File> {
+    let range = prop_oneof![3 => Just((0i64, LAST)), 2 => Just((0, 3)), 2 => Just((4, 7)), 1 => Just((2, 5))];
+    (0u32..2, range, prop_oneof![4 => Just(None), 1 => (1u32..3).prop_map(Some)])
+        .prop_map(|(file, (first, last), description)| File { file, first, last, description })
+}
+
+fn files() -> Block {
+    let write = || proptest::bool::weighted(0.7);
+    let section = (part(), write(), how()).prop_map(|(f, w, how)| vec![Ins::Record(f, w, how), Ins::RecordUnlock(f)]);
+    let nested = (part(), part(), how()).prop_map(|(f, g, how)| {
+        vec![Ins::Record(f, true, How::Block), Ins::Record(g, true, how), Ins::RecordUnlock(g), Ins::RecordUnlock(f)]
+    });
+    let lock = prop_oneof![2 => Just(Some(true)), 2 => Just(Some(false)), 2 => Just(None)];
+    prop_oneof![
+        4 => section,
+        3 => nested,
+        2 => one((part(), write(), how()).prop_map(|(f, w, how)| Ins::Record(f, w, how))),
+        1 => one(part().prop_map(Ins::RecordUnlock)),
+        1 => one((part(), write()).prop_map(|(f, w)| Ins::RecordTest(f, w))),
+        4 => one((0u32..2, 1u32..4, lock, how()).prop_map(|(f, d, w, how)| Ins::Flock(f, d, w, how))),
+    ]
+    .boxed()
+}
+
 fn rw() -> Block {
     let read = (0u32..2, how()).prop_map(|(l, how)| vec![Ins::Read(l, how), Ins::RwUnlock(l)]);
     let write = (0u32..2, how()).prop_map(|(l, how)| vec![Ins::Write(l, how), Ins::RwUnlock(l)]);
@@ -231,16 +258,28 @@ fn block(family: Family) -> Block {
         Family::Sem => sem(),
         Family::Sysv => sysv(),
         Family::Msg => msg(),
+        Family::Files => files(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
         Family::Futex => futex(),
         Family::Life => life(),
         Family::Process => process(),
         Family::Timed => timed(),
-        Family::All => {
-            prop_oneof![mutex(), cond(), sem(), sysv(), msg(), rw(), barrier(), futex(), life(), process(), timed()]
-                .boxed()
-        }
+        Family::All => prop_oneof![
+            mutex(),
+            cond(),
+            sem(),
+            sysv(),
+            msg(),
+            files(),
+            rw(),
+            barrier(),
+            futex(),
+            life(),
+            process(),
+            timed()
+        ]
+        .boxed(),
     }
 }
 
@@ -254,7 +293,7 @@ struct Shape {
 
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
-        Family::Process => 0.6,
+        Family::Process | Family::Files => 0.6,
         Family::Sysv | Family::Msg | Family::All => 0.3,
         _ => 0.0,
     };

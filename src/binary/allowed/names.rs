@@ -38,6 +38,8 @@ const NOTHING: &[Effect] = &[];
 const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
 const SYSV: Effect = Op(KindClass::On(ObjKind::SYSV));
 const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
+const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
+const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 const POLL: Effect = Op(KindClass::Poll);
 const JOIN: &[Effect] = &[Op(KindClass::Join)];
 const WAIT: &[Effect] = &[Op(KindClass::Wait)];
@@ -119,6 +121,9 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         // The same.
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
         "msgctl" => &[MSGQ, NAMES],
+        // Most commands are about something else; which it is, is not looked at.
+        "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
+        "flock" => &[FLOCK, POLL],
         // Removing a set frees its name.
         "semctl" => &[SYSV, NAMES],
         "pthread_once" | "call_once" => &[On(ObjKind::ONCE, 0), Calls(1)],

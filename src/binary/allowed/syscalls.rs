@@ -32,6 +32,8 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => &[Op(KindClass::Kill), Op(KindClass::Exit)],
         libc::SYS_semget => &[Op(KindClass::On(ObjKind::NAMES))],
         libc::SYS_semop | libc::SYS_semtimedop => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::Poll)],
+        libc::SYS_fcntl => &[Op(KindClass::On(ObjKind::RECORDS)), Op(KindClass::Poll)],
+        libc::SYS_flock => &[Op(KindClass::On(ObjKind::FLOCK)), Op(KindClass::Poll)],
         libc::SYS_msgget => &[Op(KindClass::On(ObjKind::NAMES))],
         libc::SYS_msgsnd | libc::SYS_msgrcv => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::Poll)],
         libc::SYS_msgctl => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::On(ObjKind::NAMES))],

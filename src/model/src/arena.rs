@@ -54,8 +54,6 @@ pub const MAX_STEPS: usize = 1 << 22;
 pub const MAX_SEEN: usize = 1 << 22;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
-/// Place in `Control::passed` for fcntl calls about record locks, which communicate while others do not.
-pub const RECORD_LOCKS: usize = MAX_SYSCALLS - 1;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 

@@ -11,6 +11,7 @@ use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
+use crate::lock::{self, LockState, DESCRIPTION, THREADED, UNLOCK};
 use crate::msg::QueueState;
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
@@ -113,6 +114,7 @@ impl Question<'_> {
             Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => Answer::from(self.woken()),
             Kind::SEM_WAIT => Answer::from(self.semaphore() > 0),
             Kind::SYSV_OP => self.semop(),
+            Kind::RECORD_LOCK | Kind::FLOCK => self.file_lock(),
             Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => self.queue(),
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
@@ -150,6 +152,36 @@ impl Question<'_> {
         };
         let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
         QueueState::of(state).goes(&self.act.op).map_or(Answer::Unknown, Answer::from)
+    }
+
+    /// Operations on a part of a file all depend on each other. What another one has found tells where it was about the same
+    /// part; and one that is blocked may be in a circle, which lets it go on.
+    fn file_lock(&self) -> Answer {
+        let p = self.act;
+        let me = lock::owner_of(&p.op, p.pid);
+        let mut state = Some(p.state);
+        let meets = |a: &Act| touches(&a.op, p.op.obj) && lock::overlap(&a.op, &p.op);
+        for d in self.dropped {
+            match d.found {
+                Some((before, after)) if before != after => state = Some(before),
+                _ if !meets(d.act) => continue,
+                _ if lock::range_of(&d.act.op) == lock::range_of(&p.op) => state = Some(d.act.state),
+                _ => state = None,
+            }
+            break;
+        }
+        // Others change locks without an operation on them: the end of a process, a close.
+        let ends = self.dropped.iter().any(|d| d.did.has(Effects::ENDS));
+        let Some(state) = state.filter(|_| !ends) else { return Answer::Unknown };
+        let granted = LockState::of(state, me).grants(&p.op);
+        let threads = self.dropped.iter().any(|d| d.act.op.has(THREADED) && lock::is_lock(d.act.op.kind));
+        let circles = p.op.kind == Kind::RECORD_LOCK && p.op.mask & DESCRIPTION == 0;
+        let released = self.dropped.first().is_some_and(|d| d.act.op.kind == Kind::RECORD_UNLOCK && meets(d.act));
+        match granted {
+            Some(true) => Answer::Yes,
+            Some(false) if !circles || released && !threads => Answer::No,
+            _ => Answer::Unknown,
+        }
     }
 
     /// Its initializer may end with any transition of the thread that runs it.
@@ -284,6 +316,9 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     match e.op.kind {
         Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK | Kind::SEM_POST => false,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE | Kind::BARRIER_WAIT => false,
+        Kind::RECORD_UNLOCK => e.op.has(THREADED),
+        Kind::RECORD_TEST => false,
+        Kind::FLOCK if e.op.mask & UNLOCK != 0 => false,
         Kind::MSG_SEND => p.op.kind != Kind::MSG_RECEIVE,
         Kind::MSG_RECEIVE => p.op.kind != Kind::MSG_SEND,
         Kind::MQ_SEND => p.op.kind != Kind::MQ_RECEIVE,
@@ -316,6 +351,8 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::ONCE
             | Kind::SEM_WAIT
             | Kind::SYSV_OP
+            | Kind::RECORD_LOCK
+            | Kind::FLOCK
             | Kind::MSG_SEND
             | Kind::MSG_RECEIVE
             | Kind::MQ_SEND

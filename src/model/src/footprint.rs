@@ -5,6 +5,7 @@
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
+use crate::lock::moves_or_waits;
 use crate::msg::removes_queue;
 use crate::object::NONE;
 use crate::op::{self, Kind};
@@ -38,6 +39,10 @@ pub enum Place {
     Names,
     /// Removals of semaphore sets and message queues.
     Removes,
+    /// Waits for record locks that may be in a circle.
+    LockWaits,
+    /// Lock operations of processes with several threads, which may make or break circles.
+    LockMoves,
     /// Operations on an object, by what they do to it.
     Object(ObjId, Role),
 }
@@ -87,6 +92,13 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
         Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => keep(Place::Removes),
         _ => {}
     }
+    let [moves, waits] = moves_or_waits(&act.op);
+    if moves {
+        keep(Place::LockMoves);
+    }
+    if waits {
+        keep(Place::LockWaits);
+    }
     if act.fate & IN_ONCE != 0 {
         keep(Place::InOnce);
     }
@@ -132,6 +144,13 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) {
         Kind::NAME => look(Place::Removes),
         Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => look(Place::Names),
         _ => {}
+    }
+    let [moves, waits] = moves_or_waits(&act.op);
+    if moves {
+        look(Place::LockWaits);
+    }
+    if waits {
+        look(Place::LockMoves);
     }
     if act.fate & IN_ONCE != 0 {
         look(Place::Onces);

@@ -22,6 +22,7 @@ pub mod errno;
 pub mod footprint;
 mod futex;
 mod imprint;
+pub mod lock;
 pub mod msg;
 mod mutex;
 pub mod object;

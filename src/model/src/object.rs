@@ -42,6 +42,8 @@ obj_kinds! {
     NAMES = 10, "name space";
     MSGQ = 20, "message queue";
     MQUEUE = 21, "POSIX message queue";
+    RECORDS = 22, "file";
+    FLOCK = 23, "file (flock)";
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.

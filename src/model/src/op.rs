@@ -120,6 +120,17 @@ kinds! {
     MQ_SEND = 107, "mq_send";
     /// mq_receive into a buffer of `mask` bytes.
     MQ_RECEIVE = 108, "mq_receive";
+    /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
+    /// (`Thread::compare`), `arg >> 32` of `obj2`.
+    FUTEX_WAKE_OP = 114, "futex_wake_op";
+    /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
+    RECORD_LOCK = 110, "fcntl_lock";
+    /// Give back such locks; also what the close of a descriptor does.
+    RECORD_UNLOCK = 111, "fcntl_unlock";
+    /// F_GETLK.
+    RECORD_TEST = 112, "fcntl_getlk";
+    /// flock; a close that may give a lock back too.
+    FLOCK = 113, "flock";
 }
 
 /// Does not block: fails instead.

@@ -38,6 +38,8 @@ pub struct Process {
     /// It has had a second thread: fork and exec are visible from then on, whatever has become of the others, so that
     /// it does not depend on when those ended.
     pub threaded: bool,
+    /// It has had record locks: its end may give some back.
+    pub file_locks: bool,
     /// Programs it has become by exec.
     pub execs: u8,
     /// Wait status once it is over.
@@ -88,6 +90,7 @@ impl World {
             no_zombies: false,
             vfork_child: false,
             threaded: false,
+            file_locks: false,
             execs: 0,
             status: 0,
             real_pid: 0,
@@ -137,7 +140,7 @@ impl World {
     }
 
     /// True if the end of process `p` is more than its last transition shows: other threads end with it, or
-    /// semaphore undo or robust mutexes change what others may do. Then it is a visible operation.
+    /// semaphore undo, robust mutexes or locks of files change what others may do. Then it is a visible operation.
     /// `called`: by a call that ends other threads too, not as the end of the last thread.
     pub fn exit_is_visible(&mut self, p: Pid, called: bool) -> bool {
         let visible = self.changes_more(p);
@@ -149,6 +152,8 @@ impl World {
 
     fn changes_more(&self, p: Pid) -> bool {
         self.procs[p].live_threads > 1
+            || self.procs[p].file_locks
+            || self.flocks_used
             // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
             || self.undos.as_slice().iter().any(|u| u.pid == p)
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
@@ -163,6 +168,7 @@ impl World {
             self.thread_exit(t);
         }
         self.undo_all(p);
+        self.drop_process_locks(p);
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;

@@ -1,6 +1,7 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
 use crate::depend::Effects;
+use crate::lock::{FileLock, KnownFile, Tagged};
 use crate::msg::{Chunk, Message, Queue};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
@@ -114,6 +115,8 @@ pub struct World {
     pub allow_misuse: bool,
     /// A second thread has existed: operations are transitions from then on.
     pub concurrent: bool,
+    /// Some open file description has had a lock, which goes with its last descriptor.
+    pub flocks_used: bool,
     /// Some mutex is robust.
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
@@ -191,6 +194,12 @@ pub struct World {
     pub undos: Table<Undo, 8192>,
     /// Names of semaphores, SysV keys.
     pub names: Table<Name, 1024>,
+    /// Locks of files, see `lock`.
+    pub file_locks: Table<FileLock, 8192>,
+    /// Files that have been locked; written by the shim.
+    pub files: Table<KnownFile, 1024>,
+    /// Open file descriptions that have had locks; written by the shim.
+    pub descriptions: Table<Tagged, 1024>,
     /// Message queues.
     pub queues: Table<Queue, 4096>,
     /// Messages in queues.
@@ -237,6 +246,10 @@ impl World {
         self.semvals.clear();
         self.undos.clear();
         self.names.clear();
+        self.flocks_used = false;
+        self.file_locks.clear();
+        self.files.clear();
+        self.descriptions.clear();
         self.queues.clear();
         self.messages.clear();
         self.chunks.clear();
@@ -283,6 +296,10 @@ impl World {
         self.semvals.copy_from(&other.semvals);
         self.undos.copy_from(&other.undos);
         self.names.copy_from(&other.names);
+        self.flocks_used = other.flocks_used;
+        self.file_locks.copy_from(&other.file_locks);
+        self.files.copy_from(&other.files);
+        self.descriptions.copy_from(&other.descriptions);
         self.queues.copy_from(&other.queues);
         self.messages.copy_from(&other.messages);
         self.chunks.copy_from(&other.chunks);
@@ -293,6 +310,7 @@ impl World {
         self.ops += 1;
         self.park(t, op);
         self.check_cycle(t);
+        self.check_record_waits(t);
     }
 
     /// Parks `t` at `op`, not woken.
@@ -354,6 +372,9 @@ impl World {
             Kind::ONCE => self.once_choices(op),
             Kind::SEM_WAIT => self.sem_wait_choices(t, op),
             Kind::SYSV_OP => self.sysv_op_choices(t, op),
+            Kind::FUTEX_WAKE_OP => self.futex_wake_op_choices(op),
+            Kind::RECORD_LOCK => self.record_lock_choices(t, op),
+            Kind::FLOCK => self.flock_choices(t, op),
             Kind::MSG_SEND | Kind::MQ_SEND => self.send_choices(t, op),
             Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
@@ -426,6 +447,11 @@ impl World {
             Kind::SEM_GET => self.sem_get_perform(t, &op),
             Kind::SYSV_OP => self.sysv_op_perform(t, &op),
             Kind::SYSV_CTL => self.sysv_ctl_perform(t, &op),
+            Kind::FUTEX_WAKE_OP => self.futex_wake_op_perform(t, &op, value),
+            Kind::RECORD_LOCK => self.record_lock_perform(t, &op),
+            Kind::RECORD_UNLOCK => self.record_unlock_perform(t, &op),
+            Kind::RECORD_TEST => self.record_test_perform(t, &op),
+            Kind::FLOCK => self.flock_perform(t, &op),
             Kind::MSG_SEND | Kind::MQ_SEND => self.send_perform(t, &op),
             Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_perform(t, &op),
             Kind::MSG_CTL => self.queue_ctl_perform(&op),
