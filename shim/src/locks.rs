@@ -14,7 +14,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
 
 use crate::local::{local, me, world};
 use crate::sys::{decimal, load, store};
-use crate::{end, gate, raw};
+use crate::{end, gate, raw, shm};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -26,6 +26,7 @@ const MANY: i32 = 65536;
 const OFD_GETLK: i32 = 36;
 const OFD_SETLK: i32 = 37;
 const OFD_SETLKW: i32 = 38;
+const SHM: &[u8] = b"/dev/shm/";
 /// The first byte of tags; the id of the execution and the name of the description are added.
 const TAGS: u64 = 1 << 62;
 
@@ -196,6 +197,13 @@ fn name_of(fd: i32, buffer: &mut [u8; 4096]) -> &[u8] {
     path(b"/proc/self/fd/", fd, &mut link);
     let n =
         raw!(libc::SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), buffer.as_mut_ptr(), buffer.len()).max(0) as usize;
+    let name = &buffer[..n];
+    if let Some(own) = shm::own_name(name) {
+        // The execution's own /dev/shm lies elsewhere in each run.
+        let from = n - own - SHM.len();
+        buffer[from..from + SHM.len()].copy_from_slice(SHM);
+        return &buffer[from.max(n.saturating_sub(vsrun_model::MAX_NAME))..n];
+    }
     &buffer[n.saturating_sub(vsrun_model::MAX_NAME)..n]
 }
 
@@ -323,7 +331,7 @@ pub fn before_close(fd: i32) -> Closing {
     const NOTHING: Closing = Closing { other: -1, name: 0 };
     let pid = local().pid;
     let process = world().procs[pid];
-    if !process.file_locks && !world().flocks_used {
+    if !process.record_locks && !world().flocks_used {
         return NOTHING;
     }
     let Some(real) = look(fd) else { return NOTHING };
@@ -331,7 +339,7 @@ pub fn before_close(fd: i32) -> Closing {
     let find = |kind| world().find(Key::new(SHARED, kind, number)).unwrap_or(NONE);
     let (records, flocks) = (find(ObjKind::RECORDS), find(ObjKind::FLOCK));
     // Other threads may take locks before this one gets to close.
-    if world().has_record_locks(pid, records) || process.threaded && process.file_locks {
+    if world().has_record_locks(pid, records) || process.threaded && process.record_locks {
         pass_whole(Op::on(Kind::RECORD_UNLOCK, records));
         world().drop_record_locks(pid, records);
     }
@@ -370,7 +378,7 @@ pub fn after_close(closing: Closing) {
 
 /// Closes descriptors from `first` to `last` that may have locks, those with FD_CLOEXEC only if `on_exec`. True: there were some.
 pub fn close_locked(first: i32, last: i32, on_exec: bool) -> bool {
-    if !world().procs[local().pid].file_locks && !world().flocks_used {
+    if !world().procs[local().pid].record_locks && !world().flocks_used {
         return false;
     }
     let mut any = false;
@@ -403,7 +411,12 @@ pub fn leave() {
         if let Some(name) = described(fd, &real) {
             let closing = Closing { other: another(fd), name };
             raw!(libc::SYS_close, fd);
+            let held = world().description_locks(name);
             after_close(closing);
+            // Where the end of the process was not expected to do that, and so was no operation of its own.
+            if held && !world().description_locks(name) && !world().procs[local().pid].description_locks {
+                world().did = world().did.with(vsrun_model::Effects::SIGNALS);
+            }
         }
     }
 }

@@ -229,3 +229,10 @@ fn private_path(name: &[u8], buffer: &mut [u8]) -> Option<usize> {
     }
     (used < buffer.len()).then_some(used)
 }
+
+/// Of the path of a file in the execution's private /dev/shm, the length of its name there.
+pub fn own_name(path: &[u8]) -> Option<usize> {
+    let mut buffer = [0u8; 640];
+    let len = private_path(b"", &mut buffer)?;
+    path.strip_prefix(&buffer[..len]).map(<[u8]>::len)
+}

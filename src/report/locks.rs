@@ -47,12 +47,12 @@ pub fn arguments(op: &Op, file: &str) -> String {
 pub fn in_the_way(world: &World, t: Tid, names: &Names) -> Vec<String> {
     let op = &world.threads[t].pending;
     let file = (names.object)(op.obj);
+    let taker = |p| format!("an open file description (locked by process {})", (names.process)(p));
     let line = |l: vsrun_model::lock::FileLock| {
         let how = if l.write { "writing" } else { "reading" };
-        let owner = owner_process(l.owner)
-            .map_or("an open file description".to_string(), |p| format!("process {}", (names.process)(p)));
+        let owner = owner_process(l.owner).map_or_else(|| taker(l.by), |p| format!("process {}", (names.process)(p)));
         match op.kind {
-            Kind::FLOCK => format!("{file}, held by another open file description for {how}"),
+            Kind::FLOCK => format!("{file}, held by {owner} for {how}"),
             _ => format!("{file}{}, held by {owner} for {how}", bytes(l.first, l.last)),
         }
     };

@@ -53,7 +53,9 @@ pub struct FileLock {
     pub last: u64,
     /// For writing.
     pub write: bool,
-    pad: [u8; 7],
+    pad: [u8; 3],
+    /// The process that took it.
+    pub by: Pid,
 }
 
 /// A file that has been locked.
@@ -244,20 +246,22 @@ impl World {
         }
         let pid = self.threads[t].pid;
         self.note_locks(pid, op);
-        self.set_range(op.obj, owner_of(op, pid), range_of(op), Some(op.mask & WRITE != 0))
+        self.set_range(pid, op, Some(op.mask & WRITE != 0))
     }
 
     /// From now on the end of a process may give locks back.
     fn note_locks(&mut self, pid: Pid, op: &Op) {
         match op.mask & DESCRIPTION {
-            0 => self.procs[pid].file_locks = true,
-            _ => self.flocks_used = true,
+            0 => self.procs[pid].record_locks = true,
+            _ => {
+                self.procs[pid].description_locks = true;
+                self.flocks_used = true;
+            }
         }
     }
 
     pub(crate) fn record_unlock_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let owner = owner_of(op, self.threads[t].pid);
-        self.set_range(op.obj, owner, range_of(op), None)
+        self.set_range(self.threads[t].pid, op, None)
     }
 
     /// F_GETLK: leaves in `Thread::out` the first lock in the way: 0 (none), 1 (read), 2 (write) and above bit 8 the virtual
@@ -296,10 +300,10 @@ impl World {
         self.note_locks(self.threads[t].pid, op);
         if unlock || free {
             let write = (!unlock).then_some(op.mask & WRITE != 0);
-            return self.set_range(op.obj, owner, range_of(op), write);
+            return self.set_range(self.threads[t].pid, op, write);
         }
         let changed = self.changes_flock(owner, op);
-        self.set_range(op.obj, owner, range_of(op), None);
+        self.set_range(self.threads[t].pid, op, None);
         match () {
             () if op.has(op::TRY) => Applied::Done(errno::EAGAIN),
             () if changed => {
@@ -310,8 +314,9 @@ impl World {
         }
     }
 
-    /// Makes [first, last] of `obj` what `owner` asks for: a lock for writing or reading, or none.
-    fn set_range(&mut self, obj: ObjId, owner: u32, (first, last): (u64, u64), write: Option<bool>) -> Applied {
+    /// Makes the part of a file that `op` of process `by` is about what it asks for: a lock for writing or reading, or none.
+    fn set_range(&mut self, by: Pid, op: &Op, write: Option<bool>) -> Applied {
+        let (obj, owner, (first, last)) = (op.obj, owner_of(op, by), range_of(op));
         let (mut from, mut to) = (first, last);
         let mut place = None;
         let mut i = 0;
@@ -342,7 +347,7 @@ impl World {
             }
         }
         let Some(write) = write else { return Applied::Done(0) };
-        let lock = FileLock { obj, owner, first: from, last: to, write, pad: [0; 7] };
+        let lock = FileLock { obj, owner, first: from, last: to, write, pad: [0; 3], by };
         let locks = self.file_locks.as_slice();
         let mine = |l: &FileLock| l.obj == obj && l.owner == owner;
         let behind = locks.iter().position(|l| mine(l) && l.first > from);

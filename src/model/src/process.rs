@@ -39,7 +39,10 @@ pub struct Process {
     /// it does not depend on when those ended.
     pub threaded: bool,
     /// It has had record locks: its end may give some back.
-    pub file_locks: bool,
+    pub record_locks: bool,
+    /// It, or one that it was forked from before that, has locked open file descriptions: its end may close the last
+    /// descriptor of one.
+    pub description_locks: bool,
     /// Programs it has become by exec.
     pub execs: u8,
     /// Wait status once it is over.
@@ -90,7 +93,8 @@ impl World {
             no_zombies: false,
             vfork_child: false,
             threaded: false,
-            file_locks: false,
+            record_locks: false,
+            description_locks: false,
             execs: 0,
             status: 0,
             real_pid: 0,
@@ -128,6 +132,7 @@ impl World {
         let parent = self.threads[forker].pid;
         let (p, t) = self.create_process(forker)?;
         self.procs[p].no_zombies = self.procs[parent].no_zombies;
+        self.procs[p].description_locks = self.procs[parent].description_locks;
         self.procs[p].handled = self.procs[parent].handled;
         self.procs[p].ignored = self.procs[parent].ignored;
         self.copy_private_objects(parent, p, forker, t).then_some((p, t))
@@ -152,8 +157,8 @@ impl World {
 
     fn changes_more(&self, p: Pid) -> bool {
         self.procs[p].live_threads > 1
-            || self.procs[p].file_locks
-            || self.flocks_used
+            || self.procs[p].record_locks
+            || self.procs[p].description_locks
             // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
             || self.undos.as_slice().iter().any(|u| u.pid == p)
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
