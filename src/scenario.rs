@@ -73,17 +73,40 @@ pub struct Program {
     pub env: Vec<OsString>,
 }
 
+/// A further root process (`--with`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// Absolute path of the file that is executed.
+    #[serde(with = "codec::bytes")]
+    pub exe: OsString,
+    /// Its arguments, the name first.
+    #[serde(with = "codec::byte_list")]
+    pub argv: Vec<OsString>,
+}
+
 /// Options that an execution depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Timeouts fire whenever they could, not only when nothing else can run.
     pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`vsrun_model::inject`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inject: u32,
     /// Misuse of objects does what glibc does.
     pub allow_misuse: bool,
     /// States in a row without anything enabled that are a livelock; 0 = off.
     pub livelock: u32,
     /// An exit status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// What the program wrote went to the real files.
+    #[serde(default)]
+    pub real_files: bool,
+    /// Further root processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Client>,
+    /// Signal for what is left over at the end; 0: none.
+    #[serde(default)]
+    pub stop_signal: i32,
     /// CPU time without a visible operation that is a divergence, ms.
     pub divergence_timeout_ms: u64,
     /// Depth bound of the execution, if there was one.
@@ -92,6 +115,10 @@ pub struct Options {
     pub seed: u64,
     /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).
     pub stdin: String,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// What a scenario shows.

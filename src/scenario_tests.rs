@@ -36,9 +36,13 @@ fn sample() -> Scenario {
         fingerprint: serde_json::json!({"size": 16000, "fnv": "00000000000000ff", "build_id": "abcd"}),
         options: Options {
             timeouts_any: true,
+            inject: 0,
             allow_misuse: false,
             livelock: 3,
             fail_on_exit: true,
+            real_files: false,
+            with: Vec::new(),
+            stop_signal: 0,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: u64::MAX,

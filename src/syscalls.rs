@@ -1,7 +1,15 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
+use vsrun_model::arena::SHARED_FILES;
+
+/// Accesses to a file by several threads in no certain order.
+const FILES: &str = "reads and writes of files by several threads";
+
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
+    if nr == SHARED_FILES as i64 {
+        return FILES.to_string();
+    }
     match usize::try_from(nr).ok().and_then(|i| NAMES.get(i)) {
         Some(name) if !name.is_empty() => (*name).to_string(),
         _ => format!("system call {nr}"),
@@ -9,7 +17,7 @@ pub fn name(nr: i64) -> String {
 }
 
 /// Calls that can block or that reach other processes or threads.
-const COMMUNICATING: [&str; 63] = [
+const COMMUNICATING: [&str; 61] = [
     "pipe",
     "pipe2",
     "socket",
@@ -70,8 +78,6 @@ const COMMUNICATING: [&str; 63] = [
     "process_vm_writev",
     "pidfd_open",
     "pidfd_send_signal",
-    "mknod",
-    "mknodat",
     "userfaultfd",
 ];
 
@@ -101,7 +107,7 @@ const WAITING: [&str; 19] = [
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str())).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == FILES).collect()
 }
 
 /// True if system call `nr` waits for input.

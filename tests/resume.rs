@@ -159,7 +159,7 @@ fn kill_9_in_the_middle_of_optimal() {
     assert!(part["executions"].as_u64().is_some_and(|n| n >= 400), "{err}");
     let (code, rest, err) = place.run(&[&["-j", "2"], &go_on[..]].concat());
     assert_eq!(code, 0, "{err}");
-    for key in ["verdict", "complete", "executions", "max_depth", "bugs"] {
+    for key in ["verdict", "complete", "executions", "transitions", "max_depth", "bugs"] {
         assert_eq!(rest[key], whole[key], "{key}");
     }
 }

@@ -19,6 +19,8 @@ const LIMIT: u64 = if cfg!(debug_assertions) { 60 } else { 400 };
 const CASES: u32 = if cfg!(debug_assertions) { 60 } else { 600 };
 
 thread_local! {
+    /// Executions, and those that were run ahead for nothing.
+    static WASTE: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
 }
 
@@ -41,9 +43,9 @@ impl Draw {
 #[derive(PartialEq)]
 struct Explored {
     outcomes: Outcomes,
+    /// Without those that were run ahead for nothing, or that a saved search did not know of.
     executions: u64,
-    /// Of equivalent executions another one may be run, so that others have more or less in common.
-    transitions: Option<u64>,
+    transitions: u64,
     sleep_blocked: u64,
     exhaustive: bool,
 }
@@ -51,7 +53,7 @@ struct Explored {
 impl std::fmt::Debug for Explored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Explored { outcomes, executions, transitions, sleep_blocked, exhaustive } = self;
-        write!(f, "{executions} executions, {transitions:?} transitions, {sleep_blocked} blocked, {exhaustive}, ")?;
+        write!(f, "{executions} executions, {transitions} transitions, {sleep_blocked} blocked, {exhaustive}, ")?;
         write!(f, "{} outcomes", outcomes.len())
     }
 }
@@ -84,7 +86,7 @@ fn restored(search: &dyn Search, make: Make) -> Result<Box<dyn Search>, String> 
 /// `None`: more than [`LIMIT`] executions.
 fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Result<Option<Explored>, String> {
     let (mut search, mut draw) = (make(), Draw(way.seed));
-    let (mut outcomes, mut executions) = (Outcomes::new(), 0);
+    let (mut outcomes, mut executions, mut lost) = (Outcomes::new(), 0, 0);
     let mut under_way: Vec<Schedule> = Vec::new();
     loop {
         let more = under_way.len() < way.most && (search.parallel() || under_way.is_empty());
@@ -96,27 +98,33 @@ fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Re
             }
         }
         if way.saves && draw.below(5) == 0 {
+            lost += search.discarded() + search.ahead();
             search = restored(&*search, make)?;
             under_way.clear();
         } else if !under_way.is_empty() && (under_way.len() >= way.most || draw.below(2) == 0) {
             let schedule = under_way.swap_remove(draw.below(under_way.len()));
             let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
             executions += 1;
-            if executions > LIMIT {
-                return Ok(None);
-            }
             if trace.end != End::SLEEP_BLOCKED && trace.end != End::MISMATCH {
                 outcomes.insert(outcome.text);
             }
             search.done(schedule.ticket, &trace);
+            if executions - lost - search.discarded() - search.ahead() > LIMIT {
+                return Ok(None);
+            }
         }
     }
-    if search.frontier() != 0 {
+    if search.frontier() != 0 || search.ahead() != 0 {
         return Err(format!("at its end {} to do", search.frontier()));
     }
-    let in_order = way.most == 1;
-    let (transitions, sleep_blocked) = (in_order.then(|| search.transitions()), search.sleep_blocked());
-    Ok(Some(Explored { outcomes, executions, transitions, sleep_blocked, exhaustive: search.exhaustive() }))
+    WASTE.with(|waste| waste.set((waste.get().0 + executions, waste.get().1 + search.discarded())));
+    Ok(Some(Explored {
+        outcomes,
+        executions: executions - lost - search.discarded(),
+        transitions: search.transitions(),
+        sleep_blocked: search.sleep_blocked(),
+        exhaustive: search.exhaustive(),
+    }))
 }
 
 /// Checks `property` on random programs of a family; it gives false if a program is too large, and is given a number that
@@ -134,69 +142,30 @@ fn check(family: Family, property: impl Fn(&mut Machine, &Program, u64) -> Resul
     if let Err(e) = result {
         panic!("{e}");
     }
-    println!("{family:?}: {} programs", used.get());
+    let (executions, waste) = WASTE.take();
+    println!("{family:?}: {} programs, {executions} executions, {waste} of them for nothing", used.get());
     assert!(used.get() > cases() / 10, "most programs are too large: {} of {}", used.get(), cases());
 }
 
-/// Whether what is dependent is the same in all orders; see search_optimal.rs. Where it is not, an order may be run twice,
-/// and which are depends on what is run first.
-fn stable(program: &Program, outcomes: &Outcomes) -> bool {
-    let whole = [End::FINISHED, End::DEADLOCK].map(|end| format!("{end:?}"));
-    let undoes = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _));
-    let ends = |o: &String| whole.iter().any(|end| o.starts_with(end));
-    !program.iter().flatten().any(undoes) && outcomes.iter().all(ends)
-}
-
-/// How a program fared.
-#[derive(Default)]
-struct Fared {
-    /// With several executions under way the number of executions was another.
-    differently: bool,
-}
-
-fn optimal_in_disorder(machine: &mut Machine, program: &Program, number: u64) -> Result<Option<Fared>, String> {
+/// What is explored, and what is counted, does not depend on how many executions are under way nor on what ends when.
+fn optimal_in_disorder(machine: &mut Machine, program: &Program, number: u64) -> Result<bool, String> {
     let make = || -> Box<dyn Search> { Box::new(Optimal::new()) };
-    let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(None) };
-    let mut fared = Fared::default();
+    let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(false) };
     for most in 1..=4 {
         for saves in [false, true] {
             let way = Way { most, saves, seed: number };
             let found = explore(machine, program, &make, way)?;
-            let same = match &found {
-                Some(found) if most > 1 => {
-                    fared.differently |= found.executions != expected.executions && stable(program, &expected.outcomes);
-                    found.outcomes == expected.outcomes && found.exhaustive == expected.exhaustive
-                }
-                Some(found) => *found == expected,
-                None => {
-                    fared.differently = true;
-                    most > 1
-                }
-            };
-            if !same {
+            if found.as_ref() != Some(&expected) {
                 return Err(format!("{way:?}: {found:?}, in order {expected:?}"));
             }
         }
     }
-    Ok(Some(fared))
+    Ok(true)
 }
 
-/// Outcomes must not depend on what ends when. The number of executions still does in a few programs in ten thousand, which is
-/// let pass here, and runs over thousands of programs have seen outcomes lost: that is why `Optimal::parallel` is false
-/// (see `a_count_that_depends_on_the_order`).
-fn check_disorder(family: Family) {
-    let differently = Cell::new(0);
-    check(family, |machine, program, number| {
-        let Some(fared) = optimal_in_disorder(machine, program, number)? else { return Ok(false) };
-        differently.set(differently.get() + u32::from(fared.differently));
-        Ok(true)
-    });
-    assert!(differently.get() <= 1 + cases() / 500, "{} of {} programs", differently.get(), cases());
-}
-
+/// With executions that were inserted wherever one had ended, in whatever order, this lost some.
 #[test]
-#[ignore = "known gap: 93 or so instead of 95 executions, with all outcomes"]
-fn a_count_that_depends_on_the_order() {
+fn nested_readers() {
     let block = interp::How::Block;
     let read = |l| vec![Ins::Read(l, block), Ins::RwUnlock(l)];
     let write = |l| vec![Ins::Write(l, block), Ins::RwUnlock(l)];
@@ -209,10 +178,11 @@ fn a_count_that_depends_on_the_order() {
         [write(0), write(0)].concat(),
     ];
     MACHINE.with(|machine| {
-        for number in 0..2000 {
-            let fared = optimal_in_disorder(&mut machine.borrow_mut(), &program, number).expect("all outcomes");
-            assert!(!fared.expect("small").differently, "{number}");
+        let mut small = true;
+        for number in 0..50 {
+            small &= optimal_in_disorder(&mut machine.borrow_mut(), &program, number).expect("the same");
         }
+        assert!(small || cfg!(debug_assertions));
     });
 }
 
@@ -220,7 +190,7 @@ macro_rules! disorder {
     ($($name:ident: $family:ident;)*) => {$(
         #[test]
         fn $name() {
-            check_disorder(Family::$family);
+            check(Family::$family, optimal_in_disorder);
         }
     )*};
 }
@@ -238,6 +208,7 @@ disorder! {
     disorder_on_thread_life: Life;
     disorder_on_processes: Process;
     disorder_on_timeouts: Timed;
+    disorder_on_events: Event;
     disorder_on_all: All;
 }
 
@@ -256,7 +227,63 @@ fn dpor_is_saved() {
     }
 }
 
-/// A search with a tree, some of it done, and two executions under way.
+/// Threads that lock, count and unlock, and one that creates them.
+fn counters(threads: usize) -> Program {
+    let section = || vec![Ins::Lock(0, interp::How::Block), Ins::Count(0), Ins::Unlock(0)];
+    let mut program: Program = (0..threads).map(|_| section()).collect();
+    program.insert(0, (1..=threads).map(Ins::Create).collect());
+    program
+}
+
+/// Workers that all take the same time for an execution are hardly ever without one, nor with one for nothing.
+#[test]
+fn workers_are_busy() {
+    let (program, orders) = (counters(6), 720);
+    for workers in [1, 2, 4, 8] {
+        let (mut search, mut rounds, mut executions) = (Optimal::new(), 0, 0);
+        loop {
+            let round: Vec<Schedule> = std::iter::from_fn(|| search.next()).take(workers).collect();
+            if round.is_empty() {
+                break;
+            }
+            rounds += 1;
+            executions += round.len();
+            for schedule in round {
+                let (trace, _) = MACHINE.with(|machine| machine.borrow_mut().run(&program, &schedule, u64::MAX));
+                search.done(schedule.ticket, &trace);
+            }
+        }
+        let discarded = search.discarded() as usize;
+        println!("{workers} workers: {rounds} rounds, {executions} executions, {discarded} of them for nothing");
+        assert_eq!(executions - discarded, orders);
+        assert!(rounds * workers * 10 <= orders * 11, "{rounds} rounds of {workers}");
+        assert!(search.exhaustive());
+    }
+}
+
+/// If the execution at its turn takes longer than all that can be run ahead, no more than so much is; and what has to give way
+/// changes nothing.
+#[test]
+fn what_is_run_ahead_is_bounded() {
+    let (program, orders) = (counters(7), 5040);
+    let run = |schedule: &Schedule| MACHINE.with(|machine| machine.borrow_mut().run(&program, schedule, u64::MAX).0);
+    let (mut search, mut executions, mut most) = (Optimal::new(), 0, 0);
+    while let Some(slow) = search.next() {
+        while let Some(schedule) = search.next() {
+            search.done(schedule.ticket, &run(&schedule));
+            executions += 1;
+            most = most.max(search.ahead());
+        }
+        search.done(slow.ticket, &run(&slow));
+        executions += 1;
+    }
+    println!("{executions} executions, {} of them for nothing, at most {most} ahead", search.discarded());
+    assert!(search.exhaustive() && search.ahead() == 0);
+    assert_eq!(executions - search.discarded(), orders);
+    assert_eq!(most, 512);
+}
+
+/// A search with a tree, some of it done, and executions under way: two, if it can have them.
 fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
     let block = interp::How::Block;
     let section = |m| vec![Ins::Lock(m, block), Ins::Count(m), Ins::Unlock(m)];
@@ -271,7 +298,8 @@ fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
         let (trace, _) = machine.run(&program, &schedule, u64::MAX);
         search.done(schedule.ticket, &trace);
     }
-    assert!(search.next().is_some() && search.next().is_some());
+    assert!(search.next().is_some());
+    assert_eq!(search.next().is_some(), search.parallel());
     search
 }
 
@@ -311,8 +339,11 @@ fn changed_bytes_do_no_harm() {
                 }
                 for _ in 0..5 {
                     let Some(schedule) = search.next() else { break };
-                    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
-                    search.done(schedule.ticket, &trace);
+                    let ahead = if search.parallel() { search.next() } else { None };
+                    for schedule in ahead.iter().chain([&schedule]) {
+                        let (trace, _) = machine.run(&program, schedule, u64::MAX);
+                        search.done(schedule.ticket, &trace);
+                    }
                 }
             }
             assert!(refused > 0, "nothing was refused of {} bytes", bytes.len());

@@ -12,7 +12,7 @@ use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Optimal, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
-use vsrun_model::depend::GIVES_WAY;
+use vsrun_model::depend::{GIVES_WAY, TIMED_OUT};
 use vsrun_model::footprint::{found_at, is_wide, looks_at};
 use vsrun_model::op::TIMED;
 use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Kind};
@@ -95,6 +95,7 @@ agree! {
     agree_on_thread_life: Life;
     agree_on_processes: Process;
     agree_on_timeouts: Timed;
+    agree_on_events: Event;
     agree_on_all: All;
 }
 
@@ -410,9 +411,11 @@ fn pair(machine: &mut Machine, program: &Program, path: &[Choice], a: &Seen, b: 
         if !matches!(trace.end, End::DEPTH | End::DEADLOCK) || after_a.exiting {
             continue;
         }
-        let left = trace.last.iter().find(|s| s.act.uid == b.act.uid).map(|s| s.choices);
-        // A state in which nothing else is enabled lets timeouts fire: not the doing of `a`.
-        let fired = b.choices == 0 && b.act.op.has(TIMED);
+        let found = trace.last.iter().find(|s| s.act.uid == b.act.uid);
+        let left = found.map(|s| s.choices);
+        // A state in which nothing else is enabled lets timeouts and timers fire: not the doing of `a`.
+        let by_clock = b.act.op.has(TIMED) || found.is_some_and(|s| s.act.fate & TIMED_OUT != 0);
+        let fired = b.choices == 0 && by_clock;
         if left != Some(b.choices) && !fired {
             return Err(format!("{a:?} changes the choices of {b:?} to {left:?}"));
         }

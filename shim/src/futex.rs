@@ -1,10 +1,11 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
+use vsrun_model::inject::SPURIOUS;
 use vsrun_model::{Kind, Op};
 
 use crate::local::me;
 use crate::sys::{load, store};
-use crate::{end, gate, sync, time};
+use crate::{end, gate, inject, sync, time};
 
 const FUTEX_LOCK_PI2: i32 = 13;
 
@@ -25,6 +26,9 @@ pub fn call(a: [u64; 6]) -> i64 {
                 let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
                 let relative = command == libc::FUTEX_WAIT;
                 op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
+            }
+            if inject::strikes(SPURIOUS) {
+                return 0;
             }
             remember(addr, value as u32);
             -gate::pass(op)

@@ -24,8 +24,17 @@ pub fn pass(op: Op) -> i64 {
     pass_mirrored(op, None)
 }
 
+/// The same; `then` is called with the result as a part of the operation, before a signal can come in between.
+pub fn pass_then(op: Op, mut then: impl FnMut(i64)) -> i64 {
+    pass_with(op, None, &mut then)
+}
+
 /// The same, keeping the word that mirrors the object's state up to date.
 pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
+    pass_with(op, mirror, &mut |_| {})
+}
+
+fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
     sync::settle_onces();
     if let Some(result) = pass_at_once(&op, mirror) {
         return result;
@@ -54,6 +63,9 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
         if mirror.is_some() || matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP) {
             sync::before(&op);
         }
+        if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {
+            crate::socket::look_again();
+        }
         let applied = world().perform(cur, value);
         if let Some((addr, object)) = mirror {
             sync::mirror(addr, object);
@@ -63,6 +75,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
                 if world().end != End::RUNNING {
                     end::finish();
                 }
+                then(result);
                 crate::signal::deliver();
                 return result;
             }
@@ -110,10 +123,9 @@ fn decide_alone(cur: Tid) -> bool {
     if op.kind == Kind::TOSS {
         return local().phase == Phase::BeforeRoot;
     }
-    if world().choices(cur) == 0 && op.has(vsrun_model::op::TIMED) {
-        let w = world();
-        w.fired = w.fired.max(op.deadline);
-        w.now = w.now.max(op.deadline);
+    while world().choices(cur) == 0 {
+        let Some(deadline) = world().deadline_of(cur) else { break };
+        world().jump_to(deadline);
     }
     world().now += vsrun_model::world::TICK;
     world().choices(cur) > 0
@@ -121,7 +133,7 @@ fn decide_alone(cur: Tid) -> bool {
 
 /// Lets the scheduler decide who goes next and returns once this fiber has the turn, with the alternative chosen.
 fn decide() -> u32 {
-    let next = match arena().step() {
+    let next = match crate::closing::step() {
         Decision::Run(t) => t,
         Decision::Ended => end::finish(),
     };
@@ -185,7 +197,7 @@ pub fn leave(starting: bool, creator: Tid) {
         world().current = creator;
         creator
     } else {
-        match arena().step() {
+        match crate::closing::step() {
             Decision::Run(t) => t,
             Decision::Ended => end::finish(),
         }

@@ -9,7 +9,7 @@ use vsrun_model::ThreadState;
 
 use crate::local::{arena, local, me, world, Phase};
 use crate::sys::{complain, fs_base, load, store};
-use crate::{elf, end, env, net, process, raw, rewrite, signal};
+use crate::{elf, end, env, fd, net, process, raw, rewrite, signal};
 
 /// Functions of libc that the shim calls.
 #[derive(Clone, Copy, Default)]
@@ -60,6 +60,7 @@ static CONSTRUCTOR: extern "C" fn(i32, *const *const u8, *const *const u8) = con
 
 extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
     map_arena();
+    fd::make_place();
     let envp = envp as u64;
     // Hiding leaves a gap before the auxiliary vector, so that is read first.
     let auxv = elf::auxv(envp);
@@ -76,6 +77,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     }
     signal::install_net(net::on_sigsys as *const () as u64);
     net::arm();
+    if local().phase == Phase::Running {
+        fd::after_exec();
+    }
 }
 
 fn fail(text: &[u8]) -> ! {
@@ -188,6 +192,7 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
             serve();
         }
         local().phase = Phase::Running;
+        crate::closing::start_clients(envp as u64);
     }
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };

@@ -6,23 +6,37 @@
 //! that lead to the same handlers.
 #![no_std]
 
+mod absent;
+mod address;
+mod closing;
 mod direct;
 mod elf;
 mod end;
 mod env;
+mod epoll;
+mod event;
+mod fd;
 mod fiber;
+mod fifo;
+mod files;
 mod futex;
 mod gate;
 mod init;
+mod inject;
 mod interpose;
 mod local;
 mod locks;
+mod message;
 mod msg;
 mod net;
+mod pipe;
+mod poll;
 mod process;
 mod rewrite;
 mod shm;
 mod signal;
+mod socket;
+mod sockopt;
 mod sync;
 mod sys;
 mod sysv;

@@ -10,11 +10,11 @@
 use vsrun_model::lock::{self, by_description, KnownFile, Tagged, LAST};
 use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::{CANCEL_POINT, TRY};
-use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
+use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 
 use crate::local::{local, me, world};
 use crate::sys::{decimal, load, store};
-use crate::{end, gate, raw, shm};
+use crate::{end, files, gate, raw};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -26,7 +26,6 @@ const MANY: i32 = 65536;
 const OFD_GETLK: i32 = 36;
 const OFD_SETLK: i32 = 37;
 const OFD_SETLKW: i32 = 38;
-const SHM: &[u8] = b"/dev/shm/";
 /// The first byte of tags; the id of the execution and the name of the description are added.
 const TAGS: u64 = 1 << 62;
 
@@ -191,60 +190,48 @@ fn path(prefix: &[u8], fd: i32, out: &mut [u8; 64]) {
     out[prefix.len()..prefix.len() + number.len()].copy_from_slice(number);
 }
 
-/// The name of the file behind a descriptor: the end of its path where that is long.
-fn name_of(fd: i32, buffer: &mut [u8; 4096]) -> &[u8] {
-    let mut link = [0u8; 64];
-    path(b"/proc/self/fd/", fd, &mut link);
-    let n =
-        raw!(libc::SYS_readlinkat, libc::AT_FDCWD, link.as_ptr(), buffer.as_mut_ptr(), buffer.len()).max(0) as usize;
-    let name = &buffer[..n];
-    if let Some(own) = shm::own_name(name) {
-        // The execution's own /dev/shm lies elsewhere in each run.
-        let from = n - own - SHM.len();
-        buffer[from..from + SHM.len()].copy_from_slice(SHM);
-        return &buffer[from.max(n.saturating_sub(vsrun_model::MAX_NAME))..n];
-    }
-    &buffer[n.saturating_sub(vsrun_model::MAX_NAME)..n]
-}
-
 fn too_many() -> ! {
     end::unsupported(&[b"the program locks more files than vsrun can hold"])
+}
+
+/// The file behind a descriptor, by the numbers that the program knows it by: those of a file and of its private copy are
+/// the same.
+fn known(fd: i32, real: &Real) -> Option<u64> {
+    let (dev, ino) = files::known_as(fd, (real.dev, real.ino), |_| {});
+    world().locked_files.as_slice().iter().find(|f| f.dev == dev && f.ino == ino).map(|f| f.number)
 }
 
 /// The objects of a file: for record locks, for flock. Named by the path at its first use, so that they are the same in
 /// every execution.
 fn objects(fd: i32, real: &Real) -> [ObjId; 2] {
-    let mut buffer = [0u8; 4096];
-    let name = name_of(fd, &mut buffer);
-    let number = match known(real) {
-        Some(number) => number,
-        None => {
-            let mut number = name.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            });
-            while world().files.as_slice().iter().any(|f| f.number == number) {
-                number = number.wrapping_add(1);
-            }
-            if world().files.push(KnownFile { dev: real.dev, ino: real.ino, number }).is_none() {
-                too_many();
-            }
-            number
+    let mut buffer = [0u8; MAX_NAME];
+    let (mut len, mut number) = (0, 0xcbf2_9ce4_8422_2325u64);
+    let (dev, ino) = files::known_as(fd, (real.dev, real.ino), |name| {
+        number = name.iter().fold(number, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        // The end tells more where it is long.
+        let end = &name[name.len().saturating_sub(MAX_NAME)..];
+        len = end.len();
+        buffer[..len].copy_from_slice(end);
+    });
+    let number = known(fd, real).unwrap_or_else(|| {
+        while world().locked_files.as_slice().iter().any(|f| f.number == number) {
+            number = number.wrapping_add(1);
         }
-    };
+        if world().locked_files.push(KnownFile { dev, ino, number }).is_none() {
+            too_many();
+        }
+        number
+    });
     [ObjKind::RECORDS, ObjKind::FLOCK].map(|kind| {
         let key = Key::new(SHARED, kind, number);
         if let Some(id) = world().find(key) {
             return id;
         }
         match world().make(key, |_| {}) {
-            Some(id) if world().name_add(name, id) => id,
+            Some(id) if world().name_add(&buffer[..len], id) => id,
             _ => too_many(),
         }
     })
-}
-
-fn known(real: &Real) -> Option<u64> {
-    world().files.as_slice().iter().find(|f| f.dev == real.dev && f.ino == real.ino).map(|f| f.number)
 }
 
 fn tag(name: u32) -> Flock {
@@ -335,7 +322,7 @@ pub fn before_close(fd: i32) -> Closing {
         return NOTHING;
     }
     let Some(real) = look(fd) else { return NOTHING };
-    let Some(number) = known(&real) else { return NOTHING };
+    let Some(number) = known(fd, &real) else { return NOTHING };
     let find = |kind| world().find(Key::new(SHARED, kind, number)).unwrap_or(NONE);
     let (records, flocks) = (find(ObjKind::RECORDS), find(ObjKind::FLOCK));
     // Other threads may take locks before this one gets to close.
@@ -388,7 +375,7 @@ pub fn close_locked(first: i32, last: i32, on_exec: bool) -> bool {
         if flags < 0 || ours || on_exec && flags as i32 & libc::FD_CLOEXEC == 0 {
             continue;
         }
-        if look(fd).is_some_and(|real| known(&real).is_some()) {
+        if look(fd).is_some_and(|real| known(fd, &real).is_some()) {
             let closing = before_close(fd);
             raw!(libc::SYS_close, fd);
             after_close(closing);
@@ -405,7 +392,7 @@ pub fn leave() {
     }
     for fd in 0..MANY.min(open_limit()) {
         let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { continue };
-        if known(&real).is_none() {
+        if known(fd, &real).is_none() {
             continue;
         }
         if let Some(name) = described(fd, &real) {

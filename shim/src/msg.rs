@@ -73,7 +73,7 @@ fn next_id() -> u64 {
 /// What the kernel's ipcperms says to the owner; all processes of a world have one user.
 fn permits(queue: ObjId, wanted: u32) -> bool {
     let wanted = wanted >> 6 | wanted >> 3 | wanted;
-    wanted & !(world().queue(queue).mode >> 6) & 7 == 0 || raw!(libc::SYS_geteuid) == 0
+    wanted & !(world().message_queue(queue).mode >> 6) & 7 == 0 || raw!(libc::SYS_geteuid) == 0
 }
 
 /// The date, seconds, as IPC_STAT shows it.
@@ -201,7 +201,7 @@ fn stat(queue: ObjId, buffer: u64) -> Result<(), i64> {
         return Err(-(libc::EACCES as i64));
     }
     pass_control(queue, Ctl::ACCESS, 0)?;
-    let (record, object) = (world().queue(queue), world().objects[queue]);
+    let (record, object) = (world().message_queue(queue), world().objects[queue]);
     let (uid, gid) = (raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32);
     sync::zero(buffer, at::SIZE);
     store(buffer + at::KEY, record.key);

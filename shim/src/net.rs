@@ -11,7 +11,7 @@ use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
 use crate::process::{self, CloneArgs};
 use crate::sys::{load, store, store_if};
-use crate::{end, gate, locks, raw, shm, signal, sync, time};
+use crate::{end, fd, gate, locks, raw, shm, signal, sync, time};
 
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const BLOCK: u8 = 1;
@@ -104,9 +104,8 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => crate::sysv::call(nr, a),
         libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => crate::msg::call(nr, a, false),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
-        libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => shm::mapping(nr, a),
-        libc::SYS_poll | libc::SYS_select | libc::SYS_ppoll | libc::SYS_pselect6 => wait_for_time(nr, a),
-        _ => identity(nr, a).unwrap_or_else(|| guarded(nr, a)),
+        libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => fd::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)),
+        _ => fd::call(nr, a).or_else(|| identity(nr, a)).unwrap_or_else(|| guarded(nr, a)),
     }
 }
 
@@ -283,31 +282,6 @@ fn random(buffer: u64, len: u64) -> i64 {
     len as i64
 }
 
-/// poll and select without descriptors are sleeps.
-fn wait_for_time(nr: i64, a: [u64; 6]) -> i64 {
-    let none = match nr {
-        libc::SYS_poll | libc::SYS_ppoll => a[1] == 0,
-        _ => a[0] == 0 || a[1] | a[2] | a[3] == 0,
-    };
-    if !none {
-        return guarded(nr, a);
-    }
-    let ns = match nr {
-        libc::SYS_poll if (a[2] as i32) < 0 => None,
-        libc::SYS_poll => Some(a[2] as i32 as u64 * 1_000_000),
-        libc::SYS_ppoll if a[2] != 0 => time::timespec(a[2]),
-        libc::SYS_pselect6 if a[4] != 0 => time::timespec(a[4]),
-        libc::SYS_select if a[4] != 0 => {
-            Some(load::<i64>(a[4]).max(0) as u64 * 1_000_000_000 + load::<i64>(a[4] + 8).max(0) as u64 * 1000)
-        }
-        _ => None,
-    };
-    match ns {
-        Some(ns) => time::sleep_until(time::relative(ns), 0),
-        None => guarded(nr, a),
-    }
-}
-
 fn ours(fd: u64) -> bool {
     (FIRST_FD..LAST_FD).contains(&(fd as i32))
 }
@@ -357,7 +331,7 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_close => closing(a[0] as i32, || through(nr, a)),
         libc::SYS_dup2 | libc::SYS_dup3 if a[0] != a[1] && valid(a[0]) => closing(a[1] as i32, || through(nr, a)),
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
-        _ => through(nr, a),
+        _ => crate::files::call(nr, a),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Creation and end of threads and processes, exec, wait.
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
+use vsrun_model::inject::{EINTR, ENOMEM};
 use vsrun_model::object::NONE;
 use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WNOHANG, WNOWAIT};
 
 use crate::fiber::{self, Start};
 use crate::local::{arena, local, me, world};
 use crate::sys::{load, store, store_if};
-use crate::{end, gate, net, raw, signal, sync};
+use crate::{end, fd, gate, inject, net, raw, signal, sync};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -42,6 +43,9 @@ fn out_of_room() -> ! {
 
 /// clone, clone3, fork, vfork.
 pub fn clone(args: &CloneArgs) -> i64 {
+    if inject::strikes(ENOMEM) {
+        return -(libc::EAGAIN as i64);
+    }
     if args.flags & CLONE_THREAD != 0 {
         return create_thread(args);
     }
@@ -227,6 +231,13 @@ pub fn exit_group(status: i32) -> ! {
 /// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
 fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
+    if !local().borrowed {
+        world().exit_is_visible(p, called);
+    }
+    // Where other threads are left, descriptors are closed when they end, all at once.
+    if world().procs[p].live_threads <= 1 {
+        fd::close_all();
+    }
     if !local().borrowed && world().exit_is_visible(p, called) {
         gate::pass(Op::new(Kind::EXIT).arg(status as i64));
     }
@@ -289,6 +300,9 @@ pub fn child_over(p: Pid) {
 /// wait4.
 pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
     let flags = if options & libc::WNOHANG != 0 { WNOHANG } else { 0 };
+    if flags == 0 && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
+    }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags));
     if r == libc::EAGAIN as i64 {
         return 0;
@@ -341,6 +355,10 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
 
 /// execve and execveat. Returns only if it fails.
 pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
+    let (dir, path) = match crate::files::program(dir, path, flags) {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
     if let Err(error) = check_program(dir, path, flags, 0) {
         return error;
     }

@@ -2,11 +2,12 @@
 //! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
 
 use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::inject::ENOMEM;
 use vsrun_model::object::SHARED;
 
 use crate::local::{add_range, arena, local, remove_range, world, Range, POOL_REGION};
 use crate::sys::{cstr, load, store};
-use crate::{end, net, raw, sync};
+use crate::{end, files, inject, net, raw, sync};
 
 const PAGE: u64 = 4096;
 
@@ -17,6 +18,10 @@ fn pages(len: u64) -> u64 {
 /// mmap, munmap, mremap: real, with shared mappings noted.
 pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     let [addr, len, prot, flags, fd, offset] = a;
+    let grows = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS != 0 && flags as i32 & libc::MAP_FIXED == 0;
+    if (grows || nr == libc::SYS_mremap) && inject::strikes(ENOMEM) {
+        return -(libc::ENOMEM as i64);
+    }
     let result = crate::sys::raw6(nr, addr, len, prot, flags, fd, offset);
     if (-4095..0).contains(&result) {
         return result;
@@ -195,10 +200,10 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
     let at = matches!(nr, libc::SYS_openat | libc::SYS_unlinkat);
     let path_arg = if at { a[1] } else { a[0] };
     if path_arg == 0 {
-        return net::through(nr, a);
+        return files::call(nr, a);
     }
     let path = cstr(path_arg, 4096);
-    if let Some(name) = path.strip_prefix(b"/dev/shm/") {
+    if let Some(name) = path.strip_prefix(b"/dev/shm/").filter(|_| !files::is_private(path)) {
         let mut buffer = [0u8; 640];
         if let Some(len) = private_path(name, &mut buffer) {
             buffer[len] = 0;
@@ -214,7 +219,7 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
         name[14..17].copy_from_slice(&digits);
         return raw!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | (a[2] as i32 & libc::O_CLOEXEC));
     }
-    net::through(nr, a)
+    files::call(nr, a)
 }
 
 /// "DIR/shm/NAME" where DIR is the directory of the shim library.
@@ -228,11 +233,4 @@ fn private_path(name: &[u8], buffer: &mut [u8]) -> Option<usize> {
         used += part.len();
     }
     (used < buffer.len()).then_some(used)
-}
-
-/// Of the path of a file in the execution's private /dev/shm, the length of its name there.
-pub fn own_name(path: &[u8]) -> Option<usize> {
-    let mut buffer = [0u8; 640];
-    let len = private_path(b"", &mut buffer)?;
-    path.strip_prefix(&buffer[..len]).map(<[u8]>::len)
 }

@@ -1,11 +1,12 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
+use vsrun_model::inject::EINTR;
 use vsrun_model::object::ObjKind;
 use vsrun_model::{Ctl, Kind, ObjId, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF};
 
 use crate::local::{local, me, world};
 use crate::sys::{load, store};
-use crate::{end, gate, sync, time};
+use crate::{end, gate, inject, sync, time};
 
 const SEMMSL: i64 = 32000;
 const SEMOPM: u64 = 500;
@@ -74,6 +75,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         if one.flags & IPC_NOWAIT != 0 {
             op = op.with(vsrun_model::op::VARIANT);
         }
+    }
+    // One that only adds never waits.
+    if me().sembuf[..n as usize].iter().any(|one| one.op <= 0) && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
     }
     me().n_sembuf = n as u32;
     op.arg = me().sembuf[0].op as i64;

@@ -39,7 +39,7 @@ use crate::search::Search;
 use crate::sharing::{Objects, Sharing};
 
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 2\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 3\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -224,8 +224,12 @@ impl Header {
 fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<&'static str> {
     let same = [
         ("--timeouts", one.timeouts_any == two.timeouts_any),
+        ("--inject", one.inject == two.inject),
         ("--allow-misuse", one.allow_misuse == two.allow_misuse),
         ("--livelock", one.livelock == two.livelock),
+        ("--files", one.real_files == two.real_files),
+        ("--with", one.with == two.with),
+        ("--stop-signal", one.stop_signal == two.stop_signal),
         ("--fail-on-exit", one.fail_on_exit == two.fail_on_exit),
         ("--divergence-timeout", one.divergence_timeout_ms == two.divergence_timeout_ms),
         ("--max-depth", one.max_depth == two.max_depth),
@@ -351,11 +355,14 @@ impl Saver {
     ) -> Result<(), String> {
         let begun = Instant::now();
         let seconds = self.before + self.started.elapsed().as_secs_f64();
+        let not_explored = search.discarded() + search.ahead();
         let search = search.save().ok_or_else(|| {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
+        let mut header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
+        // These are not in what the search has saved.
+        header.executions -= not_explored;
         let written = Saved { header, search }.write(&self.path);
         self.last = Instant::now();
         self.cost = begun.elapsed();

@@ -10,9 +10,13 @@ fn saved() -> Saved {
     };
     let options = scenario::Options {
         timeouts_any: false,
+        inject: 0,
         allow_misuse: false,
         livelock: 3,
         fail_on_exit: true,
+        real_files: false,
+        with: Vec::new(),
+        stop_signal: 0,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
         seed: 1,

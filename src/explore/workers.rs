@@ -56,7 +56,7 @@ pub(super) enum Stop {
 /// What was counted and noted so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// Executions that are over.
+    /// Executions that are over, with those that were run ahead of their turns.
     pub executions: u64,
     /// Transitions of the longest one.
     pub max_depth: u64,
@@ -210,7 +210,7 @@ fn save_if_due(state: &mut State, setting: &Setting) {
 
 fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
     Figures {
-        executions: counts.executions,
+        executions: counts.executions - search.discarded(),
         transitions: search.transitions(),
         max_depth: counts.max_depth,
         frontier: search.frontier(),
@@ -368,6 +368,10 @@ impl<'a> Shared<'a> {
         task: &Task,
         outcome: &Outcome,
     ) -> Result<(), Failure> {
+        if let Some(file) = worker.shared_file() {
+            let text = format!("file {file} is written by one thread and used by another: their order is not explored");
+            self.lock().counts.note(&text);
+        }
         let circles = other_circles(&worker.arena.world, outcome);
         let judged = judge(worker, inspector, (task.number, &task.schedule), outcome)?;
         self.record(worker, inspector, task, outcome, judged)?;
@@ -417,7 +421,7 @@ impl<'a> Shared<'a> {
         if tracee::interrupted() {
             return Some(Stop::Interrupted);
         }
-        if bounds.executions.is_some_and(|n| state.started >= n) {
+        if bounds.executions.is_some_and(|n| state.started - state.search.discarded() >= n) {
             return Some(Stop::Bound(Incomplete::Executions));
         }
         bounds.time.filter(|&t| state.started_at.elapsed() >= t).map(|_| Stop::Bound(Incomplete::Time))

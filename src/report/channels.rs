@@ -34,7 +34,7 @@ pub fn queue_arguments(op: &Op) -> String {
 /// What a thread that is blocked at a queue waits for: how full the queue is, and who has used it from the other end.
 pub fn queue(world: &World, t: Tid, names: &Names) -> String {
     let op = &world.threads[t].pending;
-    let (object, record) = (&world.objects[op.obj], world.queue(op.obj));
+    let (object, record) = (&world.objects[op.obj], world.message_queue(op.obj));
     let name = (names.object)(op.obj);
     let posix = matches!(op.kind, Kind::MQ_SEND | Kind::MQ_RECEIVE);
     let sends = matches!(op.kind, Kind::MSG_SEND | Kind::MQ_SEND);

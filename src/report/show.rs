@@ -45,6 +45,11 @@ fn step_view(i: usize, step: &ScenarioStep) -> StepView {
 fn options(options: &Options) -> String {
     let mut words = vec![format!("--timeouts {}", if options.timeouts_any { "any" } else { "urgent" })];
     words.push(format!("--divergence-timeout {}", options.divergence_timeout_ms as f64 / 1000.0));
+    if options.inject != 0 {
+        let names =
+            vsrun_model::inject::NAMES.iter().filter(|(_, bit)| options.inject & bit != 0).map(|(name, _)| *name);
+        words.push(format!("--inject {}", names.collect::<Vec<_>>().join(",")));
+    }
     words.extend(options.allow_misuse.then(|| "--allow-misuse".to_string()));
     words.extend(options.fail_on_exit.then(|| "--fail-on-exit".to_string()));
     words.extend((options.livelock > 0).then(|| format!("--livelock {}", options.livelock)));

@@ -181,9 +181,13 @@ pub fn scenario() -> Scenario {
         fingerprint: serde_json::Value::Null,
         options: Options {
             timeouts_any: true,
+            inject: 0,
             allow_misuse: false,
             livelock: 9,
             fail_on_exit: false,
+            real_files: false,
+            with: Vec::new(),
+            stop_signal: 0,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: 7,

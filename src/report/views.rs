@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
+use vsrun_model::channel::ChanKind;
+use vsrun_model::inject::fault_of;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
-use vsrun_model::{op, world, Ctl, Kind, ObjId, Op, Pid, SemBuf, Tid, World};
+use vsrun_model::{op, world, Ctl, Kind, ObjId, Object, Op, Pid, SemBuf, Tid, World};
 
 use super::StepView;
 use crate::scenario::ScenarioStep;
@@ -33,6 +35,26 @@ pub fn process_name(world: &World, p: Pid) -> String {
     world.procs.get(p).map_or_else(|| "?".to_string(), |process| process.vpid.to_string())
 }
 
+/// A channel: what it is, the thread that made it, and how many it had made by then, itself included. It keeps its name
+/// when it is closed.
+fn channel_name(world: &World, object: &Object) -> String {
+    let kind = match ChanKind(object.flags as u8) {
+        ChanKind::PIPE => "pipe",
+        ChanKind::FIFO => {
+            let id = world.objects.as_slice().iter().position(|o| o.key == object.key);
+            let own = world.names.as_slice().iter().find(|name| Some(name.obj as usize) == id);
+            let name = own.map_or(&[][..], |n| &n.bytes[..(n.len as usize).min(n.bytes.len())]);
+            return format!("FIFO {}", String::from_utf8_lossy(name));
+        }
+        ChanKind::COUNTER => "eventfd",
+        ChanKind::TIMER => "timerfd",
+        ChanKind::SIGNALS => "signalfd",
+        ChanKind::EPOLL => "epoll",
+        _ => "channel",
+    };
+    format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
+}
+
 /// An object: by its own name (named semaphores), by its identifier (SysV), by what `symbol` knows of its place, or by
 /// kind and place. `@0.1` tells the private objects of processes apart, `#2` the second object at a place.
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
@@ -48,6 +70,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
         ObjKind::MSGQ => return format!("queue {}", key.addr),
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
+        ObjKind::CHANNEL => return channel_name(world, object),
         _ => {}
     }
     let private = key.space & SHARED == 0;
@@ -140,7 +163,7 @@ fn arguments(op: &Op, names: &Names) -> String {
     match op.kind {
         Kind::NONE | Kind::YIELD | Kind::THREAD_EXIT | Kind::EXEC => String::new(),
         Kind::SLEEP => format!("until +{} s", op.deadline.saturating_sub(world::START) as f64 / 1e9),
-        Kind::TOSS => op.arg.to_string(),
+        Kind::TOSS => fault_of(op).map_or_else(|| op.arg.to_string(), |fault| format!("fault {fault}?")),
         Kind::JOIN | Kind::CANCEL => (names.thread)(op.obj),
         Kind::WAIT if op.has(op::TRY) => format!("{}, WNOHANG", op.arg),
         Kind::WAIT => op.arg.to_string(),
@@ -148,6 +171,11 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::EXIT => format!("signal {}", op.arg & 0x7f),
         Kind::KILL => format!("{}, {}", (names.process)(op.obj), op.arg),
         Kind::COND_WAIT | Kind::COND_WAKE if op.obj2 != NONE => two(", "),
+        Kind::FD_READ | Kind::FD_WRITE => format!("{}, {}", object(), op.arg),
+        Kind::FD_WAIT => object(),
+        Kind::FD_EPOLL_CTL => format!("{}, descriptor {}", object(), op.arg >> 32),
+        Kind::FD_CLOSE => format!("descriptor {} of {}", op.arg, if op.obj2 == NONE { object() } else { two(" and ") }),
+        Kind::FD_CLOSE_ALL => String::new(),
         Kind::SYSV_OP => format!("{}, {}", object(), sysv_amount(op)),
         Kind::SYSV_CTL => format!("{}{}", object(), sysv_command(op)),
         Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK => {

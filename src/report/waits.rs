@@ -1,7 +1,11 @@
 //! Who holds what and who waits for what, read off a world that stands still.
 
+use vsrun_model::channel::{ChanId, ChanKind};
+use vsrun_model::epoll::{flag, Watch};
+use vsrun_model::fd::{poll, DescId};
 use vsrun_model::object::{NONE, PREFER_WRITER};
-use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, ProcState, Thread, ThreadState, Tid, World};
+use vsrun_model::op::VARIANT;
+use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, Op, ProcState, Thread, ThreadState, Tid, World};
 
 use super::views::{pending_text, Names};
 use super::{BugKind, CycleLink, ProgramStatus, ThreadStatus, ThreadView};
@@ -55,6 +59,15 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
             vec![super::channels::queue(world, t, names)]
         }
+        (Kind::FD_READ | Kind::FD_WRITE, _) => {
+            world.channel_of(op.obj).map(|c| channel(world, c, op, names)).into_iter().collect()
+        }
+        (Kind::FD_POLL, _) => polled(world, thread, names),
+        (Kind::FD_OPENED, _) => {
+            let other = if op.has(VARIANT) { "writing" } else { "reading" };
+            vec![format!("{} to be opened for {other}{}", name(op.obj), hopeless(world, t))]
+        }
+        (Kind::FD_WAIT, _) => world.channel_of(op.obj).map(|c| watched(world, c, names)).unwrap_or_default(),
         _ => Vec::new(),
     }
 }
@@ -68,6 +81,79 @@ pub(super) fn hopeless(world: &World, t: Tid) -> &'static str {
     } else {
         ""
     }
+}
+
+/// What a read or write of a channel waits for, and who could bring it about.
+fn channel(world: &World, id: ChanId, op: &Op, names: &Names) -> String {
+    let name = (names.object)(op.obj);
+    match world.channels[id].kind {
+        ChanKind::COUNTER if op.kind == Kind::FD_READ => return format!("{name} to be written to (its value is 0)"),
+        ChanKind::COUNTER => {
+            return format!(
+                "{name} to be read (its value is {}, and {} more is too much)",
+                world.channels[id].value, op.arg
+            )
+        }
+        ChanKind::TIMER => return format!("{name} to be set"),
+        ChanKind::SIGNALS => return format!("a signal of {name}"),
+        _ => {}
+    }
+    let processes = |write: bool| {
+        let all: Vec<String> = world.holders(id, write).map(names.process).collect();
+        match all.len() {
+            0 => "no process".to_string(),
+            1 => format!("process {}", all[0]),
+            _ => format!("processes {}", abridged(all.into_iter())),
+        }
+    };
+    if op.kind == Kind::FD_READ {
+        return format!("something in {name}, which is empty (its end for writing is open in {})", processes(true));
+    }
+    let held = world.channels[id].len();
+    format!(
+        "room for {} bytes in {name}, which holds {held} (its end for reading is open in {})",
+        op.arg,
+        processes(false)
+    )
+}
+
+/// The descriptions that a poll waits for.
+fn polled(world: &World, thread: &Thread, names: &Names) -> Vec<String> {
+    let asked = &thread.polled[..(thread.n_polled as usize).min(thread.polled.len())];
+    asked.iter().filter_map(|p| event_of(world, p.desc, p.events, names)).collect()
+}
+
+/// What an epoll instance waits for.
+fn watched(world: &World, epoll: ChanId, names: &Names) -> Vec<String> {
+    let watches = world.watches.as_slice().iter().filter(|w| w.epoll == epoll);
+    let one = |w: &Watch| {
+        let waits = match (w.enabled(), w.events & flag::EDGE != 0) {
+            (false, _) => " (reported once, and not set again)",
+            (true, true) => " (edge-triggered)",
+            (true, false) => "",
+        };
+        Some(event_of(world, w.desc, w.events as u16, names)? + waits)
+    };
+    let all: Vec<String> = watches.filter_map(one).collect();
+    match all.is_empty() {
+        true => vec!["an event, but it watches nothing".to_string()],
+        false => all,
+    }
+}
+
+/// Events of a description.
+fn event_of(world: &World, desc: DescId, events: u16, names: &Names) -> Option<String> {
+    let desc = world.descs.get(desc)?;
+    let words: Vec<&str> = [(poll::IN, "input"), (poll::OUT, "room")]
+        .into_iter()
+        .filter(|(bit, _)| events & bit != 0)
+        .map(|(_, word)| word)
+        .collect();
+    let channel = if desc.input == NONE { desc.output } else { desc.input };
+    let object = world.channel_obj(channel);
+    let what = if object == NONE { desc.kind.name().to_string() } else { (names.object)(object) };
+    let words = if words.is_empty() { "an event".to_string() } else { words.join(" or ") };
+    Some(format!("{words} of {what}"))
 }
 
 /// A lock and its owner.

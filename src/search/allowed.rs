@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use vsrun_model::depend::operands;
+use vsrun_model::fd::by_mask;
 use vsrun_model::object::SHARED;
 use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{Act, Key, Kind, ObjKind, Pid, Uid};
@@ -133,6 +134,13 @@ impl AllowedOps {
         let half = matches!(act.op.kind, Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE | Kind::RW_WRWAIT);
         if self.anything || half {
             return true;
+        }
+        // Where a fault may strike depends on nothing that others do.
+        if vsrun_model::inject::fault_of(&act.op).is_some() {
+            return true;
+        }
+        if by_mask(&act.op) {
+            return self.has(KindClass::On(ObjKind::CHANNEL));
         }
         match class_of(act) {
             Some(KindClass::Exit) => self.has(KindClass::Exit) || self.has(KindClass::ProcessEnd),

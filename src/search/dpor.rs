@@ -2,7 +2,8 @@
 //! on with conditional dependency while an execution runs (Stoller, TR 536, Section 7). It may start executions that turn
 //! out to be redundant: everything enabled is asleep, and they are cut off. See [`super::reduction`].
 
-use super::reduction::{Insertion, Reduction};
+use super::ahead::InOrder;
+use super::reduction::Insertion;
 use super::Search;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -10,13 +11,13 @@ use crate::trace::Trace;
 /// The search.
 #[derive(Debug)]
 pub struct Dpor {
-    reduction: Reduction,
+    search: InOrder,
 }
 
 impl Dpor {
     /// A search that has not begun.
     pub fn new() -> Dpor {
-        Dpor { reduction: Reduction::new(Insertion::FirstStep) }
+        Dpor { search: InOrder::new(Insertion::FirstStep) }
     }
 }
 
@@ -28,23 +29,23 @@ impl Default for Dpor {
 
 impl Search for Dpor {
     fn next(&mut self) -> Option<Schedule> {
-        self.reduction.start()
+        self.search.start()
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
-        self.reduction.finish(ticket, trace);
+        self.search.finish(ticket, trace);
     }
 
     fn exhaustive(&self) -> bool {
-        self.reduction.exhaustive()
+        self.search.exhaustive()
     }
 
     fn transitions(&self) -> u64 {
-        self.reduction.transitions()
+        self.search.transitions()
     }
 
     fn sleep_blocked(&self) -> u64 {
-        self.reduction.sleep_blocked()
+        self.search.sleep_blocked()
     }
 
     fn parallel(&self) -> bool {
@@ -53,18 +54,18 @@ impl Search for Dpor {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        Some(self.reduction.save())
+        Some(self.search.save())
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        Ok(self.reduction.restore(bytes)?)
+        Ok(self.search.restore(bytes)?)
     }
 
     fn frontier(&self) -> u64 {
-        self.reduction.frontier()
+        self.search.frontier()
     }
 
     fn progress(&self) -> Option<f64> {
-        self.reduction.progress()
+        self.search.progress()
     }
 }

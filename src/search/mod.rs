@@ -3,6 +3,7 @@
 //! A search hands out schedules ([`Search::next`]), each with a ticket, and is told what became of each
 //! ([`Search::done`]). It imports the model, schedules and traces only, so that it is tested with no process at all.
 
+mod ahead;
 pub mod allowed;
 mod alternatives;
 mod bounded;
@@ -84,6 +85,17 @@ pub trait Search: Send {
     /// True if `next` may be called while executions are under way; otherwise one is run at a time.
     fn parallel(&self) -> bool {
         false
+    }
+
+    /// Executions that were run ahead of their turns for nothing: they are not part of what has been explored.
+    fn discarded(&self) -> u64 {
+        0
+    }
+
+    /// Executions that were run ahead of their turns, which have not come yet: they are not part of what has been explored so
+    /// far, nor of what is saved.
+    fn ahead(&self) -> u64 {
+        0
     }
 
     /// What [`Search::restore`] needs to go on from here, with executions under way as if they had not been started.

@@ -1,7 +1,8 @@
 //! Optimal dynamic partial-order reduction with wakeup trees (Abdulla, Aronis, Jonsson, Sagonas, JACM 2017): every
 //! Mazurkiewicz trace is executed exactly once, and no execution is started that is not a new trace.
 
-use super::reduction::{Insertion, Reduction};
+use super::ahead::InOrder;
+use super::reduction::Insertion;
 use super::Search;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -9,13 +10,13 @@ use crate::trace::Trace;
 /// The search.
 #[derive(Debug)]
 pub struct Optimal {
-    reduction: Reduction,
+    search: InOrder,
 }
 
 impl Optimal {
     /// A search that has not begun.
     pub fn new() -> Optimal {
-        Optimal { reduction: Reduction::new(Insertion::Sequence) }
+        Optimal { search: InOrder::new(Insertion::Sequence) }
     }
 }
 
@@ -27,44 +28,50 @@ impl Default for Optimal {
 
 impl Search for Optimal {
     fn next(&mut self) -> Option<Schedule> {
-        self.reduction.start()
+        self.search.start()
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
-        self.reduction.finish(ticket, trace);
+        self.search.finish(ticket, trace);
     }
 
     fn exhaustive(&self) -> bool {
-        self.reduction.exhaustive()
+        self.search.exhaustive()
     }
 
     fn transitions(&self) -> u64 {
-        self.reduction.transitions()
+        self.search.transitions()
     }
 
     fn sleep_blocked(&self) -> u64 {
-        self.reduction.sleep_blocked()
+        self.search.sleep_blocked()
     }
 
     fn parallel(&self) -> bool {
-        // With several executions under way, traces were missed in one of ten thousand random programs
-        // (tests/search_disorder.rs): one at a time until that is understood.
-        false
+        true
+    }
+
+    fn discarded(&self) -> u64 {
+        self.search.discarded()
+    }
+
+    fn ahead(&self) -> u64 {
+        self.search.ahead()
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        Some(self.reduction.save())
+        Some(self.search.save())
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        Ok(self.reduction.restore(bytes)?)
+        Ok(self.search.restore(bytes)?)
     }
 
     fn frontier(&self) -> u64 {
-        self.reduction.frontier()
+        self.search.frontier()
     }
 
     fn progress(&self) -> Option<f64> {
-        self.reduction.progress()
+        self.search.progress()
     }
 }

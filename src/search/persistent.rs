@@ -14,7 +14,8 @@
 
 use vsrun_model::arena::Seen;
 use vsrun_model::depend::{WaitState, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT};
-use vsrun_model::op::{TIMED, TRY};
+use vsrun_model::fd::{by_mask, is_fd};
+use vsrun_model::op::{REACHES, TIMED, TRY};
 use vsrun_model::{Act, Key, Kind, ObjKind};
 
 use super::allowed::{named, AllowedOps, KindClass, Named};
@@ -135,6 +136,10 @@ fn may_share(act: &Act, other: &Member, objects: &[Key]) -> bool {
         Kind::SYSV_CTL | Kind::MSG_CTL => kind(ObjKind::NAMES),
         _ => false,
     };
+    // What concerns more channels than it names: others may have any of them.
+    if is_fd(act.op.kind) && (by_mask(&act.op) || act.op.has(REACHES)) {
+        return kind(ObjKind::CHANNEL) || is_fd(other.seen.act.op.kind);
+    }
     let pending = |o: &Named| theirs.iter().any(|t| t.key == o.key && t.sems & o.sems != 0);
     names || mine.iter().any(|o| pending(o) || other.bound.touches(other.seen.act.pid, o))
 }

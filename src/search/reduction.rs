@@ -19,14 +19,15 @@
 //! * A step that ends other threads races with what they had pending.
 //! * A circle of locks does not end an execution while something is enabled: the steps after it are explored with it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
 use vsrun_model::depend::{TIMED_OUT, WOKEN};
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
-use super::canon::{Canon, Names};
+use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::is_partial;
@@ -43,21 +44,17 @@ pub enum Insertion {
     FirstStep,
 }
 
-/// A search by partial-order reduction.
+/// A search by partial-order reduction that runs one execution after the other.
 #[derive(Debug)]
 pub struct Reduction {
     pub(super) insertion: Insertion,
     pub(super) tree: Tree,
-    pub(super) names: Names,
-    /// Executions under way: ticket and leaf.
-    pub(super) running: BTreeMap<u64, usize>,
-    pub(super) next_ticket: u64,
+    /// Steps from the root to where it begins: what is found for states before is left to others.
+    base: usize,
     /// Something was cut, or an execution did other things than another with the same steps.
     pub(super) partial: bool,
     pub(super) transitions: u64,
     pub(super) sleep_blocked: u64,
-    /// Estimated part of the tree that is done, 0 to 1.
-    pub(super) weight: f64,
 }
 
 /// The execution that is being looked at.
@@ -73,29 +70,21 @@ struct Run {
 impl Reduction {
     /// A search that has not begun.
     pub fn new(insertion: Insertion) -> Reduction {
-        Reduction {
-            insertion,
-            tree: Tree::new(),
-            names: Names::default(),
-            running: BTreeMap::new(),
-            next_ticket: 0,
-            partial: false,
-            transitions: 0,
-            sleep_blocked: 0,
-            weight: 0.0,
-        }
+        Reduction { insertion, tree: Tree::new(), base: 0, partial: false, transitions: 0, sleep_blocked: 0 }
     }
 
-    /// The next execution to run. `None`: nothing waits.
-    pub fn start(&mut self) -> Option<Schedule> {
+    /// A search of what is below a leaf that waits.
+    pub fn branch(&self, leaf: usize) -> Reduction {
+        let base = self.tree.node(leaf).depth;
+        Reduction { tree: self.tree.branch(leaf), base, ..Reduction::new(self.insertion) }
+    }
+
+    /// The next execution to run, with its leaf; its ticket is to be given. `None`: nothing waits.
+    pub fn take(&mut self) -> Option<(usize, Schedule)> {
         let leaf = self.tree.take()?;
         let path = self.tree.path(leaf);
         let known = path.iter().position(|&n| !self.tree.node(n).visited).unwrap_or(path.len());
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.running.insert(ticket, leaf);
-        Some(Schedule {
-            ticket,
+        let schedule = Schedule {
             prefix: path[1..].iter().filter_map(|&n| self.tree.node(n).step).map(|s| s.choice()).collect(),
             sleep: self.sleep_of(&path),
             policy: Policy::STAY,
@@ -105,7 +94,8 @@ impl Reduction {
             past_cycles: self.insertion == Insertion::Sequence,
             wake_by_effects: self.insertion == Insertion::FirstStep,
             ..Schedule::default()
-        })
+        };
+        Some((leaf, schedule))
     }
 
     /// What sleeps at the end of a path, by the numbers that threads will have in the execution. With wakeup trees
@@ -123,9 +113,10 @@ impl Reduction {
         self.tree.node(leaf).sleep.iter().filter_map(raw).collect()
     }
 
-    /// What the execution with that ticket did.
-    pub fn finish(&mut self, ticket: u64, trace: &Trace) {
-        let Some(leaf) = self.running.remove(&ticket) else { return };
+    /// What the execution did that was taken with `leaf`; `canon`: what its numbers mean. Gives nodes that are gone because it
+    /// ended before them; others are gone because all below them is complete.
+    pub fn learn(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> BTreeSet<usize> {
+        let mut gone = BTreeSet::new();
         let mut path = self.tree.path(leaf);
         let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
         let length = trace.steps.len() as u64 + trace.unrecorded;
@@ -136,31 +127,28 @@ impl Reduction {
             // The race cannot be reversed after all: an execution for nothing.
             self.sleep_blocked += 1;
             self.tree.complete(leaf);
-            return;
+            return gone;
         }
         self.partial |= is_partial(trace);
         if trace.steps.len() + 1 < path.len() {
             path.truncate(trace.steps.len() + 1);
             let last = path.last().copied().unwrap_or(0);
-            let gone = self.tree.cut(last);
-            // What is under way there ends where this one has ended.
-            self.running.retain(|_, leaf| !gone.contains(leaf));
+            gone = self.tree.cut(last);
             if !self.ended_early(trace.end) {
                 self.partial = true;
                 self.tree.complete(last);
-                return;
+                return gone;
             }
         }
-        let canon = self.names.of(trace);
         let fresh = visited.saturating_sub(1);
         let mut run = Run { path, fresh, index: Index::default() };
-        match self.extend(trace, &canon, &mut run) {
+        match self.extend(trace, canon, &mut run) {
             true => self.look_at(trace, &run),
             false => self.partial = true,
         }
         let last = run.path.last().copied().unwrap_or(leaf);
-        self.weight += self.tree.weight(last);
         self.tree.complete(last);
+        gone
     }
 
     /// True if threads may have been enabled in the last state all the same.
@@ -172,37 +160,6 @@ impl Reduction {
             End::CYCLE => self.insertion == Insertion::FirstStep,
             _ => true,
         }
-    }
-
-    /// True once everything has been explored.
-    pub fn over(&self) -> bool {
-        self.tree.waiting() == 0 && self.running.is_empty()
-    }
-
-    /// See [`super::Search::exhaustive`].
-    pub fn exhaustive(&self) -> bool {
-        self.over() && !self.partial
-    }
-
-    /// See [`super::Search::transitions`].
-    pub fn transitions(&self) -> u64 {
-        self.transitions
-    }
-
-    /// See [`super::Search::sleep_blocked`].
-    pub fn sleep_blocked(&self) -> u64 {
-        self.sleep_blocked
-    }
-
-    /// See [`super::Search::frontier`].
-    pub fn frontier(&self) -> u64 {
-        self.tree.waiting()
-    }
-
-    /// Estimated part of the tree that is done (Knuth 1975: each branch of a state has the same part of its weight). States
-    /// get more branches while their first ones are explored, so it begins too high.
-    pub fn progress(&self) -> Option<f64> {
-        (self.weight > 0.0).then_some(self.weight.min(1.0))
     }
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
@@ -267,7 +224,7 @@ impl Reduction {
             let stood = before.filter(|_| mover != Some(act.tid)).and_then(|b| self.pending_of(b, act.tid));
             Pending { act, choices: s.choices, origin: stood.map_or(depth, |p| p.origin), raw: s.act.tid }
         };
-        let pending = seen.iter().map(place).collect();
+        let pending: Arc<[Pending]> = seen.iter().map(place).collect();
         let node = self.tree.node_mut(at);
         node.pending = pending;
         node.visited = true;
@@ -363,14 +320,14 @@ impl Reduction {
             }
         }
         if !self.ended_early(trace.end) {
-            for p in self.tree.node(run.path[total]).pending.clone() {
+            for p in Arc::clone(&self.tree.node(run.path[total]).pending).iter() {
                 if trace.end == End::SLEEP_BLOCKED && self.insertion == Insertion::Sequence {
                     // What slept for the execution need not sleep here: effects were not known to it.
                     for value in 0..p.choices {
                         self.insert(run.path[total], vec![Step { act: p.act, value, did: Effects::NONE }], false);
                     }
                 }
-                self.races(run, total, &p, Effects::NONE);
+                self.races(run, total, p, Effects::NONE);
             }
         }
     }
@@ -386,8 +343,8 @@ impl Reduction {
     /// Step `n` has ended threads that `ended` tells, or everything: what they had pending comes before it instead.
     fn instead(&mut self, run: &Run, n: usize, ended: impl Fn(u32) -> bool) {
         let mover = self.step(run, n).thread();
-        let pending = self.tree.node(run.path[n]).pending.clone();
-        for p in pending.into_iter().filter(|p| p.act.tid != mover && ended(p.act.tid)) {
+        let pending = Arc::clone(&self.tree.node(run.path[n]).pending);
+        for p in pending.iter().filter(|p| p.act.tid != mover && ended(p.act.tid)) {
             if p.choices > 0 {
                 for value in 0..p.choices {
                     let mut v = vec![Step { act: p.act, value, did: Effects::NONE }];
@@ -395,7 +352,7 @@ impl Reduction {
                     self.insert(run.path[n], v, false);
                 }
             } else {
-                self.races(run, n, &p, Effects::NONE);
+                self.races(run, n, p, Effects::NONE);
             }
         }
     }
@@ -487,6 +444,9 @@ impl Reduction {
     }
 
     fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) {
+        if self.tree.node(at).depth < self.base {
+            return;
+        }
         match self.insertion {
             Insertion::Sequence => {
                 self.tree.insert(at, v, unsure);

@@ -2,16 +2,16 @@
 //!
 //! Nodes are written in preorder, each with the number of its children, and without their indices: parents, depths, and
 //! what waits where follow from that. So no bytes can give a tree with a circle or a child of two parents, and equal trees
-//! have equal bytes, however they came about. A leaf whose execution is under way is written as one that waits.
-
-use std::collections::BTreeSet;
+//! have equal bytes, however they came about. A leaf whose execution is under way is written as one that waits; what has
+//! been run ahead of its turn is not written, and is run again.
 
 use vsrun_model::{Act, Effects, Uid};
 
+use super::ahead::InOrder;
 use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
 use super::tree::{Node, Pending, Phase, Step, Tree, NOWHERE};
-use crate::codec::{Codec, DecodeError, Reader};
+use crate::codec::{encode_slice, Codec, DecodeError, Reader};
 
 impl Codec for Step {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -60,18 +60,17 @@ impl Codec for Names {
     }
 }
 
-impl Reduction {
+impl InOrder {
     /// See [`super::Search::save`].
     pub fn save(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        (self.insertion == Insertion::Sequence).encode(&mut out);
+        let (mut out, search) = (Vec::new(), self.reduction());
+        (search.insertion == Insertion::Sequence).encode(&mut out);
         self.names.encode(&mut out);
         self.next_ticket.encode(&mut out);
-        self.partial.encode(&mut out);
-        self.transitions.encode(&mut out);
-        self.sleep_blocked.encode(&mut out);
-        self.weight.encode(&mut out);
-        encode_tree(&self.tree, &self.running.values().copied().collect(), &mut out);
+        search.partial.encode(&mut out);
+        search.transitions.encode(&mut out);
+        search.sleep_blocked.encode(&mut out);
+        encode_tree(&search.tree, self.under_way(), &mut out);
         out
     }
 
@@ -81,38 +80,35 @@ impl Reduction {
     /// What is wrong with the bytes.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let from = &mut Reader::new(bytes);
-        if bool::decode(from)? != (self.insertion == Insertion::Sequence) {
+        let insertion = self.reduction().insertion;
+        if bool::decode(from)? != (insertion == Insertion::Sequence) {
             return Err(DecodeError::Wrong("algorithm"));
         }
-        let names = Names::decode(from)?;
-        let mut search = Reduction { names, next_ticket: u64::decode(from)?, ..Reduction::new(self.insertion) };
+        let (names, next_ticket) = (Names::decode(from)?, u64::decode(from)?);
+        let mut search = Reduction::new(insertion);
         search.partial = bool::decode(from)?;
         search.transitions = u64::decode(from)?;
         search.sleep_blocked = u64::decode(from)?;
-        search.weight = f64::decode(from)?;
-        if !(0.0..=f64::MAX).contains(&search.weight) {
-            return Err(DecodeError::Wrong("progress"));
-        }
-        search.tree = decode_tree(from, search.names.threads.len())?;
+        search.tree = decode_tree(from, names.threads.len())?;
         from.end()?;
-        *self = search;
+        *self = InOrder::going_on(search, names, next_ticket);
         Ok(())
     }
 }
 
-/// Appends the nodes; those of `running` are leaves that have been started and not been run.
-fn encode_tree(tree: &Tree, running: &BTreeSet<usize>, out: &mut Vec<u8>) {
+/// Appends the nodes; `under_way` is a leaf that has been started and not been run.
+fn encode_tree(tree: &Tree, under_way: Option<usize>, out: &mut Vec<u8>) {
     let mut todo = vec![0];
     while let Some(at) = todo.pop() {
         let node = tree.node(at);
         node.rank.encode(out);
         node.step.encode(out);
-        let phase = if running.contains(&at) { Phase::Waiting } else { node.phase };
+        let phase = if under_way == Some(at) { Phase::Waiting } else { node.phase };
         (phase as u8).encode(out);
         (node.whole && phase != Phase::Waiting).encode(out);
         node.clock.encode(out);
         node.visited.encode(out);
-        node.pending.encode(out);
+        encode_slice(&node.pending, out);
         node.sleep.encode(out);
         node.complete.encode(out);
         node.unsure.encode(out);
@@ -164,13 +160,12 @@ fn decode_node(
     node.phase = match u8::decode(from)? {
         0 => Phase::Waiting,
         1 => Phase::Started,
-        2 => Phase::Done,
         _ => return Err(DecodeError::Wrong("phase")),
     };
     node.whole = bool::decode(from)?;
     node.clock = Vec::decode(from)?;
     node.visited = bool::decode(from)?;
-    node.pending = Vec::decode(from)?;
+    node.pending = Vec::decode(from)?.into();
     node.sleep = Vec::decode(from)?;
     node.complete = Vec::decode(from)?;
     node.unsure = bool::decode(from)?;
@@ -178,16 +173,15 @@ fn decode_node(
     let below = match parent {
         Some((_, p)) if node.visited && !p.visited => false,
         Some((_, p)) => match p.phase {
-            Phase::Waiting | Phase::Done => node.phase == p.phase,
+            Phase::Waiting => node.phase == Phase::Waiting,
             Phase::Started => true,
         },
-        None => node.phase != Phase::Done,
+        None => true,
     };
     // Leaves that have been run are forgotten, but for the root of a search that is over.
     let fresh = match node.phase {
         Phase::Waiting => !node.visited && !node.whole && node.complete.is_empty(),
         Phase::Started => children > 0 || parent.is_none(),
-        Phase::Done => !node.whole,
     };
     if parent.is_some() != node.step.is_some() || !below || !fresh {
         return Err(DecodeError::Wrong("state"));

@@ -3,16 +3,16 @@
 //!
 //! A node is a state, reached by the step from its parent. Its children have an order, in which they are added: each
 //! child's sleep set is made of what sleeps in the parent and of the children before it, whether these have been explored
-//! yet or not. So what is explored does not depend on who explores what when, and several executions can be under way.
-//! Children that are complete are forgotten but for their steps, which go on sleeping.
+//! yet or not. Children that are complete are forgotten but for their steps, which go on sleeping.
 //!
 //! Where nothing sleeps, at the end of an inserted sequence and below, everything is explored. On the way there it is not:
 //! what a sleeping step covers is left to the siblings before, and what these find then goes into sequences that begin
-//! with steps on the way. With one execution at a time those siblings are complete before the sequence is started. With
-//! several, sequences are inserted below nodes that have been started, and below nodes that are done as long as a sibling
-//! before them is not: until then these are kept.
+//! with steps on the way. So the order matters: a leaf is taken when the siblings before it, and before the nodes on the
+//! way to it, are complete, and until all below it is complete no other leaf is. What has been started is one path. Several
+//! executions at a time: see [`super::ahead`].
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
 use vsrun_model::{dependent_after, Act, Effects, Kind};
@@ -66,8 +66,6 @@ pub enum Phase {
     Waiting,
     /// An execution that passes here is under way, or has been run.
     Started,
-    /// Nothing is left to do below, but siblings before it may still find something.
-    Done,
 }
 
 /// A state.
@@ -85,7 +83,8 @@ pub struct Node {
     pub clock: Clock,
     /// An execution that passed here has been seen: `pending` and `sleep` are known.
     pub visited: bool,
-    pub pending: Vec<Pending>,
+    /// Shared with the copies of the path, see [`Tree::branch`].
+    pub pending: Arc<[Pending]>,
     pub sleep: Vec<Step>,
     /// Children that are not complete, in order.
     pub children: Vec<usize>,
@@ -108,7 +107,7 @@ impl Node {
             phase: Phase::Waiting,
             clock: Clock::new(),
             visited: false,
-            pending: Vec::new(),
+            pending: Arc::default(),
             sleep: Vec::new(),
             children: Vec::new(),
             complete: Vec::new(),
@@ -216,16 +215,12 @@ impl Tree {
         }
     }
 
-    /// The first child that waits, if those before it have been visited: they sleep in it, and what they depend on is known
-    /// only once it is known what they did.
+    /// The first child that waits.
     fn next_of(&self, at: usize) -> Option<usize> {
-        let unknown = |&c: &usize| !self.nodes[c].visited && self.nodes[c].phase != Phase::Done;
-        let first = self.nodes[at].children.iter().copied().find(unknown);
-        first.filter(|&c| self.nodes[c].phase == Phase::Waiting)
+        self.nodes[at].children.iter().copied().find(|&c| self.nodes[c].phase == Phase::Waiting)
     }
 
-    /// Takes the next branch that waits and starts it, down to its leaf. `None`: nothing waits, or what waits has to wait for
-    /// executions that are under way.
+    /// Takes the next branch that waits and starts it, down to its leaf. `None`: nothing waits.
     pub fn take(&mut self) -> Option<usize> {
         let mut at = if self.nodes[0].phase == Phase::Waiting {
             0
@@ -254,6 +249,66 @@ impl Tree {
         }
     }
 
+    /// The leaves that wait, in the order in which they will be taken if nothing is inserted.
+    pub fn leaves(&self) -> impl Iterator<Item = usize> + '_ {
+        let waits = |c: &usize| self.nodes[*c].phase == Phase::Waiting;
+        let root = Some(0).filter(waits);
+        let below = self.open.iter().rev().flat_map(|&(_, parent)| self.nodes[parent].children.iter().copied());
+        root.into_iter().chain(below.filter(waits)).flat_map(|at| self.leaves_of(at))
+    }
+
+    /// The leaves at or below a node that waits.
+    fn leaves_of(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut todo = vec![at];
+        std::iter::from_fn(move || loop {
+            let here = todo.pop()?;
+            let children = &self.nodes[here].children;
+            if children.is_empty() {
+                return Some(here);
+            }
+            todo.extend(children.iter().rev());
+        })
+    }
+
+    /// A tree in which nothing waits but a leaf that waits here: the path to it, and beside the path what sleeps for it.
+    pub fn branch(&self, leaf: usize) -> Tree {
+        let path = self.path(leaf);
+        let mut nodes = Vec::with_capacity(path.len());
+        for (i, &at) in path.iter().enumerate() {
+            let mut node = self.nodes[at].clone();
+            (node.parent, node.children) = (i.checked_sub(1).unwrap_or(NOWHERE), Vec::new());
+            if let Some(&next) = path.get(i + 1) {
+                let rank = self.nodes[next].rank;
+                node.complete.retain(|c| c.0 < rank);
+                let living = self.nodes[at].children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < rank);
+                node.complete.extend(living.filter_map(|c| Some((c.rank, c.step?))));
+                node.children.push(i + 1);
+            }
+            nodes.push(node);
+        }
+        let started = nodes.iter().rposition(|n| n.phase == Phase::Started);
+        let open = started.map(|at| (nodes[at].depth, at)).into_iter().collect();
+        Tree { nodes, free: Vec::new(), open, waiting: 1 }
+    }
+
+    /// The places among their siblings of the nodes from the root's child to `at`.
+    pub fn ranks(&self, at: usize) -> Vec<u32> {
+        self.path(at).iter().skip(1).map(|&n| self.nodes[n].rank).collect()
+    }
+
+    /// The leaf that waits at the end of such places.
+    pub fn leaf_at(&self, ranks: &[u32]) -> Option<usize> {
+        let below =
+            |at: usize, rank: &u32| self.nodes[at].children.iter().copied().find(|&c| self.nodes[c].rank == *rank);
+        let at = ranks.iter().try_fold(0, below)?;
+        (self.nodes[at].phase == Phase::Waiting && self.nodes[at].children.is_empty()).then_some(at)
+    }
+
+    /// Nodes that there are.
+    pub fn size(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
     /// The steps that sleep in the state of `at`, whose parent has been visited: those of the parent and of the siblings
     /// before it that its step does not depend on.
     pub fn sleep_at(&self, at: usize) -> Vec<Step> {
@@ -266,54 +321,28 @@ impl Tree {
         parent.sleep.iter().copied().chain(before).filter(|s| !step.depends_on(s)).collect()
     }
 
-    /// The part of the whole tree that the path to `at` stands for, if all branches of a state have the same part of it.
-    pub fn weight(&self, at: usize) -> f64 {
-        let part = |n: &usize| 1.0 / (self.nodes[*n].children.len() + self.nodes[*n].complete.len()).max(1) as f64;
-        self.path(at).iter().filter(|&&n| n != at).map(part).product()
+    /// Estimated part of the tree that is done, 0 to 1: of each state on the path that has been started, all branches that
+    /// are known now have the same part (Knuth 1975).
+    pub fn done(&self) -> f64 {
+        let (mut at, mut done, mut part) = (0, 0.0, 1.0);
+        loop {
+            let node = &self.nodes[at];
+            part /= (node.children.len() + node.complete.len()).max(1) as f64;
+            done += part * node.complete.len() as f64;
+            match node.children.first() {
+                Some(&first) if self.nodes[first].phase == Phase::Started => at = first,
+                _ => return done,
+            }
+        }
     }
 
     /// `at` is a leaf that has been run: it, and what is complete with it, is forgotten.
     pub fn complete(&mut self, leaf: usize) {
         let mut at = leaf;
-        let mut obstacle = self.obstacle(at);
-        while at != 0 && self.nodes[at].children.iter().all(|&c| self.nodes[c].phase == Phase::Done) {
-            let Node { parent, whole, .. } = self.nodes[at];
-            match whole || obstacle.is_none() {
-                true => self.forget(at),
-                false => self.nodes[at].phase = Phase::Done,
-            }
-            if whole || obstacle == Some(at) {
-                obstacle = self.obstacle(parent);
-            }
+        while at != 0 && self.nodes[at].children.is_empty() {
+            let parent = self.nodes[at].parent;
+            self.forget(at);
             at = parent;
-        }
-        if obstacle.is_none() {
-            self.forget_first(at);
-        }
-    }
-
-    /// The node at or above `at`, below the end of a sequence, that has siblings before it: these may find something that
-    /// begins with the steps from there to `at`.
-    fn obstacle(&self, at: usize) -> Option<usize> {
-        let mut here = at;
-        while here != 0 && !self.nodes[here].whole {
-            let parent = self.nodes[here].parent;
-            if self.nodes[parent].children.first() != Some(&here) {
-                return Some(here);
-            }
-            here = parent;
-        }
-        None
-    }
-
-    /// Forgets what is done below `at` and has no siblings before it any more.
-    fn forget_first(&mut self, mut at: usize) {
-        while let Some(&first) = self.nodes[at].children.first() {
-            match self.nodes[first] {
-                Node { phase: Phase::Done, .. } => self.forget(first),
-                Node { whole: true, .. } => return,
-                _ => at = first,
-            }
         }
     }
 
@@ -408,21 +437,9 @@ impl Tree {
         for step in v {
             at = self.add_waiting(at, step);
         }
-        self.revive(at);
         self.nodes[at].unsure = unsure;
         self.waiting += 1;
         Inserted::New
-    }
-
-    /// Something waits at `at`: what was done further up is not.
-    fn revive(&mut self, at: usize) {
-        let mut here = at;
-        while here != NOWHERE && self.nodes[here].phase != Phase::Started {
-            if self.nodes[here].phase == Phase::Done {
-                self.start(here);
-            }
-            here = self.nodes[here].parent;
-        }
     }
 
     fn insert_below(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {

@@ -40,7 +40,11 @@ impl Run<'_> {
             }
             end => format!("{end:?}"),
         };
-        let exiting = world.live.as_slice().iter().any(|&t| world.threads[t].pending.kind == Kind::EXIT);
+        let exiting = world
+            .live
+            .as_slice()
+            .iter()
+            .any(|&t| matches!(world.threads[t].pending.kind, Kind::EXIT | Kind::FD_CLOSE_ALL));
         Outcome { text, state, exiting }
     }
 
@@ -100,14 +104,14 @@ impl Run<'_> {
             }
             if object.key.kind == ObjKind::MSGQ {
                 let all: Vec<_> = world.messages_of(i as u32).map(|m| (m.mtype, m.len)).collect();
-                let _ = writeln!(text, "q{i}: {all:?} of {}", world.queue(i as u32).limit);
+                let _ = writeln!(text, "q{i}: {all:?} of {}", world.message_queue(i as u32).limit);
             }
         }
         let values: Vec<i32> = world.semvals.as_slice().iter().map(|v| v.value).collect();
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);
         let undos: BTreeSet<_> = undos.map(|u| (self.name(world.procs[u.pid].main_thread), u.num, u.adjust)).collect();
         let procs: BTreeSet<_> = world.procs.as_slice().iter().map(|p| (self.name(p.main_thread), p.state.0)).collect();
-        let _ = write!(text, "s{values:?} u{undos:?} p{procs:?} v{:?}", self.vars);
+        let _ = write!(text, "s{values:?} u{undos:?} p{procs:?} v{:?} f{}", self.vars, self.descriptors());
         text
     }
 }

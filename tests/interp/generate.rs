@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::events::{Fd, On, Watching};
 use super::{File, How, Ins, Program};
 use vsrun_model::lock::LAST;
 
@@ -20,11 +21,12 @@ pub enum Family {
     Life,
     Process,
     Timed,
+    Event,
     All,
 }
 
 impl Family {
-    pub const ALL: [Family; 13] = [
+    pub const ALL: [Family; 14] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -37,6 +39,7 @@ impl Family {
         Family::Life,
         Family::Process,
         Family::Timed,
+        Family::Event,
         Family::All,
     ];
 }
@@ -251,6 +254,38 @@ fn timed() -> Block {
     .boxed()
 }
 
+fn event() -> Block {
+    use Fd::{Counter, Inner, Outer, PipeIn, PipeOut, Semaphore, Timer};
+    let counter = || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore)];
+    let input = || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore), 2 => Just(PipeIn), 1 => Just(Timer)];
+    let watched = || prop_oneof![4 => input(), 1 => Just(PipeOut), 1 => Just(Inner)];
+    let instance = || prop_oneof![1 => Just(Inner), 1 => Just(Outer)];
+    let watching = || {
+        prop_oneof![
+            2 => Just(Watching::Level),
+            2 => Just(Watching::Edge),
+            1 => Just(Watching::Once),
+            1 => Just(Watching::Output)
+        ]
+    };
+    let wait = prop_oneof![3 => Just(How::Block), 1 => Just(How::Try), 1 => (1u8..3).prop_map(How::Timed)];
+    let asked = prop_oneof![3 => input(), 1 => instance()];
+    let bytes = prop_oneof![3 => 1u16..3, 1 => Just(4096u16)];
+    prop_oneof![
+        4 => one((input(), 1u16..3, how()).prop_map(|(fd, n, how)| Ins::Fd(fd, On::Take(n), how))),
+        5 => one((counter(), 1u16..3).prop_map(|(fd, n)| Ins::Fd(fd, On::Put(n), How::Block))),
+        2 => one((bytes, how()).prop_map(|(n, how)| Ins::Fd(PipeOut, On::Put(n), how))),
+        5 => one((instance(), 1u8..3, wait.clone()).prop_map(|(fd, n, how)| Ins::Fd(fd, On::Events(n), how))),
+        2 => one((instance(), watched(), watching()).prop_map(|(e, fd, w)| Ins::Fd(e, On::Watch(fd, w), How::Block))),
+        1 => one((instance(), watched(), watching()).prop_map(|(e, fd, w)| Ins::Fd(e, On::Change(fd, w), How::Block))),
+        1 => one((instance(), watched()).prop_map(|(e, fd)| Ins::Fd(e, On::Unwatch(fd), How::Block))),
+        2 => one((asked, input(), wait).prop_map(|(a, b, how)| Ins::Fd(a, On::Poll(b), how))),
+        1 => one((0u8..3, 0u8..2).prop_map(|(at, period)| Ins::Fd(Timer, On::Set(at, period), How::Block))),
+        1 => one(watched().prop_map(|fd| Ins::Fd(fd, On::Close, How::Block))),
+    ]
+    .boxed()
+}
+
 fn block(family: Family) -> Block {
     match family {
         Family::Mutex => mutex(),
@@ -265,6 +300,7 @@ fn block(family: Family) -> Block {
         Family::Life => life(),
         Family::Process => process(),
         Family::Timed => timed(),
+        Family::Event => event(),
         Family::All => prop_oneof![
             mutex(),
             cond(),
@@ -294,6 +330,7 @@ struct Shape {
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
         Family::Process | Family::Files => 0.6,
+        Family::Event => 0.4,
         Family::Sysv | Family::Msg | Family::All => 0.3,
         _ => 0.0,
     };

@@ -5,6 +5,7 @@
 pub mod bounds;
 pub mod brute;
 pub mod digest;
+pub mod events;
 pub mod generate;
 pub mod unshared;
 
@@ -98,6 +99,8 @@ pub enum Ins {
     Cancel(usize),
     /// Ends the process, other threads included.
     Exit,
+    /// An operation on a descriptor.
+    Fd(events::Fd, events::On, How),
 }
 
 /// A part of a file, seen by an owner of locks.
@@ -267,6 +270,9 @@ impl<'a> Run<'a> {
         };
         run.started[0] = Some(t);
         run.make_objects();
+        if events::uses(program) {
+            run.make_descriptors();
+        }
         run
     }
 
@@ -349,6 +355,9 @@ impl<'a> Run<'a> {
         if op.kind == Kind::THREAD_EXIT {
             return self.over(t);
         }
+        if op.kind == Kind::FD_CLOSE_ALL {
+            return self.leave(t, true);
+        }
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
         }
@@ -357,11 +366,16 @@ impl<'a> Run<'a> {
                 self.start(t, *code, true);
             }
         }
+        let more = match self.instruction(t).cloned() {
+            Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
+            _ => Vec::new(),
+        };
         let out = self.arena.world.threads[t].out[0];
         let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
         fiber.pc += usize::from(!again);
         fiber.log.push(result);
+        fiber.log.extend(more);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
             Kind::WAIT if result == 0 => {
@@ -429,6 +443,20 @@ impl<'a> Run<'a> {
     }
 
     fn exit(&mut self, t: Tid, called: bool) {
+        let world = &mut self.arena.world;
+        let pid = world.threads[t].pid;
+        if world.has_fds(pid) {
+            world.exit_is_visible(pid, called);
+            if world.procs[pid].live_threads <= 1 {
+                let op = self.closes_all(pid);
+                return self.arena.world.publish(t, op);
+            }
+        }
+        self.leave(t, called);
+    }
+
+    /// The end of a process without descriptors, or with other threads that lose them with it.
+    fn leave(&mut self, t: Tid, called: bool) {
         let world = &mut self.arena.world;
         let pid = world.threads[t].pid;
         if world.exit_is_visible(pid, called) {
@@ -531,6 +559,7 @@ impl<'a> Run<'a> {
             Ins::Yield => Op::new(Kind::YIELD),
             Ins::Sleep(n) => Self::how(Op::new(Kind::SLEEP), How::Timed(n)),
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
+            Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
             _ => return None,
         })
     }

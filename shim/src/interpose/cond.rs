@@ -1,15 +1,21 @@
 //! pthread_cond_*, pthread_barrier_*.
 
+use vsrun_model::inject::SPURIOUS;
 use vsrun_model::object::ObjKind;
 use vsrun_model::{op, Kind, Op};
 
 use super::{thread, timed};
-use crate::{gate, local, sync};
+use crate::{gate, inject, local, sync};
 
 /// Waits on the condition variable at `c` with the mutex at `m`.
 pub fn wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     thread::cancellation_point();
     let mutex = sync::mutex(m);
+    if inject::strikes(SPURIOUS) {
+        // Woken by nobody: the mutex has been free for a while.
+        gate::pass_mirrored(Op::on(Kind::MUTEX_UNLOCK, mutex), Some((m, mutex)));
+        return gate::pass_mirrored(Op::on(Kind::MUTEX_LOCK, mutex), Some((m, mutex))) as i32;
+    }
     let mut op = Op::on(Kind::COND_WAIT, sync::cond(c)).with(op::CANCEL_POINT);
     op.obj2 = mutex;
     let op = match shape(op) {

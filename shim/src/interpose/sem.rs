@@ -1,12 +1,13 @@
 //! sem_* and the System V semaphore functions.
 
+use vsrun_model::inject::EINTR;
 use vsrun_model::object::{Key, ObjKind};
 use vsrun_model::{op, Kind, Op};
 
 use super::{thread, timed};
 use crate::local::{me, world, POOL_REGION};
 use crate::sys::{bytes_mut, cstr, ret, ret_errno, set_errno, store};
-use crate::{end, gate, shm, sync, sysv};
+use crate::{end, gate, inject, shm, sync, sysv};
 
 fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     let id = sync::sem(s);
@@ -20,6 +21,9 @@ fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
 
 fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     thread::cancellation_point();
+    if inject::strikes(EINTR) {
+        return ret_errno(libc::EINTR as i64);
+    }
     let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
     if result != 0 {
         thread::cancellation_point();

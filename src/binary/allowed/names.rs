@@ -52,6 +52,10 @@ const KILL: &[Effect] = &[Op(KindClass::Kill), Op(KindClass::Exit)];
 
 /// What a call of the external function `name` does; None: not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
+    if DESCRIPTORS.contains(&name) {
+        // poll without descriptors is a sleep.
+        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Sleep), POLL, Locks]);
+    }
     if harmless::is_pure(name) {
         return Some(NOTHING);
     }
@@ -60,6 +64,74 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
     }
     objects(name).or_else(|| threads(name)).or_else(|| callbacks(name)).or_else(|| cxx(name))
 }
+
+/// Functions that may work on pipes and sockets. That stdio does so too, where a standard stream is a pipe, is left out:
+/// otherwise everything that prints would be bounded by nothing; such an operation shows as one outside its bound.
+const DESCRIPTORS: [&str; 63] = [
+    "__poll_chk",
+    "__read_chk",
+    "__recv_chk",
+    "__recvfrom_chk",
+    "accept",
+    "accept4",
+    "bind",
+    "close",
+    "close_range",
+    "closefrom",
+    "connect",
+    "dup",
+    "dup2",
+    "dup3",
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_wait",
+    "eventfd",
+    "eventfd_read",
+    "eventfd_write",
+    "fcntl",
+    "fcntl64",
+    "getpeername",
+    "getsockname",
+    "getsockopt",
+    "ioctl",
+    "listen",
+    "lockf",
+    "lockf64",
+    "pipe",
+    "pipe2",
+    "poll",
+    "ppoll",
+    "pselect",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "select",
+    "send",
+    "sendfile",
+    "sendfile64",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
+    "setsockopt",
+    "shutdown",
+    "signalfd",
+    "socket",
+    "socketpair",
+    "splice",
+    "tee",
+    "timerfd_create",
+    "timerfd_gettime",
+    "timerfd_settime",
+    "vmsplice",
+    "write",
+    "writev",
+];
 
 /// Whether what a call of `name` does depends on its arguments.
 pub fn uses_arguments(name: &str) -> bool {
@@ -147,8 +219,7 @@ fn threads(name: &str) -> Option<&'static [Effect]> {
         }
         "kill" | "killpg" | "raise" | "pthread_kill" | "pthread_sigqueue" | "sigqueue" | "tgkill" => KILL,
         "sched_yield" | "pthread_yield" | "thrd_yield" => YIELD,
-        "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" | "poll" | "ppoll" | "__poll_chk"
-        | "select" | "pselect" => SLEEP,
+        "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" => SLEEP,
         "vsrun_toss" => &[Op(KindClass::Toss)],
         "syscall" => &[SystemCall],
         _ => return None,

@@ -20,12 +20,30 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
     Some(match number {
         FUTEX => &[On(ObjKind::FUTEX, 0)],
         libc::SYS_sched_yield => &[Op(KindClass::Yield)],
-        libc::SYS_nanosleep
-        | libc::SYS_clock_nanosleep
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => &[Op(KindClass::Sleep)],
+        libc::SYS_read
+        | libc::SYS_write
+        | libc::SYS_close
+        | libc::SYS_close_range
+        | libc::SYS_pipe
+        | libc::SYS_pipe2
+        | libc::SYS_epoll_create
+        | libc::SYS_epoll_create1
+        | libc::SYS_epoll_ctl
+        | libc::SYS_epoll_wait
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2
+        | libc::SYS_eventfd
+        | libc::SYS_eventfd2
+        | libc::SYS_signalfd
+        | libc::SYS_signalfd4
+        | libc::SYS_timerfd_create
+        | libc::SYS_timerfd_settime
+        | libc::SYS_timerfd_gettime
         | libc::SYS_poll
         | libc::SYS_ppoll
         | libc::SYS_select
-        | libc::SYS_pselect6 => &[Op(KindClass::Sleep)],
+        | libc::SYS_pselect6 => &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Sleep), Op(KindClass::Poll)],
         libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
         libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],
         libc::SYS_exit_group => &[Op(KindClass::Exit)],
@@ -58,10 +76,6 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_clock_gettime
             | libc::SYS_gettimeofday
             | libc::SYS_time
-            | libc::SYS_read
-            | libc::SYS_write
-            | libc::SYS_close
-            | libc::SYS_close_range
             | libc::SYS_mmap
             | libc::SYS_munmap
             | libc::SYS_mprotect

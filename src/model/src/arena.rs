@@ -9,7 +9,9 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::closing::Closing;
 use crate::depend::{Act, Effects};
+use crate::files::Files;
 use crate::object::NONE;
 use crate::op::{Kind, Op};
 use crate::sharing::{Declared, Noted, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
@@ -21,13 +23,15 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 9;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
 pub const POOL_ADDR: u64 = 0x2100_0000_0000;
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
+/// Descriptor of what stands in the kernel for each descriptor of the model.
+pub const PLACE_FD: i32 = 249;
 /// Descriptor of the arena in every process of a world.
 pub const ARENA_FD: i32 = 250;
 /// Descriptor of the pool in every process of a world.
@@ -38,7 +42,7 @@ pub const RANDOM_FD: i32 = 252;
 pub const GUARD_FD: i32 = 253;
 /// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
 /// take for their scripts.
-pub const FIRST_FD: i32 = 250;
+pub const FIRST_FD: i32 = 249;
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
 
@@ -54,6 +58,8 @@ pub const MAX_STEPS: usize = 1 << 22;
 pub const MAX_SEEN: usize = 1 << 22;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
+/// Place in `Control::passed` for files over which threads communicate.
+pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 
@@ -281,6 +287,10 @@ pub struct Arena {
     pub regions: Table<Region, 4096>,
     /// SysV shared memory.
     pub segments: Table<Segment, 1024>,
+    /// The private layer over the file system.
+    pub files: Files,
+    /// Further root processes, and the signal at the end.
+    pub closing: Closing,
     /// Scratch: the enabled threads of the present state.
     pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
@@ -333,6 +343,7 @@ impl Arena {
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
         self.control.status = 0;
         self.control.status_known = 0;
+        self.closing.stopped = 0;
         Ok(())
     }
 
@@ -364,6 +375,28 @@ impl Arena {
             Some(at) => Some(at as u32),
             None => self.regions.push(Region { dev, ino }),
         }
+    }
+
+    /// Gives channel `id` a ring, if it has none: where it lies in the pool. `None`: no room.
+    pub fn ring(&mut self, id: crate::channel::ChanId) -> Option<u64> {
+        use crate::channel::NO_RING;
+        let (ring, room) = (self.world.channels[id].ring, self.world.channels[id].room);
+        if ring != NO_RING {
+            return Some(ring);
+        }
+        let at = match self.world.ring_again(room) {
+            Some(at) => at,
+            None => {
+                let at = (self.control.pool_used + 4095) & !4095;
+                if at + room > POOL_SIZE {
+                    return None;
+                }
+                self.control.pool_used = at + room;
+                at
+            }
+        };
+        self.world.channels[id].ring = at;
+        Some(at)
     }
 
     /// The process that thread `t` belongs to.

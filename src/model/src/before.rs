@@ -7,10 +7,12 @@
 //! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
 //! the dropped ones added is subtracted.
 
+use crate::channel::ChannelState;
 use crate::depend::{
     dependent_after, releases_read, Act, Effects, RwState, WaitState, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY,
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
+use crate::fd::{is_fd, moves};
 use crate::lock::{self, LockState, DESCRIPTION, THREADED, UNLOCK};
 use crate::msg::QueueState;
 use crate::object::NONE;
@@ -104,8 +106,13 @@ impl Question<'_> {
     /// Whether it goes on; `let_go`: by a deadline or a cancellation.
     fn by_itself(&self, let_go: bool) -> Answer {
         let p = self.act;
-        if p.op.tries() || never_blocks(&p.op) || let_go && p.op.kind != Kind::COND_WAKE {
+        if p.op.tries() || never_blocks(&p.op) {
             return Answer::Yes;
+        }
+        if let_go && p.op.kind != Kind::COND_WAKE {
+            // A timer (timerfd) may have been set again.
+            let by_timer = matches!(p.op.kind, Kind::FD_READ | Kind::FD_POLL | Kind::FD_WAIT);
+            return if by_timer { Answer::Unknown } else { Answer::Yes };
         }
         match p.op.kind {
             Kind::MUTEX_LOCK | Kind::SPIN_LOCK => self.lock_is_free(p.op.obj),
@@ -119,7 +126,10 @@ impl Question<'_> {
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
-            Kind::COND_DESTROY | Kind::BARRIER_DESTROY => Answer::Unknown,
+            Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT => self.channel(),
+            Kind::FD_POLL if !p.op.has(op::VARIANT) => self.channels(),
+            Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_OPENED => self.as_found(),
+            Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_CONNECT | Kind::FD_SEND => Answer::Unknown,
             _ => Answer::No,
         }
     }
@@ -213,6 +223,47 @@ impl Question<'_> {
             _ => 0,
         };
         self.act.state - self.dropped.iter().map(added).sum::<i64>()
+    }
+
+    /// What is performed on a channel after a dropped operation on it depends on that one and is dropped too: the channel
+    /// is as the first dropped operation on it found it.
+    fn channel(&self) -> Answer {
+        let p = self.act;
+        let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p) || d.did.has(Effects::FAR)) else {
+            return goes_on(ChannelState::of(p.state), &p.op);
+        };
+        // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
+        if first.did.has(Effects::FAR) || first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {
+            return Answer::Unknown;
+        }
+        let found = match first.found {
+            Some((before, _)) => ChannelState::of(before),
+            None if first.act.op.obj == p.op.obj => ChannelState::of(first.act.state),
+            None if first.act.op.obj2 == p.op.obj => ChannelState::second(first.act.state),
+            None => return Answer::Unknown,
+        };
+        goes_on(found, &p.op)
+    }
+
+    /// Where it depends on several things together: known if none of them has changed.
+    fn as_found(&self) -> Answer {
+        match self.dropped.iter().any(|d| may_change(d.act, self.act) || d.did.has(Effects::FAR)) {
+            true => Answer::Unknown,
+            false => Answer::from(self.act.state != 0),
+        }
+    }
+
+    /// The same for several channels, of which only is known whether they have an event.
+    fn channels(&self) -> Answer {
+        let mut state = self.act.state;
+        for d in self.dropped.iter().rev() {
+            match d.found {
+                Some((before, after)) => state = state & !(before ^ after) | before & (before ^ after),
+                None if may_change(d.act, self.act) || d.did.has(Effects::FAR) => return Answer::Unknown,
+                None => {}
+            }
+        }
+        Answer::from(state != 0)
     }
 
     /// What the dropped ones added to its semaphores is undone, the last first.
@@ -332,6 +383,25 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     }
 }
 
+/// True if `e` may change a channel that `p` concerns: everything may that closes descriptors.
+fn may_change(e: &Act, p: &Act) -> bool {
+    let looks = matches!(e.op.kind, Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_EPOLL_CTL);
+    // To move something takes one channel; the bits of the instances that watch it do not matter.
+    let concerns = !moves(p.op.kind) || e.op.kind == Kind::FD_CLOSE_ALL || touches(&e.op, p.op.obj) && !looks;
+    // Those that look for a socket by its name.
+    let concerns = concerns || matches!(e.op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND);
+    is_fd(e.op.kind) && concerns && e.op.mask & p.op.mask != 0
+        || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
+}
+
+fn goes_on(state: ChannelState, op: &Op) -> Answer {
+    if state.tells(op) {
+        Answer::from(state.lets(op))
+    } else {
+        Answer::Unknown
+    }
+}
+
 /// Operations that go on in every state.
 fn never_blocks(op: &Op) -> bool {
     !matches!(
@@ -358,11 +428,20 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::MQ_SEND
             | Kind::MQ_RECEIVE
             | Kind::FUTEX_SLEEP
+            | Kind::FD_READ
+            | Kind::FD_WRITE
+            | Kind::FD_POLL
+            | Kind::FD_ACCEPT
+            | Kind::FD_CONNECT
+            | Kind::FD_SEND
+            | Kind::FD_WAIT
+            | Kind::FD_OPENED
     )
 }
 
 fn touches(op: &Op, o: u32) -> bool {
-    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
+    let objects = op.kind != Kind::FD_CLOSE_ALL
+        && !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
     objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
 }
 

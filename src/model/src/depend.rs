@@ -3,10 +3,11 @@
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
+use crate::fd::{by_mask, is_fd, looks, moves};
 use crate::lock::{self, LockState};
 use crate::msg::{removes_queue, QueueState};
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
-use crate::op::{self, Kind, Op};
+use crate::op::{self, Kind, Op, REACHES};
 use crate::sysv::{Ctl, SEMVMX};
 use crate::thread::{ThreadState, Uid};
 use crate::world::World;
@@ -37,7 +38,8 @@ pub struct Act {
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
     /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`].
-    /// Locks of files: see [`LockState`].
+    /// Locks of files: see [`LockState`]. Operations on channels: see
+    /// [`ChannelState`](crate::channel::ChannelState). poll: a bit for each description that has an event.
     pub state: i64,
 }
 
@@ -143,11 +145,13 @@ impl Effects {
     pub const LAST: Effects = Effects(4);
     /// It has sent a signal to a process, which may notice it at any operation.
     pub const SIGNALS: Effects = Effects(8);
+    /// It has changed what operations see that name neither its objects nor its channels.
+    pub const FAR: Effects = Effects(16);
     /// What an operation that has not been performed may come to do. That it calls for the end of its process is left out:
     /// then everything would depend on everything. Sleep sets see it once it has been done.
     pub const ANY: Effects = Effects(1);
     /// What nothing is independent of.
-    const WIDE: Effects = Effects(4 | 8);
+    const WIDE: Effects = Effects(4 | 8 | 16);
 
     pub fn has(self, other: Effects) -> bool {
         self.0 & other.0 != 0
@@ -229,7 +233,7 @@ impl World {
     /// The pending operation of `t` with the state it is conditional on.
     pub fn act(&self, t: Tid) -> Act {
         let thread = &self.threads[t];
-        let op = thread.pending;
+        let op = self.as_it_reaches(t, &thread.pending);
         Act {
             uid: thread.uid,
             tid: t,
@@ -257,6 +261,9 @@ impl World {
             if self.choices_of(t, &Op { flags: op.flags & !op::TIMED, ..*op }) == 0 {
                 fate |= TIMED_OUT;
             }
+        }
+        if is_fd(op.kind) && self.goes_by_timer(t, op) {
+            fate |= EXPIRED | TIMED_OUT;
         }
         if self.cancelled(t, op) {
             fate |= CANCELLED;
@@ -310,6 +317,10 @@ impl World {
             }
             Kind::JOIN => i64::from(self.join_ready(t, op)),
             Kind::WAIT => self.wait_state(t, op).pack(),
+            Kind::FD_POLL => self.polled_state(t),
+            Kind::FD_WAIT => i64::from(self.channel_of(op.obj).is_some_and(|epoll| self.epoll_ready(t, epoll))),
+            Kind::FD_OPENED => i64::from(self.fifo_opened(op)),
+            kind if is_fd(kind) => self.channel_states(t, op),
             _ => 0,
         }
     }
@@ -377,7 +388,17 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || lock::moves_circles(&a.op, &b.op)
         || lock::moves_circles(&b.op, &a.op)
         || a.pid == b.pid && exit_meets_end(a_did, b_did)
+        || meet_by_mask(a, b)
         || shares_object(a, b, conditional)
+}
+
+/// Operations on descriptors, one of which concerns more channels than it names, or that wake the same epoll instance.
+/// Two that only look commute.
+fn meet_by_mask(a: &Act, b: &Act) -> bool {
+    let wake = |x: &Op, y: &Op| moves(x.kind) && moves(y.kind) && x.has(REACHES) && y.has(REACHES);
+    (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind) || wake(&a.op, &b.op))
+        && a.op.mask & b.op.mask != 0
+        && !(looks(&a.op) && looks(&b.op))
 }
 
 /// The part of [`dependent_after`] that is about what `a` did beyond its operation.

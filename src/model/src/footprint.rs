@@ -5,10 +5,11 @@
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
+use crate::fd::{by_mask, is_fd};
 use crate::lock::moves_or_waits;
 use crate::msg::removes_queue;
 use crate::object::NONE;
-use crate::op::{self, Kind};
+use crate::op::{self, Kind, REACHES};
 use crate::sysv::Ctl;
 use crate::{ObjId, Pid, Tid};
 
@@ -43,6 +44,10 @@ pub enum Place {
     LockWaits,
     /// Lock operations of processes with several threads, which may make or break circles.
     LockMoves,
+    /// Operations on descriptors that name their channels.
+    Channels,
+    /// Those that concern more channels than they name.
+    ManyChannels,
     /// Operations on an object, by what they do to it.
     Object(ObjId, Role),
 }
@@ -99,6 +104,10 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
     if waits {
         keep(Place::LockWaits);
     }
+    if is_fd(act.op.kind) {
+        let many = by_mask(&act.op) || act.op.has(REACHES);
+        keep(if many { Place::ManyChannels } else { Place::Channels });
+    }
     if act.fate & IN_ONCE != 0 {
         keep(Place::InOnce);
     }
@@ -151,6 +160,12 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) {
     }
     if waits {
         look(Place::LockMoves);
+    }
+    if is_fd(act.op.kind) {
+        look(Place::ManyChannels);
+        if by_mask(&act.op) {
+            look(Place::Channels);
+        }
     }
     if act.fate & IN_ONCE != 0 {
         look(Place::Onces);

@@ -1,8 +1,9 @@
 //! A quick test for independence, for those that compare every operation of an execution with all before it.
 
 use crate::depend::{operands, reaches_everything, Act, Effects, IN_ONCE};
+use crate::fd::{by_mask, is_fd};
 use crate::object::NONE;
-use crate::op::Kind;
+use crate::op::{Kind, REACHES};
 
 /// Bit of operations that name no object.
 const NAMELESS: u64 = 1 << 63;
@@ -10,8 +11,11 @@ const NAMELESS: u64 = 1 << 63;
 /// Bits such that transitions of different threads without a common one are independent in any state, as
 /// [`crate::dependent_after`] says. Never 0; all bits for what may depend on anything.
 pub fn imprint(a: &Act, did: Effects) -> u64 {
-    let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS);
-    let meets_others = matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE) || a.fate & IN_ONCE != 0;
+    let wide = Effects::EXITS.with(Effects::LAST).with(Effects::SIGNALS).with(Effects::FAR);
+    let meets_others = by_mask(&a.op)
+        || is_fd(a.op.kind) && a.op.has(REACHES)
+        || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)
+        || a.fate & IN_ONCE != 0;
     let threaded = crate::lock::moves_or_waits(&a.op)[0];
     if threaded || did.has(wide) || meets_others || reaches_everything(a) {
         return u64::MAX;

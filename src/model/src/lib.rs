@@ -13,15 +13,26 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod address;
 pub mod arena;
 pub mod before;
+pub mod calls;
+pub mod channel;
+pub mod closing;
 mod cond;
+mod connect;
 mod cycle;
 pub mod depend;
+pub mod epoll;
 pub mod errno;
+pub mod event;
+pub mod fd;
+pub mod fifo;
+pub mod files;
 pub mod footprint;
 mod futex;
 mod imprint;
+pub mod inject;
 pub mod lock;
 pub mod msg;
 mod mutex;
@@ -33,11 +44,14 @@ pub mod sched;
 mod sem;
 pub mod sharing;
 mod simple;
+pub mod socket;
 mod sysv;
 pub mod table;
 mod thread;
+mod transfer;
 pub mod world;
 
+pub use address::Address;
 pub use arena::Arena;
 pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenabled, Act, Effects};
 pub use imprint::imprint;

@@ -27,7 +27,7 @@ pub const SET_SIZE: Ctl = Ctl(3);
 /// A message in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Message {
+pub struct Queued {
     /// Type (System V) or priority (POSIX).
     pub mtype: i64,
     /// Bytes.
@@ -176,7 +176,7 @@ impl World {
     }
 
     /// The record of queue `obj`.
-    pub fn queue(&self, obj: ObjId) -> Queue {
+    pub fn message_queue(&self, obj: ObjId) -> Queue {
         self.queues.get(self.objects[obj].extra).copied().unwrap_or_default()
     }
 
@@ -187,10 +187,10 @@ impl World {
     }
 
     /// The messages of queue `obj`, in order.
-    pub fn messages_of(&self, obj: ObjId) -> impl Iterator<Item = Message> + '_ {
-        let mut at = self.queue(obj).first;
+    pub fn messages_of(&self, obj: ObjId) -> impl Iterator<Item = Queued> + '_ {
+        let mut at = self.message_queue(obj).first;
         core::iter::from_fn(move || {
-            let message = self.messages.get(at).copied()?;
+            let message = self.queued.get(at).copied()?;
             at = message.next;
             Some(message)
         })
@@ -246,9 +246,9 @@ impl World {
     /// What an operation on queue `obj` is conditional on.
     pub(crate) fn queue_state(&self, obj: ObjId) -> QueueState {
         let object = &self.objects[obj];
-        let (limit, count) = (self.queue(obj).limit, u64::from(object.count));
+        let (limit, count) = (self.message_queue(obj).limit, u64::from(object.count));
         let posix = object.key.kind == ObjKind::MQUEUE;
-        let bit = |m: Message| if posix { 1 } else { 1u32 << (m.mtype.clamp(1, 32) - 1) };
+        let bit = |m: Queued| if posix { 1 } else { 1u32 << (m.mtype.clamp(1, 32) - 1) };
         let used = if posix { count } else { object.value.max(0) as u64 };
         QueueState {
             types: self.messages_of(obj).map(bit).fold(0, |set, bit| set | bit),
@@ -258,9 +258,9 @@ impl World {
         }
     }
 
-    pub(crate) fn send_choices(&self, t: Tid, op: &Op) -> u32 {
+    pub(crate) fn msg_send_choices(&self, t: Tid, op: &Op) -> u32 {
         let object = &self.objects[op.obj];
-        let limit = self.queue(op.obj).limit;
+        let limit = self.message_queue(op.obj).limit;
         let fits = u64::from(object.count) < limit
             && (op.kind == Kind::MQ_SEND || object.value.max(0) as u64 + u64::from(op.mask) <= limit);
         let removed = op.kind == Kind::MSG_SEND && object.flags & DESTROYED != 0;
@@ -268,11 +268,11 @@ impl World {
     }
 
     /// Returns an error number or 0.
-    pub(crate) fn send_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         let plain = Op { flags: 0, ..*op };
         let removed = op.kind == Kind::MSG_SEND && self.objects[op.obj].flags & DESTROYED != 0;
-        if removed || self.send_choices(t, &plain) == 0 {
+        if removed || self.msg_send_choices(t, &plain) == 0 {
             self.free_chunks(staged);
             return Applied::Done(match () {
                 () if removed => errno::EIDRM,
@@ -281,14 +281,14 @@ impl World {
                 () => errno::ETIMEDOUT,
             });
         }
-        let message = Message { mtype: op.arg, len: op.mask, chunk: staged, next: NONE, pad: 0 };
-        let at = if self.messages.contains(self.free_message) {
-            let at = self.free_message;
-            self.free_message = self.messages[at].next;
-            self.messages[at] = message;
+        let message = Queued { mtype: op.arg, len: op.mask, chunk: staged, next: NONE, pad: 0 };
+        let at = if self.queued.contains(self.free_queued) {
+            let at = self.free_queued;
+            self.free_queued = self.queued[at].next;
+            self.queued[at] = message;
             at
         } else {
-            match self.messages.push(message) {
+            match self.queued.push(message) {
                 Some(at) => at,
                 None => return self.full("messages in queues"),
             }
@@ -303,21 +303,21 @@ impl World {
 
     /// Links message `at` behind the others, `by_priority` behind those of its own or a higher one.
     fn append(&mut self, obj: ObjId, at: u32, by_priority: bool) {
-        let mtype = self.messages[at].mtype;
-        let (mut before, mut next) = (self.queue(obj).last, NONE);
+        let mtype = self.queued[at].mtype;
+        let (mut before, mut next) = (self.message_queue(obj).last, NONE);
         if by_priority {
-            (before, next) = (NONE, self.queue(obj).first);
-            while self.messages.contains(next) && self.messages[next].mtype >= mtype {
-                (before, next) = (next, self.messages[next].next);
+            (before, next) = (NONE, self.message_queue(obj).first);
+            while self.queued.contains(next) && self.queued[next].mtype >= mtype {
+                (before, next) = (next, self.queued[next].next);
             }
         }
-        self.messages[at].next = next;
+        self.queued[at].next = next;
         if next == NONE {
             self.queue_mut(obj).last = at;
         }
         match before {
             NONE => self.queue_mut(obj).first = at,
-            b => self.messages[b].next = at,
+            b => self.queued[b].next = at,
         }
     }
 
@@ -325,7 +325,7 @@ impl World {
         if op.kind == Kind::MSG_RECEIVE && self.objects[op.obj].flags & DESTROYED != 0 {
             return Found::Removed;
         }
-        let matches = |m: &Message| match op.arg {
+        let matches = |m: &Queued| match op.arg {
             _ if op.kind == Kind::MQ_RECEIVE => true,
             0 => true,
             n if n < 0 => m.mtype <= n.saturating_neg(),
@@ -335,9 +335,9 @@ impl World {
         let lowest = op.kind == Kind::MSG_RECEIVE && op.arg < 0;
         let mut best: Option<(u32, u32)> = None;
         let mut before = NONE;
-        let mut at = self.queue(op.obj).first;
-        while let Some(message) = self.messages.get(at) {
-            let better = best.is_none_or(|(_, b)| lowest && message.mtype < self.messages[b].mtype);
+        let mut at = self.message_queue(op.obj).first;
+        while let Some(message) = self.queued.get(at) {
+            let better = best.is_none_or(|(_, b)| lowest && message.mtype < self.queued[b].mtype);
             if matches(message) && better {
                 best = Some((before, at));
                 if !lowest {
@@ -348,19 +348,19 @@ impl World {
         }
         match best {
             None => Found::Nothing,
-            Some((_, at)) if op.mask & NOERROR == 0 && self.messages[at].len > op.mask => Found::TooLong,
+            Some((_, at)) if op.mask & NOERROR == 0 && self.queued[at].len > op.mask => Found::TooLong,
             Some((before, at)) => Found::Message { before, at },
         }
     }
 
-    pub(crate) fn receive_choices(&self, t: Tid, op: &Op) -> u32 {
+    pub(crate) fn msg_receive_choices(&self, t: Tid, op: &Op) -> u32 {
         let ready = !matches!(self.receivable(op), Found::Nothing);
         u32::from(ready || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Leaves the length (bytes, cut to the buffer) and the type of the message in `Thread::out`, its contents for
     /// [`World::unstage`].
-    pub(crate) fn receive_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let (before, at) = match self.receivable(op) {
             Found::Message { before, at } => (before, at),
             Found::Removed => return Applied::Done(errno::EIDRM),
@@ -374,15 +374,15 @@ impl World {
                 });
             }
         };
-        let message = self.messages[at];
+        let message = self.queued[at];
         if message.next == NONE {
             self.queue_mut(op.obj).last = before;
         }
         match before {
             NONE => self.queue_mut(op.obj).first = message.next,
-            b => self.messages[b].next = message.next,
+            b => self.queued[b].next = message.next,
         }
-        self.messages[at].next = core::mem::replace(&mut self.free_message, at);
+        self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
         self.objects[op.obj].count -= 1;
         self.objects[op.obj].value -= message.len as i32;
         let vpid = self.procs[self.threads[t].pid].vpid;
@@ -409,9 +409,9 @@ impl World {
     fn queue_remove(&mut self, obj: ObjId) {
         let mut at = core::mem::replace(&mut self.queue_mut(obj).first, NONE);
         self.queue_mut(obj).last = NONE;
-        while let Some(&message) = self.messages.get(at) {
+        while let Some(&message) = self.queued.get(at) {
             self.free_chunks(message.chunk);
-            self.messages[at].next = core::mem::replace(&mut self.free_message, at);
+            self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
             at = message.next;
         }
         let object = &mut self.objects[obj];

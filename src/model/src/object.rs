@@ -44,6 +44,7 @@ obj_kinds! {
     MQUEUE = 21, "POSIX message queue";
     RECORDS = 22, "file";
     FLOCK = 23, "file (flock)";
+    CHANNEL = 11, "channel";
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.

@@ -131,6 +131,37 @@ kinds! {
     RECORD_TEST = 112, "fcntl_getlk";
     /// flock; a close that may give a lock back too.
     FLOCK = 113, "flock";
+    /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
+    /// channel that it concerns.
+    FD_READ = 64, "read";
+    /// Put up to `arg` bytes into channel `obj`.
+    FD_WRITE = 65, "write";
+    /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.
+    FD_CLOSE = 66, "close";
+    /// Change the state of a description with channels `obj` and `obj2` (fcntl, shutdown, socket options).
+    FD_CONTROL = 67, "fcntl";
+    /// Wait for events of the descriptions in `Thread::polled`.
+    FD_POLL = 68, "poll";
+    /// Take a connection from the queue `obj`.
+    FD_ACCEPT = 69, "accept";
+    /// Connect the socket whose channel is `obj` to `Thread::address`; a bit in `mask` for what is found there.
+    FD_CONNECT = 70, "connect";
+    /// Wait for events of what is watched by the epoll instance `obj`.
+    FD_WAIT = 71, "epoll_wait";
+    /// Close all descriptors: the end of a process.
+    FD_CLOSE_ALL = 72, "close (all, at the end of the process)";
+    /// Add, change or remove a watch: by the epoll instance with descriptor `arg & 0xffffffff`, of descriptor `arg >> 32`.
+    FD_EPOLL_CTL = 73, "epoll_ctl";
+    /// Open one end of a FIFO.
+    FD_OPEN = 74, "open";
+    /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
+    FD_OPENED = 75, "open (waiting)";
+    /// Send a datagram of `arg` bytes from the socket whose channel is `obj`, [`VARIANT`]: to `Thread::address`.
+    FD_SEND = 76, "send";
+    /// Give the socket whose channel is `obj` an address, or take its name for connections (bind, listen).
+    FD_BIND = 77, "bind";
+    /// Last of the kinds that are operations on descriptors.
+    FD_LAST = 95, "";
 }
 
 /// Does not block: fails instead.
@@ -144,6 +175,9 @@ pub const VARIANT: u8 = 8;
 
 /// A semop of several operations; `Op::arg` holds them for reports (see [`pack_semops`]), not an amount.
 pub const SEVERAL: u8 = 16;
+
+/// An operation on a descriptor that concerns epoll instances too; filled in where it is recorded, see `epoll`.
+pub const REACHES: u8 = 32;
 
 /// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
 /// they do not fit.
@@ -171,14 +205,15 @@ pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
 pub struct Op {
     /// What it does.
     pub kind: Kind,
-    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`].
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`].
     pub flags: u8,
     pub(crate) pad: u16,
     /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].
     pub obj: u32,
     /// A second object, or [`NONE`].
     pub obj2: u32,
-    /// A bit set of the semaphores of a set that a semop touches, number modulo 32; bitset of a futex operation.
+    /// A bit set of the semaphores of a set that a semop touches, number modulo 32; bitset of a futex operation; channels
+    /// that an operation on descriptors concerns.
     pub mask: u32,
     /// Kind-specific argument.
     pub arg: i64,

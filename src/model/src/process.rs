@@ -1,6 +1,7 @@
 //! Processes: fork, exit, status, wait.
 
 use crate::depend::{Effects, WaitState};
+use crate::fd::FD_PAGES;
 use crate::object::NONE;
 use crate::op::{self, Op};
 use crate::world::{Applied, World};
@@ -73,7 +74,14 @@ pub struct Process {
     pub ignored: u64,
     /// States in a row in which none of its threads was enabled (livelock).
     pub starved: u32,
-    pad: u32,
+    /// Descriptors of the model that it has.
+    pub n_fds: u32,
+    /// Where they are, in [`World::fd_pages`].
+    pub fds: [u32; FD_PAGES],
+    /// Threads that had been created when it was waited for; 0: it was not.
+    pub waited: u32,
+    /// The thread that waited for it, or [`NONE`].
+    pub waiter: Tid,
 }
 
 /// WNOHANG of wait options.
@@ -110,7 +118,10 @@ impl World {
             handled: 0,
             ignored: 0,
             starved: 0,
-            pad: 0,
+            n_fds: 0,
+            fds: [NONE; FD_PAGES],
+            waited: 0,
+            waiter: NONE,
         })?;
         let t = self.create_thread(p, creator)?;
         let id = self.threads[t].vtid;
@@ -135,7 +146,7 @@ impl World {
         self.procs[p].description_locks = self.procs[parent].description_locks;
         self.procs[p].handled = self.procs[parent].handled;
         self.procs[p].ignored = self.procs[parent].ignored;
-        self.copy_private_objects(parent, p, forker, t).then_some((p, t))
+        (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
     }
 
     /// Next virtual process or thread id.
@@ -159,6 +170,8 @@ impl World {
         self.procs[p].live_threads > 1
             || self.procs[p].record_locks
             || self.procs[p].description_locks
+            // They are closed visibly, by whichever thread is the last.
+            || self.has_fds(p)
             // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
             || self.undos.as_slice().iter().any(|u| u.pid == p)
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
@@ -174,6 +187,7 @@ impl World {
         }
         self.undo_all(p);
         self.drop_process_locks(p);
+        self.fd_close_all(p);
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
@@ -266,6 +280,7 @@ impl World {
                 self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
                 if !op.has(WNOWAIT) {
                     self.procs[child].state = ProcState::REAPED;
+                    (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
                 }
                 0
             }

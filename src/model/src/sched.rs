@@ -3,7 +3,7 @@
 use crate::arena::{Arena, Policy, Seen, Step};
 use crate::depend::{dependent_after, dependent_by_effects, Effects};
 use crate::object::NONE;
-use crate::op::{self, Kind};
+use crate::op::Kind;
 use crate::process::ProcState;
 use crate::thread::YIELD_WINDOW;
 use crate::world::{End, World, TICK};
@@ -32,7 +32,11 @@ impl Arena {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
-            let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
+            let end = match self.world.live.len {
+                0 => End::FINISHED,
+                _ if self.is_idle() => End::WAITS_OUTSIDE,
+                _ => End::DEADLOCK,
+            };
             self.world.finish(end, self.world.current, NONE, 0);
             return Decision::Ended;
         }
@@ -156,17 +160,10 @@ impl Arena {
     /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
     fn jump_to_deadline(&mut self) -> bool {
         let world = &mut self.world;
-        let mut earliest = None;
-        for &t in world.live.as_slice() {
-            let op = &world.threads[t].pending;
-            // A condition wait that may time out but whose mutex is taken waits for the mutex, not for the clock.
-            if op.has(op::TIMED) && !world.threads[t].woken && op.deadline > world.fired {
-                earliest = Some(earliest.map_or(op.deadline, |e: u64| e.min(op.deadline)));
-            }
-        }
-        let Some(deadline) = earliest else { return false };
-        world.fired = deadline;
-        world.now = world.now.max(deadline);
+        let Some(deadline) = world.live.as_slice().iter().filter_map(|&t| world.deadline_of(t)).min() else {
+            return false;
+        };
+        world.jump_to(deadline);
         true
     }
 

@@ -2,9 +2,12 @@
 
 use core::fmt;
 
+use crate::address::Address;
 use crate::depend::Effects;
+use crate::fd::{Polled, MAX_POLLED};
 use crate::object::NONE;
 use crate::op::{self, Op};
+use crate::socket::Credentials;
 use crate::sysv::SemBuf;
 use crate::world::{Applied, World};
 use crate::{errno, ObjId, Pid, Tid};
@@ -181,6 +184,22 @@ pub struct Thread {
     pub n_sembuf: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
+    /// Faults that have struck it.
+    pub faults: u8,
+    /// Channels that it has made.
+    pub made: u32,
+    /// Descriptions that the pending poll asks about.
+    pub n_polled: u32,
+    /// The descriptions.
+    pub polled: [Polled; MAX_POLLED],
+    /// The description that the pending operation is on, which stays while it lasts, or [`NONE`].
+    pub holding: u32,
+    /// The address that the pending operation names.
+    pub address: Address,
+    /// Descriptions that the pending operation sends along: the first of `World::rights`, or [`NONE`].
+    pub sending: u32,
+    /// Who it says it is, for those at the other end of a socket.
+    pub cred: Credentials,
 }
 
 impl Thread {
@@ -240,6 +259,14 @@ impl World {
             priority: 0,
             staged: NONE,
             n_sembuf: 0,
+            faults: 0,
+            made: 0,
+            n_polled: 0,
+            polled: [Polled::default(); MAX_POLLED],
+            holding: NONE,
+            address: Address::NONE,
+            sending: NONE,
+            cred: Credentials::default(),
             sembuf: [SemBuf::default(); MAX_SEMBUF],
         })?;
         self.threads[t].vtid = self.next_id();

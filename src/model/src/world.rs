@@ -1,13 +1,18 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
+use crate::channel::{Channel, FreeRing};
 use crate::depend::Effects;
+use crate::epoll::{Delivered, Watch, MAX_EVENTS};
+use crate::fd::{is_fd, watches, Desc, FdPage};
+use crate::fifo::{Fifo, MAX_FIFOS};
 use crate::lock::{FileLock, KnownFile, Tagged};
-use crate::msg::{Chunk, Message, Queue};
+use crate::msg::{Chunk, Queue, Queued};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
 use crate::rwlock::Hold;
 use crate::sem::Name;
+use crate::socket::{Message, Right, Socket};
 use crate::sysv::{SemVal, Undo};
 use crate::table::Table;
 use crate::thread::{Thread, ThreadState, POLLS};
@@ -19,6 +24,8 @@ pub const MAX_THREADS: usize = 16384;
 pub const MAX_PROCS: usize = 4096;
 /// Objects that one execution may use.
 pub const MAX_OBJECTS: usize = 1 << 17;
+/// Open file descriptions, and channels, that may exist at one time.
+pub const MAX_DESCS: usize = 32768;
 /// Buckets of the object hash.
 pub const BUCKETS: usize = 4096;
 /// Longest message kept.
@@ -111,6 +118,8 @@ pub enum Applied {
 pub struct World {
     /// Timeouts may fire whenever they could (default: when nothing else can run).
     pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`crate::inject`].
+    pub inject: u32,
     /// Misuse does what glibc does instead of ending the execution.
     pub allow_misuse: bool,
     /// A second thread has existed: operations are transitions from then on.
@@ -133,10 +142,24 @@ pub struct World {
     pub ids: i32,
     /// First free record of `holds`.
     pub free_hold: u32,
-    /// First free record of `messages`.
-    pub free_message: u32,
+    /// First free record of `queued`.
+    pub free_queued: u32,
     /// First free record of `chunks`.
     pub free_chunk: u32,
+    /// First free record of `descs`.
+    pub free_desc: u32,
+    /// First free record of `channels`.
+    pub free_channel: u32,
+    /// First free record of `fd_pages`.
+    pub free_fd_page: u32,
+    /// First free record of `watches`, linked by `desc`.
+    pub free_watch: u32,
+    /// Watches in use.
+    pub n_watches: u32,
+    /// Timers (timerfd) that there are.
+    pub n_timers: u32,
+    /// The last place given out in a ready list.
+    pub last_place: u64,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -197,15 +220,46 @@ pub struct World {
     /// Locks of files, see `lock`.
     pub file_locks: Table<FileLock, 8192>,
     /// Files that have been locked; written by the shim.
-    pub files: Table<KnownFile, 1024>,
+    pub locked_files: Table<KnownFile, 1024>,
     /// Open file descriptions that have had locks; written by the shim.
     pub descriptions: Table<Tagged, 1024>,
     /// Message queues.
     pub queues: Table<Queue, 4096>,
     /// Messages in queues.
-    pub messages: Table<Message, 131072>,
+    pub queued: Table<Queued, 131072>,
     /// Contents of messages.
     pub chunks: Table<Chunk, 131072>,
+    /// Descriptors of the processes.
+    pub fd_pages: Table<FdPage, 8192>,
+    /// Open file descriptions.
+    pub descs: Table<Desc, MAX_DESCS>,
+    /// Channels.
+    pub channels: Table<Channel, MAX_DESCS>,
+    /// Rings of the pool that can be used again.
+    pub free_rings: Table<FreeRing, 4096>,
+    /// FIFOs that have been opened.
+    pub fifos: Table<Fifo, MAX_FIFOS>,
+    /// What epoll instances watch.
+    pub watches: Table<Watch, 16384>,
+    /// What the wait performed last returns.
+    pub delivered: Table<Delivered, MAX_EVENTS>,
+    /// Sockets.
+    pub sockets: Table<Socket, MAX_DESCS>,
+    /// Messages in the channels of sockets.
+    pub messages: Table<Message, 65536>,
+    /// Descriptions that messages carry.
+    pub rights: Table<Right, 8192>,
+    /// First free record of each of the three, or [`NONE`].
+    pub free_socket: u32,
+    /// See `free_socket`.
+    pub free_message: u32,
+    /// See `free_socket`.
+    pub free_right: u32,
+    pad3: u32,
+    /// Sockets made so far.
+    pub socket_serial: u64,
+    /// What came with what was received last: valid until the next operation.
+    pub received: Message,
 }
 
 impl World {
@@ -218,8 +272,11 @@ impl World {
         self.fired = START;
         self.ids = 1000;
         self.free_hold = NONE;
-        self.free_message = NONE;
+        self.free_queued = NONE;
         self.free_chunk = NONE;
+        self.free_desc = NONE;
+        self.free_channel = NONE;
+        self.free_fd_page = NONE;
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
@@ -248,16 +305,34 @@ impl World {
         self.names.clear();
         self.flocks_used = false;
         self.file_locks.clear();
-        self.files.clear();
+        self.locked_files.clear();
         self.descriptions.clear();
         self.queues.clear();
-        self.messages.clear();
+        self.queued.clear();
         self.chunks.clear();
+        self.fd_pages.clear();
+        self.descs.clear();
+        self.channels.clear();
+        self.free_rings.clear();
+        self.fifos.clear();
+        self.watches.clear();
+        self.delivered.clear();
+        self.free_watch = NONE;
+        self.n_watches = 0;
+        self.n_timers = 0;
+        self.last_place = 0;
+        self.sockets.clear();
+        self.messages.clear();
+        self.rights.clear();
+        (self.free_socket, self.free_message, self.free_right) = (NONE, NONE, NONE);
+        self.socket_serial = 0;
+        self.received = Message::default();
     }
 
     /// Makes this world equal to `other`; costs what `other` uses.
     pub fn copy_from(&mut self, other: &World) {
         self.timeouts_any = other.timeouts_any;
+        self.inject = other.inject;
         self.allow_misuse = other.allow_misuse;
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
@@ -267,8 +342,11 @@ impl World {
         self.fired = other.fired;
         self.ids = other.ids;
         self.free_hold = other.free_hold;
-        self.free_message = other.free_message;
+        self.free_queued = other.free_queued;
         self.free_chunk = other.free_chunk;
+        self.free_desc = other.free_desc;
+        self.free_channel = other.free_channel;
+        self.free_fd_page = other.free_fd_page;
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
@@ -298,11 +376,30 @@ impl World {
         self.names.copy_from(&other.names);
         self.flocks_used = other.flocks_used;
         self.file_locks.copy_from(&other.file_locks);
-        self.files.copy_from(&other.files);
+        self.locked_files.copy_from(&other.locked_files);
         self.descriptions.copy_from(&other.descriptions);
         self.queues.copy_from(&other.queues);
-        self.messages.copy_from(&other.messages);
+        self.queued.copy_from(&other.queued);
         self.chunks.copy_from(&other.chunks);
+        self.fd_pages.copy_from(&other.fd_pages);
+        self.descs.copy_from(&other.descs);
+        self.channels.copy_from(&other.channels);
+        self.free_rings.copy_from(&other.free_rings);
+        self.fifos.copy_from(&other.fifos);
+        self.watches.copy_from(&other.watches);
+        self.delivered.copy_from(&other.delivered);
+        self.free_watch = other.free_watch;
+        self.n_watches = other.n_watches;
+        self.n_timers = other.n_timers;
+        self.last_place = other.last_place;
+        self.sockets.copy_from(&other.sockets);
+        self.messages.copy_from(&other.messages);
+        self.rights.copy_from(&other.rights);
+        self.free_socket = other.free_socket;
+        self.free_message = other.free_message;
+        self.free_right = other.free_right;
+        self.socket_serial = other.socket_serial;
+        self.received = other.received;
     }
 
     /// Thread `t` has reached visible operation `op`.
@@ -375,10 +472,18 @@ impl World {
             Kind::FUTEX_WAKE_OP => self.futex_wake_op_choices(op),
             Kind::RECORD_LOCK => self.record_lock_choices(t, op),
             Kind::FLOCK => self.flock_choices(t, op),
-            Kind::MSG_SEND | Kind::MQ_SEND => self.send_choices(t, op),
-            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_choices(t, op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_choices(t, op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
             Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
+            Kind::FD_READ => self.read_choices(t, op),
+            Kind::FD_WRITE => self.write_choices(t, op),
+            Kind::FD_POLL => self.poll_choices(t, op),
+            Kind::FD_WAIT => self.epoll_wait_choices(t, op),
+            Kind::FD_OPENED => u32::from(self.fifo_opened(op) || self.cancelled(t, op)),
+            Kind::FD_ACCEPT => self.accept_choices(t, op),
+            Kind::FD_CONNECT => self.connect_choices(t, op),
+            Kind::FD_SEND => self.send_choices(t, op),
             Kind::NONE => 0,
             _ => 1,
         }
@@ -391,15 +496,19 @@ impl World {
         self.threads[t].long_run = false;
         let applied = self.apply(t, op, value);
         if op.tries() || op.has(op::TIMED) {
-            self.note_poll(t, applied);
+            self.note_poll(t, op.kind, applied);
         }
         applied
     }
 
     /// Counts failed polls of `t` in a row.
-    fn note_poll(&mut self, t: Tid, applied: Applied) {
+    fn note_poll(&mut self, t: Tid, kind: Kind, applied: Applied) {
         let polls = &mut self.threads[t].polls;
         match applied {
+            Applied::Done(result) if is_fd(kind) => {
+                let failed = result == -errno::EAGAIN || watches(kind) && result == 0;
+                *polls = if failed { polls.saturating_add(1) } else { 0 };
+            }
             Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT) => {
                 *polls = polls.saturating_add(1)
             }
@@ -452,13 +561,23 @@ impl World {
             Kind::RECORD_UNLOCK => self.record_unlock_perform(t, &op),
             Kind::RECORD_TEST => self.record_test_perform(t, &op),
             Kind::FLOCK => self.flock_perform(t, &op),
-            Kind::MSG_SEND | Kind::MQ_SEND => self.send_perform(t, &op),
-            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.receive_perform(t, &op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_perform(t, &op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_perform(t, &op),
             Kind::MSG_CTL => self.queue_ctl_perform(&op),
             Kind::FUTEX_WAIT => self.futex_wait_perform(t, &op),
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
             Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),
             Kind::FUTEX_REQUEUE => self.futex_requeue_perform(t, &op, value),
+            Kind::FD_READ => self.read_perform(t, &op),
+            Kind::FD_WRITE => self.write_perform(t, &op),
+            Kind::FD_POLL => self.poll_perform(t, &op),
+            Kind::FD_WAIT => self.epoll_wait_perform(t, &op),
+            Kind::FD_OPENED => Applied::Done(if self.fifo_opened(&op) { 0 } else { -errno::EINTR }),
+            Kind::FD_ACCEPT => self.accept_perform(t, &op),
+            Kind::FD_CONNECT => self.connect_perform(t, &op),
+            Kind::FD_SEND => self.send_perform(t, &op),
+            Kind::FD_CLOSE => self.close_perform(t, &op),
+            Kind::FD_CLOSE_ALL => self.close_all_perform(t),
             // Yield, barrier wake, kill, exec, names: no more effect than having their turn; what the
             // caller then does belongs to the same transition.
             _ => Applied::Done(0),

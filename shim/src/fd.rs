@@ -1,0 +1,600 @@
+//! Descriptors of the model: which numbers of this process they are, and the calls that work on any of them.
+//!
+//! NOTE [Placeholders] At the number of each descriptor of the model stands a copy of [`PLACE_FD`] in the kernel's
+//! table (an O_PATH descriptor, with which the kernel refuses to read, write, or map anything). So the kernel gives out
+//! the lowest free number, copies the table at fork, and closes at exec what is to be closed; and a call that should
+//! have been modelled and was not fails instead of meeting something else.
+
+use vsrun_model::arena::{MAX_SYSCALLS, PLACE_FD};
+use vsrun_model::channel::ChanId;
+use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
+use vsrun_model::object::NONE;
+use vsrun_model::{Kind, Op, ThreadState};
+
+use crate::local::{arena, local, me, world};
+use crate::sys::{cstr, decimal, load, store};
+use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
+
+const EBADF: i64 = -(libc::EBADF as i64);
+const EINVAL: i64 = -(libc::EINVAL as i64);
+const ESPIPE: i64 = -(libc::ESPIPE as i64);
+/// F_GETPIPE_SZ, F_SETPIPE_SZ, F_DUPFD_CLOEXEC.
+const F_SETPIPE_SZ: i32 = 1031;
+const F_GETPIPE_SZ: i32 = 1032;
+const F_DUPFD_CLOEXEC: i32 = 1030;
+
+/// The description that `fd` names, if it is one of the model.
+#[inline]
+pub fn find(fd: u64) -> Option<DescId> {
+    let p = local().pid;
+    if p == NONE || !world().has_fds(p) {
+        return None;
+    }
+    world().fd(p, fd as i32)
+}
+
+/// Calls whose first argument is a descriptor, and that nothing else is to be done about.
+fn takes_fd(nr: i64) -> bool {
+    matches!(
+        nr,
+        libc::SYS_read
+            | libc::SYS_write
+            | libc::SYS_close
+            | libc::SYS_fstat
+            | libc::SYS_lseek
+            | libc::SYS_ioctl
+            | libc::SYS_pread64
+            | libc::SYS_pwrite64
+            | libc::SYS_readv
+            | libc::SYS_writev
+            | libc::SYS_preadv
+            | libc::SYS_pwritev
+            | libc::SYS_preadv2
+            | libc::SYS_pwritev2
+            | libc::SYS_dup
+            | libc::SYS_dup2
+            | libc::SYS_dup3
+            | libc::SYS_fcntl
+            | libc::SYS_flock
+            | libc::SYS_fsync
+            | libc::SYS_fdatasync
+            | libc::SYS_ftruncate
+            | libc::SYS_getdents
+            | libc::SYS_getdents64
+            | libc::SYS_fchdir
+            | libc::SYS_fchmod
+            | libc::SYS_fchown
+            | libc::SYS_fstatfs
+            | libc::SYS_readahead
+            | libc::SYS_fadvise64
+            | libc::SYS_fallocate
+            | libc::SYS_sync_file_range
+            | libc::SYS_syncfs
+            | libc::SYS_fgetxattr
+            | libc::SYS_fsetxattr
+            | libc::SYS_flistxattr
+            | libc::SYS_fremovexattr
+            | libc::SYS_connect
+            | libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_bind
+            | libc::SYS_listen
+            | libc::SYS_shutdown
+            | libc::SYS_sendto
+            | libc::SYS_recvfrom
+            | libc::SYS_sendmsg
+            | libc::SYS_recvmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_recvmmsg
+            | libc::SYS_getsockname
+            | libc::SYS_getpeername
+            | libc::SYS_setsockopt
+            | libc::SYS_getsockopt
+            | libc::SYS_vmsplice
+            | libc::SYS_tee
+    )
+}
+
+/// Performs call `nr` if it concerns descriptors of the model.
+pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
+    match nr {
+        libc::SYS_pipe => return Some(pipe::make(a[0], 0)),
+        libc::SYS_pipe2 => return Some(pipe::make(a[0], a[1] as i32)),
+        libc::SYS_socket => return Some(socket::make(a[0] as i32, a[1] as i32, a[2] as i32)),
+        libc::SYS_socketpair => return Some(socket::pair(a[0] as i32, a[1] as i32, a[2] as i32, a[3])),
+        libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return poll::call(nr, a),
+        libc::SYS_open => return open(libc::AT_FDCWD, a[0], a[1] as i32),
+        libc::SYS_creat => return open(libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
+        libc::SYS_openat => return open(a[0] as i32, a[1], a[2] as i32),
+        libc::SYS_readlink => return read_link(a[0], a[1], a[2]),
+        libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
+        _ => {}
+    }
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| absent::call(nr)) {
+        return Some(result);
+    }
+    if !world().has_fds(local().pid) {
+        return None;
+    }
+    match nr {
+        libc::SYS_close_range => {
+            close_range(a[0] as u32, a[1] as u32, a[2]);
+            return None;
+        }
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] as i32 != a[1] as i32 => return duplicate_to(nr, a),
+        libc::SYS_newfstatat if a[3] as i32 & libc::AT_EMPTY_PATH != 0 && load::<u8>(a[1]) == 0 => {
+            return find(a[0]).map(|desc| stat(desc, a[2]));
+        }
+        libc::SYS_statx if a[2] as i32 & libc::AT_EMPTY_PATH != 0 && load::<u8>(a[1]) == 0 => {
+            return find(a[0]).map(|desc| statx(desc, a[4]));
+        }
+        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
+            return find(a[4]).map(|_| -(libc::ENODEV as i64));
+        }
+        libc::SYS_sendfile => return pipe::send_file(a),
+        libc::SYS_splice => return pipe::splice(a),
+        libc::SYS_copy_file_range if find(a[0]).is_some() || find(a[2]).is_some() => return Some(EINVAL),
+        _ => {}
+    }
+    if !takes_fd(nr) {
+        return None;
+    }
+    let desc = find(a[0])?;
+    Some(on(nr, desc, a))
+}
+
+/// Call `nr` with a descriptor of the model as its first argument.
+fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if let Some(result) = event::on(nr, desc, a) {
+        return result;
+    }
+    let kind = world().descs[desc].kind;
+    if kind == DescKind::SOCKET {
+        if let Some(result) = socket::call(nr, desc, a) {
+            return result;
+        }
+    }
+    match nr {
+        libc::SYS_close => close(a[0] as i32),
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => duplicate(nr, desc, a),
+        libc::SYS_fcntl => control(desc, a),
+        libc::SYS_fstat => stat(desc, a[1]),
+        libc::SYS_read if kind == DescKind::PIPE => pipe::read(desc, pipe::Memory::one(a[1], a[2])),
+        libc::SYS_write if kind == DescKind::PIPE => pipe::write(desc, pipe::Memory::one(a[1], a[2])),
+        libc::SYS_readv if kind == DescKind::PIPE => pipe::vector(a[1], a[2], |memory| pipe::read(desc, memory)),
+        libc::SYS_writev if kind == DescKind::PIPE => pipe::vector(a[1], a[2], |memory| pipe::write(desc, memory)),
+        libc::SYS_lseek | libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_readahead | libc::SYS_fadvise64 => ESPIPE,
+        libc::SYS_preadv | libc::SYS_pwritev | libc::SYS_fallocate => ESPIPE,
+        libc::SYS_preadv2 | libc::SYS_pwritev2 if a[3] as i64 == -1 && a[5] == 0 && kind == DescKind::PIPE => {
+            let transfer = if nr == libc::SYS_preadv2 { pipe::read } else { pipe::write };
+            pipe::vector(a[1], a[2], |memory| transfer(desc, memory))
+        }
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate | libc::SYS_sync_file_range => EINVAL,
+        libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_fchdir => -(libc::ENOTDIR as i64),
+        libc::SYS_fchmod | libc::SYS_fchown => 0,
+        libc::SYS_fgetxattr | libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => {
+            -(libc::EOPNOTSUPP as i64)
+        }
+        libc::SYS_ioctl => ioctl(desc, a),
+        libc::SYS_connect
+        | libc::SYS_accept
+        | libc::SYS_accept4
+        | libc::SYS_bind
+        | libc::SYS_listen
+        | libc::SYS_shutdown
+        | libc::SYS_sendto
+        | libc::SYS_recvfrom
+        | libc::SYS_sendmsg
+        | libc::SYS_recvmsg
+        | libc::SYS_sendmmsg
+        | libc::SYS_recvmmsg
+        | libc::SYS_getsockname
+        | libc::SYS_getpeername
+        | libc::SYS_setsockopt
+        | libc::SYS_getsockopt
+            if kind != DescKind::SOCKET =>
+        {
+            -(libc::ENOTSOCK as i64)
+        }
+        _ => refuse(nr, desc, a),
+    }
+}
+
+/// A call that is not modelled for this kind of descriptor.
+pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
+    let (mut number, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
+    end::unsupported(&[
+        b"system call ",
+        decimal(&mut number, nr),
+        b" on a ",
+        world().descs[desc].kind.name().as_bytes(),
+        b" (arguments ",
+        decimal(&mut second, a[1] as i64),
+        b", ",
+        decimal(&mut third, a[2] as i64),
+        b")",
+    ])
+}
+
+fn out_of_room() -> ! {
+    end::unsupported(&[b"the program has more descriptors than vsrun can hold"])
+}
+
+/// A channel made by the running thread.
+pub fn new_channel(kind: vsrun_model::channel::ChanKind, room: u64) -> ChanId {
+    match world().channel_new(local().cur, kind, room) {
+        Some(channel) => channel,
+        None => out_of_room(),
+    }
+}
+
+/// A description without names.
+pub fn new_desc(kind: DescKind, flags: u32, input: ChanId, output: ChanId) -> DescId {
+    match world().desc_new(kind, flags, input, output) {
+        Some(desc) => desc,
+        None => out_of_room(),
+    }
+}
+
+/// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
+pub fn install(desc: DescId, cloexec: bool) -> i64 {
+    let command = if cloexec { F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let fd = raw!(libc::SYS_fcntl, PLACE_FD, command, 0);
+    if fd < 0 {
+        world().desc_drop(desc);
+        return fd;
+    }
+    if !world().fd_set(local().pid, fd as i32, desc) {
+        out_of_room();
+    }
+    fd
+}
+
+/// True if nobody but the running thread can notice what becomes of a name of `desc`, as long as others are left: no
+/// other process has one, or this one has just been forked, and the name with it.
+pub fn is_private(desc: DescId) -> bool {
+    let p = local().pid;
+    if local().borrowed || me().state == ThreadState::STARTING {
+        return true;
+    }
+    let own = world().fds_from(p, 0).filter(|&(_, d)| d == desc).count() as u32;
+    !world().procs[p].threaded && world().descs[desc].refs <= own
+}
+
+/// Closes a descriptor of the model, or the model's side of one that the kernel closes.
+fn forget(fd: i32) {
+    let p = local().pid;
+    let Some(desc) = world().fd(p, fd) else { return };
+    if local().borrowed || world().descs[desc].refs > 1 && is_private(desc) {
+        world().fd_close(p, fd);
+        return;
+    }
+    if socket::is_alone(desc) && is_private(desc) {
+        world().fd_close(p, fd);
+        return;
+    }
+    let op = world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd));
+    gate::pass(op);
+}
+
+/// close.
+pub fn close(fd: i32) -> i64 {
+    forget(fd);
+    raw!(libc::SYS_close, fd);
+    0
+}
+
+fn close_range(first: u32, last: u32, flags: u64) {
+    const CLOSE_RANGE_CLOEXEC: u64 = 4;
+    if flags & CLOSE_RANGE_CLOEXEC != 0 || first > last {
+        return;
+    }
+    let mut next = first.min(i32::MAX as u32) as i32;
+    loop {
+        let found = world().fds_from(local().pid, next).next();
+        let Some((fd, _)) = found.filter(|&(fd, _)| fd as u32 <= last) else { return };
+        forget(fd);
+        next = fd + 1;
+    }
+}
+
+/// dup, and dup2 of a descriptor to itself.
+fn duplicate(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if nr != libc::SYS_dup {
+        return if nr == libc::SYS_dup3 { EINVAL } else { a[1] as i64 };
+    }
+    named(raw!(nr, a[0]), desc)
+}
+
+/// The kernel has made `fd` from another name of `desc`.
+fn named(fd: i64, desc: DescId) -> i64 {
+    if fd >= 0 && !world().fd_set(local().pid, fd as i32, desc) {
+        out_of_room();
+    }
+    fd
+}
+
+/// dup2 and dup3 with two numbers. `None`: neither is of the model.
+fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
+    let (from, to) = (find(a[0]), find(a[1]));
+    if from.is_none() && to.is_none()
+        || (vsrun_model::arena::FIRST_FD..vsrun_model::arena::LAST_FD).contains(&(a[1] as i32))
+    {
+        return None;
+    }
+    if from.is_none() && raw!(libc::SYS_fcntl, a[0], libc::F_GETFD) < 0 {
+        return Some(EBADF);
+    }
+    if to.is_some() {
+        forget(a[1] as i32);
+    }
+    let closing = crate::locks::before_close(a[1] as i32);
+    let fd = raw!(nr, a[0], a[1], a[2]);
+    crate::locks::after_close(closing);
+    Some(match find(a[0]) {
+        Some(desc) => named(fd, desc),
+        None => fd,
+    })
+}
+
+fn control(desc: DescId, a: [u64; 6]) -> i64 {
+    /// What F_SETFL can change.
+    const SETTABLE: u32 = (libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME) as u32;
+    match a[1] as i32 {
+        libc::F_DUPFD | F_DUPFD_CLOEXEC => named(raw!(libc::SYS_fcntl, a[0], a[1], a[2]), desc),
+        libc::F_GETFD | libc::F_SETFD => raw!(libc::SYS_fcntl, a[0], a[1], a[2]),
+        libc::F_GETFL => i64::from(world().descs[desc].flags),
+        libc::F_SETFL => {
+            let flags = a[2] as u32;
+            if flags & (libc::O_ASYNC as u32) != 0 {
+                end::unsupported(&[b"O_ASYNC: signals for input on a descriptor"]);
+            }
+            if flags & (libc::O_DIRECT as u32) != 0 && world().descs[desc].kind == DescKind::PIPE {
+                end::unsupported(&[b"a pipe in packet mode (O_DIRECT)"]);
+            }
+            let old = world().descs[desc].flags;
+            let new = old & !SETTABLE | flags & SETTABLE;
+            if new != old {
+                settle(desc);
+                world().descs[desc].flags = new;
+            }
+            0
+        }
+        F_GETPIPE_SZ => pipe::size(desc),
+        F_SETPIPE_SZ => pipe::resize(desc, a[2]),
+        libc::F_GETOWN => 0,
+        libc::F_SETOWN => 0,
+        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => EINVAL,
+        _ => refuse(libc::SYS_fcntl, desc, a),
+    }
+}
+
+/// Performs an operation on a description, which stays while it lasts; see [`gate::pass_then`].
+pub fn pass(desc: DescId, op: Op, mut then: impl FnMut(i64)) -> i64 {
+    let cur = local().cur;
+    world().desc_hold(cur, desc);
+    gate::pass_then(op, |result| {
+        then(result);
+        world().desc_release(cur);
+    })
+}
+
+/// A change of a description's state: a visible operation if others have it too.
+pub fn settle(desc: DescId) {
+    if !is_private(desc) {
+        let op = world().desc_op(Kind::FD_CONTROL, desc);
+        gate::pass(op);
+    }
+}
+
+fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
+    const FIONREAD: u64 = 0x541b;
+    const FIONBIO: u64 = 0x5421;
+    const FIOCLEX: u64 = 0x5451;
+    const FIONCLEX: u64 = 0x5450;
+    match a[1] & 0xffff_ffff {
+        FIONREAD => {
+            let input = world().descs[desc].input;
+            if input == NONE {
+                return EINVAL;
+            }
+            settle(desc);
+            let held = match world().descs[desc].kind {
+                DescKind::SOCKET => socket::pending_bytes(desc),
+                _ => world().channels[input].len() as i64,
+            };
+            if held < 0 {
+                return held;
+            }
+            store(a[2], held as i32);
+            0
+        }
+        FIONBIO => {
+            let on = load::<i32>(a[2]) != 0;
+            let flags = world().descs[desc].flags;
+            let wanted = if on { flags | NONBLOCK } else { flags & !NONBLOCK };
+            if wanted != flags {
+                settle(desc);
+                world().descs[desc].flags = wanted;
+            }
+            0
+        }
+        FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
+        FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        // SIOCATMARK: nothing is urgent.
+        0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
+            store(a[2], 0i32);
+            0
+        }
+        // Interfaces of the machine are none of the program's world.
+        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => -(libc::ENODEV as i64),
+        // Whether it is a terminal.
+        0x5400..=0x545f => -(libc::ENOTTY as i64),
+        _ => refuse(libc::SYS_ioctl, desc, a),
+    }
+}
+
+/// Device of what has no name in a file system.
+const NO_DEVICE: u64 = 14;
+
+/// (device, inode) of a FIFO.
+fn inode_of_fifo(desc: DescId) -> Option<(u64, u64)> {
+    let d = world().descs[desc];
+    let channel = if d.input != NONE { d.input } else { d.output };
+    world().fifo_of(channel).map(|fifo| (fifo.dev, fifo.ino))
+}
+
+/// (mode, inode) that stat gives.
+fn identity(desc: DescId) -> (u32, u64) {
+    let d = world().descs[desc];
+    let channel = if d.input != NONE { d.input } else { d.output };
+    if let Some((_, ino)) = inode_of_fifo(desc) {
+        return (libc::S_IFIFO | 0o600, ino);
+    }
+    let name = world().channels.as_slice().get(channel as usize).map_or(0, |c| c.maker.0 << 8 ^ u64::from(c.number));
+    let mode = match d.kind {
+        DescKind::PIPE => libc::S_IFIFO | 0o600,
+        DescKind::SOCKET => libc::S_IFSOCK | 0o777,
+        _ => 0o600,
+    };
+    (mode, 10_000 + (name & 0xffff_ffff))
+}
+
+fn stat(desc: DescId, at: u64) -> i64 {
+    let (mode, inode) = identity(desc);
+    sync::zero(at, 144);
+    store(at, inode_of_fifo(desc).map_or(NO_DEVICE, |(dev, _)| dev));
+    store(at + 8, inode);
+    store(at + 16, 1u64);
+    store(at + 24, mode);
+    store(at + 28, raw!(libc::SYS_getuid) as u32);
+    store(at + 32, raw!(libc::SYS_getgid) as u32);
+    store(at + 56, 4096u64);
+    0
+}
+
+fn statx(desc: DescId, at: u64) -> i64 {
+    let (mode, inode) = identity(desc);
+    sync::zero(at, 256);
+    store(at, 0x7ffu32);
+    store(at + 4, 4096u32);
+    store(at + 16, 1u32);
+    store(at + 20, raw!(libc::SYS_getuid) as u32);
+    store(at + 24, raw!(libc::SYS_getgid) as u32);
+    store(at + 28, mode as u16);
+    store(at + 32, inode);
+    0
+}
+
+/// The descriptor that a path like /dev/fd/5 or /proc/self/fd/5 names, if it is of the model.
+fn by_path(path: u64) -> Option<(i32, DescId)> {
+    if path == 0 || load::<u8>(path) != b'/' {
+        return None;
+    }
+    let path = cstr(path, 64);
+    let number = match path {
+        b"/dev/stdin" => b"0",
+        b"/dev/stdout" => b"1",
+        b"/dev/stderr" => b"2",
+        _ => path.strip_prefix(b"/dev/fd/").or_else(|| path.strip_prefix(b"/proc/self/fd/"))?,
+    };
+    if number.is_empty() || number.len() > 5 || !number.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fd = number.iter().fold(0, |n, &digit| n * 10 + i32::from(digit - b'0'));
+    find(fd as u64).map(|desc| (fd, desc))
+}
+
+/// Opens what is of the model by its path.
+fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
+    open_again(path, flags).or_else(|| fifo::open(dir, path, flags))
+}
+
+/// open of /dev/fd/N: a pipe is opened once more.
+fn open_again(path: u64, flags: i32) -> Option<i64> {
+    let (_, desc) = by_path(path)?;
+    let d = world().descs[desc];
+    if d.kind != DescKind::PIPE {
+        return Some(-(libc::ENXIO as i64));
+    }
+    let channel = if d.input != NONE { d.input } else { d.output };
+    let access = flags as u32 & ACCESS;
+    let input = if access == WRITE_ONLY { NONE } else { channel };
+    let output = if access == READ_ONLY { NONE } else { channel };
+    settle(desc);
+    let kept = flags as u32 & (ACCESS | NONBLOCK | libc::O_APPEND as u32);
+    let new = new_desc(DescKind::PIPE, kept, input, output);
+    Some(install(new, flags & libc::O_CLOEXEC != 0))
+}
+
+fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
+    let (_, desc) = by_path(path)?;
+    let (_, inode) = identity(desc);
+    let mut digits = [0; 24];
+    let kind: &[u8] = match world().descs[desc].kind {
+        DescKind::PIPE => b"pipe:[",
+        DescKind::SOCKET => b"socket:[",
+        _ => b"anon_inode:[",
+    };
+    let mut n = 0;
+    for part in [kind, decimal(&mut digits, inode as i64), b"]"] {
+        for &byte in part {
+            if n < size {
+                store(buffer + n, byte);
+                n += 1;
+            }
+        }
+    }
+    Some(n as i64)
+}
+
+/// Counts a call about which the model does not know everything, so that nothing is claimed to be complete.
+pub fn note_passed(nr: i64) {
+    if (nr as usize) < MAX_SYSCALLS {
+        arena().control.passed[nr as usize] += 1;
+    }
+}
+
+/// The process ends: its descriptors are closed before that, visibly. What a process that shares its parent's memory
+/// has is closed with it.
+pub fn close_all() {
+    let p = local().pid;
+    if local().borrowed || !world().has_fds(p) {
+        return;
+    }
+    let mut op = Op::new(Kind::FD_CLOSE_ALL);
+    for (_, desc) in world().fds_from(p, 0) {
+        op.mask |= world().desc_bits(desc);
+    }
+    gate::pass(op);
+}
+
+/// The program has been replaced: what was marked so is closed.
+pub fn after_exec() {
+    let mut next = 0;
+    loop {
+        let found = world().fds_from(local().pid, next).next();
+        let Some((fd, _)) = found else { return };
+        next = fd + 1;
+        if raw!(libc::SYS_fcntl, fd, libc::F_GETFD) < 0 {
+            forget(fd);
+        }
+    }
+}
+
+/// Puts what stands for descriptors of the model in its place.
+pub fn make_place() {
+    if raw!(libc::SYS_fcntl, PLACE_FD, libc::F_GETFD) >= 0 {
+        return;
+    }
+    let fd = raw!(libc::SYS_open, c"/".as_ptr(), libc::O_PATH);
+    if fd >= 0 {
+        raw!(libc::SYS_dup2, fd, PLACE_FD);
+        raw!(libc::SYS_close, fd);
+    }
+}
+
+/// Passes a call on that concerns files, on behalf of one that mixes them with descriptors of the model.
+pub fn on_file(nr: i64, a: [u64; 6]) -> i64 {
+    net::through(nr, a)
+}
