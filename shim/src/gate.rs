@@ -60,7 +60,7 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
         value = decide();
     }
     loop {
-        if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
+        if mirror.is_some() || matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP) {
             sync::before(&op);
         }
         if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {

@@ -269,6 +269,7 @@ pub fn send(p: u32, signal: i32) {
         end::unsupported(&[b"a signal that stops a process"]);
     }
     crate::process::killed_by(p, signal);
+    crate::locks::refuse_kill();
     let real = world().procs[p].real_pid;
     world().process_exit(p, signal);
     crate::process::child_over(p);

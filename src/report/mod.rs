@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+mod channels;
 pub mod identity;
 pub mod json;
+mod locks;
 pub mod mismatch;
 mod paint;
 pub mod show;

@@ -113,6 +113,19 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     }
 }
 
+/// The name and the numbers (device, inode) of what descriptor `fd` refers to, as the program knows them, where the kernel
+/// says `real`. The name is empty where it is too long.
+pub fn known_as(fd: i32, real: (u64, u64), name: impl FnOnce(&[u8])) -> (u64, u64) {
+    let mut path = Path::new();
+    if path.of_descriptor(fd).is_err() {
+        name(b"");
+        return real;
+    }
+    let numbers = layer::numbers(path.get(), real);
+    name(if layer::seen_as(&mut path).is_ok() { path.get() } else { b"" });
+    numbers
+}
+
 /// What a path names, for a call of the shim's own: directory and path as the kernel finds it, an error if there is
 /// nothing. `flags`: AT_SYMLINK_NOFOLLOW. It stays valid until the next call about a file.
 pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {

@@ -4,6 +4,7 @@
 mod c11;
 mod cond;
 mod misc;
+mod msg;
 mod mutex;
 mod rwlock;
 mod sem;

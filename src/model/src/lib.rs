@@ -33,6 +33,8 @@ pub mod footprint;
 mod futex;
 mod imprint;
 pub mod inject;
+pub mod lock;
+pub mod msg;
 mod mutex;
 pub mod object;
 pub mod op;
