@@ -99,6 +99,16 @@ agree! {
     agree_on_all: All;
 }
 
+#[test]
+fn agree_on_events_where_timers_fire_at_any_time() {
+    check(Family::Event, |machine, program| {
+        machine.timeouts_any = true;
+        let held = searches_agree(machine, program);
+        machine.timeouts_any = false;
+        held
+    });
+}
+
 /// Some execution ended early.
 fn hidden(outcomes: &Outcomes) -> bool {
     let whole = [End::FINISHED, End::DEADLOCK].map(|end| format!("{end:?}"));

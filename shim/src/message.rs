@@ -95,6 +95,11 @@ fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
     if sock.typ == STREAM && wanted == 0 {
         return Received { n: 0, whole: 0, got: false, message: Message::default() };
     }
+    let wanted = match pipe::faults(&world().descs[desc], wanted) {
+        Ok(n) if sock.typ == STREAM => n,
+        Ok(_) => wanted,
+        Err(n) => return Received { n, whole: 0, got: false, message: Message::default() },
+    };
     let mut all = take(desc, memory, 0, wanted, flags);
     let on = sock.typ == STREAM && flags & libc::MSG_WAITALL != 0 && flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) == 0;
     while on && all.n > 0 && (all.n as u64) < wanted && all.message.rights == NONE {
@@ -417,6 +422,11 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
     if n == 0 && sock.typ == STREAM {
         return 0;
     }
+    let n = match pipe::faults(&world().descs[desc], n) {
+        Ok(fewer) if sock.typ == STREAM => fewer,
+        Ok(_) => n,
+        Err(error) => return error,
+    };
     let mut done = 0;
     loop {
         let op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);

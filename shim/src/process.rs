@@ -355,7 +355,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
 
 /// execve and execveat. Returns only if it fails.
 pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
-    let (dir, path) = match crate::files::program(dir, path, flags) {
+    let (dir, path) = match crate::files::locate(dir, path, flags) {
         Ok(program) => program,
         Err(error) => return error,
     };

@@ -361,6 +361,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),
         passed_calls,
+        with: config.with.clone(),
         bugs,
     }
 }

@@ -285,6 +285,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// System calls that went to the kernel and could block or communicate, with how often.
     pub passed_calls: Vec<(String, u64)>,
+    /// Further root processes: their arguments, the name first.
+    pub with: Vec<Vec<OsString>>,
 }
 
 impl Summary {
@@ -315,6 +317,7 @@ impl Summary {
             program_status: None,
             notes: Vec::new(),
             passed_calls: Vec::new(),
+            with: Vec::new(),
         }
     }
 

@@ -157,6 +157,7 @@ pub fn summary() -> Summary {
         program_status: None,
         notes: Vec::new(),
         passed_calls: vec![("read".into(), 3), ("poll".into(), 1)],
+        with: Vec::new(),
     }
 }
 

@@ -121,12 +121,15 @@ pub struct Machine {
     map: MmapMut,
     /// Operations on objects that one thread alone uses are no transitions.
     pub unshared: bool,
+    /// Timeouts fire whenever they could.
+    pub timeouts_any: bool,
 }
 
 impl Machine {
     pub fn new() -> Machine {
         let map = MmapOptions::new().len(std::mem::size_of::<Arena>()).no_reserve_swap().map_anon();
-        let mut machine = Machine { map: map.expect("address space for an arena"), unshared: false };
+        let mut machine =
+            Machine { map: map.expect("address space for an arena"), unshared: false, timeouts_any: false };
         machine.arena().init();
         machine
     }
@@ -143,9 +146,10 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
-        let unshared = self.unshared;
+        let (unshared, timeouts_any) = (self.unshared, self.timeouts_any);
         let arena = self.arena();
         arena.world.reset();
+        arena.world.timeouts_any = timeouts_any;
         let mut plan = Plan::default();
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);

@@ -126,9 +126,9 @@ pub fn known_as(fd: i32, real: (u64, u64), name: impl FnOnce(&[u8])) -> (u64, u6
     numbers
 }
 
-/// The program that execve is asked for: directory and path as the kernel finds it. It stays valid until the next call
-/// about a file.
-pub fn program(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
+/// What a path names, for a call of the shim's own: directory and path as the kernel finds it, an error if there is
+/// nothing. `flags`: AT_SYMLINK_NOFOLLOW. It stays valid until the next call about a file.
+pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
     let empty = path == 0 || crate::sys::load::<u8>(path) == 0;
     if arena().files.private == 0 || !layered() || empty {
         return Ok((dir, path));

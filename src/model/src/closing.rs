@@ -7,9 +7,13 @@
 //!    in `sh -c 'server & client'`);
 //! 3. in every process that is left, some thread waits for what only a new peer could give, or for a child that is left;
 //!    and no thread waits for anything else than that or what its own process gives threads without work: a condition
-//!    variable, a semaphore, a futex, the end of a thread.
+//!    variable, a semaphore, a futex, the end of a thread, a descriptor.
+//!
+//! Deadlines of what is left go on firing for a while ([`IDLE_JUMPS`]): housekeeping that a server does every second would
+//! have no end.
 
 use crate::arena::Arena;
+use crate::fd::DescId;
 use crate::object::NONE;
 use crate::op::Kind;
 use crate::process::ProcState;
@@ -36,6 +40,9 @@ pub struct Closing {
     pub commands: [u8; MAX_COMMANDS],
 }
 
+/// So often time moves on in an idle world before it is over.
+pub const IDLE_JUMPS: u32 = 32;
+
 /// Operations by which a process waits for a peer that it need not know: to connect, to send a message or a signal.
 fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
     let op = &world.threads[t].pending;
@@ -43,13 +50,40 @@ fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
         // Others find these by their names. A group of processes that has come to its end in them by itself is in a
         // deadlock; a server whose clients are all gone is not.
         Kind::SEM_WAIT | Kind::SYSV_OP => clients && world.names.as_slice().iter().any(|n| n.obj == op.obj),
+        Kind::FD_ACCEPT => true,
+        Kind::FD_READ => world.channel_of(op.obj).and_then(|c| world.sink(c)).is_some_and(|s| world.takes_strangers(s)),
+        Kind::FD_POLL => {
+            let thread = &world.threads[t];
+            thread.polled[..(thread.n_polled as usize).min(thread.polled.len())]
+                .iter()
+                .any(|p| meets_strangers(world, p.desc))
+        }
+        Kind::FD_WAIT => {
+            let epoll = world.channel_of(op.obj);
+            world.watches.as_slice().iter().any(|w| Some(w.epoll) == epoll && meets_strangers(world, w.desc))
+        }
         _ => false,
     }
 }
 
+/// A socket that hears of peers it does not know yet.
+fn meets_strangers(world: &World, desc: DescId) -> bool {
+    world.socket_of(desc).is_some_and(|s| world.takes_strangers(s))
+}
+
 /// Operations in which threads without work wait for others of their process.
 fn waits_for_work(kind: Kind) -> bool {
-    matches!(kind, Kind::COND_WAKE | Kind::SEM_WAIT | Kind::FUTEX_SLEEP | Kind::JOIN)
+    matches!(
+        kind,
+        Kind::COND_WAKE
+            | Kind::SEM_WAIT
+            | Kind::FUTEX_SLEEP
+            | Kind::JOIN
+            | Kind::SLEEP
+            | Kind::FD_READ
+            | Kind::FD_POLL
+            | Kind::FD_WAIT
+    )
 }
 
 impl Arena {
@@ -69,6 +103,15 @@ impl Arena {
         live.iter()
             .all(|&t| (waits(t) || waits_for_work(world.threads[t].pending.kind)) && waits_in(world.threads[t].pid))
             && live.iter().any(|&t| waits_for_a_peer(world, t, clients > 0))
+    }
+
+    /// An idle world has seen enough time pass.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        self.world.idle_jumps += 1;
+        self.world.idle_jumps > IDLE_JUMPS
     }
 
     /// Waits for a child that is still there.

@@ -91,7 +91,9 @@ pub struct Polled {
 }
 
 /// Descriptions that one poll may ask about.
-pub const MAX_POLLED: usize = 64;
+pub const MAX_POLLED: usize = 256;
+/// Those of which it is recorded, one by one, whether they have an event.
+pub const MAX_TOLD: usize = 64;
 
 #[allow(missing_docs)]
 pub mod poll {

@@ -160,6 +160,8 @@ pub struct World {
     pub n_timers: u32,
     /// The last place given out in a ready list.
     pub last_place: u64,
+    /// Deadlines that have fired while the world was idle; see `closing`.
+    pub idle_jumps: u32,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -277,6 +279,7 @@ impl World {
         self.free_desc = NONE;
         self.free_channel = NONE;
         self.free_fd_page = NONE;
+        self.idle_jumps = 0;
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
@@ -347,6 +350,7 @@ impl World {
         self.free_desc = other.free_desc;
         self.free_channel = other.free_channel;
         self.free_fd_page = other.free_fd_page;
+        self.idle_jumps = other.idle_jumps;
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
