@@ -355,7 +355,7 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
             return result;
         }
         let op = timed(naming(Kind::FD_CONNECT, s, address, link), desc, socket.send_timeout, false);
-        let result = gate::pass(op);
+        let result = fd::pass(desc, op, |_| {});
         // The file came to be there while it waited for its turn, and is crowded.
         if result != EAGAIN || op.has(op::TRY) || op.has(op::TIMED) {
             return result;
@@ -380,7 +380,7 @@ fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     }
     let mut op = world().channel_op(Kind::FD_ACCEPT, socket.input, 0);
     op.mask = world().desc_bits(desc);
-    let result = gate::pass(timed(op, desc, socket.receive_timeout, false));
+    let result = fd::pass(desc, timed(op, desc, socket.receive_timeout, false), |_| {});
     if result < 0 {
         return result;
     }

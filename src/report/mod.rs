@@ -11,6 +11,7 @@ pub mod json;
 pub mod mismatch;
 mod paint;
 pub mod show;
+mod sockets;
 pub mod steps;
 pub mod text;
 pub mod views;

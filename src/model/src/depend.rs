@@ -113,6 +113,8 @@ impl Act {
                 let state = RwState::of(self.state);
                 act.state = RwState { owner: owner(state.owner), ..state }.pack();
             }
+            // Which number a descriptor has depends on what others had at the time; it is the same description.
+            Kind::FD_CLOSE | Kind::FD_CONTROL => act.op.arg = 0,
             Kind::WAIT => {
                 let state = WaitState::of(self.state);
                 let target = if state.target == 0 { 0 } else { process(state.target - 1) + 1 };
