@@ -417,7 +417,8 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             if input == NONE {
                 return EINVAL;
             }
-            settle(desc);
+            let op = world().desc_op(Kind::FD_CONTROL, desc);
+            gate::pass(op);
             let held = match world().descs[desc].kind {
                 DescKind::SOCKET => socket::pending_bytes(desc),
                 _ => world().channels[input].len() as i64,

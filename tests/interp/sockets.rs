@@ -82,7 +82,15 @@ impl Run<'_> {
     }
 
     fn socket(&self, t: Tid, sock: Sock) -> Option<DescId> {
-        self.arena.world.fd(self.pid(t), sock as i32)
+        self.arena.world.fd(self.pid(t), self.number(t, sock))
+    }
+
+    /// A thread knows the connections that it has accepted itself.
+    fn number(&self, t: Tid, sock: Sock) -> i32 {
+        match sock {
+            Sock::First | Sock::Second => sock as i32 + 2 * self.fibers[t as usize].code as i32,
+            _ => sock as i32,
+        }
     }
 
     /// The operation of an instruction on a socket; `None`: it is closed, or the instruction makes no sense there.
@@ -90,6 +98,7 @@ impl Run<'_> {
         let desc = self.socket(t, sock)?;
         let other = if let Does::Poll(other) = does { self.socket(t, other) } else { None };
         let threaded = self.arena.world.procs[self.pid(t)].threaded;
+        let number = self.number(t, sock);
         let world = &mut self.arena.world;
         let d = world.descs[desc];
         let s = world.socket_of(desc)?;
@@ -116,8 +125,12 @@ impl Run<'_> {
                 Self::how(op, how)
             }
             Does::Send(n) if world.channels.contains(d.output) => {
-                Self::how(world.channel_op(Kind::FD_WRITE, d.output, n.into()), how)
+                let mut op = world.channel_op(Kind::FD_WRITE, d.output, n.into());
+                op.mask |= world.channel_bit(d.input);
+                Self::how(op, how)
             }
+            // It fails; that it is not connected yet is seen.
+            Does::Send(_) => world.desc_op(Kind::FD_CONTROL, desc),
             Does::Connect if matches!(sock, Sock::One | Sock::Two) => {
                 let mut op = world.channel_op(Kind::FD_CONNECT, d.input, 0);
                 op.mask |= at(PORT).bit();
@@ -137,7 +150,7 @@ impl Run<'_> {
                 }
                 Self::how(op, how)
             }
-            Does::Close if !threaded => world.desc_op(Kind::FD_CLOSE, desc).arg(sock as i64),
+            Does::Close if !threaded => world.desc_op(Kind::FD_CLOSE, desc).arg(number.into()),
             _ => return None,
         };
         Some(op)
@@ -159,10 +172,11 @@ impl Run<'_> {
             Does::Accept if result >= 0 => {
                 let new = result as DescId;
                 let client = world.sockets[world.socket_of(new).expect("a socket")].remote.port;
-                let fd = if client == 1001 { Sock::First } else { Sock::Second } as i32;
-                if world.fd(p, fd).is_some() {
-                    world.fd_close(p, fd);
-                }
+                let which = if client == 1001 { Sock::First } else { Sock::Second };
+                // One that is accepted again cannot be named.
+                let fd = self.number(t, which);
+                let world = &mut self.arena.world;
+                let fd = if world.fd(p, fd).is_some() { fd + 20 } else { fd };
                 assert!(world.fd_set(p, fd, new));
                 world.descs[new].refs -= 1;
                 vec![client.into()]
