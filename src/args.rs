@@ -112,6 +112,15 @@ pub enum Timeouts {
     Any,
 }
 
+/// Where what the program writes to files goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FilesName {
+    /// To a layer of each execution's own.
+    Private,
+    /// To the files.
+    Real,
+}
+
 /// How to get back to a branching point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checkpoint {
@@ -179,6 +188,12 @@ pub struct Config {
     pub livelock: Option<u32>,
     /// A process that exits with a status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// Where what the program writes goes, if that was said.
+    pub files: Option<FilesName>,
+    /// Further root processes: program and arguments each. None is empty.
+    pub with: Vec<Vec<OsString>>,
+    /// Signal for what is left over when its peers are gone; 0: none.
+    pub stop_signal: i32,
     /// Misuse of objects does what glibc does instead of being a bug.
     pub allow_misuse: bool,
     /// Workers; as many as there are CPUs, if it lasts, when `None`.
@@ -203,6 +218,17 @@ pub struct Config {
     pub output: Option<PathBuf>,
     /// The form of the report.
     pub format: Format,
+}
+
+impl Config {
+    /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as
+    /// it would by itself.
+    pub fn private_files(&self) -> bool {
+        match self.files {
+            Some(files) => files == FilesName::Private,
+            None => self.search != SearchKind::Once,
+        }
+    }
 }
 
 /// Runs a scenario again.
@@ -429,8 +455,17 @@ struct RawExplore {
     /// Faults of the environment that may strike, separated by commas: short-io, eintr, eagain, enomem, spurious
     #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault, help_heading = "Search")]
     inject: Vec<u32>,
+    /// What the program writes to files: private (a layer that each execution starts without; the files themselves stay
+    /// as they are), real (the files are changed) [default: private, with --once real]
+    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "Objects")]
+    files: Option<FilesName>,
+    /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
+    #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "Objects")]
+    with: Vec<Words>,
+    /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
+    #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "Objects")]
+    stop_signal: Option<i32>,
     #[arg(long, hide = true)]
-    with: Vec<OsString>,
     #[arg(long, hide = true)]
     watch: Vec<OsString>,
     #[arg(long, hide = true)]
@@ -455,6 +490,58 @@ fn bound(text: &str) -> Result<Bound, String> {
         "delays" => Ok(Bound::Delays(k)),
         _ => Err(wrong()),
     }
+}
+
+/// A command as words.
+#[derive(Clone, Debug)]
+struct Words(Vec<OsString>);
+
+/// Splits a command into words: quotes and backslashes as in a shell, and nothing else that a shell does.
+fn command_words(text: &str) -> Result<Words, String> {
+    const FOR_A_SHELL: &str = "$`|&;<>()*?[~#\n";
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut letters = text.chars();
+    while let Some(c) = letters.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some('"'), '$' | '`') | (None, _) if quote.is_some() || FOR_A_SHELL.contains(c) => {
+                return Err(format!("'{c}' needs a shell: sh -c '...'"));
+            }
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_with(String::new);
+            }
+            (None, '\\') | (Some('"'), '\\') => {
+                let next = letters.next().ok_or("a backslash at the end")?;
+                let word = word.get_or_insert_with(String::new);
+                if quote.is_some() && !"\"\\$`".contains(next) {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take().map(OsString::from)),
+            (_, c) => word.get_or_insert_with(String::new).push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote is not closed".into());
+    }
+    words.extend(word.map(OsString::from));
+    match words.is_empty() {
+        true => Err("no program".into()),
+        false => Ok(Words(words)),
+    }
+}
+
+/// A signal by name, with or without SIG, or by number.
+fn signal_number(text: &str) -> Result<i32, String> {
+    use std::str::FromStr;
+    if let Ok(number) = text.parse::<i32>() {
+        return Some(number).filter(|n| (1..=64).contains(n)).ok_or("signals are 1 to 64".into());
+    }
+    let upper = text.to_ascii_uppercase();
+    let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
+    nix::sys::signal::Signal::from_str(&name).map(|signal| signal as i32).map_err(|_| "no such signal".into())
 }
 
 /// A positive number of seconds, fractions allowed.
@@ -515,6 +602,9 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
         divergence_timeout: raw.divergence_timeout,
         livelock: raw.livelock,
         fail_on_exit: raw.fail_on_exit,
+        files: raw.files,
+        with: raw.with.into_iter().map(|words| words.0).collect(),
+        stop_signal: raw.stop_signal.unwrap_or(0),
         allow_misuse: raw.allow_misuse,
         all_objects: raw.all_objects,
         unshared: raw.unshared,
@@ -533,7 +623,6 @@ fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
 
 fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
     let later = [
-        ("--with", !raw.with.is_empty()),
         ("--watch", !raw.watch.is_empty()),
         ("--toss", !raw.toss.is_empty()),
         ("--race other than off", raw.race != RaceName::Off),

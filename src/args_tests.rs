@@ -140,7 +140,7 @@ fn later_work_is_refused_by_name() {
     for search in ["composed", "transactions"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
-    for (option, value) in [("--with", "x"), ("--watch", "s"), ("--toss", "f:2")] {
+    for (option, value) in [("--watch", "s"), ("--toss", "f:2")] {
         assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
     }
     for args in [["--race", "hb"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {

@@ -91,6 +91,7 @@ fn examine(machine: &Machine, probes: &Probes) -> Vec<Check> {
         glibc(machine),
         memfd(),
         shared_memory(machine),
+        private_files(machine),
         userfaultfd(machine),
         limit("open files", Resource::RLIMIT_NOFILE, 1024, "ulimit -n 1024 (or more) in the calling shell"),
         limit("processes", Resource::RLIMIT_NPROC, 256, "ulimit -u 256 (or more) in the calling shell"),
@@ -302,6 +303,24 @@ fn place(directory: &Path) -> Result<u64, String> {
         return Err(format!("has only {} MiB free of the 64 wanted", free / MIB));
     }
     Ok(free)
+}
+
+/// Where executions have their private layer over the file system. It is kept by the preloaded library, which needs no
+/// privilege; mount namespaces and overlayfs are not used.
+fn private_files(machine: &Machine) -> Check {
+    const NAME: &str = "private files";
+    let temporary = std::env::temp_dir();
+    let found = [machine.path("/dev/shm"), temporary].into_iter().find_map(|dir| Some((place(&dir).ok()?, dir)));
+    match found {
+        Some((free, dir)) => {
+            let dir = crate::binary::text::escape(dir);
+            Check::ok(
+                NAME,
+                format!("copied when they are written, by vsrun's library, to {dir} ({} MiB free)", free / MIB),
+            )
+        }
+        None => Check::bad(NAME, "there is no place for them", "make room in /dev/shm or TMPDIR").optional(),
+    }
 }
 
 fn userfaultfd(machine: &Machine) -> Check {

@@ -24,7 +24,7 @@ fn load(path: &Path) -> Result<Scenario, Failure> {
     let scenario = Scenario::load(path).map_err(|e| Failure::environment(e.to_string()))?;
     let exe = PathBuf::from(&scenario.program.exe);
     let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
-    let now = explore::identity_of(&exe, script.as_deref().unwrap_or(&exe))
+    let now = explore::identity_of(&exe, script.as_deref().unwrap_or(&exe), &scenario.options.with)
         .map_err(|f| Failure::environment(format!("the scenario's program cannot be read: {}", f.message)))?;
     if now != scenario.fingerprint {
         let same_exe = now.get(0) == scenario.fingerprint.get(0);
@@ -49,6 +49,9 @@ fn spec_of(scenario: &Scenario) -> Spec {
         allow_misuse: options.allow_misuse,
         livelock: options.livelock,
         fail_on_exit: options.fail_on_exit,
+        private_files: !options.real_files,
+        with: options.with.clone(),
+        stop_signal: options.stop_signal,
         divergence_timeout: Duration::from_millis(options.divergence_timeout_ms),
         max_depth: options.max_depth.unwrap_or(u64::MAX),
         objects: Arc::new(scenario.objects.clone()),

@@ -73,6 +73,17 @@ pub struct Program {
     pub env: Vec<OsString>,
 }
 
+/// A further root process (`--with`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// Absolute path of the file that is executed.
+    #[serde(with = "codec::bytes")]
+    pub exe: OsString,
+    /// Its arguments, the name first.
+    #[serde(with = "codec::byte_list")]
+    pub argv: Vec<OsString>,
+}
+
 /// Options that an execution depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -87,6 +98,15 @@ pub struct Options {
     pub livelock: u32,
     /// An exit status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// What the program wrote went to the real files.
+    #[serde(default)]
+    pub real_files: bool,
+    /// Further root processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Client>,
+    /// Signal for what is left over at the end; 0: none.
+    #[serde(default)]
+    pub stop_signal: i32,
     /// CPU time without a visible operation that is a divergence, ms.
     pub divergence_timeout_ms: u64,
     /// Depth bound of the execution, if there was one.

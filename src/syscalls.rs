@@ -1,14 +1,14 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
-use vsrun_model::arena::RECORD_LOCKS;
+use vsrun_model::arena::SHARED_FILES;
 
-/// fcntl about record locks, which is counted apart.
-const LOCKING: &str = "fcntl (record locks)";
+/// Accesses to a file by several threads in no certain order.
+const FILES: &str = "reads and writes of files by several threads";
 
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
-    if nr == RECORD_LOCKS as i64 {
-        return LOCKING.to_string();
+    if nr == SHARED_FILES as i64 {
+        return FILES.to_string();
     }
     match usize::try_from(nr).ok().and_then(|i| NAMES.get(i)) {
         Some(name) if !name.is_empty() => (*name).to_string(),
@@ -17,7 +17,7 @@ pub fn name(nr: i64) -> String {
 }
 
 /// Calls that can block or that reach other processes or threads.
-const COMMUNICATING: [&str; 66] = [
+const COMMUNICATING: [&str; 61] = [
     "pipe",
     "pipe2",
     "socket",
@@ -55,16 +55,11 @@ const COMMUNICATING: [&str; 66] = [
     "inotify_init1",
     "inotify_add_watch",
     "fanotify_init",
-    "msgget",
-    "msgsnd",
-    "msgrcv",
-    "msgctl",
     "mq_open",
     "mq_timedsend",
     "mq_timedreceive",
     "mq_notify",
     "mq_unlink",
-    "flock",
     "pause",
     "alarm",
     "setitimer",
@@ -87,7 +82,7 @@ const COMMUNICATING: [&str; 66] = [
 ];
 
 /// Calls in which a process waits for input.
-const WAITING: [&str; 20] = [
+const WAITING: [&str; 19] = [
     "read",
     "readv",
     "pread64",
@@ -107,13 +102,12 @@ const WAITING: [&str; 20] = [
     "rt_sigsuspend",
     "rt_sigtimedwait",
     "mq_timedreceive",
-    "msgrcv",
 ];
 
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == LOCKING).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == FILES).collect()
 }
 
 /// True if system call `nr` waits for input.

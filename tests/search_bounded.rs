@@ -117,6 +117,8 @@ agree! {
     bounds_hold_on_conditions: Cond;
     bounds_hold_on_semaphores: Sem;
     bounds_hold_on_sysv_semaphores: Sysv;
+    bounds_hold_on_message_queues: Msg;
+    bounds_hold_on_locks_of_files: Files;
     bounds_hold_on_rwlocks: Rw;
     bounds_hold_on_barriers_spinlocks_once: Barrier;
     bounds_hold_on_futexes: Futex;

@@ -200,6 +200,8 @@ disorder! {
     disorder_on_conditions: Cond;
     disorder_on_semaphores: Sem;
     disorder_on_sysv_semaphores: Sysv;
+    disorder_on_message_queues: Msg;
+    disorder_on_locks_of_files: Files;
     disorder_on_rwlocks: Rw;
     disorder_on_barriers_spinlocks_once: Barrier;
     disorder_on_futexes: Futex;

@@ -87,6 +87,8 @@ agree! {
     agree_on_conditions: Cond;
     agree_on_semaphores: Sem;
     agree_on_sysv_semaphores: Sysv;
+    agree_on_message_queues: Msg;
+    agree_on_locks_of_files: Files;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
     agree_on_futexes: Futex;
@@ -96,6 +98,16 @@ agree! {
     agree_on_events: Event;
     agree_on_sockets: Socket;
     agree_on_all: All;
+}
+
+#[test]
+fn agree_on_events_where_timers_fire_at_any_time() {
+    check(Family::Event, |machine, program| {
+        machine.timeouts_any = true;
+        let held = searches_agree(machine, program);
+        machine.timeouts_any = false;
+        held
+    });
 }
 
 /// Some execution ended early.

@@ -149,13 +149,7 @@ pub fn remove_file(address: &Address) {
 
 /// Sockets of services of the machine, which is none of the program's world: as if they did not run.
 pub fn is_service(address: &Address) -> bool {
-    const SERVICES: [&[u8]; 6] = [
-        b"/var/run/nscd/",
-        b"/run/nscd/",
-        b"/dev/log",
-        b"/run/systemd/",
-        b"/var/run/syslog",
-        b"/run/dbus/",
-    ];
+    const SERVICES: [&[u8]; 6] =
+        [b"/var/run/nscd/", b"/run/nscd/", b"/dev/log", b"/run/systemd/", b"/var/run/syslog", b"/run/dbus/"];
     SERVICES.iter().any(|service| address.name().starts_with(service))
 }

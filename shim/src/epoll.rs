@@ -3,11 +3,12 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
+use vsrun_model::inject::EINTR;
 use vsrun_model::{op, Kind, Op};
 
 use crate::local::{local, me, world};
 use crate::sys::{decimal, load, store};
-use crate::{end, event, fd, gate, raw, signal, time};
+use crate::{end, event, fd, gate, inject, raw, signal, time};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -160,6 +161,9 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
+    if timeout != Some(0) && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
+    }
     let before = me().sigmask;
     if mask != 0 {
         me().sigmask = load::<u64>(mask) & !(signal::bit(libc::SIGKILL) | signal::bit(libc::SIGSTOP));

@@ -7,7 +7,7 @@ use vsrun_model::{op, Kind};
 
 use crate::local::{local, me, world};
 use crate::pipe::Memory;
-use crate::sys::{load, store};
+use crate::sys::load;
 use crate::{fd, gate, raw, signal, time};
 
 const EBADF: i64 = -(libc::EBADF as i64);
@@ -197,6 +197,9 @@ fn read(desc: DescId, memory: Memory) -> i64 {
     if memory.len() < least {
         return EINVAL;
     }
+    if let Err(error) = crate::pipe::faults(&d, 1) {
+        return error;
+    }
     let mut op = world().channel_op(Kind::FD_READ, d.input, least as i64);
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
@@ -240,6 +243,9 @@ fn write(desc: DescId, memory: Memory) -> i64 {
     let add = u64::from_ne_bytes(bytes);
     if add == u64::MAX {
         return EINVAL;
+    }
+    if let Err(error) = crate::pipe::faults(&d, 1) {
+        return error;
     }
     let mut op = world().channel_op(Kind::FD_WRITE, d.output, add as i64);
     if d.flags & NONBLOCK != 0 {

@@ -346,7 +346,9 @@ fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
     if to.is_some() {
         forget(a[1] as i32);
     }
+    let closing = crate::locks::before_close(a[1] as i32);
     let fd = raw!(nr, a[0], a[1], a[2]);
+    crate::locks::after_close(closing);
     Some(match find(a[0]) {
         Some(desc) => named(fd, desc),
         None => fd,

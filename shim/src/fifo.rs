@@ -4,7 +4,7 @@ use vsrun_model::fd::{ACCESS, NONBLOCK};
 
 use crate::local::{local, world};
 use crate::sys::{cstr, load};
-use crate::{end, fd, gate, raw};
+use crate::{end, fd, files, gate, raw};
 
 /// Offsets in struct stat.
 const ST_INO: u64 = 8;
@@ -19,6 +19,8 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     let mut stat = [0u64; 18];
     let at = stat.as_mut_ptr() as u64;
     let follow = if flags & libc::O_NOFOLLOW != 0 { AT_SYMLINK_NOFOLLOW } else { 0 };
+    let given = path;
+    let (dir, path) = files::locate(dir, path, follow).ok()?;
     let result = raw!(libc::SYS_newfstatat, dir, path, at, follow);
     if result < 0 || load::<u32>(at + ST_MODE) & libc::S_IFMT != libc::S_IFIFO {
         return None;
@@ -38,7 +40,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if allowed < 0 {
         return Some(allowed);
     }
-    let whole = cstr(path, 4096);
+    let whole = cstr(given, 4096);
     let name = whole.rsplit(|&byte| byte == b'/').next().unwrap_or(whole);
     let Some(obj) = world().fifo(load(at), load(at + ST_INO), name) else { out_of_room() };
     let kept = flags as u32 & (ACCESS | NONBLOCK | libc::O_APPEND as u32);

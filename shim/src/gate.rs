@@ -60,7 +60,7 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
         value = decide();
     }
     loop {
-        if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
+        if mirror.is_some() || matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP) {
             sync::before(&op);
         }
         if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {
@@ -133,7 +133,7 @@ fn decide_alone(cur: Tid) -> bool {
 
 /// Lets the scheduler decide who goes next and returns once this fiber has the turn, with the alternative chosen.
 fn decide() -> u32 {
-    let next = match arena().step() {
+    let next = match crate::closing::step() {
         Decision::Run(t) => t,
         Decision::Ended => end::finish(),
     };
@@ -197,7 +197,7 @@ pub fn leave(starting: bool, creator: Tid) {
         world().current = creator;
         creator
     } else {
-        match arena().step() {
+        match crate::closing::step() {
             Decision::Run(t) => t,
             Decision::Ended => end::finish(),
         }

@@ -192,6 +192,7 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
             serve();
         }
         local().phase = Phase::Running;
+        crate::closing::start_clients(envp as u64);
     }
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };

@@ -8,6 +8,7 @@
 
 mod absent;
 mod address;
+mod closing;
 mod direct;
 mod elf;
 mod end;
@@ -17,12 +18,16 @@ mod event;
 mod fd;
 mod fiber;
 mod fifo;
+mod files;
+mod futex;
 mod gate;
 mod init;
 mod inject;
 mod interpose;
 mod local;
+mod locks;
 mod message;
+mod msg;
 mod net;
 mod pipe;
 mod poll;

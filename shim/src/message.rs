@@ -34,11 +34,7 @@ struct Received {
 }
 
 fn check_flags(flags: i32, call: &[u8]) {
-    let odd = [
-        (libc::MSG_OOB, &b"MSG_OOB"[..]),
-        (libc::MSG_FASTOPEN, b"MSG_FASTOPEN"),
-        (0x400_0000, b"MSG_ZEROCOPY"),
-    ];
+    let odd = [(libc::MSG_OOB, &b"MSG_OOB"[..]), (libc::MSG_FASTOPEN, b"MSG_FASTOPEN"), (0x400_0000, b"MSG_ZEROCOPY")];
     if let Some((_, name)) = odd.iter().find(|(bit, _)| flags & bit != 0) {
         end::unsupported(&[call, b" with ", name]);
     }

@@ -4,15 +4,14 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS, RECORD_LOCKS};
-use vsrun_model::inject::SPURIOUS;
+use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS};
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
 use crate::process::{self, CloneArgs};
 use crate::sys::{load, store, store_if};
-use crate::{end, fd, gate, inject, raw, shm, signal, sync, time};
+use crate::{end, fd, gate, locks, raw, shm, signal, sync, time};
 
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const BLOCK: u8 = 1;
@@ -80,7 +79,8 @@ fn start_of(context: u64) -> Start {
 /// Performs system call `nr` for the program. `context` is 0 when there is no trap (interposed syscall()).
 pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
     match nr {
-        libc::SYS_futex => futex(a),
+        libc::SYS_futex => crate::futex::call(a),
+        449 | 454..=456 => crate::futex::refuse_new(nr),
         libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => clone(nr, a, context),
         libc::SYS_exit => process::exit_thread(a[0] as i32),
         libc::SYS_exit_group => process::exit_group((a[0] as i32 & 0xff) << 8),
@@ -102,6 +102,7 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         }
         libc::SYS_getrandom => random(a[0], a[1]),
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => crate::sysv::call(nr, a),
+        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => crate::msg::call(nr, a, false),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => fd::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)),
         _ => fd::call(nr, a).or_else(|| identity(nr, a)).unwrap_or_else(|| guarded(nr, a)),
@@ -281,64 +282,20 @@ fn random(buffer: u64, len: u64) -> i64 {
     len as i64
 }
 
-/// The futex system call.
-fn futex(a: [u64; 6]) -> i64 {
-    const PRIVATE: u64 = 128;
-    const REALTIME: u64 = 256;
-    let [addr, op, value, timeout, addr2, value3] = a;
-    let clock = if op & REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
-    let private = op & PRIVATE != 0;
-    let command = (op & !(PRIVATE | REALTIME)) as i32;
-    let remember = |word: u64, expected: u32| me().out = [0, word as i64, expected as i64];
-    match command {
-        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(vsrun_model::op::CANCEL_POINT);
-            op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
-            if timeout != 0 {
-                let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
-                let relative = command == libc::FUTEX_WAIT;
-                op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
-            }
-            if inject::strikes(SPURIOUS) {
-                return 0;
-            }
-            remember(addr, value as u32);
-            -gate::pass(op)
-        }
-        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
-            let mut op =
-                Op::on(Kind::FUTEX_WAKE, sync::futex(addr, private)).arg((value as u32 as i64).min(i32::MAX as i64));
-            op.mask = if command == libc::FUTEX_WAKE { u32::MAX } else { value3 as u32 };
-            gate::pass(op);
-            me().out[0]
-        }
-        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
-            let counts =
-                (value as u32 as i64).min(i32::MAX as i64) | ((timeout as u32).min(i32::MAX as u32) as i64) << 32;
-            let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr, private)).arg(counts);
-            op.obj2 = sync::futex(addr2, private);
-            op.mask = u32::MAX;
-            remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
-            let error = gate::pass(op);
-            if error != 0 {
-                return -error;
-            }
-            me().out[0]
-        }
-        _ => {
-            let mut digits = [0; 24];
-            end::unsupported(&[b"futex operation ", crate::sys::decimal(&mut digits, command as i64)])
-        }
-    }
-}
-
 fn ours(fd: u64) -> bool {
     (FIRST_FD..LAST_FD).contains(&(fd as i32))
 }
 
-/// fcntl with a command about record locks.
-fn is_record_lock(command: i32) -> bool {
-    matches!(command, libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK) || (36..=38).contains(&command)
+fn valid(fd: u64) -> bool {
+    raw!(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0
+}
+
+/// A call that closes `fd`.
+fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
+    let seen = locks::before_close(fd);
+    let result = call();
+    locks::after_close(seen);
+    result
 }
 
 /// Calls that pass through unless they would touch what is vsrun's.
@@ -351,6 +308,10 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_close_range => {
             let (first, last, flags) = (a[0] as u32, a[1] as u32, a[2]);
             let (low, high) = (FIRST_FD as u32, LAST_FD as u32);
+            const CLOEXEC: u64 = 4;
+            if flags & CLOEXEC == 0 && first <= last {
+                locks::close_locked(first as i32, last.min(i32::MAX as u32) as i32, false);
+            }
             let mut result = 0;
             if first < low {
                 result = raw!(nr, first, last.min(low - 1), flags);
@@ -360,16 +321,17 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
             }
             result
         }
-        libc::SYS_msgget | libc::SYS_mq_open => {
+        libc::SYS_mq_open => {
             // Real ones would outlive the execution, and the next would find them.
-            end::unsupported(&[b"message queues (msgget, mq_open)"])
+            end::unsupported(&[b"POSIX message queues (mq_open)"])
         }
-        libc::SYS_fcntl if is_record_lock(a[1] as i32) => {
-            arena().control.passed[RECORD_LOCKS] += 1;
-            through(nr, a)
-        }
+        libc::SYS_fcntl if locks::is_lock(a[1] as i32) => locks::fcntl(a[0] as i32, a[1] as i32, a[2], false),
+        libc::SYS_flock if ours(a[0]) => EBADF,
+        libc::SYS_flock => locks::flock(a[0] as i32, a[1] as i32),
+        libc::SYS_close => closing(a[0] as i32, || through(nr, a)),
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] != a[1] && valid(a[0]) => closing(a[1] as i32, || through(nr, a)),
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
-        _ => through(nr, a),
+        _ => crate::files::call(nr, a),
     }
 }
 

@@ -234,7 +234,7 @@ pub fn faults(d: &Desc, n: u64) -> Result<u64, i64> {
     }
     if d.flags & NONBLOCK != 0 {
         if inject::strikes(EAGAIN_FAULT) {
-            return Err(EAGAIN);
+            return Err(-(libc::EAGAIN as i64));
         }
     } else if inject::strikes(EINTR) {
         return Err(-(libc::EINTR as i64));
@@ -348,7 +348,9 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
     }
     Some(match (input, out) {
         (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),
-        (Some(input), None) if matches!(world().descs[input].kind, DescKind::PIPE | DescKind::SOCKET) => to_file(input, a[2], a[3], n),
+        (Some(input), None) if matches!(world().descs[input].kind, DescKind::PIPE | DescKind::SOCKET) => {
+            to_file(input, a[2], a[3], n)
+        }
         (Some(input), Some(out)) => between(input, out, n, a),
         (Some(input), None) => fd::refuse(libc::SYS_splice, input, a),
         (None, None) => EINVAL,

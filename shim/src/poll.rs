@@ -1,6 +1,6 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
-use vsrun_model::fd::{poll, Polled, MAX_FDS, MAX_POLLED};
+use vsrun_model::fd::{poll, Polled, MAX_FDS, MAX_POLLED, MAX_TOLD};
 use vsrun_model::inject::EINTR;
 use vsrun_model::{op, Kind, Op};
 
@@ -150,7 +150,7 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     for one in asked.iter() {
         let Some(desc) = (if one.fd < 0 { None } else { fd::find(one.fd as u64) }) else { continue };
         if modelled == MAX_POLLED {
-            end::unsupported(&[b"a poll or select of more than 64 pipes and sockets"]);
+            end::unsupported(&[b"a poll or select of more than 256 pipes and sockets"]);
         }
         me().polled[modelled] = Polled { desc, events: one.events, ready: 0 };
         modelled += 1;
@@ -190,6 +190,9 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
         Some(ns) => op.until(time::relative(ns)),
         None => op,
     };
+    if modelled > MAX_TOLD {
+        op = op.with(op::VARIANT);
+    }
     let mut answers = [Polled::default(); MAX_POLLED];
     let result = gate::pass_then(op, |_| answers = me().polled);
     if result < 0 {

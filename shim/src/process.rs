@@ -243,6 +243,7 @@ fn end_process(status: i32, called: bool) -> ! {
     }
     let starting = me().state == ThreadState::STARTING;
     let creator = me().creator;
+    crate::locks::leave();
     world().process_exit(p, status);
     note_status(p, cur, status);
     child_over(p);
@@ -354,17 +355,26 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
 
 /// execve and execveat. Returns only if it fails.
 pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
+    let (dir, path) = match crate::files::locate(dir, path, flags) {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
     if let Err(error) = check_program(dir, path, flags, 0) {
         return error;
     }
     if !local().borrowed && world().procs[local().pid].threaded {
         gate::pass(Op::new(Kind::EXEC));
     }
+    let released = crate::locks::close_locked(0, i32::MAX, true);
     let envp = crate::env::with_shim(envp);
     for fd in [ARENA_FD, POOL_FD] {
         raw!(libc::SYS_fcntl, fd, libc::F_SETFD, 0);
     }
-    raw!(libc::SYS_execveat, dir, path, argv, envp, flags)
+    let error = raw!(libc::SYS_execveat, dir, path, argv, envp, flags);
+    if released {
+        end::unsupported(&[b"exec that fails, with close-on-exec descriptors of files that have been locked"]);
+    }
+    error
 }
 
 /// Refuses programs into which the library cannot be loaded: statically linked, set-user-id, not x86-64. What the

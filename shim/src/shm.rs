@@ -7,7 +7,7 @@ use vsrun_model::object::SHARED;
 
 use crate::local::{add_range, arena, local, remove_range, world, Range, POOL_REGION};
 use crate::sys::{cstr, load, store};
-use crate::{end, inject, net, raw, sync};
+use crate::{end, files, inject, net, raw, sync};
 
 const PAGE: u64 = 4096;
 
@@ -200,10 +200,10 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
     let at = matches!(nr, libc::SYS_openat | libc::SYS_unlinkat);
     let path_arg = if at { a[1] } else { a[0] };
     if path_arg == 0 {
-        return net::through(nr, a);
+        return files::call(nr, a);
     }
     let path = cstr(path_arg, 4096);
-    if let Some(name) = path.strip_prefix(b"/dev/shm/") {
+    if let Some(name) = path.strip_prefix(b"/dev/shm/").filter(|_| !files::is_private(path)) {
         let mut buffer = [0u8; 640];
         if let Some(len) = private_path(name, &mut buffer) {
             buffer[len] = 0;
@@ -219,7 +219,7 @@ pub fn open(nr: i64, a: [u64; 6]) -> i64 {
         name[14..17].copy_from_slice(&digits);
         return raw!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | (a[2] as i32 & libc::O_CLOEXEC));
     }
-    net::through(nr, a)
+    files::call(nr, a)
 }
 
 /// "DIR/shm/NAME" where DIR is the directory of the shim library.

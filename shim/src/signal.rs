@@ -269,13 +269,20 @@ pub fn send(p: u32, signal: i32) {
         end::unsupported(&[b"a signal that stops a process"]);
     }
     crate::process::killed_by(p, signal);
+    crate::locks::refuse_kill();
     let real = world().procs[p].real_pid;
     world().process_exit(p, signal);
     crate::process::child_over(p);
     raw!(libc::SYS_kill, real, libc::SIGKILL);
 }
 
-fn blocked_everywhere(p: u32, signal: i32) -> bool {
+/// What the signal does to a process that has said nothing about it is to end it.
+pub fn ends_by_default(signal: i32) -> bool {
+    !ignored_by_default(signal) && !stops_by_default(signal)
+}
+
+/// No thread of process `p` takes the signal.
+pub fn blocked_everywhere(p: u32, signal: i32) -> bool {
     let w = world();
     let mut open =
         w.live.as_slice().iter().filter(|&&t| w.threads[t].pid == p && w.threads[t].sigmask & bit(signal) == 0);

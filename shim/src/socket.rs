@@ -297,9 +297,10 @@ fn listening(s: SockId, backlog: i32) -> i64 {
         }
         world().give_port(local().cur, s, socket.local.any_host());
     } else if !socket.is_local() && socket.state == SockState::FRESH {
-        let others = world().sockets.as_slice().iter().any(|o| {
-            o.domain != 0 && o.state == SockState::LISTEN && o.is_tcp() && o.local.port == socket.local.port
-        });
+        let others =
+            world().sockets.as_slice().iter().any(|o| {
+                o.domain != 0 && o.state == SockState::LISTEN && o.is_tcp() && o.local.port == socket.local.port
+            });
         if others && world().address_taken(s, &socket.local) == Taken::Yes {
             return EADDRINUSE;
         }

@@ -2,7 +2,8 @@
 
 use vsrun_model::fd::DescId;
 use vsrun_model::socket::{
-    OptionValue, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET, V6_ONLY,
+    OptionValue, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
+    V6_ONLY,
 };
 use vsrun_model::Kind;
 

@@ -274,6 +274,10 @@ pub fn names() -> ObjId {
 
 /// Just before an operation is performed: a futex wait compares the word now.
 pub fn before(op: &Op) {
+    if op.kind == Kind::FUTEX_WAKE_OP {
+        let [_, addr, what] = world().threads[local().cur].out;
+        world().threads[local().cur].compare = crate::futex::change(addr as u64, what as u32);
+    }
     if matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE) {
         let cur = local().cur;
         let addr = world().threads[cur].out[1] as u64;

@@ -12,6 +12,9 @@ use crate::schedule::Schedule;
 use crate::syscalls;
 use crate::trace::Trace;
 
+const IDLE: &str = "an execution ended with processes that wait for peers that do not come, which is no deadlock; \
+                    --stop-signal TERM explores their end";
+
 /// What an execution showed.
 pub(super) enum Judged {
     /// Nothing.
@@ -73,7 +76,8 @@ pub(super) fn judge(
 
 fn modelled(world: &World, number: u64, outcome: &Outcome) -> Result<Judged, Failure> {
     match outcome.trace.end {
-        End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH | End::WAITS_OUTSIDE => return Ok(Judged::Clean),
+        End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH => return Ok(Judged::Clean),
+        End::WAITS_OUTSIDE => return Ok(Judged::Note(IDLE)),
         End::MISMATCH | End::BUG => return Err(own_fault(world, number, outcome)),
         _ => {}
     }
@@ -199,6 +203,7 @@ fn end_name(end: End) -> &'static str {
     match end {
         End::FINISHED => "everything finished",
         End::DEPTH => "depth bound",
+        End::WAITS_OUTSIDE => "what is left waits for peers that do not come",
         End::SLEEP_BLOCKED => "everything enabled is asleep",
         End::MISMATCH => "the schedule could not be followed",
         _ => "no end",

@@ -93,6 +93,13 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let launch = binary::resolve(program, args, &cwd, path.as_deref())
         .map_err(|refusal| Failure::environment(refusal.message()))?;
+    let client = |words: &Vec<OsString>| {
+        let (program, args) = words.split_first().ok_or_else(|| Failure::environment("--with without a program"))?;
+        let found = binary::resolve(program, args, &cwd, path.as_deref())
+            .map_err(|refusal| Failure::environment(format!("--with: {}", refusal.message())))?;
+        Ok(scenario::Client { exe: found.exe.into_os_string(), argv: found.argv })
+    };
+    let with = config.with.iter().map(client).collect::<Result<Vec<_>, Failure>>()?;
     let systematic =
         !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
     let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
@@ -106,6 +113,9 @@ fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         allow_misuse: config.allow_misuse,
         livelock: config.livelock.unwrap_or(0),
         fail_on_exit: config.fail_on_exit,
+        private_files: config.private_files(),
+        with,
+        stop_signal: config.stop_signal,
         divergence_timeout: config.divergence_timeout,
         max_depth: depth,
         objects: Arc::default(),
@@ -143,6 +153,9 @@ impl Setting<'_> {
             allow_misuse: self.spec.allow_misuse,
             livelock: self.spec.livelock,
             fail_on_exit: self.spec.fail_on_exit,
+            real_files: !self.spec.private_files,
+            with: self.spec.with.clone(),
+            stop_signal: self.spec.stop_signal,
             divergence_timeout_ms: self.spec.divergence_timeout.as_millis() as u64,
             max_depth: self.config.bounds.depth,
             seed: self.config.seed,
@@ -241,7 +254,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let once = config.search == SearchKind::Once;
     let input = Input::prepare(once)?;
     let mut shown = output_file(config.output.as_deref())?;
-    let identity = identity_of(&spec.exe, &program)?;
+    let identity = identity_of(&spec.exe, &program, &spec.with)?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
     let script = if program == spec.exe { OsString::new() } else { program.into_os_string() };
     let mut setting = Setting { config, spec, identity, script };
@@ -348,16 +361,20 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),
         passed_calls,
+        with: config.with.clone(),
         bugs,
     }
 }
 
 /// What tells a changed program: the file that is executed and, for a script, the script.
-pub fn identity_of(exe: &Path, program: &Path) -> Result<serde_json::Value, Failure> {
+pub fn identity_of(exe: &Path, program: &Path, with: &[scenario::Client]) -> Result<serde_json::Value, Failure> {
     let of = |path: &Path| BinaryId::of(path).map_err(|e| Failure::environment(format!("{}: {e}", path.display())));
     let mut all = vec![of(exe)?];
     if exe != program {
         all.push(of(program)?);
+    }
+    for client in with {
+        all.push(of(Path::new(&client.exe))?);
     }
     serde_json::to_value(all).map_err(|e| Failure::own(format!("vsrun bug: {e}")))
 }

@@ -73,6 +73,14 @@ fn wait(world: &World, t: Tid) -> Vec<u64> {
             let operations = thread.sembuf.iter().take(thread.n_sembuf as usize);
             parts.extend(operations.flat_map(|o| [u64::from(o.num), i64::from(o.op) as u64]));
         }
+        Kind::RECORD_LOCK | Kind::FLOCK => {
+            parts.extend(object(world, op.obj));
+            parts.extend([op.arg as u64, op.deadline, op.mask.into()]);
+        }
+        Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+            parts.extend(object(world, op.obj));
+            parts.extend([op.arg as u64, op.mask.into()]);
+        }
         _ => parts.extend(object(world, op.obj).into_iter().chain(object(world, op.obj2))),
     }
     parts

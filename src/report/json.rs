@@ -1,5 +1,7 @@
 //! The report for programs: the one JSON object of the contract, its keys in the contract's order.
 
+use std::ffi::OsString;
+
 use serde_json::{json, Map, Value};
 
 use super::{Bug, Incomplete, Summary};
@@ -27,6 +29,12 @@ pub fn object(summary: &Summary) -> Value {
         "notes": summary.notes,
         "passed_through": passed,
     });
+    if !summary.with.is_empty() {
+        let words = |command: &Vec<OsString>| -> Vec<String> {
+            command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+        };
+        object["with"] = summary.with.iter().map(words).collect::<Vec<_>>().into();
+    }
     if let Some(traces) = summary.traces {
         object["traces"] = traces.into();
     }

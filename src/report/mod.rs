@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+mod channels;
 pub mod identity;
 pub mod json;
+mod locks;
 pub mod mismatch;
 mod paint;
 pub mod show;
@@ -284,6 +286,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// System calls that went to the kernel and could block or communicate, with how often.
     pub passed_calls: Vec<(String, u64)>,
+    /// Further root processes: their arguments, the name first.
+    pub with: Vec<Vec<OsString>>,
 }
 
 impl Summary {
@@ -314,6 +318,7 @@ impl Summary {
             program_status: None,
             notes: Vec::new(),
             passed_calls: Vec::new(),
+            with: Vec::new(),
         }
     }
 

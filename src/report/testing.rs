@@ -157,6 +157,7 @@ pub fn summary() -> Summary {
         program_status: None,
         notes: Vec::new(),
         passed_calls: vec![("read".into(), 3), ("poll".into(), 1)],
+        with: Vec::new(),
     }
 }
 
@@ -185,6 +186,9 @@ pub fn scenario() -> Scenario {
             allow_misuse: false,
             livelock: 9,
             fail_on_exit: false,
+            real_files: false,
+            with: Vec::new(),
+            stop_signal: 0,
             divergence_timeout_ms: 500,
             max_depth: None,
             seed: 7,

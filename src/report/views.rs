@@ -63,12 +63,14 @@ fn channel_name(world: &World, object: &Object) -> String {
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
     let Some(object) = world.objects.get(id) else { return "?".to_string() };
     let key = &object.key;
-    let own = world.names.as_slice().iter().find(|name| name.obj == id && key.kind == ObjKind::SEM);
+    let named = matches!(key.kind, ObjKind::SEM | ObjKind::RECORDS | ObjKind::FLOCK);
+    let own = world.names.as_slice().iter().find(|name| name.obj == id && named);
     if let Some(name) = own {
         return String::from_utf8_lossy(&name.bytes[..(name.len as usize).min(name.bytes.len())]).into_owned();
     }
     let again = if object.generation == 0 { String::new() } else { format!("#{}", u64::from(object.generation) + 1) };
     match key.kind {
+        ObjKind::MSGQ => return format!("queue {}", key.addr),
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
         ObjKind::CHANNEL => return super::sockets::name(world, id).unwrap_or_else(|| channel_name(world, object)),
@@ -145,6 +147,9 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::NAME => ["name_lookup"; 3],
         Kind::SYSV_OP => ["semop", "semop", "semtimedop"],
         Kind::SYSV_CTL => ["semctl"; 3],
+        Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK => [super::locks::call_name(op); 3],
+        Kind::MQ_SEND => ["mq_send", "mq_send", "mq_timedsend"],
+        Kind::MQ_RECEIVE => ["mq_receive", "mq_receive", "mq_timedreceive"],
         Kind::FUTEX_WAIT | Kind::FUTEX_SLEEP => ["futex_wait"; 3],
         other => [other.name(); 3],
     };
@@ -176,7 +181,16 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::FD_CLOSE_ALL => String::new(),
         Kind::SYSV_OP => format!("{}, {}", object(), sysv_amount(op)),
         Kind::SYSV_CTL => format!("{}{}", object(), sysv_command(op)),
+        Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK => {
+            super::locks::arguments(op, &object())
+        }
+        Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+            object() + &super::channels::queue_arguments(op)
+        }
         Kind::FUTEX_WAKE => format!("{}, {}", object(), many(op.arg & 0xffff_ffff)),
+        Kind::FUTEX_WAKE_OP if op.obj2 != NONE => {
+            format!("{}, wake {}, {}", two(", "), many(op.arg & 0xffff_ffff), many(op.arg >> 32))
+        }
         Kind::FUTEX_REQUEUE if op.obj2 != NONE => {
             format!("{}, wake {}, move {}", two(" -> "), many(op.arg & 0xffff_ffff), many(op.arg >> 32))
         }

@@ -61,6 +61,10 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         {
             sockets::waits(world, t, op, names).into_iter().collect()
         }
+        (Kind::RECORD_LOCK | Kind::FLOCK, Some(_)) => super::locks::in_the_way(world, t, names),
+        (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
+            vec![super::channels::queue(world, t, names)]
+        }
         (Kind::FD_READ | Kind::FD_WRITE, _) => {
             world.channel_of(op.obj).map(|c| channel(world, c, op, names)).into_iter().collect()
         }
@@ -75,7 +79,7 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
 }
 
 /// Said where a wake-up must come from somebody: whether anybody is left.
-fn hopeless(world: &World, t: Tid) -> &'static str {
+pub(super) fn hopeless(world: &World, t: Tid) -> &'static str {
     let mut others = world.live.as_slice().iter().filter(|&&other| other != t);
     let stuck = |&other: &Tid| world.threads[other].state == ThreadState::PARKED && world.choices(other) == 0;
     if others.all(stuck) {

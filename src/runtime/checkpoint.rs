@@ -166,5 +166,6 @@ impl RootState {
         arena.control.pool_used = self.pool_used;
         arena.control.regions = self.region_count;
         arena.control.shm_used = 0;
+        arena.files.reset();
     }
 }

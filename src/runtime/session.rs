@@ -91,9 +91,21 @@ impl PrivateDir {
     /// Empties the executions' /dev/shm.
     pub fn clear_shm(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.path.join("shm"))? {
-            fs::remove_file(entry?.path())?;
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
         }
         Ok(())
+    }
+
+    /// Empties the executions' private layer over the file system.
+    pub fn clear_files(&self) -> io::Result<()> {
+        match fs::remove_dir_all(self.path.join("files")) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
     }
 }
 

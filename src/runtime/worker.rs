@@ -24,6 +24,7 @@ use vsrun_model::{End, ProcState};
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::session::{self, Input, Output, PrivateDir};
 use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Ticks, Waited};
+use crate::scenario::Client;
 use crate::schedule::Schedule;
 use crate::sharing::Objects;
 use crate::trace::Trace;
@@ -63,6 +64,12 @@ pub struct Spec {
     pub livelock: u32,
     /// An exit status other than 0 is a bug.
     pub fail_on_exit: bool,
+    /// What the program writes to files goes to a private layer that each execution starts without.
+    pub private_files: bool,
+    /// Further root processes.
+    pub with: Vec<Client>,
+    /// Signal for what is left over when nothing but peers that do not come is waited for; 0: none.
+    pub stop_signal: i32,
     /// CPU time without a visible operation that is a divergence.
     pub divergence_timeout: Duration,
     /// Transitions after which executions are cut.
@@ -192,7 +199,31 @@ fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) 
     arena.world.inject = spec.inject;
     arena.world.allow_misuse = spec.allow_misuse;
     arena.world.livelock = spec.livelock;
+    arena.files.private = u32::from(spec.private_files);
+    set_clients(arena, spec)?;
     spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
+}
+
+fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
+    use std::os::unix::ffi::OsStrExt;
+    let closing = &mut arena.closing;
+    let mut bytes = Vec::new();
+    for client in &spec.with {
+        bytes.extend_from_slice(client.exe.as_bytes());
+        bytes.extend_from_slice(&[0, client.argv.len().min(128) as u8]);
+        for arg in &client.argv {
+            bytes.extend_from_slice(arg.as_bytes());
+            bytes.push(0);
+        }
+    }
+    if bytes.len() > closing.commands.len() || spec.with.iter().any(|client| client.argv.len() > 128) {
+        return Err(StartError::Environment("the commands of --with are too long".into()));
+    }
+    closing.commands[..bytes.len()].copy_from_slice(&bytes);
+    closing.len = bytes.len() as u32;
+    closing.clients = spec.with.len() as u32;
+    closing.stop_signal = spec.stop_signal as u32;
+    Ok(())
 }
 
 fn launch_spec(spec: &Spec, dir: &PrivateDir, stdio: [i32; 3], fds: [i32; 3], cpu: Option<usize>) -> LaunchSpec {
@@ -639,12 +670,22 @@ impl Worker {
         if self.arena.control.shm_used != 0 {
             self.dir.clear_shm()?;
         }
+        if self.arena.files.used != 0 {
+            self.dir.clear_files()?;
+        }
         Ok(())
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.
     pub fn status(&self) -> Option<i32> {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)
+    }
+
+    /// The first file over which threads communicated in the execution last run.
+    pub fn shared_file(&self) -> Option<String> {
+        let files = &self.arena.files;
+        let len = (files.shown_len as usize).min(files.shown.len());
+        (len > 0).then(|| String::from_utf8_lossy(&files.shown[..len]).escape_debug().to_string())
     }
 
     /// Calls that went to the kernel since the root, by number.

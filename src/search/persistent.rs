@@ -85,6 +85,7 @@ fn reaches_everything(act: &Act) -> bool {
         act.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
     ) || act.fate & (TIMED_OUT | GIVES_WAY) != 0
+        || vsrun_model::lock::fails_in_circle(act)
 }
 
 /// Other threads live in the process of `m`, or may by the time it forks or ends it.
@@ -130,9 +131,9 @@ fn may_share(act: &Act, other: &Member, objects: &[Key]) -> bool {
     let (Some(mine), Some(theirs)) = (named(act, objects), named(&other.seen.act, objects)) else { return true };
     let kind = |k: ObjKind| other.bound.has(KindClass::On(k));
     let names = match act.op.kind {
-        // A name goes with its semaphore set.
-        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV),
-        Kind::SYSV_CTL => kind(ObjKind::NAMES),
+        // A name goes with its semaphore set or queue.
+        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV) || kind(ObjKind::MSGQ),
+        Kind::SYSV_CTL | Kind::MSG_CTL => kind(ObjKind::NAMES),
         _ => false,
     };
     // What concerns more channels than it names: others may have any of them.

@@ -31,7 +31,8 @@ impl Text {
         let mut text = Text { program: whole, codes, settles: false, robust: false, threaded };
         text.name(Uid::MAIN, 0);
         text.robust = all().any(|ins| matches!(ins, Ins::Lock(ROBUST, _) | Ins::CondWait(_, ROBUST, _)));
-        text.settles = text.robust || all().any(|ins| matches!(ins, Ins::Sysv(_, true, _)));
+        text.settles =
+            text.robust || all().any(|ins| matches!(ins, Ins::Sysv(_, true, _) | Ins::Record(..) | Ins::Flock(..)));
         text
     }
 
@@ -49,7 +50,7 @@ impl Text {
     /// The most transitions that an instruction may take: what waits in two steps takes two.
     fn transitions(&self, ins: &Ins) -> u32 {
         match ins {
-            Ins::CondWait(..) | Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) => 2,
+            Ins::CondWait(..) | Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) | Ins::Flock(..) => 2,
             Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) | Ins::Create(_) => 0,
             // A fork is visible where other threads have lived in the process.
             Ins::Fork(_) => u32::from(self.threaded),
@@ -99,6 +100,8 @@ impl Allowed for Text {
 fn tries(ins: &Ins) -> bool {
     let how = match ins {
         Ins::Lock(_, how) | Ins::SemWait(_, how) | Ins::Read(_, how) | Ins::Write(_, how) => how,
+        Ins::Record(.., how) | Ins::Flock(.., how) => how,
+        Ins::MsgSend(.., how) | Ins::MsgReceive(.., how) => how,
         Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => how,
         Ins::Fd(_, _, how) | Ins::Sock(_, _, how) => how,
         _ => return false,
@@ -126,6 +129,9 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
             vec![(KindClass::On(ObjKind::SYSV), Operand::Sems(sems))]
         }
         Ins::SysvSet(..) => plain(KindClass::On(ObjKind::SYSV)),
+        Ins::Record(f, ..) | Ins::RecordUnlock(f) | Ins::RecordTest(f, _) => vec![on(ObjKind::RECORDS, &f.file)],
+        Ins::Flock(f, ..) => vec![on(ObjKind::FLOCK, f)],
+        Ins::MsgSend(q, ..) | Ins::MsgReceive(q, ..) | Ins::MsgControl(q, _) => vec![on(ObjKind::MSGQ, q)],
         Ins::FutexWait(f, ..) | Ins::FutexWake(f, _) => vec![on(ObjKind::FUTEX, f)],
         Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
         Ins::Toss(_) => plain(KindClass::Toss),

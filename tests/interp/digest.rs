@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use vsrun_model::{End, Kind, ObjKind, Tid, NONE};
+use vsrun_model::{lock, End, Kind, ObjKind, Tid, NONE};
 
 use super::Run;
 
@@ -104,6 +104,15 @@ impl Run<'_> {
             }
             let extra = (object.flags, self.name(object.owner), object.count, object.value);
             let _ = writeln!(text, "o{i}: {extra:?} {waiters:?} {holds:?}");
+            if matches!(object.key.kind, ObjKind::RECORDS | ObjKind::FLOCK) {
+                let owner = |o| lock::owner_process(o).map_or(-(o as i64), |p| self.name(world.procs[p].main_thread));
+                let locks = world.locks_on(i as u32).map(|l| (owner(l.owner), l.first, l.last, l.write));
+                let _ = writeln!(text, "l{i}: {:?}", locks.collect::<BTreeSet<_>>());
+            }
+            if object.key.kind == ObjKind::MSGQ {
+                let all: Vec<_> = world.messages_of(i as u32).map(|m| (m.mtype, m.len)).collect();
+                let _ = writeln!(text, "q{i}: {all:?} of {}", world.message_queue(i as u32).limit);
+            }
         }
         let values: Vec<i32> = world.semvals.as_slice().iter().map(|v| v.value).collect();
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::events::{Fd, On, Watching};
 use super::sockets::{Does, Sock};
-use super::{How, Ins, Program};
+use super::{File, How, Ins, Program};
+use vsrun_model::lock::LAST;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Family {
     Cond,
     Sem,
     Sysv,
+    Msg,
+    Files,
     Rw,
     Barrier,
     Futex,
@@ -25,11 +28,13 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 13] = [
+    pub const ALL: [Family; 15] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
         Family::Sysv,
+        Family::Msg,
+        Family::Files,
         Family::Rw,
         Family::Barrier,
         Family::Futex,
@@ -119,6 +124,44 @@ fn sysv() -> Block {
         8 => one(semop()),
         1 => one((0u32..3, 0i32..3).prop_map(|(n, v)| Ins::SysvSet(n, v))),
         1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn msg() -> Block {
+    let mtype = || prop_oneof![3 => 1i64..4, 1 => Just(40i64)];
+    let wanted = prop_oneof![4 => Just(0i64), 3 => 1i64..4, 1 => Just(40i64), 2 => -3i64..0];
+    let receive = (0u32..2, wanted, 0u32..3, proptest::bool::weighted(0.2), how())
+        .prop_map(|(q, mtype, size, except, how)| Ins::MsgReceive(q, mtype, size + 1, except, how));
+    prop_oneof![
+        8 => one((0u32..2, mtype(), 0u32..3, how()).prop_map(|(q, t, n, how)| Ins::MsgSend(q, t, n, how))),
+        7 => one(receive),
+        1 => one((0u32..2, 0i64..6).prop_map(|(q, n)| Ins::MsgControl(q, if n == 1 { 0 } else { n }))),
+        1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
+fn part() -> impl Strategy<Value = File> {
+    let range = prop_oneof![3 => Just((0i64, LAST)), 2 => Just((0, 3)), 2 => Just((4, 7)), 1 => Just((2, 5))];
+    (0u32..2, range, prop_oneof![4 => Just(None), 1 => (1u32..3).prop_map(Some)])
+        .prop_map(|(file, (first, last), description)| File { file, first, last, description })
+}
+
+fn files() -> Block {
+    let write = || proptest::bool::weighted(0.7);
+    let section = (part(), write(), how()).prop_map(|(f, w, how)| vec![Ins::Record(f, w, how), Ins::RecordUnlock(f)]);
+    let nested = (part(), part(), how()).prop_map(|(f, g, how)| {
+        vec![Ins::Record(f, true, How::Block), Ins::Record(g, true, how), Ins::RecordUnlock(g), Ins::RecordUnlock(f)]
+    });
+    let lock = prop_oneof![2 => Just(Some(true)), 2 => Just(Some(false)), 2 => Just(None)];
+    prop_oneof![
+        4 => section,
+        3 => nested,
+        2 => one((part(), write(), how()).prop_map(|(f, w, how)| Ins::Record(f, w, how))),
+        1 => one(part().prop_map(Ins::RecordUnlock)),
+        1 => one((part(), write()).prop_map(|(f, w)| Ins::RecordTest(f, w))),
+        4 => one((0u32..2, 1u32..4, lock, how()).prop_map(|(f, d, w, how)| Ins::Flock(f, d, w, how))),
     ]
     .boxed()
 }
@@ -290,6 +333,8 @@ fn block(family: Family) -> Block {
         Family::Cond => cond(),
         Family::Sem => sem(),
         Family::Sysv => sysv(),
+        Family::Msg => msg(),
+        Family::Files => files(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
         Family::Futex => futex(),
@@ -298,9 +343,21 @@ fn block(family: Family) -> Block {
         Family::Timed => timed(),
         Family::Event => event(),
         Family::Socket => socket(),
-        Family::All => {
-            prop_oneof![mutex(), cond(), sem(), sysv(), rw(), barrier(), futex(), life(), process(), timed()].boxed()
-        }
+        Family::All => prop_oneof![
+            mutex(),
+            cond(),
+            sem(),
+            sysv(),
+            msg(),
+            files(),
+            rw(),
+            barrier(),
+            futex(),
+            life(),
+            process(),
+            timed()
+        ]
+        .boxed(),
     }
 }
 
@@ -314,9 +371,9 @@ struct Shape {
 
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
-        Family::Process => 0.6,
+        Family::Process | Family::Files => 0.6,
         Family::Event | Family::Socket => 0.4,
-        Family::Sysv | Family::All => 0.3,
+        Family::Sysv | Family::Msg | Family::All => 0.3,
         _ => 0.0,
     };
     let chain = if matches!(family, Family::Life | Family::Process | Family::All) { 0.25 } else { 0.05 };

@@ -15,6 +15,8 @@ use vsrun::schedule::Schedule;
 use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
+use vsrun_model::lock::{self, by_description};
+use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
 use vsrun_model::world::START;
@@ -63,6 +65,18 @@ pub enum Ins {
     Barrier(u32),
     /// (number, amount), undo, how: Try is IPC_NOWAIT.
     Sysv(Vec<(u16, i16)>, bool, How),
+    /// Queue, type, bytes.
+    MsgSend(u32, i64, u32, How),
+    /// Queue, type asked for, bytes of the buffer, but not that type.
+    MsgReceive(u32, i64, u32, bool, How),
+    /// Bytes of a file by the process, or by an open file description: for writing, waits for it.
+    Record(File, bool, How),
+    RecordUnlock(File),
+    RecordTest(File, bool),
+    /// File, description, for writing; None: unlock.
+    Flock(u32, u32, Option<bool>, How),
+    /// Queue; 0: look, 2: remove, more: the size that it gets.
+    MsgControl(u32, i64),
     SysvSet(u32, i32),
     /// Futex, whether memory holds the expected value.
     FutexWait(u32, bool, How),
@@ -92,6 +106,16 @@ pub enum Ins {
     Sock(sockets::Sock, sockets::Does, How),
 }
 
+/// A part of a file, seen by an owner of locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File {
+    pub file: u32,
+    pub first: i64,
+    pub last: u64,
+    /// `None`: the process.
+    pub description: Option<u32>,
+}
+
 /// A program: thread 0 is the first, the others are started by `Create` or `Fork`, each at most once.
 pub type Program = Vec<Vec<Ins>>;
 
@@ -100,12 +124,15 @@ pub struct Machine {
     map: MmapMut,
     /// Operations on objects that one thread alone uses are no transitions.
     pub unshared: bool,
+    /// Timeouts fire whenever they could.
+    pub timeouts_any: bool,
 }
 
 impl Machine {
     pub fn new() -> Machine {
         let map = MmapOptions::new().len(std::mem::size_of::<Arena>()).no_reserve_swap().map_anon();
-        let mut machine = Machine { map: map.expect("address space for an arena"), unshared: false };
+        let mut machine =
+            Machine { map: map.expect("address space for an arena"), unshared: false, timeouts_any: false };
         machine.arena().init();
         machine
     }
@@ -122,9 +149,10 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
-        let unshared = self.unshared;
+        let (unshared, timeouts_any) = (self.unshared, self.timeouts_any);
         let arena = self.arena();
         arena.world.reset();
+        arena.world.timeouts_any = timeouts_any;
         let mut plan = Plan::default();
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
@@ -192,6 +220,9 @@ pub struct Objects {
     pub futex: Vec<u32>,
     pub once: Vec<u32>,
     pub sysv: u32,
+    pub msgq: Vec<u32>,
+    pub records: Vec<u32>,
+    pub flock: Vec<u32>,
 }
 
 /// Flavours of the mutexes by number.
@@ -200,6 +231,9 @@ pub const MUTEXES: [u32; 5] = [0, 0, MUTEX_RECURSIVE, MUTEX_ERRORCHECK, ROBUST];
 pub const SEMS: [i32; 4] = [0, 1, 2, 0];
 /// First values of the SysV semaphores.
 pub const SYSV: [i32; 9] = [1, 1, 1, 1, 1, 0, 1, 1, 1];
+
+/// Sizes of the message queues, bytes and messages.
+pub const QUEUES: [u64; 2] = [2, 3];
 
 /// One execution.
 pub struct Run<'a> {
@@ -217,6 +251,11 @@ pub struct Run<'a> {
 fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
     let mut op = Op::on(kind, obj);
     op.obj2 = obj2;
+    op
+}
+
+fn sized(mut op: Op, bytes: u32) -> Op {
+    op.mask = bytes;
     op
 }
 
@@ -270,6 +309,12 @@ impl<'a> Run<'a> {
         self.objects.futex = (0..2).map(|i| self.make(ObjKind::FUTEX, i, 0, 0, 0)).collect();
         self.objects.once = vec![self.make(ObjKind::ONCE, 0, 0, 0, 0)];
         self.objects.sysv = self.arena.world.sysv_make(7, SYSV.len() as u32).expect("room");
+        self.objects.records = (0..2).map(|i| self.make(ObjKind::RECORDS, i, 0, 0, 0)).collect();
+        self.objects.flock = (0..2).map(|i| self.make(ObjKind::FLOCK, i, 0, 0, 0)).collect();
+        let queue = |limit| Queue { limit, ..Queue::default() };
+        let world = &mut self.arena.world;
+        let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
+        self.objects.msgq = QUEUES.iter().enumerate().map(made).map(|made| made.expect("room")).collect();
         for (i, &value) in SYSV.iter().enumerate() {
             self.arena.world.sysv_set(0, self.objects.sysv, i as u32, value);
         }
@@ -349,6 +394,14 @@ impl<'a> Run<'a> {
                 let child = self.arena.world.procs.as_slice().iter().find(|p| p.vpid as i64 == out).expect("a child");
                 let code = self.fibers[child.main_thread as usize].code;
                 self.fibers[t as usize].log.push(code as i64);
+            }
+            Kind::RECORD_TEST => {
+                let [what, first, last] = self.arena.world.threads[t].out;
+                fiber.log.extend([what & 0xff, first, last]);
+            }
+            Kind::MSG_RECEIVE if result == 0 => {
+                fiber.log.extend(&self.arena.world.threads[t].out[..2]);
+                self.arena.world.unstage(t, &mut []);
             }
             Kind::ONCE if result == 1 => fiber.pc += 1,
             _ => {}
@@ -470,6 +523,31 @@ impl<'a> Run<'a> {
                 return Some(self.semop(t, &ops, undo, how));
             }
             Ins::SysvSet(num, value) => both(Kind::SYSV_CTL, o.sysv, num).arg((value as i64) << 8 | 1),
+            Ins::MsgSend(q, mtype, size, how) => {
+                assert!(self.arena.world.stage(t, &vec![mtype as u8; size as usize]), "room");
+                let op = sized(Op::on(Kind::MSG_SEND, o.msgq[q as usize]).arg(mtype), size);
+                Self::how(op, how)
+            }
+            Ins::MsgReceive(q, mtype, size, except, how) => {
+                let op = sized(Op::on(Kind::MSG_RECEIVE, o.msgq[q as usize]).arg(mtype), size);
+                Self::how(if except && mtype > 0 { op.with(EXCEPT) } else { op }, how)
+            }
+            Ins::Record(file, write, how) => {
+                let op = self.record(t, Kind::RECORD_LOCK, file, write);
+                Self::how(op, how)
+            }
+            Ins::RecordUnlock(file) => self.record(t, Kind::RECORD_UNLOCK, file, false),
+            Ins::RecordTest(file, write) => self.record(t, Kind::RECORD_TEST, file, write),
+            Ins::Flock(file, name, write, how) => {
+                let what = write.map_or(lock::UNLOCK, |write| if write { lock::WRITE } else { 0 });
+                let mut op = sized(Op::on(Kind::FLOCK, o.flock[file as usize]), what | by_description(name));
+                op.deadline = lock::LAST;
+                Self::how(op, how)
+            }
+            Ins::MsgControl(q, n) => {
+                let arg = if n > 2 { (n - 2) << 8 | i64::from(SET_SIZE.0) } else { n };
+                Op::on(Kind::MSG_CTL, o.msgq[q as usize]).arg(arg)
+            }
             Ins::FutexWait(f, _, how) => Self::how(any_bit(Op::on(Kind::FUTEX_WAIT, o.futex[f as usize])), how),
             Ins::FutexWake(f, n) => any_bit(Op::on(Kind::FUTEX_WAKE, o.futex[f as usize])).arg(n as i64),
             Ins::FutexRequeue(f, g, wake, moved) => {
@@ -505,6 +583,16 @@ impl<'a> Run<'a> {
 
     fn owns(&self, t: Tid, m: u32) -> bool {
         self.arena.world.objects[self.objects.mutex[m as usize]].owner == t
+    }
+
+    fn record(&self, t: Tid, kind: Kind, file: File, write: bool) -> Op {
+        let owner = file.description.map_or(0, by_description);
+        let mut op = sized(Op::on(kind, self.objects.records[file.file as usize]), owner | u32::from(write));
+        (op.arg, op.deadline) = (file.first, file.last);
+        match self.arena.world.procs[self.pid(t)].threaded {
+            true => op.with(lock::THREADED),
+            false => op,
+        }
     }
 
     fn semop(&mut self, t: Tid, ops: &[(u16, i16)], undo: bool, how: How) -> Op {

@@ -65,7 +65,7 @@ const PURE: [&str; 351] = [
 
 #[rustfmt::skip]
 /// May take a lock of libc's own for a moment, or make a system call that is not visible. Sorted.
-const LOCKING: [&str; 505] = [
+const LOCKING: [&str; 500] = [
     "_IO_getc", "_IO_putc", "_Unwind_DeleteException", "_Unwind_GetCFA", "_Unwind_GetIP",
     "_Unwind_GetLanguageSpecificData", "_Unwind_GetRegionStart", "_Unwind_Resume", "__asprintf_chk",
     "__cxa_allocate_dependent_exception", "__cxa_allocate_exception", "__cxa_call_unexpected", "__cxa_demangle",
@@ -87,9 +87,9 @@ const LOCKING: [&str; 505] = [
     "ctime_r", "dcgettext", "dcngettext", "dgettext", "dirfd", "dngettext", "dprintf", "dup", "dup2", "dup3",
     "duplocale", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_wait", "euidaccess", "eventfd",
     "eventfd_read", "eventfd_write", "faccessat", "fallocate", "fchdir", "fchmod", "fchmodat", "fchown", "fchownat",
-    "fclose", "fcntl", "fcntl64", "fdatasync", "fdopen", "fdopendir", "feof", "feof_unlocked", "ferror",
+    "fclose", "fdatasync", "fdopen", "fdopendir", "feof", "feof_unlocked", "ferror",
     "ferror_unlocked", "fflush", "fflush_unlocked", "fgetc", "fgetc_unlocked", "fgetpos", "fgets", "fgets_unlocked",
-    "fgetwc", "fgetws", "fileno", "fileno_unlocked", "flock", "fmemopen", "fnmatch", "fopen", "fopen64", "fprintf",
+    "fgetwc", "fgetws", "fileno", "fileno_unlocked", "fmemopen", "fnmatch", "fopen", "fopen64", "fprintf",
     "fputc", "fputc_unlocked", "fputs", "fputs_unlocked", "fputwc", "fputws", "fread", "fread_unlocked", "free",
     "freelocale", "freopen", "freopen64", "fscanf", "fseek", "fseeko", "fseeko64", "fsetpos", "fstat", "fstat64",
     "fstatat", "fstatat64", "fstatfs", "fstatvfs", "fsync", "ftell", "ftello", "ftello64", "ftok", "ftruncate",
@@ -100,7 +100,7 @@ const LOCKING: [&str; 505] = [
     "getrlimit", "getrlimit64", "getrusage", "getsockname", "getsockopt", "gettext", "getwc", "globfree", "gmtime",
     "iconv", "iconv_close", "iconv_open", "initstate", "initstate_r", "inotify_add_watch", "inotify_init",
     "inotify_init1", "inotify_rm_watch", "ioctl", "isatty", "lchown", "link", "linkat", "listen", "localeconv",
-    "localtime", "localtime_r", "lockf", "lockf64", "lseek", "lseek64", "lstat", "lstat64", "madvise", "mallinfo",
+    "localtime", "localtime_r", "lseek", "lseek64", "lstat", "lstat64", "madvise", "mallinfo",
     "mallinfo2", "malloc", "malloc_trim", "malloc_usable_size", "mallopt", "mblen", "mbrlen", "mbrtowc", "mbsinit",
     "mbsnrtowcs", "mbsrtowcs", "mbstowcs", "mbtowc", "memalign", "memfd_create", "mincore", "mkdir", "mkdirat",
     "mkdtemp", "mkfifo", "mknod", "mkostemp", "mkostemp64", "mkstemp", "mkstemp64", "mktime", "mlock", "mlockall",

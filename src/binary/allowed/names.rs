@@ -37,6 +37,9 @@ use Effect::{Calls, CallsAny, Locks, On, Op, Registers, RegistersAny, Starts, St
 const NOTHING: &[Effect] = &[];
 const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
 const SYSV: Effect = Op(KindClass::On(ObjKind::SYSV));
+const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
+const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
+const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 const POLL: Effect = Op(KindClass::Poll);
 const JOIN: &[Effect] = &[Op(KindClass::Join)];
 const WAIT: &[Effect] = &[Op(KindClass::Wait)];
@@ -184,9 +187,15 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         "pthread_barrier_wait" | "pthread_barrier_destroy" => BARRIER,
         "sem_wait" | "sem_timedwait" | "sem_clockwait" | "sem_post" | "sem_getvalue" | "sem_destroy" => SEM,
         "sem_trywait" => TRY_SEM,
-        "sem_open" | "sem_unlink" | "semget" => &[NAMES],
+        "sem_open" | "sem_unlink" | "semget" | "msgget" => &[NAMES],
         // Flags in memory say whether it waits.
         "semop" | "semtimedop" => &[SYSV, POLL],
+        // The same.
+        "msgsnd" | "msgrcv" => &[MSGQ, POLL],
+        "msgctl" => &[MSGQ, NAMES],
+        // Most commands are about something else; which it is, is not looked at.
+        "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
+        "flock" => &[FLOCK, POLL],
         // Removing a set frees its name.
         "semctl" => &[SYSV, NAMES],
         "pthread_once" | "call_once" => &[On(ObjKind::ONCE, 0), Calls(1)],

@@ -285,7 +285,13 @@ impl Program {
         }
         // The last thread of a process ends it: others notice where it leaves locks or undone semaphore operations. A
         // signal ends the process of the thread that takes it.
-        if robust || has(KindClass::Kill) || has(KindClass::On(ObjKind::SYSV)) {
+        let locks = [ObjKind::RECORDS, ObjKind::FLOCK].map(KindClass::On);
+        let files = locks.into_iter().any(has);
+        if files {
+            // A close gives locks back.
+            side.extend(locks.map(|class| (class, Operand::Any)));
+        }
+        if robust || files || has(KindClass::Kill) || has(KindClass::On(ObjKind::SYSV)) {
             side.insert((KindClass::Exit, Operand::Any));
         }
         side

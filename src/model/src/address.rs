@@ -58,8 +58,7 @@ impl Host {
 
 impl Address {
     /// No address.
-    pub const NONE: Address =
-        Address { family: 0, port: 0, len: 0, pad: 0, dev: 0, ino: 0, bytes: [0; 112] };
+    pub const NONE: Address = Address { family: 0, port: 0, len: 0, pad: 0, dev: 0, ino: 0, bytes: [0; 112] };
 
     /// No address yet, but of a family.
     pub fn of_family(family: u16) -> Address {

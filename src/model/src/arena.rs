@@ -9,7 +9,9 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::closing::Closing;
 use crate::depend::{Act, Effects};
+use crate::files::Files;
 use crate::object::NONE;
 use crate::op::{Kind, Op};
 use crate::sharing::{Declared, Noted, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
@@ -21,7 +23,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 10;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -56,8 +58,8 @@ pub const MAX_STEPS: usize = 1 << 22;
 pub const MAX_SEEN: usize = 1 << 22;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
-/// Place in `Control::passed` for fcntl calls about record locks, which communicate while others do not.
-pub const RECORD_LOCKS: usize = MAX_SYSCALLS - 1;
+/// Place in `Control::passed` for files over which threads communicate.
+pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 
@@ -285,6 +287,10 @@ pub struct Arena {
     pub regions: Table<Region, 4096>,
     /// SysV shared memory.
     pub segments: Table<Segment, 1024>,
+    /// The private layer over the file system.
+    pub files: Files,
+    /// Further root processes, and the signal at the end.
+    pub closing: Closing,
     /// Scratch: the enabled threads of the present state.
     pub enabled: Table<(Tid, u32), { crate::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
@@ -337,6 +343,7 @@ impl Arena {
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
         self.control.status = 0;
         self.control.status_known = 0;
+        self.closing.stopped = 0;
         Ok(())
     }
 

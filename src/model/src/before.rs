@@ -13,6 +13,8 @@ use crate::depend::{
     HELD, SOME_ONCE, TIMED_OUT, WOKEN,
 };
 use crate::fd::{is_fd, moves};
+use crate::lock::{self, LockState, DESCRIPTION, THREADED, UNLOCK};
+use crate::msg::QueueState;
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
 use crate::sysv::{Ctl, SEMVMX};
@@ -119,6 +121,8 @@ impl Question<'_> {
             Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE => Answer::from(self.woken()),
             Kind::SEM_WAIT => Answer::from(self.semaphore() > 0),
             Kind::SYSV_OP => self.semop(),
+            Kind::RECORD_LOCK | Kind::FLOCK => self.file_lock(),
+            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => self.queue(),
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
@@ -147,6 +151,47 @@ impl Question<'_> {
         let mine = self.act.tid as i64 + 1;
         // A mutex that the thread owns lets it through or not, by its type.
         Answer::from(state == 0 || state == mine && self.act.state == mine && self.performed)
+    }
+
+    /// Operations that change a queue all depend on each other.
+    fn queue(&self) -> Answer {
+        let before = |d: &Did| match d.found {
+            Some((before, after)) if before != after => Some(before),
+            _ if touches(&d.act.op, self.act.op.obj) => Some(d.act.state),
+            _ => None,
+        };
+        let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
+        QueueState::of(state).goes(&self.act.op).map_or(Answer::Unknown, Answer::from)
+    }
+
+    /// Operations on a part of a file all depend on each other. What another one has found tells where it was about the same
+    /// part; and one that is blocked may be in a circle, which lets it go on.
+    fn file_lock(&self) -> Answer {
+        let p = self.act;
+        let me = lock::owner_of(&p.op, p.pid);
+        let mut state = Some(p.state);
+        let meets = |a: &Act| touches(&a.op, p.op.obj) && lock::overlap(&a.op, &p.op);
+        for d in self.dropped {
+            match d.found {
+                Some((before, after)) if before != after => state = Some(before),
+                _ if !meets(d.act) => continue,
+                _ if lock::range_of(&d.act.op) == lock::range_of(&p.op) => state = Some(d.act.state),
+                _ => state = None,
+            }
+            break;
+        }
+        // Others change locks without an operation on them: the end of a process, a close.
+        let ends = self.dropped.iter().any(|d| d.did.has(Effects::ENDS));
+        let Some(state) = state.filter(|_| !ends) else { return Answer::Unknown };
+        let granted = LockState::of(state, me).grants(&p.op);
+        let threads = self.dropped.iter().any(|d| d.act.op.has(THREADED) && lock::is_lock(d.act.op.kind));
+        let circles = p.op.kind == Kind::RECORD_LOCK && p.op.mask & DESCRIPTION == 0;
+        let released = self.dropped.first().is_some_and(|d| d.act.op.kind == Kind::RECORD_UNLOCK && meets(d.act));
+        match granted {
+            Some(true) => Answer::Yes,
+            Some(false) if !circles || released && !threads => Answer::No,
+            _ => Answer::Unknown,
+        }
     }
 
     /// Its initializer may end with any transition of the thread that runs it.
@@ -322,6 +367,13 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
     match e.op.kind {
         Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK | Kind::SEM_POST => false,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE | Kind::BARRIER_WAIT => false,
+        Kind::RECORD_UNLOCK => e.op.has(THREADED),
+        Kind::RECORD_TEST => false,
+        Kind::FLOCK if e.op.mask & UNLOCK != 0 => false,
+        Kind::MSG_SEND => p.op.kind != Kind::MSG_RECEIVE,
+        Kind::MSG_RECEIVE => p.op.kind != Kind::MSG_SEND,
+        Kind::MQ_SEND => p.op.kind != Kind::MQ_RECEIVE,
+        Kind::MQ_RECEIVE => p.op.kind != Kind::MQ_SEND,
         Kind::SYSV_OP if !e.op.has(op::SEVERAL) && !p.op.has(op::SEVERAL) => (e.op.arg > 0) != (p.op.arg < 0),
         Kind::SYSV_OP if !e.op.has(op::SEVERAL) && e.op.arg > 0 => {
             let num = e.op.mask.trailing_zeros();
@@ -369,6 +421,12 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::ONCE
             | Kind::SEM_WAIT
             | Kind::SYSV_OP
+            | Kind::RECORD_LOCK
+            | Kind::FLOCK
+            | Kind::MSG_SEND
+            | Kind::MSG_RECEIVE
+            | Kind::MQ_SEND
+            | Kind::MQ_RECEIVE
             | Kind::FUTEX_SLEEP
             | Kind::FD_READ
             | Kind::FD_WRITE

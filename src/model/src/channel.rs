@@ -318,7 +318,11 @@ impl World {
         let channel = &self.channels[id];
         if channel.is_socket() {
             let n = op.arg.max(0) as u64;
-            return if op.kind == crate::Kind::FD_READ { self.readable_socket(id) } else { self.socket_writable(id, n) };
+            return if op.kind == crate::Kind::FD_READ {
+                self.readable_socket(id)
+            } else {
+                self.socket_writable(id, n)
+            };
         }
         match op.kind {
             _ if !channel.is_event() => self.state_of(id).lets(op),

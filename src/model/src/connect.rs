@@ -105,7 +105,11 @@ impl World {
             Way::Full(_) if local || !at_once => {
                 let Applied::Done(error) = self.not_ready(t, op) else { return Applied::Ended };
                 let timed_out = error == -errno::EAGAIN && !local;
-                if timed_out { -errno::EINPROGRESS } else { error }
+                if timed_out {
+                    -errno::EINPROGRESS
+                } else {
+                    error
+                }
             }
             Way::Waits if at_once => -errno::EALREADY,
             Way::Waits => {
@@ -160,11 +164,8 @@ impl World {
         socket.send_buffer = there.send_buffer;
         socket.receive_buffer = there.receive_buffer;
         (socket.values, socket.n_values) = (there.values, there.n_values);
-        (socket.receive_timeout, socket.send_timeout) = if there.is_local() {
-            (0, 0)
-        } else {
-            (there.receive_timeout, there.send_timeout)
-        };
+        (socket.receive_timeout, socket.send_timeout) =
+            if there.is_local() { (0, 0) } else { (there.receive_timeout, there.send_timeout) };
         socket.peer_cred = self.threads[t].cred;
         self.sockets[client].peer_cred = there.own_cred;
         self.socket_join(client, server);

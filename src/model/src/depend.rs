@@ -4,6 +4,8 @@
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
 use crate::fd::{by_mask, is_fd, looks, moves};
+use crate::lock::{self, LockState};
+use crate::msg::{removes_queue, QueueState};
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op, REACHES};
 use crate::sysv::{Ctl, SEMVMX};
@@ -35,7 +37,8 @@ pub struct Act {
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Operations on channels: see
+    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`].
+    /// Locks of files: see [`LockState`]. Operations on channels: see
     /// [`ChannelState`](crate::channel::ChannelState). poll: a bit for each description that has an event.
     pub state: i64,
 }
@@ -115,6 +118,7 @@ impl Act {
             }
             // Which number a descriptor has depends on what others had at the time; it is the same description.
             Kind::FD_CLOSE | Kind::FD_CONTROL => act.op.arg = 0,
+            kind if lock::is_lock(kind) => act.state = LockState::of(self.state, 0).renamed(process).pack(),
             Kind::WAIT => {
                 let state = WaitState::of(self.state);
                 let target = if state.target == 0 { 0 } else { process(state.target - 1) + 1 };
@@ -296,11 +300,16 @@ impl World {
             Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET | Kind::SEM_DESTROY => self.objects[op.obj].value as i64,
             Kind::SYSV_OP => self.sysv_state(t, op),
             Kind::SYSV_CTL => self.sysv_value(op.obj, op.obj2).value as i64,
+            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+                self.queue_state(op.obj).pack()
+            }
+            kind if lock::is_lock(kind) => self.lock_state(t, op).pack(),
             Kind::COND_SIGNAL
             | Kind::COND_BROADCAST
             | Kind::COND_DESTROY
             | Kind::BARRIER_DESTROY
             | Kind::FUTEX_WAKE
+            | Kind::FUTEX_WAKE_OP
             | Kind::FUTEX_REQUEUE => self.objects[op.obj].n_waiters as i64,
             Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::MUTEX_DESTROY => self.mutex_state(op.obj),
             Kind::COND_WAIT | Kind::COND_WAKE => self.mutex_state(op.obj2),
@@ -357,6 +366,7 @@ pub(crate) fn reaches_everything(a: &Act) -> bool {
         a.op.kind,
         Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
     ) || a.fate & (TIMED_OUT | GIVES_WAY) != 0
+        || lock::fails_in_circle(a)
 }
 
 /// Whether the order of `a` and `b`, operations of different threads, can matter, for the state recorded in them.
@@ -377,6 +387,8 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || awaits(b, a, a_did)
         || waits_with(a, b)
         || waits_with(b, a)
+        || lock::moves_circles(&a.op, &b.op)
+        || lock::moves_circles(&b.op, &a.op)
         || a.pid == b.pid && exit_meets_end(a_did, b_did)
         || meet_by_mask(a, b)
         || shares_object(a, b, conditional)
@@ -457,8 +469,8 @@ fn waits_with(a: &Act, b: &Act) -> bool {
         Kind::WAIT => b.op.kind == Kind::WAIT && a.pid == b.pid,
         // The initializer may end with any transition of the thread that runs it.
         Kind::ONCE => b.fate & IN_ONCE != 0,
-        // A removed set frees its key.
-        Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE,
+        // A removed set or queue frees its key.
+        Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE || removes_queue(&b.op),
         _ => false,
     }
 }
@@ -493,6 +505,9 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
         (Class::Up, Class::Up) => a.state.max(b.state) < i32::MAX as i64 / 2,
         (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
         (Class::Down, Class::Down) => conditional && a.state.min(b.state) >= 2,
+        (Class::FileLock, Class::FileLock) => !lock::overlap(&a.op, &b.op) || both_test(a, b),
+        (Class::Send, Class::Receive) => conditional && queue_commutes(a, b),
+        (Class::Receive, Class::Send) => conditional && queue_commutes(b, a),
         (Class::Sysv, Class::Sysv) => a.op.mask & b.op.mask == 0 || sysv_commute(a, b, conditional),
         _ => false,
     }
@@ -512,6 +527,9 @@ pub(crate) enum Class {
     Up,
     Down,
     Sysv,
+    Send,
+    Receive,
+    FileLock,
     Other,
 }
 
@@ -522,14 +540,27 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
         Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
         Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
-        Kind::FUTEX_REQUEUE | Kind::BARRIER_WAIT => Class::Moves,
+        Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP | Kind::BARRIER_WAIT => Class::Moves,
         Kind::RW_RDLOCK => Class::Read,
         Kind::RW_UNLOCK if releases_read(act) => Class::ReadUnlock,
         Kind::SEM_POST => Class::Up,
         Kind::SEM_WAIT => Class::Down,
         Kind::SYSV_OP => Class::Sysv,
+        kind if lock::is_lock(kind) => Class::FileLock,
+        Kind::MSG_SEND | Kind::MQ_SEND => Class::Send,
+        Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => Class::Receive,
+        Kind::MSG_CTL if Ctl(act.op.arg as u8) == Ctl::ACCESS => Class::Read,
         _ => Class::Other,
     }
+}
+
+fn both_test(a: &Act, b: &Act) -> bool {
+    a.op.kind == Kind::RECORD_TEST && b.op.kind == Kind::RECORD_TEST
+}
+
+/// In both recorded states.
+fn queue_commutes(send: &Act, receive: &Act) -> bool {
+    [send.state, receive.state].into_iter().all(|state| QueueState::of(state).commute(&send.op, &receive.op))
 }
 
 fn broadcasts(a: &Act, b: &Act) -> bool {
@@ -626,7 +657,7 @@ fn releases(b: &Act, m: u32) -> bool {
 fn wakes(b: &Act, obj: u32) -> bool {
     match b.op.kind {
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => b.op.obj == obj,
-        Kind::FUTEX_REQUEUE => b.op.obj == obj || b.op.obj2 == obj,
+        Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP => b.op.obj == obj || b.op.obj2 == obj,
         _ => false,
     }
 }

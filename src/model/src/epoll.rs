@@ -380,7 +380,7 @@ impl World {
     fn watch_set(&mut self, t: Tid, at: u32, events: u32, data: u64) {
         self.watches[at].events = events | u32::from(poll::ALWAYS);
         self.watches[at].data = data;
-        if self.look_at_watch(t, at) != 0 {
+        if self.look_at_watch(t, at) != 0 && self.watches[at].place == 0 {
             self.queue(at);
         }
         if self.descs[self.watches[at].desc].kind == DescKind::SIGNAL {

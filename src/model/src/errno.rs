@@ -18,6 +18,7 @@ pub const EFBIG: i64 = 27;
 pub const ENOSPC: i64 = 28;
 pub const ERANGE: i64 = 34;
 pub const EDEADLK: i64 = 35;
+pub const ENOMSG: i64 = 42;
 pub const ENOSYS: i64 = 38;
 pub const ELOOP: i64 = 40;
 pub const EIDRM: i64 = 43;

@@ -65,7 +65,7 @@ impl World {
             }
             ChanKind::TIMER => {
                 let late = fired.saturating_sub(channel.value);
-                let got = if channel.period == 0 { 1 } else { 1 + late / channel.period };
+                let got = late.checked_div(channel.period).map_or(1, |more| 1 + more);
                 let next = channel.value.saturating_add(got.saturating_mul(channel.period));
                 channel.value = if channel.period == 0 { 0 } else { next };
                 got

@@ -91,7 +91,9 @@ pub struct Polled {
 }
 
 /// Descriptions that one poll may ask about.
-pub const MAX_POLLED: usize = 64;
+pub const MAX_POLLED: usize = 256;
+/// Those of which it is recorded, one by one, whether they have an event.
+pub const MAX_TOLD: usize = 64;
 
 #[allow(missing_docs)]
 pub mod poll {
@@ -135,7 +137,10 @@ pub fn watches(kind: Kind) -> bool {
 pub fn by_mask(op: &Op) -> bool {
     is_fd(op.kind)
         && (watches(op.kind)
-            || matches!(op.kind, Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL | Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND)
+            || matches!(
+                op.kind,
+                Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL | Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND
+            )
             || op.has(REACHES) && !moves(op.kind))
 }
 

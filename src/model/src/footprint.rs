@@ -6,6 +6,8 @@
 
 use crate::depend::{adds_little, class, operands, reaches_everything, Act, Class, Effects, EXPIRED, IN_ONCE};
 use crate::fd::{by_mask, is_fd};
+use crate::lock::moves_or_waits;
+use crate::msg::removes_queue;
 use crate::object::NONE;
 use crate::op::{self, Kind, REACHES};
 use crate::sysv::Ctl;
@@ -36,8 +38,12 @@ pub enum Place {
     InOnce,
     /// Look-ups of names.
     Names,
-    /// Removals of semaphore sets.
+    /// Removals of semaphore sets and message queues.
     Removes,
+    /// Waits for record locks that may be in a circle.
+    LockWaits,
+    /// Lock operations of processes with several threads, which may make or break circles.
+    LockMoves,
     /// Operations on descriptors that name their channels.
     Channels,
     /// Those that concern more channels than they name.
@@ -88,8 +94,15 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
         Kind::WAIT => keep(Place::Waits(act.pid)),
         Kind::ONCE => keep(Place::Onces),
         Kind::NAME => keep(Place::Names),
-        Kind::SYSV_CTL if removes(act) => keep(Place::Removes),
+        Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => keep(Place::Removes),
         _ => {}
+    }
+    let [moves, waits] = moves_or_waits(&act.op);
+    if moves {
+        keep(Place::LockMoves);
+    }
+    if waits {
+        keep(Place::LockWaits);
     }
     if is_fd(act.op.kind) {
         let many = by_mask(&act.op) || act.op.has(REACHES);
@@ -138,8 +151,15 @@ pub fn looks_at(act: &Act, did: Effects, mut look: impl FnMut(Place)) {
         }
         Kind::ONCE => look(Place::InOnce),
         Kind::NAME => look(Place::Removes),
-        Kind::SYSV_CTL if removes(act) => look(Place::Names),
+        Kind::SYSV_CTL | Kind::MSG_CTL if removes(act) => look(Place::Names),
         _ => {}
+    }
+    let [moves, waits] = moves_or_waits(&act.op);
+    if moves {
+        look(Place::LockWaits);
+    }
+    if waits {
+        look(Place::LockMoves);
     }
     if is_fd(act.op.kind) {
         look(Place::ManyChannels);
@@ -184,7 +204,7 @@ fn role(o: ObjId, act: &Act) -> Role {
 }
 
 fn removes(act: &Act) -> bool {
-    Ctl(act.op.arg as u8) == Ctl::REMOVE
+    removes_queue(&act.op) || act.op.kind == Kind::SYSV_CTL && Ctl(act.op.arg as u8) == Ctl::REMOVE
 }
 
 fn on_semaphores(act: &Act, mut each: impl FnMut(u8)) {

@@ -104,6 +104,27 @@ impl World {
         Applied::Done(0)
     }
 
+    /// The second futex of a wake-op as a wake of its own.
+    fn second_wake(op: &Op) -> Op {
+        Op { kind: Kind::FUTEX_WAKE, obj: op.obj2, obj2: NONE, arg: op.arg >> 32, ..*op }
+    }
+
+    /// The choices for the first futex, for each of those for the second one.
+    pub(crate) fn futex_wake_op_choices(&self, op: &Op) -> u32 {
+        self.futex_wake_choices(op) * self.futex_wake_choices(&Self::second_wake(op))
+    }
+
+    pub(crate) fn futex_wake_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let firsts = self.futex_wake_choices(op);
+        let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value % firsts);
+        if self.threads[t].compare {
+            let second = Self::second_wake(op);
+            n += self.futex_wake(&second, second.arg, value / firsts);
+        }
+        self.threads[t].out[0] = n;
+        Applied::Done(0)
+    }
+
     pub(crate) fn futex_requeue_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if !self.threads[t].compare {
             return Applied::Done(errno::EAGAIN);

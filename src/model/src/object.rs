@@ -40,6 +40,10 @@ obj_kinds! {
     SYSV = 8, "semaphore set";
     FUTEX = 9, "futex";
     NAMES = 10, "name space";
+    MSGQ = 20, "message queue";
+    MQUEUE = 21, "POSIX message queue";
+    RECORDS = 22, "file";
+    FLOCK = 23, "file (flock)";
     CHANNEL = 11, "channel";
 }
 
@@ -103,9 +107,10 @@ pub struct Object {
     pub flags: u32,
     /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once), or [`NONE`].
     pub owner: Tid,
-    /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set).
+    /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
     pub count: u32,
-    /// Value (semaphore), arrived (barrier), done (once), announced writers (rwlock).
+    /// Value (semaphore), arrived (barrier), done (once), announced writers (rwlock), bytes
+    /// (message queue).
     pub value: i32,
     /// First of the semaphore values (SysV set); first read hold (rwlock).
     pub extra: u32,

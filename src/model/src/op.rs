@@ -110,6 +110,27 @@ kinds! {
     FUTEX_WAKE = 62, "futex_wake";
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue";
+    /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].
+    MSG_SEND = 104, "msgsnd";
+    /// msgrcv: `arg` is the type asked for, `mask` the size of the buffer and [`crate::msg::NOERROR`].
+    MSG_RECEIVE = 105, "msgrcv";
+    /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
+    MSG_CTL = 106, "msgctl";
+    /// mq_send: `arg` is the priority, `mask` the number of bytes.
+    MQ_SEND = 107, "mq_send";
+    /// mq_receive into a buffer of `mask` bytes.
+    MQ_RECEIVE = 108, "mq_receive";
+    /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
+    /// (`Thread::compare`), `arg >> 32` of `obj2`.
+    FUTEX_WAKE_OP = 114, "futex_wake_op";
+    /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
+    RECORD_LOCK = 110, "fcntl_lock";
+    /// Give back such locks; also what the close of a descriptor does.
+    RECORD_UNLOCK = 111, "fcntl_unlock";
+    /// F_GETLK.
+    RECORD_TEST = 112, "fcntl_getlk";
+    /// flock; a close that may give a lock back too.
+    FLOCK = 113, "flock";
     /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
     /// channel that it concerns.
     FD_READ = 64, "read";

@@ -39,6 +39,11 @@ pub struct Process {
     /// It has had a second thread: fork and exec are visible from then on, whatever has become of the others, so that
     /// it does not depend on when those ended.
     pub threaded: bool,
+    /// It has had record locks: its end may give some back.
+    pub record_locks: bool,
+    /// It, or one that it was forked from before that, has locked open file descriptions: its end may close the last
+    /// descriptor of one.
+    pub description_locks: bool,
     /// Programs it has become by exec.
     pub execs: u8,
     /// Wait status once it is over.
@@ -73,6 +78,10 @@ pub struct Process {
     pub n_fds: u32,
     /// Where they are, in [`World::fd_pages`].
     pub fds: [u32; FD_PAGES],
+    /// Threads that had been created when it was waited for; 0: it was not.
+    pub waited: u32,
+    /// The thread that waited for it, or [`NONE`].
+    pub waiter: Tid,
 }
 
 /// WNOHANG of wait options.
@@ -92,6 +101,8 @@ impl World {
             no_zombies: false,
             vfork_child: false,
             threaded: false,
+            record_locks: false,
+            description_locks: false,
             execs: 0,
             status: 0,
             real_pid: 0,
@@ -109,6 +120,8 @@ impl World {
             starved: 0,
             n_fds: 0,
             fds: [NONE; FD_PAGES],
+            waited: 0,
+            waiter: NONE,
         })?;
         let t = self.create_thread(p, creator)?;
         let id = self.threads[t].vtid;
@@ -130,6 +143,7 @@ impl World {
         let parent = self.threads[forker].pid;
         let (p, t) = self.create_process(forker)?;
         self.procs[p].no_zombies = self.procs[parent].no_zombies;
+        self.procs[p].description_locks = self.procs[parent].description_locks;
         self.procs[p].handled = self.procs[parent].handled;
         self.procs[p].ignored = self.procs[parent].ignored;
         (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
@@ -142,7 +156,7 @@ impl World {
     }
 
     /// True if the end of process `p` is more than its last transition shows: other threads end with it, or
-    /// semaphore undo or robust mutexes change what others may do. Then it is a visible operation.
+    /// semaphore undo, robust mutexes or locks of files change what others may do. Then it is a visible operation.
     /// `called`: by a call that ends other threads too, not as the end of the last thread.
     pub fn exit_is_visible(&mut self, p: Pid, called: bool) -> bool {
         let visible = self.changes_more(p);
@@ -154,6 +168,8 @@ impl World {
 
     fn changes_more(&self, p: Pid) -> bool {
         self.procs[p].live_threads > 1
+            || self.procs[p].record_locks
+            || self.procs[p].description_locks
             // They are closed visibly, by whichever thread is the last.
             || self.has_fds(p)
             // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
@@ -170,6 +186,7 @@ impl World {
             self.thread_exit(t);
         }
         self.undo_all(p);
+        self.drop_process_locks(p);
         self.fd_close_all(p);
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
@@ -263,6 +280,7 @@ impl World {
                 self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
                 if !op.has(WNOWAIT) {
                     self.procs[child].state = ProcState::REAPED;
+                    (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
                 }
                 0
             }

@@ -33,7 +33,11 @@ impl Arena {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
-            let end = if self.world.live.len == 0 { End::FINISHED } else { End::DEADLOCK };
+            let end = match self.world.live.len {
+                0 => End::FINISHED,
+                _ if self.is_idle() => End::WAITS_OUTSIDE,
+                _ => End::DEADLOCK,
+            };
             self.world.finish(end, self.world.current, NONE, 0);
             return Decision::Ended;
         }
@@ -114,7 +118,7 @@ impl Arena {
             }
         }
         // A deadline that fires may let nobody run: a condition wait whose mutex is taken.
-        while self.enabled.len == 0 && self.jump_to_deadline() {
+        while self.enabled.len == 0 && !self.is_settled() && self.jump_to_deadline() {
             for i in 0..self.world.live.len {
                 let t = self.world.live[i];
                 if !self.world.gives_way(t) && self.world.choices(t) > 0 {

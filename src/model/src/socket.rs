@@ -249,6 +249,13 @@ impl World {
         self.sockets.contains(sink).then_some(sink)
     }
 
+    /// True if `s` hears of peers that it does not know yet: it listens, or is sent datagrams by whom it may.
+    pub fn takes_strangers(&self, s: SockId) -> bool {
+        self.sockets
+            .get(s)
+            .is_some_and(|socket| socket.state == SockState::LISTEN || socket.is_dgram() && self.peer(s).is_none())
+    }
+
     /// The socket that `s` is connected to, unless it is gone.
     pub fn peer(&self, s: SockId) -> Option<SockId> {
         let socket = self.sockets.get(s)?;

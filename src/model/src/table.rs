@@ -24,6 +24,21 @@ impl<T: Copy, const N: usize> Table<T, N> {
         Some(at as u32)
     }
 
+    /// Puts a record at `index`, before those from there on. False: the table is full.
+    pub fn insert(&mut self, index: u32, item: T) -> bool {
+        if self.push(item).is_none() {
+            return false;
+        }
+        self.as_mut_slice()[index as usize..].rotate_right(1);
+        true
+    }
+
+    /// Takes the record at `index` out; those behind it move up.
+    pub fn remove(&mut self, index: u32) {
+        self.as_mut_slice()[index as usize..].rotate_left(1);
+        self.len -= 1;
+    }
+
     /// The records in use.
     pub fn as_slice(&self) -> &[T] {
         &self.items[..(self.len as usize).min(N)]

@@ -178,6 +178,8 @@ pub struct Thread {
     pub vtid: i32,
     /// Lowered priority of a PCT schedule; 0: the one it was born with.
     pub priority: u32,
+    /// First chunk of the message that it sends or has received, or [`NONE`].
+    pub staged: u32,
     /// Operations of the pending semop.
     pub n_sembuf: u32,
     /// The operations.
@@ -255,6 +257,7 @@ impl World {
             in_call: [0; 7],
             vtid: 0,
             priority: 0,
+            staged: NONE,
             n_sembuf: 0,
             faults: 0,
             made: 0,

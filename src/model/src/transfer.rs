@@ -72,7 +72,8 @@ impl World {
         let socket = &self.sockets[s];
         let input = &self.channels[socket.input];
         let there = !input.is_empty() || input.messages > 0 || socket.error != 0 || socket.shut & NO_RECEIVE != 0;
-        let never = matches!(socket.state, SockState::FRESH | SockState::LISTEN | SockState::CLOSED | SockState::FAILED);
+        let never =
+            matches!(socket.state, SockState::FRESH | SockState::LISTEN | SockState::CLOSED | SockState::FAILED);
         there || never && !socket.is_dgram()
     }
 
@@ -441,13 +442,17 @@ mod tests {
     #[test]
     fn charges_are_those_of_linux() {
         let until_full = |charge: u64| 212_992_u64.div_ceil(charge);
-        for (n, pieces) in [(1, 278), (193, 167), (704, 167), (705, 93), (3776, 49), (3777, 44), (8192, 24), (36_544, 6)] {
+        for (n, pieces) in
+            [(1, 278), (193, 167), (704, 167), (705, 93), (3776, 49), (3777, 44), (8192, 24), (36_544, 6)]
+        {
             assert_eq!(until_full(piece_charge(n)), pieces, "pieces of {n}");
         }
         for (n, messages) in [(1, 278), (3776, 49), (3777, 26), (8192, 13), (20_000, 11), (36_544, 6), (65_536, 4)] {
             assert_eq!(until_full(message_charge(n)), messages, "messages of {n}");
         }
-        for (n, received) in [(1, 256), (193, 256), (700, 92), (1000, 92), (4096, 25), (8192, 12), (20_000, 10), (36_544, 5)] {
+        for (n, received) in
+            [(1, 256), (193, 256), (700, 92), (1000, 92), (4096, 25), (8192, 12), (20_000, 10), (36_544, 5)]
+        {
             assert_eq!(212_992 / datagram_charge(n), received, "datagrams of {n}");
         }
     }

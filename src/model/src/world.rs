@@ -5,6 +5,8 @@ use crate::depend::Effects;
 use crate::epoll::{Delivered, Watch, MAX_EVENTS};
 use crate::fd::{is_fd, watches, Desc, FdPage};
 use crate::fifo::{Fifo, MAX_FIFOS};
+use crate::lock::{FileLock, KnownFile, Tagged};
+use crate::msg::{Chunk, Queue, Queued};
 use crate::object::{Key, ObjKind, Object, NONE};
 use crate::op::{self, Kind, Op};
 use crate::process::Process;
@@ -122,6 +124,8 @@ pub struct World {
     pub allow_misuse: bool,
     /// A second thread has existed: operations are transitions from then on.
     pub concurrent: bool,
+    /// Some open file description has had a lock, which goes with its last descriptor.
+    pub flocks_used: bool,
     /// Some mutex is robust.
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
@@ -138,6 +142,10 @@ pub struct World {
     pub ids: i32,
     /// First free record of `holds`.
     pub free_hold: u32,
+    /// First free record of `queued`.
+    pub free_queued: u32,
+    /// First free record of `chunks`.
+    pub free_chunk: u32,
     /// First free record of `descs`.
     pub free_desc: u32,
     /// First free record of `channels`.
@@ -152,6 +160,8 @@ pub struct World {
     pub n_timers: u32,
     /// The last place given out in a ready list.
     pub last_place: u64,
+    /// Deadlines that have fired while the world was idle; see `closing`.
+    pub idle_jumps: u32,
     /// Transitions so far.
     pub moves: u64,
     /// Visible operations so far, those of the initialization included: the sign of life for the divergence check.
@@ -209,6 +219,18 @@ pub struct World {
     pub undos: Table<Undo, 8192>,
     /// Names of semaphores, SysV keys.
     pub names: Table<Name, 1024>,
+    /// Locks of files, see `lock`.
+    pub file_locks: Table<FileLock, 8192>,
+    /// Files that have been locked; written by the shim.
+    pub locked_files: Table<KnownFile, 1024>,
+    /// Open file descriptions that have had locks; written by the shim.
+    pub descriptions: Table<Tagged, 1024>,
+    /// Message queues.
+    pub queues: Table<Queue, 4096>,
+    /// Messages in queues.
+    pub queued: Table<Queued, 131072>,
+    /// Contents of messages.
+    pub chunks: Table<Chunk, 131072>,
     /// Descriptors of the processes.
     pub fd_pages: Table<FdPage, 8192>,
     /// Open file descriptions.
@@ -252,9 +274,12 @@ impl World {
         self.fired = START;
         self.ids = 1000;
         self.free_hold = NONE;
+        self.free_queued = NONE;
+        self.free_chunk = NONE;
         self.free_desc = NONE;
         self.free_channel = NONE;
         self.free_fd_page = NONE;
+        self.idle_jumps = 0;
         self.moves = 0;
         self.ops = 0;
         self.did = Effects::NONE;
@@ -281,6 +306,13 @@ impl World {
         self.semvals.clear();
         self.undos.clear();
         self.names.clear();
+        self.flocks_used = false;
+        self.file_locks.clear();
+        self.locked_files.clear();
+        self.descriptions.clear();
+        self.queues.clear();
+        self.queued.clear();
+        self.chunks.clear();
         self.fd_pages.clear();
         self.descs.clear();
         self.channels.clear();
@@ -313,9 +345,12 @@ impl World {
         self.fired = other.fired;
         self.ids = other.ids;
         self.free_hold = other.free_hold;
+        self.free_queued = other.free_queued;
+        self.free_chunk = other.free_chunk;
         self.free_desc = other.free_desc;
         self.free_channel = other.free_channel;
         self.free_fd_page = other.free_fd_page;
+        self.idle_jumps = other.idle_jumps;
         self.moves = other.moves;
         self.ops = other.ops;
         self.did = other.did;
@@ -343,6 +378,13 @@ impl World {
         self.semvals.copy_from(&other.semvals);
         self.undos.copy_from(&other.undos);
         self.names.copy_from(&other.names);
+        self.flocks_used = other.flocks_used;
+        self.file_locks.copy_from(&other.file_locks);
+        self.locked_files.copy_from(&other.locked_files);
+        self.descriptions.copy_from(&other.descriptions);
+        self.queues.copy_from(&other.queues);
+        self.queued.copy_from(&other.queued);
+        self.chunks.copy_from(&other.chunks);
         self.fd_pages.copy_from(&other.fd_pages);
         self.descs.copy_from(&other.descs);
         self.channels.copy_from(&other.channels);
@@ -369,6 +411,7 @@ impl World {
         self.ops += 1;
         self.park(t, op);
         self.check_cycle(t);
+        self.check_record_waits(t);
     }
 
     /// Parks `t` at `op`, not woken.
@@ -430,6 +473,11 @@ impl World {
             Kind::ONCE => self.once_choices(op),
             Kind::SEM_WAIT => self.sem_wait_choices(t, op),
             Kind::SYSV_OP => self.sysv_op_choices(t, op),
+            Kind::FUTEX_WAKE_OP => self.futex_wake_op_choices(op),
+            Kind::RECORD_LOCK => self.record_lock_choices(t, op),
+            Kind::FLOCK => self.flock_choices(t, op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_choices(t, op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
             Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
             Kind::FD_READ => self.read_choices(t, op),
@@ -465,7 +513,9 @@ impl World {
                 let failed = result == -errno::EAGAIN || watches(kind) && result == 0;
                 *polls = if failed { polls.saturating_add(1) } else { 0 };
             }
-            Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ETIMEDOUT) => *polls = polls.saturating_add(1),
+            Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT) => {
+                *polls = polls.saturating_add(1)
+            }
             Applied::Done(_) => *polls = 0,
             Applied::Parked | Applied::Ended => {}
         }
@@ -510,6 +560,14 @@ impl World {
             Kind::SEM_GET => self.sem_get_perform(t, &op),
             Kind::SYSV_OP => self.sysv_op_perform(t, &op),
             Kind::SYSV_CTL => self.sysv_ctl_perform(t, &op),
+            Kind::FUTEX_WAKE_OP => self.futex_wake_op_perform(t, &op, value),
+            Kind::RECORD_LOCK => self.record_lock_perform(t, &op),
+            Kind::RECORD_UNLOCK => self.record_unlock_perform(t, &op),
+            Kind::RECORD_TEST => self.record_test_perform(t, &op),
+            Kind::FLOCK => self.flock_perform(t, &op),
+            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_perform(t, &op),
+            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_perform(t, &op),
+            Kind::MSG_CTL => self.queue_ctl_perform(&op),
             Kind::FUTEX_WAIT => self.futex_wait_perform(t, &op),
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
             Kind::FUTEX_WAKE => self.futex_wake_perform(t, &op, value),

@@ -1,0 +1,226 @@
+//! Files: calls that name or change a file see the real file system with the execution's private layer on top.
+//!
+//! NOTE [Clean] Until something has been written, calls that only look go to the kernel as they are; later too, where
+//! the layer makes no difference for their path. So an execution that writes no file pays nothing.
+
+mod calls;
+mod layer;
+mod open;
+mod path;
+mod seen;
+mod walk;
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::arena::{MAX_SYSCALLS, SHARED_FILES};
+
+use crate::local::{arena, local, world};
+use crate::{end, net, signal};
+use path::{Path, Stat};
+use walk::Place;
+
+pub use layer::{given, is_private};
+
+/// What becomes of a call.
+pub enum Answer {
+    /// The kernel is asked, in the program's own words.
+    AsItIs,
+    /// The kernel is asked, with another call.
+    Call(i64, [u64; 6]),
+    /// This is the result.
+    Done(i64),
+}
+
+/// Room that a call needs beyond the program's stack, which may be small.
+struct Room {
+    one: Place,
+    two: Place,
+}
+
+struct Cell<T>(UnsafeCell<T>);
+// SAFETY: one kernel thread a process; a call uses it from its beginning to its end, and no other begins in between:
+// signals are delivered and fibers switched only after it.
+unsafe impl<T> Sync for Cell<T> {}
+
+static ROOM: Cell<Room> = Cell(UnsafeCell::new(Room { one: Place::new(), two: Place::new() }));
+
+const STACK: usize = 192 << 10;
+#[repr(align(64))]
+struct Stack {
+    _memory: [u8; STACK],
+}
+static STACK_MEMORY: Cell<Stack> = Cell(UnsafeCell::new(Stack { _memory: [0; STACK] }));
+
+core::arch::global_asm!(
+    // vs_on_stack(argument, function, top): function(argument) on the stack that ends at `top`.
+    ".hidden vs_on_stack",
+    ".globl vs_on_stack",
+    ".type vs_on_stack,@function",
+    "vs_on_stack:",
+    ".cfi_startproc",
+    " push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    " mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    " mov rsp, rdx",
+    " call rsi",
+    " leave",
+    ".cfi_def_cfa rsp, 8",
+    " ret",
+    ".cfi_endproc",
+    ".size vs_on_stack, .-vs_on_stack",
+);
+
+extern "C" {
+    fn vs_on_stack(argument: u64, function: extern "C" fn(u64), top: u64);
+}
+
+#[repr(C)]
+struct Request {
+    nr: i64,
+    args: [u64; 6],
+    answer: Option<Answer>,
+}
+
+extern "C" fn answer(request: u64) {
+    // SAFETY: `call` made it and waits; see `Cell` for the room.
+    let (request, room) = unsafe { (&mut *(request as *mut Request), &mut *ROOM.0.get()) };
+    request.answer = Some(answer_to(request.nr, request.args, room));
+}
+
+/// A call that may name or change a file, with the private layer in its place.
+pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    if arena().files.private == 0 || !concerns_files(nr, &a) {
+        note_use(nr, &a);
+        return net::through(nr, a);
+    }
+    let mut request = Request { nr, args: a, answer: None };
+    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
+    // SAFETY: `answer` has this type and returns; the stack is big enough for it, and nobody else's: see `Cell`.
+    unsafe { vs_on_stack(&raw mut request as u64, answer, top) };
+    match request.answer {
+        Some(Answer::Done(result)) => {
+            if let Some(n) = arena().control.passed.get_mut(nr as usize) {
+                *n += 1;
+            }
+            signal::deliver();
+            result
+        }
+        Some(Answer::AsItIs) => net::through(nr, a),
+        Some(Answer::Call(nr, args)) => net::through(nr, args),
+        None => end::bug(b"a call about a file has no answer"),
+    }
+}
+
+/// The name and the numbers (device, inode) of what descriptor `fd` refers to, as the program knows them, where the kernel
+/// says `real`. The name is empty where it is too long.
+pub fn known_as(fd: i32, real: (u64, u64), name: impl FnOnce(&[u8])) -> (u64, u64) {
+    let mut path = Path::new();
+    if path.of_descriptor(fd).is_err() {
+        name(b"");
+        return real;
+    }
+    let numbers = layer::numbers(path.get(), real);
+    name(if layer::seen_as(&mut path).is_ok() { path.get() } else { b"" });
+    numbers
+}
+
+/// What a path names, for a call of the shim's own: directory and path as the kernel finds it, an error if there is
+/// nothing. `flags`: AT_SYMLINK_NOFOLLOW. It stays valid until the next call about a file.
+pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
+    let empty = path == 0 || crate::sys::load::<u8>(path) == 0;
+    if arena().files.private == 0 || !layered() || empty {
+        return Ok((dir, path));
+    }
+    let args = [dir as u64, path, 0, flags as u64, 0, 0];
+    let mut request = Request { nr: libc::SYS_execveat, args, answer: None };
+    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
+    // SAFETY: as in `call`.
+    unsafe { vs_on_stack(&raw mut request as u64, answer, top) };
+    match request.answer {
+        Some(Answer::Call(_, b)) => Ok((b[0] as i32, b[1])),
+        // What is not to be seen in the layer may be there without it.
+        Some(Answer::Done(error)) => Err(error),
+        _ => Ok((dir, path)),
+    }
+}
+
+/// Something has been made or changed, or lies in the execution's /dev/shm.
+fn layered() -> bool {
+    arena().files.used != 0 || arena().control.shm_used != 0
+}
+
+fn concerns_files(nr: i64, a: &[u64; 6]) -> bool {
+    match nr {
+        libc::SYS_open => layered() || open::may_write(a[1] as i32),
+        libc::SYS_openat => layered() || open::may_write(a[2] as i32),
+        _ if seen::only_looks(nr) => layered(),
+        _ => calls::changes(nr),
+    }
+}
+
+fn answer_to(nr: i64, a: [u64; 6], room: &mut Room) -> Answer {
+    let result = match nr {
+        libc::SYS_open => open::open(&mut room.one, (libc::AT_FDCWD, a[0], a[1] as i32, a[2])),
+        libc::SYS_creat => {
+            let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+            open::open(&mut room.one, (libc::AT_FDCWD, a[0], flags, a[1]))
+        }
+        libc::SYS_openat => open::open(&mut room.one, (a[0] as i32, a[1], a[2] as i32, a[3])),
+        _ if seen::only_looks(nr) => seen::look(nr, a, &mut room.one),
+        _ => calls::change(nr, a, room),
+    };
+    result.unwrap_or_else(Answer::Done)
+}
+
+/// Reads and writes of regular files, so that a file over which threads communicate is recognized.
+pub fn note_use(nr: i64, a: &[u64; 6]) {
+    let (reads, writes) = match nr {
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readv | libc::SYS_preadv | 327 => (Some(a[0]), None),
+        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev | 328 => (None, Some(a[0])),
+        libc::SYS_ftruncate | libc::SYS_fallocate => (None, Some(a[0])),
+        libc::SYS_sendfile => (Some(a[1]), Some(a[0])),
+        libc::SYS_copy_file_range | libc::SYS_splice => (Some(a[0]), Some(a[2])),
+        _ => return,
+    };
+    if local().borrowed || local().phase == crate::local::Phase::BeforeRoot {
+        return;
+    }
+    if let Some(fd) = reads.filter(|_| arena().files.written.len > 0) {
+        note_access(fd as i32, false);
+    }
+    if let Some(fd) = writes {
+        note_access(fd as i32, true);
+    }
+}
+
+/// An access to what a descriptor refers to. What vsrun itself hands to the program is no file of its.
+fn note_access(fd: i32, write: bool) {
+    if !world().concurrent && !write {
+        return;
+    }
+    let Ok(stat) = Stat::of_fd(fd) else { return };
+    // What collects the program's output has no name and is in no layer.
+    let nameless = stat.links() == 0 && stat.id().0 != arena().files.dev;
+    if stat.kind() != libc::S_IFREG || nameless {
+        return;
+    }
+    let cur = local().cur;
+    if arena().files.access(world(), cur, stat.id(), write) {
+        arena().control.passed[SHARED_FILES.min(MAX_SYSCALLS - 1)] += 1;
+        show(fd);
+    }
+}
+
+/// Keeps the name of the first file with unordered accesses for the report.
+fn show(fd: i32) {
+    let files = &mut arena().files;
+    let mut name = Path::new();
+    if files.shown_len != 0 || name.of_descriptor(fd).and_then(|()| layer::seen_as(&mut name)).is_err() {
+        return;
+    }
+    let len = name.get().len().min(files.shown.len());
+    files.shown[..len].copy_from_slice(&name.get()[..len]);
+    files.shown_len = len as u32;
+}

@@ -1,0 +1,121 @@
+//! The futex system call: its arguments; what they mean is the model's.
+
+use vsrun_model::inject::SPURIOUS;
+use vsrun_model::{Kind, Op};
+
+use crate::local::me;
+use crate::sys::{load, store};
+use crate::{end, gate, inject, sync, time};
+
+const FUTEX_LOCK_PI2: i32 = 13;
+
+/// The futex system call.
+pub fn call(a: [u64; 6]) -> i64 {
+    const PRIVATE: u64 = 128;
+    const REALTIME: u64 = 256;
+    let [addr, op, value, timeout, addr2, value3] = a;
+    let clock = if op & REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let private = op & PRIVATE != 0;
+    let command = (op & !(PRIVATE | REALTIME)) as i32;
+    let remember = |word: u64, expected: u32| me().out = [0, word as i64, expected as i64];
+    match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(vsrun_model::op::CANCEL_POINT);
+            op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
+            if timeout != 0 {
+                let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
+                let relative = command == libc::FUTEX_WAIT;
+                op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
+            }
+            if inject::strikes(SPURIOUS) {
+                return 0;
+            }
+            remember(addr, value as u32);
+            -gate::pass(op)
+        }
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
+            let mut op =
+                Op::on(Kind::FUTEX_WAKE, sync::futex(addr, private)).arg((value as u32 as i64).min(i32::MAX as i64));
+            op.mask = if command == libc::FUTEX_WAKE { u32::MAX } else { value3 as u32 };
+            gate::pass(op);
+            me().out[0]
+        }
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
+            let counts =
+                (value as u32 as i64).min(i32::MAX as i64) | ((timeout as u32).min(i32::MAX as u32) as i64) << 32;
+            let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr, private)).arg(counts);
+            op.obj2 = sync::futex(addr2, private);
+            op.mask = u32::MAX;
+            remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
+            let error = gate::pass(op);
+            if error != 0 {
+                return -error;
+            }
+            me().out[0]
+        }
+        libc::FUTEX_WAKE_OP => {
+            let what = value3 as u32;
+            if what >> 28 & 7 > 4 || what >> 24 & 15 > 5 {
+                return -(libc::ENOSYS as i64);
+            }
+            let most = |n: u64| i64::from((n as u32).min(i32::MAX as u32));
+            let mut op = Op::on(Kind::FUTEX_WAKE_OP, sync::futex(addr, private)).arg(most(value) | most(timeout) << 32);
+            op.obj2 = sync::futex(addr2, private);
+            op.mask = u32::MAX;
+            me().out = [0, addr2 as i64, i64::from(what)];
+            gate::pass(op);
+            me().out[0]
+        }
+        // FUTEX_FD is gone since Linux 2.6.26.
+        libc::FUTEX_FD => -(libc::ENOSYS as i64),
+        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => refuse(b"FUTEX_LOCK_PI"),
+        libc::FUTEX_UNLOCK_PI => refuse(b"FUTEX_UNLOCK_PI"),
+        libc::FUTEX_TRYLOCK_PI => refuse(b"FUTEX_TRYLOCK_PI"),
+        libc::FUTEX_WAIT_REQUEUE_PI => refuse(b"FUTEX_WAIT_REQUEUE_PI"),
+        libc::FUTEX_CMP_REQUEUE_PI => refuse(b"FUTEX_CMP_REQUEUE_PI"),
+        _ => -(libc::ENOSYS as i64),
+    }
+}
+
+/// Locks with priority inheritance that a program makes itself; those of pthread are modelled as mutexes.
+fn refuse(name: &[u8]) -> ! {
+    end::unsupported(&[b"futex(", name, b"): priority inheritance outside of pthread mutexes"])
+}
+
+/// futex_waitv and the calls of Linux 6.7.
+pub fn refuse_new(nr: i64) -> ! {
+    let name: &[u8] = match nr {
+        449 => b"futex_waitv",
+        454 => b"futex_wake",
+        455 => b"futex_wait",
+        _ => b"futex_requeue",
+    };
+    end::unsupported(&[b"the system call ", name])
+}
+
+/// The first half of FUTEX_WAKE_OP: changes the word at `addr` and says whether its old value was as asked.
+pub fn change(addr: u64, what: u32) -> bool {
+    const SHIFT: u32 = 1 << 31;
+    let signed = |shift: u32| (what << shift) as i32 >> 20;
+    let (argument, wanted) = (signed(8), signed(20));
+    let argument = if what & SHIFT != 0 { 1i32.wrapping_shl(argument as u32 & 31) } else { argument };
+    let old: i32 = load(addr);
+    store(
+        addr,
+        match what >> 28 & 7 {
+            0 => argument,
+            1 => old.wrapping_add(argument),
+            2 => old | argument,
+            3 => old & !argument,
+            _ => old ^ argument,
+        },
+    );
+    match what >> 24 & 15 {
+        0 => old == wanted,
+        1 => old != wanted,
+        2 => old < wanted,
+        3 => old <= wanted,
+        4 => old > wanted,
+        _ => old >= wanted,
+    }
+}

@@ -1,0 +1,431 @@
+//! Message queues: System V (msgsnd, msgrcv, msgctl) and the part of POSIX queues that is about messages.
+//!
+//! What a program sends is copied when it calls, as the kernel does, into chunks that all processes of the world share;
+//! whoever receives copies it out and gives the chunks back. A call that waits may be taken as one that has not entered
+//! the kernel yet: so who is served first among several that wait is a matter of the schedule, as the kernel's hand-over
+//! to sleepers is one of the orders of calls.
+
+use crate::object::*;
+use crate::op::{self, Kind, Op};
+use crate::sysv::Ctl;
+use crate::world::{Applied, World};
+use crate::{errno, ObjId, Tid};
+
+/// Bytes of a chunk.
+pub const CHUNK: usize = 124;
+/// MSGMAX: longest message of a System V queue, bytes.
+pub const MSGMAX: u32 = 8192;
+/// MSGMNB: bytes that a System V queue holds at first; also the number of messages.
+pub const MSGMNB: u64 = 16384;
+/// In [`Op::mask`] of a receive: what does not fit is cut off (MSG_NOERROR). The rest is the size of the buffer.
+pub const NOERROR: u32 = 1 << 31;
+/// MSG_EXCEPT of a receive: any type but this one.
+pub const EXCEPT: u8 = op::VARIANT;
+/// [`Ctl`] of a queue whose size is set; the size is in the rest of `Op::arg`.
+pub const SET_SIZE: Ctl = Ctl(3);
+
+/// A message in a queue.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Queued {
+    /// Type (System V) or priority (POSIX).
+    pub mtype: i64,
+    /// Bytes.
+    pub len: u32,
+    /// First chunk, or [`NONE`].
+    pub chunk: u32,
+    /// Next message of the queue, or of the free ones.
+    pub next: u32,
+    pad: u32,
+}
+
+/// A piece of a message.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Chunk {
+    /// The next piece, or free chunk.
+    pub next: u32,
+    /// Contents.
+    pub bytes: [u8; CHUNK],
+}
+
+/// What a queue has beside its object, of which `count` is the number of messages, `value` that of bytes, `extra` the
+/// index of this record.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Queue {
+    /// First message, or [`NONE`].
+    pub first: u32,
+    /// Last message, or [`NONE`].
+    pub last: u32,
+    /// IPC key, 0 for IPC_PRIVATE.
+    pub key: i32,
+    /// Most bytes, and most messages, of a System V queue; most messages of a POSIX queue.
+    pub limit: u64,
+    /// Longest message, bytes.
+    pub longest: u32,
+    /// Permission bits.
+    pub mode: u32,
+    /// Virtual pid of the last sender.
+    pub sender: i32,
+    /// Virtual pid of the last receiver.
+    pub receiver: i32,
+    /// Dates of the last send, receive and change, seconds; written by the shim.
+    pub dates: [i64; 3],
+}
+
+/// [`crate::Act::state`] of an operation on a queue: what decides whether others wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueState {
+    /// Bit n - 1: there is a message of type n; bit 31: one of type 32 or above. POSIX: bit 0 for any.
+    pub types: u32,
+    /// Bytes that are free, up to 2^20 - 1; messages of a POSIX queue.
+    pub free: u32,
+    /// Another message may come, as far as their number goes.
+    pub room: bool,
+    /// It has been removed.
+    pub removed: bool,
+}
+
+impl QueueState {
+    /// As a number.
+    pub fn pack(self) -> i64 {
+        i64::from(self.types)
+            | i64::from(self.free & 0xf_ffff) << 32
+            | i64::from(self.room) << 52
+            | i64::from(self.removed) << 53
+    }
+
+    /// From [`crate::Act::state`].
+    pub fn of(state: i64) -> QueueState {
+        QueueState {
+            types: state as u32,
+            free: (state >> 32 & 0xf_ffff) as u32,
+            room: state >> 52 & 1 != 0,
+            removed: state >> 53 & 1 != 0,
+        }
+    }
+
+    /// Whether `op` goes on without waiting. `None`: the state does not tell.
+    pub fn goes(self, op: &Op) -> Option<bool> {
+        match op.kind {
+            _ if self.removed => Some(true),
+            Kind::MSG_SEND => Some(self.room && op.mask <= self.free),
+            Kind::MQ_SEND => Some(self.room),
+            Kind::MSG_RECEIVE => self.offers(op),
+            Kind::MQ_RECEIVE => Some(self.types != 0),
+            _ => Some(true),
+        }
+    }
+
+    /// Whether there is a message for a msgrcv.
+    fn offers(self, op: &Op) -> Option<bool> {
+        const MANY: u32 = 1 << 31;
+        let many = |rest: u32| {
+            if rest != 0 {
+                Some(true)
+            } else if self.types & MANY != 0 {
+                None
+            } else {
+                Some(false)
+            }
+        };
+        let few = self.types & !MANY;
+        match op.arg {
+            0 => Some(self.types != 0),
+            n if n < 0 && n > -32 => Some(few & ((1 << -n) - 1) != 0),
+            n if n < 0 => many(few),
+            n if n < 32 && op.has(EXCEPT) => Some(self.types & !(1 << (n - 1)) != 0),
+            n if n < 32 => Some(few & 1 << (n - 1) != 0),
+            _ if op.has(EXCEPT) => many(few),
+            _ => many(0),
+        }
+    }
+
+    /// Whether a send and a receive that both go on here do the same in either order: the message that comes is not the one
+    /// that is received.
+    pub fn commute(self, send: &Op, receive: &Op) -> bool {
+        let lowest = i64::from(self.types.trailing_zeros()) + 1;
+        let other = match receive.kind {
+            Kind::MSG_RECEIVE => receive.arg >= 0 || lowest < 32 && send.arg >= lowest,
+            // The highest priority goes first, and is not recorded.
+            _ => false,
+        };
+        !self.removed && other && self.goes(send) == Some(true) && self.goes(receive) == Some(true)
+    }
+}
+
+/// What a receive would get.
+enum Found {
+    Message { before: u32, at: u32 },
+    Nothing,
+    TooLong,
+    Removed,
+}
+
+impl World {
+    /// A new queue with identifier `id`. `None`: no room.
+    pub fn queue_make(&mut self, kind: ObjKind, id: u64, queue: Queue) -> Option<ObjId> {
+        let record = self.queues.push(Queue { first: NONE, last: NONE, ..queue })?;
+        self.make(Key::new(SHARED, kind, id), |new| new.extra = record)
+    }
+
+    /// The queue with identifier `id`, if it exists.
+    pub fn queue_find(&self, kind: ObjKind, id: u64) -> Option<ObjId> {
+        self.find(Key::new(SHARED, kind, id)).filter(|&o| self.objects[o].flags & DESTROYED == 0)
+    }
+
+    /// The record of queue `obj`.
+    pub fn message_queue(&self, obj: ObjId) -> Queue {
+        self.queues.get(self.objects[obj].extra).copied().unwrap_or_default()
+    }
+
+    /// The record of queue `obj`, to be changed.
+    pub fn queue_mut(&mut self, obj: ObjId) -> &mut Queue {
+        let at = self.objects[obj].extra;
+        &mut self.queues[at]
+    }
+
+    /// The messages of queue `obj`, in order.
+    pub fn messages_of(&self, obj: ObjId) -> impl Iterator<Item = Queued> + '_ {
+        let mut at = self.message_queue(obj).first;
+        core::iter::from_fn(move || {
+            let message = self.queued.get(at).copied()?;
+            at = message.next;
+            Some(message)
+        })
+    }
+
+    /// Copies `bytes` into chunks for a message of `t`, which it is about to send. False: no room.
+    pub fn stage(&mut self, t: Tid, bytes: &[u8]) -> bool {
+        let mut first = NONE;
+        // From the last piece to the first, so that each knows the next.
+        for piece in bytes.chunks(CHUNK).rev() {
+            let at = if self.chunks.contains(self.free_chunk) {
+                let at = self.free_chunk;
+                self.free_chunk = self.chunks[at].next;
+                at
+            } else {
+                match self.chunks.push(Chunk { next: NONE, bytes: [0; CHUNK] }) {
+                    Some(at) => at,
+                    None => {
+                        self.free_chunks(first);
+                        return false;
+                    }
+                }
+            };
+            self.chunks[at].bytes[..piece.len()].copy_from_slice(piece);
+            self.chunks[at].next = first;
+            first = at;
+        }
+        self.threads[t].staged = first;
+        true
+    }
+
+    /// Copies the message that `t` has received, as much as `out` holds, and gives its chunks back.
+    pub fn unstage(&mut self, t: Tid, out: &mut [u8]) {
+        let first = core::mem::replace(&mut self.threads[t].staged, NONE);
+        let mut at = first;
+        for piece in out.chunks_mut(CHUNK) {
+            let Some(chunk) = self.chunks.get(at) else { break };
+            piece.copy_from_slice(&chunk.bytes[..piece.len()]);
+            at = chunk.next;
+        }
+        self.free_chunks(first);
+    }
+
+    fn free_chunks(&mut self, first: u32) {
+        let mut at = first;
+        while self.chunks.contains(at) {
+            let next = self.chunks[at].next;
+            self.chunks[at].next = core::mem::replace(&mut self.free_chunk, at);
+            at = next;
+        }
+    }
+
+    /// What an operation on queue `obj` is conditional on.
+    pub(crate) fn queue_state(&self, obj: ObjId) -> QueueState {
+        let object = &self.objects[obj];
+        let (limit, count) = (self.message_queue(obj).limit, u64::from(object.count));
+        let posix = object.key.kind == ObjKind::MQUEUE;
+        let bit = |m: Queued| if posix { 1 } else { 1u32 << (m.mtype.clamp(1, 32) - 1) };
+        let used = if posix { count } else { object.value.max(0) as u64 };
+        QueueState {
+            types: self.messages_of(obj).map(bit).fold(0, |set, bit| set | bit),
+            free: limit.saturating_sub(used).min(0xf_ffff) as u32,
+            room: count < limit,
+            removed: object.flags & DESTROYED != 0 && !posix,
+        }
+    }
+
+    pub(crate) fn msg_send_choices(&self, t: Tid, op: &Op) -> u32 {
+        let object = &self.objects[op.obj];
+        let limit = self.message_queue(op.obj).limit;
+        let fits = u64::from(object.count) < limit
+            && (op.kind == Kind::MQ_SEND || object.value.max(0) as u64 + u64::from(op.mask) <= limit);
+        let removed = op.kind == Kind::MSG_SEND && object.flags & DESTROYED != 0;
+        u32::from(fits || removed || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// Returns an error number or 0.
+    pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
+        let plain = Op { flags: 0, ..*op };
+        let removed = op.kind == Kind::MSG_SEND && self.objects[op.obj].flags & DESTROYED != 0;
+        if removed || self.msg_send_choices(t, &plain) == 0 {
+            self.free_chunks(staged);
+            return Applied::Done(match () {
+                () if removed => errno::EIDRM,
+                () if op.has(op::TRY) => errno::EAGAIN,
+                () if self.cancelled(t, op) => errno::EINTR,
+                () => errno::ETIMEDOUT,
+            });
+        }
+        let message = Queued { mtype: op.arg, len: op.mask, chunk: staged, next: NONE, pad: 0 };
+        let at = if self.queued.contains(self.free_queued) {
+            let at = self.free_queued;
+            self.free_queued = self.queued[at].next;
+            self.queued[at] = message;
+            at
+        } else {
+            match self.queued.push(message) {
+                Some(at) => at,
+                None => return self.full("messages in queues"),
+            }
+        };
+        self.append(op.obj, at, op.kind == Kind::MQ_SEND);
+        let vpid = self.procs[self.threads[t].pid].vpid;
+        self.queue_mut(op.obj).sender = vpid;
+        self.objects[op.obj].count += 1;
+        self.objects[op.obj].value += op.mask as i32;
+        Applied::Done(0)
+    }
+
+    /// Links message `at` behind the others, `by_priority` behind those of its own or a higher one.
+    fn append(&mut self, obj: ObjId, at: u32, by_priority: bool) {
+        let mtype = self.queued[at].mtype;
+        let (mut before, mut next) = (self.message_queue(obj).last, NONE);
+        if by_priority {
+            (before, next) = (NONE, self.message_queue(obj).first);
+            while self.queued.contains(next) && self.queued[next].mtype >= mtype {
+                (before, next) = (next, self.queued[next].next);
+            }
+        }
+        self.queued[at].next = next;
+        if next == NONE {
+            self.queue_mut(obj).last = at;
+        }
+        match before {
+            NONE => self.queue_mut(obj).first = at,
+            b => self.queued[b].next = at,
+        }
+    }
+
+    fn receivable(&self, op: &Op) -> Found {
+        if op.kind == Kind::MSG_RECEIVE && self.objects[op.obj].flags & DESTROYED != 0 {
+            return Found::Removed;
+        }
+        let matches = |m: &Queued| match op.arg {
+            _ if op.kind == Kind::MQ_RECEIVE => true,
+            0 => true,
+            n if n < 0 => m.mtype <= n.saturating_neg(),
+            n if op.has(EXCEPT) => m.mtype != n,
+            n => m.mtype == n,
+        };
+        let lowest = op.kind == Kind::MSG_RECEIVE && op.arg < 0;
+        let mut best: Option<(u32, u32)> = None;
+        let mut before = NONE;
+        let mut at = self.message_queue(op.obj).first;
+        while let Some(message) = self.queued.get(at) {
+            let better = best.is_none_or(|(_, b)| lowest && message.mtype < self.queued[b].mtype);
+            if matches(message) && better {
+                best = Some((before, at));
+                if !lowest {
+                    break;
+                }
+            }
+            (before, at) = (at, message.next);
+        }
+        match best {
+            None => Found::Nothing,
+            Some((_, at)) if op.mask & NOERROR == 0 && self.queued[at].len > op.mask => Found::TooLong,
+            Some((before, at)) => Found::Message { before, at },
+        }
+    }
+
+    pub(crate) fn msg_receive_choices(&self, t: Tid, op: &Op) -> u32 {
+        let ready = !matches!(self.receivable(op), Found::Nothing);
+        u32::from(ready || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// Leaves the length (bytes, cut to the buffer) and the type of the message in `Thread::out`, its contents for
+    /// [`World::unstage`].
+    pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let (before, at) = match self.receivable(op) {
+            Found::Message { before, at } => (before, at),
+            Found::Removed => return Applied::Done(errno::EIDRM),
+            Found::TooLong => return Applied::Done(errno::E2BIG),
+            Found::Nothing => {
+                let nothing = if op.kind == Kind::MSG_RECEIVE { errno::ENOMSG } else { errno::EAGAIN };
+                return Applied::Done(match () {
+                    () if op.has(op::TRY) => nothing,
+                    () if self.cancelled(t, op) => errno::EINTR,
+                    () => errno::ETIMEDOUT,
+                });
+            }
+        };
+        let message = self.queued[at];
+        if message.next == NONE {
+            self.queue_mut(op.obj).last = before;
+        }
+        match before {
+            NONE => self.queue_mut(op.obj).first = message.next,
+            b => self.queued[b].next = message.next,
+        }
+        self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
+        self.objects[op.obj].count -= 1;
+        self.objects[op.obj].value -= message.len as i32;
+        let vpid = self.procs[self.threads[t].pid].vpid;
+        self.queue_mut(op.obj).receiver = vpid;
+        self.threads[t].staged = message.chunk;
+        self.threads[t].out = [i64::from(message.len.min(op.mask & !NOERROR)), message.mtype, 0];
+        Applied::Done(0)
+    }
+
+    /// Looking at a queue is done by the caller, with the turn.
+    pub(crate) fn queue_ctl_perform(&mut self, op: &Op) -> Applied {
+        if self.objects[op.obj].flags & DESTROYED != 0 {
+            return Applied::Done(errno::EIDRM);
+        }
+        match Ctl(op.arg as u8) {
+            SET_SIZE => self.queue_mut(op.obj).limit = (op.arg >> 8) as u64,
+            Ctl::REMOVE => self.queue_remove(op.obj),
+            _ => {}
+        }
+        Applied::Done(0)
+    }
+
+    /// Its messages and its name are gone; who waits is told so.
+    fn queue_remove(&mut self, obj: ObjId) {
+        let mut at = core::mem::replace(&mut self.queue_mut(obj).first, NONE);
+        self.queue_mut(obj).last = NONE;
+        while let Some(&message) = self.queued.get(at) {
+            self.free_chunks(message.chunk);
+            self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
+            at = message.next;
+        }
+        let object = &mut self.objects[obj];
+        object.flags |= DESTROYED;
+        (object.count, object.value) = (0, 0);
+        for name in self.names.as_mut_slice() {
+            if name.obj == obj {
+                name.obj = NONE;
+            }
+        }
+    }
+}
+
+/// True if `op` removes a queue, which frees its key.
+pub(crate) fn removes_queue(op: &Op) -> bool {
+    op.kind == Kind::MSG_CTL && Ctl(op.arg as u8) == Ctl::REMOVE
+}
