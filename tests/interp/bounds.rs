@@ -89,6 +89,10 @@ impl Allowed for Text {
         if self.robust {
             ops.insert((KindClass::ThreadExit, Operand::Any));
         }
+        // The end of a process closes what it has.
+        if super::events::uses(&self.program) {
+            ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
+        }
         let tries = self.program[code].iter().filter(|ins| tries(ins)).count();
         if tries > usize::from(POLLS) {
             ops.insert((KindClass::Poll, Operand::Any));
