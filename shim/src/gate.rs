@@ -11,7 +11,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
 
 use crate::local::{arena, local, me, world, Phase};
-use crate::{end, fiber, raw, sync};
+use crate::{end, fiber, raw, signal, sync};
 
 const FUTEX_WAIT: i32 = 0;
 const FUTEX_WAKE: i32 = 1;
@@ -27,6 +27,7 @@ pub fn pass(op: Op) -> i64 {
 /// The same, keeping the word that mirrors the object's state up to date.
 pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
     sync::settle_onces();
+    signal::settle_handlers();
     if let Some(result) = pass_at_once(&op, mirror) {
         return result;
     }
@@ -54,6 +55,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
         if mirror.is_some() || op.kind == Kind::FUTEX_WAIT || op.kind == Kind::FUTEX_REQUEUE {
             sync::before(&op);
         }
+        let parked = world().threads[cur].pending;
         let applied = world().perform(cur, value);
         if let Some((addr, object)) = mirror {
             sync::mirror(addr, object);
@@ -67,6 +69,16 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
                 return result;
             }
             Applied::Ended => end::finish(),
+            Applied::Signalled(fails) => {
+                if signal::run_taken(&parked, fails) {
+                    return libc::EINTR as i64;
+                }
+                world().resume(cur, if parked.kind == Kind::FUTEX_SLEEP { op } else { parked });
+                if world().end != End::RUNNING {
+                    end::finish();
+                }
+                value = if decide_alone(cur) { 0 } else { decide() };
+            }
             Applied::Parked => {
                 if world().end != End::RUNNING {
                     end::finish();
@@ -107,6 +119,9 @@ fn decide_alone(cur: Tid) -> bool {
         return false;
     }
     let op = world().threads[cur].pending;
+    if world().timers.len > 0 || world().due(cur) != 0 {
+        return false;
+    }
     if op.kind == Kind::TOSS {
         return local().phase == Phase::BeforeRoot;
     }

@@ -19,11 +19,13 @@ mod net;
 mod process;
 mod rewrite;
 mod shm;
+mod sigwait;
 mod signal;
 mod sync;
 mod sys;
 mod sysv;
 mod time;
+mod timer;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

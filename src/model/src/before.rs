@@ -87,6 +87,12 @@ impl Question<'_> {
                 return (Answer::from(choices > 0), *seen);
             }
         }
+        // Who took a signal, and in which way an operation went on, is not recorded.
+        let signals = |a: &Act| a.op.signals != 0 || matches!(a.op.kind, Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED);
+        let others = self.kept.iter().chain(self.dropped).map(|d| d.act);
+        if [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).chain(others).any(signals) {
+            return (Answer::Unknown, act);
+        }
         let seen = self.seen.map_or(0, |s| s.0.fate);
         let expired = self.first.fate & BORN_EXPIRED != 0 || seen & EXPIRED != 0;
         let cancelled = (self.first.fate | seen) & CANCELLED != 0;
@@ -300,11 +306,14 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::SEM_WAIT
             | Kind::SYSV_OP
             | Kind::FUTEX_SLEEP
+            | Kind::SIGSUSPEND
+            | Kind::SIGWAIT
+            | Kind::STOPPED
     )
 }
 
 fn touches(op: &Op, o: u32) -> bool {
-    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
+    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER);
     objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
 }
 

@@ -30,10 +30,12 @@ mod rwlock;
 pub mod sched;
 mod sem;
 pub mod sharing;
+pub mod signal;
 mod simple;
 mod sysv;
 pub mod table;
 mod thread;
+pub mod timer;
 pub mod world;
 
 pub use arena::Arena;
@@ -41,8 +43,9 @@ pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenable
 pub use imprint::imprint;
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
-pub use process::{ProcState, Process, WNOHANG, WNOWAIT};
+pub use process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 pub use sched::Decision;
+pub use signal::{Disposal, SigInfo};
 pub use sem::MAX_NAME;
 pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, SEM_UNDO};
 pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};

@@ -110,6 +110,14 @@ kinds! {
     FUTEX_WAKE = 62, "futex_wake";
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue";
+    /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
+    SIGSUSPEND = 96, "sigsuspend";
+    /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
+    SIGWAIT = 97, "sigwait";
+    /// Go on after a stop signal that the process sent itself.
+    STOPPED = 98, "stopped";
+    /// Arm, disarm or delete a timer of a process that has had several threads.
+    TIMER = 99, "timer";
 }
 
 /// Does not block: fails instead.
@@ -152,7 +160,8 @@ pub struct Op {
     pub kind: Kind,
     /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`].
     pub flags: u8,
-    pub(crate) pad: u16,
+    /// What signals could be delivered in its place; filled in where it is recorded, see [`crate::signal`].
+    pub signals: u16,
     /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].
     pub obj: u32,
     /// A second object, or [`NONE`].
@@ -174,7 +183,7 @@ impl Default for Op {
 impl Op {
     /// An operation without operands.
     pub const fn new(kind: Kind) -> Op {
-        Op { kind, flags: 0, pad: 0, obj: NONE, obj2: NONE, mask: 0, arg: 0, deadline: 0 }
+        Op { kind, flags: 0, signals: 0, obj: NONE, obj2: NONE, mask: 0, arg: 0, deadline: 0 }
     }
 
     /// An operation on one object.

@@ -164,9 +164,11 @@ impl Arena {
                 earliest = Some(earliest.map_or(op.deadline, |e: u64| e.min(op.deadline)));
             }
         }
+        earliest = earliest.into_iter().chain(world.next_timer()).min();
         let Some(deadline) = earliest else { return false };
-        world.fired = deadline;
+        world.fired = world.fired.max(deadline);
         world.now = world.now.max(deadline);
+        world.fire_timers();
         true
     }
 
