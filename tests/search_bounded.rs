@@ -123,6 +123,7 @@ agree! {
     bounds_hold_on_thread_life: Life;
     bounds_hold_on_processes: Process;
     bounds_hold_on_timeouts: Timed;
+    bounds_hold_on_signals: Signal;
     bounds_hold_on_all: All;
 }
 

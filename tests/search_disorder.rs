@@ -236,6 +236,7 @@ disorder! {
     disorder_on_thread_life: Life;
     disorder_on_processes: Process;
     disorder_on_timeouts: Timed;
+    disorder_on_signals: Signal;
     disorder_on_all: All;
 }
 

@@ -201,6 +201,7 @@ optimal! {
     optimal_on_thread_life: Life;
     optimal_on_processes: Process;
     optimal_on_timeouts: Timed;
+    optimal_on_signals: Signal;
     optimal_on_all: All;
 }
 

@@ -93,6 +93,7 @@ agree! {
     agree_on_thread_life: Life;
     agree_on_processes: Process;
     agree_on_timeouts: Timed;
+    agree_on_signals: Signal;
     agree_on_all: All;
 }
 

@@ -279,12 +279,7 @@ fn note_status(p: Pid, cur: Tid, status: i32) {
 
 /// A process is over: its parent gets SIGCHLD.
 pub fn child_over(p: Pid) {
-    let status = world().procs[p].status;
-    let (signal, exit) = (status & 0x7f, status >> 8 & 0xff);
-    let (code, status) = if signal == 0 { (libc::CLD_EXITED, exit) } else { (libc::CLD_KILLED, signal) };
-    if world().tell_parent(p, code, status).is_some() {
-        world().did = world().did.with(vsrun_model::Effects::SIGNALS);
-    }
+    world().child_over(p);
 }
 
 fn wait_flags(options: i32) -> u8 {

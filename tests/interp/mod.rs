@@ -6,6 +6,7 @@ pub mod bounds;
 pub mod brute;
 pub mod digest;
 pub mod generate;
+pub mod signals;
 pub mod unshared;
 
 use memmap2::{MmapMut, MmapOptions};
@@ -84,6 +85,20 @@ pub enum Ins {
     Cancel(usize),
     /// Ends the process, other threads included.
     Exit,
+    /// A signal for the process of that thread.
+    Kill(usize, i32),
+    /// A signal for that thread, which its creator's process knows.
+    Tkill(usize, i32),
+    /// Blocks a signal (true) or unblocks it.
+    Mask(i32, bool),
+    /// Waits for a signal with this mask; `None`: with the one in force.
+    Suspend(Option<u64>),
+    /// Takes a signal of the set.
+    Sigwait(u64, How),
+    /// Sends SIGALRM to the own process at the n-th millisecond of the run.
+    Alarm(u8),
+    /// Logs this number.
+    Log(i64),
 }
 
 /// A program: thread 0 is the first, the others are started by `Create` or `Fork`, each at most once.
@@ -172,6 +187,8 @@ pub struct Fiber {
     pub code: usize,
     pub pc: usize,
     pub log: Vec<i64>,
+    /// Handlers that run, the innermost last.
+    pub frames: Vec<signals::Frame>,
 }
 
 /// The indices of the objects of a run, by kind and number.
@@ -226,12 +243,13 @@ impl<'a> Run<'a> {
             program,
             arena,
             objects: Objects::default(),
-            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new() }],
+            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new() }],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
         };
         run.started[0] = Some(t);
         run.make_objects();
+        run.install_handlers();
         run
     }
 
@@ -294,8 +312,13 @@ impl<'a> Run<'a> {
             self.arena.world.threads[t].compare = true;
         }
         match self.arena.world.perform(t, value) {
+            Applied::Signalled(fails) => {
+                self.handle(t, Some((op, fails)));
+                self.advance(t);
+            }
             Applied::Done(result) => {
                 self.returned(t, &op, result);
+                self.deliver(t);
                 if self.arena.world.threads[t].alive() {
                     self.advance(t);
                 }
@@ -308,6 +331,16 @@ impl<'a> Run<'a> {
         if op.kind == Kind::THREAD_EXIT {
             return self.over(t);
         }
+        if op.kind == Kind::EXIT {
+            self.child_over(self.pid(t));
+        }
+        if self.ended() || !self.arena.world.threads[t].alive() {
+            return;
+        }
+        if op.kind == Kind::STOPPED {
+            return;
+        }
+        self.sends(t, op);
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
         }
@@ -319,7 +352,10 @@ impl<'a> Run<'a> {
         let out = self.arena.world.threads[t].out[0];
         let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
-        fiber.pc += usize::from(!again);
+        match fiber.frames.last_mut() {
+            Some(frame) => frame.pc += 1,
+            None => fiber.pc += usize::from(!again),
+        }
         fiber.log.push(result);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
@@ -338,17 +374,34 @@ impl<'a> Run<'a> {
 
     fn instruction(&self, t: Tid) -> Option<&Ins> {
         let fiber = &self.fibers[t as usize];
-        self.program[fiber.code].get(fiber.pc)
+        match fiber.frames.last() {
+            Some(frame) => signals::handler(frame.signal).get(frame.pc),
+            None => self.program[fiber.code].get(fiber.pc),
+        }
     }
 
     /// Runs `t` up to its next visible operation, or its end.
     fn advance(&mut self, t: Tid) {
-        while !self.ended() {
-            let Some(ins) = self.instruction(t).cloned() else { return self.finish(t) };
+        while !self.ended() && self.arena.world.threads[t].alive() {
+            if self.arena.world.procs[self.pid(t)].stopped != 0 {
+                return self.arena.world.publish(t, Op::new(Kind::STOPPED));
+            }
+            let Some(ins) = self.instruction(t).cloned() else {
+                if self.fibers[t as usize].frames.is_empty() {
+                    return self.finish(t);
+                }
+                if self.handler_returns(t) {
+                    return;
+                }
+                continue;
+            };
             if let Some(op) = self.visible(t, &ins) {
                 match self.arena.pass(t, &op) {
                     None => return self.arena.world.publish(t, op),
-                    Some(Applied::Done(result)) => self.returned(t, &op, result),
+                    Some(Applied::Done(result)) => {
+                        self.returned(t, &op, result);
+                        self.deliver(t);
+                    }
                     Some(_) => return,
                 }
                 continue;
@@ -356,7 +409,10 @@ impl<'a> Run<'a> {
             if ins == Ins::Exit {
                 return self.exit(t, true);
             }
-            self.fibers[t as usize].pc += 1;
+            match self.fibers[t as usize].frames.last_mut() {
+                Some(frame) => frame.pc += 1,
+                None => self.fibers[t as usize].pc += 1,
+            }
             self.invisible(t, &ins);
         }
     }
@@ -386,6 +442,7 @@ impl<'a> Run<'a> {
             world.publish(t, Op::new(Kind::EXIT));
         } else {
             world.process_exit(pid, 0);
+            self.child_over(pid);
         }
     }
 
@@ -457,6 +514,14 @@ impl<'a> Run<'a> {
             Ins::Yield => Op::new(Kind::YIELD),
             Ins::Sleep(n) => Self::how(Op::new(Kind::SLEEP), How::Timed(n)),
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
+            Ins::Kill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
+            Ins::Tkill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
+            Ins::Suspend(mask) => {
+                let now = self.arena.world.threads[t].sigmask;
+                Op::new(Kind::SIGSUSPEND).arg(mask.unwrap_or(now) as i64)
+            }
+            Ins::Sigwait(set, how) => Self::how(Op::new(Kind::SIGWAIT).arg(set as i64), how),
+            Ins::Alarm(_) => Op::on(Kind::TIMER, self.pid(t)),
             _ => return None,
         })
     }
@@ -503,7 +568,7 @@ impl<'a> Run<'a> {
             }
         };
         self.started[code] = Some(new);
-        self.fibers.push(Fiber { code, pc: 0, log: Vec::new() });
+        self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new() });
         self.advance(new);
     }
 
@@ -524,6 +589,8 @@ impl<'a> Run<'a> {
                 self.arena.world.finish_with(End::ASSERT, t, &[text.as_bytes()]);
             }
             Ins::SkipIf(value) if self.fibers[t as usize].log.last() == Some(&value) => self.fibers[t as usize].pc += 1,
+            Ins::Mask(signal, blocks) => self.mask(t, signal, blocks),
+            Ins::Log(n) => self.fibers[t as usize].log.push(n),
             Ins::OnceEnd(n) => {
                 let once = self.objects.once[n as usize];
                 if self.arena.world.objects[once].owner == t {

@@ -13,6 +13,7 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
+use crate::depend::Effects;
 use crate::object::NONE;
 use crate::op::{self, Kind, Op};
 use crate::process::ProcState;
@@ -366,6 +367,24 @@ impl World {
         let pid = self.procs[p].vpid;
         self.post(parent, NONE, SigInfo { signal: SIGCHLD, code, pid, uid: 0, value: status as u32 as u64 }, 0);
         Some(parent)
+    }
+
+    /// Process `p` is over: its parent is told. That is noted, also where the parent is over itself: it might not have
+    /// been, and then it could tell.
+    pub fn child_over(&mut self, p: Pid) {
+        const CLD_EXITED: i32 = 1;
+        const CLD_KILLED: i32 = 2;
+        let status = self.procs[p].status;
+        let (signal, exit) = (status & 0x7f, status >> 8 & 0xff);
+        let (code, status) = if signal == 0 { (CLD_EXITED, exit) } else { (CLD_KILLED, signal) };
+        let told = self.tell_parent(p, code, status).is_some();
+        let could = |q: &crate::Process| {
+            let blocks = self.threads.get(q.main_thread).is_some_and(|t| t.sigmask & bit(SIGCHLD) != 0);
+            q.handled & bit(SIGCHLD) != 0 || blocks
+        };
+        if told || self.procs.get(self.procs[p].creator).is_some_and(could) {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
     }
 
     /// Signals that sigwait would take now.
