@@ -289,7 +289,13 @@ pub fn sigaltstack(new: u64, old: u64) -> i64 {
         install_altstack(cur);
     }
     if old != 0 {
-        let state = if on { SS_ONSTACK } else if size == 0 { SS_DISABLE } else { 0 };
+        let state = if on {
+            SS_ONSTACK
+        } else if size == 0 {
+            SS_DISABLE
+        } else {
+            0
+        };
         store(old, stack);
         store(old + 8, (flags | state) as u32);
         store(old + 16, size);

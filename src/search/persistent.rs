@@ -82,7 +82,14 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
 fn reaches_everything(act: &Act) -> bool {
     matches!(
         act.op.kind,
-        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK | Kind::TIMER
+        Kind::YIELD
+            | Kind::EXIT
+            | Kind::THREAD_EXIT
+            | Kind::CANCEL
+            | Kind::KILL
+            | Kind::EXEC
+            | Kind::FORK
+            | Kind::TIMER
     ) || act.op.signals != 0
         || act.fate & (TIMED_OUT | GIVES_WAY) != 0
 }

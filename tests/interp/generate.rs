@@ -216,8 +216,9 @@ fn signal() -> Block {
     let number = || prop_oneof![6 => Just(POSTS), 6 => Just(LOCKS), 1 => Just(FATAL), 1 => Just(STOP), 2 => Just(CONT)];
     let caught = || prop_oneof![Just(POSTS), Just(LOCKS)];
     let guarded = caught().prop_map(|s| vec![Ins::Mask(s, true), Ins::Suspend(Some(0)), Ins::Mask(s, false)]);
-    let critical = (0u32..2, caught())
-        .prop_map(|(m, s)| [vec![Ins::Mask(s, true)], section(m, How::Block, vec![]), vec![Ins::Mask(s, false)]].concat());
+    let critical = (0u32..2, caught()).prop_map(|(m, s)| {
+        [vec![Ins::Mask(s, true)], section(m, How::Block, vec![]), vec![Ins::Mask(s, false)]].concat()
+    });
     let waits = (caught(), prop_oneof![3 => Just(How::Block), 1 => Just(How::Try), 1 => Just(How::Timed(2))])
         .prop_map(|(s, how)| vec![Ins::Mask(s, true), Ins::Sigwait(bit(s), how)]);
     let wait = (0u32..2, 0u32..2)

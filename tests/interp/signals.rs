@@ -40,10 +40,7 @@ pub fn handler(signal: i32) -> &'static [Ins] {
 }
 
 pub fn about_signals(ins: &Ins) -> bool {
-    matches!(
-        ins,
-        Ins::Kill(..) | Ins::Tkill(..) | Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_)
-    )
+    matches!(ins, Ins::Kill(..) | Ins::Tkill(..) | Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_))
 }
 
 impl Run<'_> {

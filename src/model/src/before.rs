@@ -88,7 +88,8 @@ impl Question<'_> {
             }
         }
         // Who took a signal, and in which way an operation went on, is not recorded.
-        let signals = |a: &Act| a.op.signals != 0 || matches!(a.op.kind, Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED);
+        let signals =
+            |a: &Act| a.op.signals != 0 || matches!(a.op.kind, Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED);
         let others = self.kept.iter().chain(self.dropped).map(|d| d.act);
         if [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).chain(others).any(signals) {
             return (Answer::Unknown, act);
@@ -313,7 +314,10 @@ fn never_blocks(op: &Op) -> bool {
 }
 
 fn touches(op: &Op, o: u32) -> bool {
-    let objects = !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER);
+    let objects = !matches!(
+        op.kind,
+        Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER
+    );
     objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
 }
 

@@ -342,7 +342,14 @@ impl World {
 pub(crate) fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
-        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK | Kind::TIMER
+        Kind::YIELD
+            | Kind::EXIT
+            | Kind::THREAD_EXIT
+            | Kind::CANCEL
+            | Kind::KILL
+            | Kind::EXEC
+            | Kind::FORK
+            | Kind::TIMER
     ) || a.op.signals != 0
         || a.fate & (TIMED_OUT | GIVES_WAY) != 0
 }

@@ -476,7 +476,8 @@ impl Arena {
     /// True if a handler tells process `p` or its parent when a child ends.
     fn sees_children_end(&self, p: Pid) -> bool {
         const SIGCHLD: u64 = 1 << 16;
-        let blocks = |p: &crate::Process| self.world.threads.get(p.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
+        let blocks =
+            |p: &crate::Process| self.world.threads.get(p.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
         let handles = |p: &crate::Process| p.handled & SIGCHLD != 0 || blocks(p);
         let process = self.world.procs.get(p);
         process.is_some_and(|c| handles(c) || self.world.procs.get(c.parent).is_some_and(handles))

@@ -213,7 +213,8 @@ impl World {
             ways |= AWAITED;
         }
         let before = self.deliverable(t, thread.sigmask) & if op.kind == Kind::SIGWAIT { !op.arg as u64 } else { !0 };
-        let within = self.deliverable(t, self.mask_within(t, op)) & if op.kind == Kind::SIGWAIT { !op.arg as u64 } else { !0 };
+        let within =
+            self.deliverable(t, self.mask_within(t, op)) & if op.kind == Kind::SIGWAIT { !op.arg as u64 } else { !0 };
         let untimed = Op { flags: op.flags & !(op::TIMED | op::CANCEL_POINT), ..*op };
         let blocks = || self.choices_of(t, &untimed) == 0;
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
@@ -225,6 +226,10 @@ impl World {
             let signal = self.first_of(t, within);
             let restarts = process.restarts & bit(signal) != 0;
             if fails_with_eintr(op, restarts) {
+                // The clock has jumped because the thread stood here; that a timer is faster than its thread is for
+                // `timeouts_any`.
+                let by_clock = !self.timeouts_any && process.by_clock & bit(signal) != 0;
+                ways &= if by_clock { !BEFORE } else { !0 };
                 ways = ways & !NUMBER | INTERRUPTS | signal as u16;
             } else if asleep {
                 ways = ways & !NUMBER | BEFORE | signal as u16;
@@ -250,7 +255,8 @@ impl World {
         let ways = self.signal_ways(t);
         let op = self.threads[t].pending;
         let before = n == 0 && ways & BEFORE != 0;
-        let mask = if before && op.kind != Kind::FUTEX_SLEEP { self.threads[t].sigmask } else { self.mask_within(t, &op) };
+        let mask =
+            if before && op.kind != Kind::FUTEX_SLEEP { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if op.kind == Kind::SIGWAIT { op.arg as u64 } else { 0 };
         let ready = self.deliverable(t, mask) & !barred;
         self.threads[t].state = ThreadState::RUNNING;
@@ -291,9 +297,7 @@ impl World {
         if !more {
             let pending = if own { &mut self.threads[t].sigpending } else { &mut self.procs[p].sigpending };
             *pending &= !bit(signal);
-            if !own {
-                self.procs[p].by_clock &= !bit(signal);
-            }
+            self.procs[p].by_clock &= !bit(signal);
         }
         self.threads[t].taken = info;
         true
@@ -322,8 +326,7 @@ impl World {
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
         *pending |= bit(info.signal);
-        already && info.signal < RT_MIN
-            || self.queued.push(Queued { pid: p, tid: t, info, timer, pad: 0 }).is_some()
+        already && info.signal < RT_MIN || self.queued.push(Queued { pid: p, tid: t, info, timer, pad: 0 }).is_some()
     }
 
     /// What a stop or continue signal does besides being delivered: each takes the other kind out of what is pending, and

@@ -119,7 +119,8 @@ impl World {
     /// Fires all timers whose deadlines have passed.
     pub fn fire_timers(&mut self) {
         for at in 0..self.timers.len {
-            while self.timers[at].deadline != 0 && self.timers[at].deadline <= self.fired && self.timers[at].pid != NONE {
+            while self.timers[at].deadline != 0 && self.timers[at].deadline <= self.fired && self.timers[at].pid != NONE
+            {
                 self.fire(at);
             }
         }
