@@ -167,11 +167,14 @@ fn spawn(args: &CloneArgs) -> i64 {
     l.cur = t;
     l.borrowed = true;
     let stack = fiber::lay_out(args.stack, &args.start);
+    // The child shares memory, but has dispositions of its own, which it sets before it execs.
+    let actions = local().actions;
     let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | parentage(), stack, spawned);
     let l = local();
     l.pid = parent;
     l.cur = creator;
     l.borrowed = false;
+    l.actions = actions;
     if real < 0 {
         return undo_creation(p, creator, real);
     }

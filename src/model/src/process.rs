@@ -223,6 +223,7 @@ impl World {
         self.procs[p].restarts = 0;
         self.drop_timers(p, |timer| timer.id != crate::timer::ITIMER);
         self.threads[t].n_handlers = 0;
+        self.threads[t].altstack = [0; 3];
         self.threads[t].held = false;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.threads[t].vtid = self.procs[p].vpid;
