@@ -88,8 +88,11 @@ impl Question<'_> {
             }
         }
         // Who took a signal, and in which way an operation went on, is not recorded.
-        let signals =
-            |a: &Act| a.op.signals != 0 || matches!(a.op.kind, Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED);
+        let signals = |a: &Act| match a.op.kind {
+            Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED => true,
+            Kind::COND_WAKE | Kind::BARRIER_WAKE => a.op.signals != 0 || a.op.has(op::RESUMED),
+            _ => a.op.signals != 0,
+        };
         let others = self.kept.iter().chain(self.dropped).map(|d| d.act);
         if [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).chain(others).any(signals) {
             return (Answer::Unknown, act);

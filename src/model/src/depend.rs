@@ -504,6 +504,7 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
     let first = act.op.obj == o;
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
+        Kind::COND_WAKE | Kind::BARRIER_WAKE if act.op.has(op::RESUMED) => Class::Other,
         Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
         Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
@@ -555,6 +556,7 @@ fn excludes(a: &Act, b: &Act) -> bool {
     }
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
+        Kind::COND_WAKE | Kind::BARRIER_WAKE if a.op.has(op::RESUMED) => false,
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
         Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),

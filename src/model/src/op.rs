@@ -132,6 +132,10 @@ pub const VARIANT: u8 = 8;
 /// A semop of several operations; `Op::arg` holds them for reports (see [`pack_semops`]), not an amount.
 pub const SEVERAL: u8 = 16;
 
+/// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
+/// at a barrier.
+pub const RESUMED: u8 = 32;
+
 /// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
 /// they do not fit.
 pub fn pack_semops(ops: &[crate::SemBuf]) -> Option<i64> {

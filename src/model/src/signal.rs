@@ -450,7 +450,7 @@ impl World {
             return self.publish(t, op);
         }
         self.ops += 1;
-        self.park(t, op);
+        self.park(t, op.with(op::RESUMED));
         let thread = &mut self.threads[t];
         thread.held = false;
         thread.woken = thread.held_woken;
