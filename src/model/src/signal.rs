@@ -47,6 +47,8 @@ pub const INTERRUPTS: u16 = 0x100;
 pub const SHARED_PENDING: u16 = 0x200;
 /// Bit of [`Op::signals`]: a signal that the operation waits for is pending.
 pub const AWAITED: u16 = 0x400;
+/// Bit of [`Op::signals`]: the process is stopped, whatever the operation would do.
+pub const STANDS_STILL: u16 = 0x800;
 
 /// The bit of a signal in a mask.
 pub const fn bit(signal: i32) -> u64 {
@@ -199,6 +201,9 @@ impl World {
     pub(crate) fn signal_ways(&self, t: Tid) -> u16 {
         let thread = &self.threads[t];
         let process = &self.procs[thread.pid];
+        if process.stopped != 0 {
+            return STANDS_STILL;
+        }
         let timers = self.timeouts_any && self.timers.len > 0;
         if thread.sigpending | process.sigpending == 0 && !timers || thread.state != ThreadState::PARKED {
             return 0;
