@@ -370,6 +370,7 @@ pub fn send(p: u32, t: u32, info: SigInfo) {
 
 /// Sends a signal to the running thread, as the kernel does when a call of its own fails (SIGPIPE); its handler runs
 /// at once unless it is blocked.
+#[expect(dead_code, reason = "for calls on descriptors")]
 pub fn send_thread_now(signal: i32) {
     let (p, t) = (local().pid, local().cur);
     let (pid, uid) = (world().procs[p].vpid, raw!(libc::SYS_getuid) as u32);
