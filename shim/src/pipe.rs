@@ -14,7 +14,6 @@ use crate::{end, fd, inject, message, signal};
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
 const EPIPE: i64 = -(libc::EPIPE as i64);
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]
@@ -207,6 +206,9 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         if d.flags & NONBLOCK != 0 {
             op = op.with(op::TRY);
         }
+        if done > 0 {
+            op = op.with(op::PARTIAL);
+        }
         let result = fd::pass(desc, op, |put| {
             if put > 0 {
                 let from = me().out[0] as u64;
@@ -244,8 +246,7 @@ pub fn faults(d: &Desc, n: u64) -> Result<u64, i64> {
 
 /// A write that nobody will read.
 pub fn broken() -> i64 {
-    signal::send_thread(local().cur, libc::SIGPIPE);
-    signal::deliver();
+    signal::send_thread_now(libc::SIGPIPE);
     EPIPE
 }
 
