@@ -24,7 +24,7 @@ use super::save::Saver;
 use super::{search_of, Failure, Setting};
 use crate::args::{Config, SearchKind};
 use crate::report::identity::fnv1a;
-use crate::report::{Bug, BugKind, Incomplete};
+use crate::report::{Bug, BugKind, Incomplete, NO_SIGIO, SIGNALS_WERE_DELIVERED};
 use crate::runtime::inspect::Inspector;
 use crate::runtime::session::Input;
 use crate::runtime::tracee;
@@ -196,17 +196,17 @@ impl State {
 }
 
 /// Saves where it is time to; what goes wrong is noted.
-/// Note of searches whose reduction is not proven for what the program does: they are not complete then.
-pub const SIGNALS_WERE_DELIVERED: &str =
-    "signals were delivered: the reduction is not proven for them; --search naive explores all";
-
 /// A signal could be delivered at an operation, or one was waited for, and the search leaves out what it takes to be
-/// equivalent by the numbers of alternatives: which of them means what changes there once the operation is enabled.
+/// equivalent by the numbers of alternatives: which of them means what changes there once the operation is enabled. A
+/// thread that is alone has no orders to leave out.
 fn is_unproven(search: SearchKind, trace: &Trace) -> bool {
     let signalled = |op: &Op| op.signals & (signal::BEFORE | signal::INTERRUPTS | signal::AWAITED) != 0;
+    let steps = trace.steps.iter().map(|s| &s.act);
+    let seen = trace.seen.iter().chain([&trace.last]);
+    let alone = trace.steps.iter().all(|s| s.act.uid == trace.steps[0].act.uid) && seen.clone().all(|s| s.len() <= 1);
     matches!(search, SearchKind::Dpor | SearchKind::Optimal)
-        && (trace.steps.iter().any(|s| signalled(&s.act.op))
-            || trace.seen.iter().flatten().any(|s| signalled(&s.act.op)))
+        && !alone
+        && steps.chain(seen.flatten().map(|s| &s.act)).any(|act| signalled(&act.op))
 }
 
 fn save_if_due(state: &mut State, setting: &Setting) {
@@ -535,6 +535,9 @@ impl<'a> Shared<'a> {
         counts.printed.extend(printed);
         if is_unproven(self.setting.config.search, &outcome.trace) {
             counts.note(SIGNALS_WERE_DELIVERED);
+        }
+        if worker.arena.world.asked_for_sigio {
+            counts.note(NO_SIGIO);
         }
         if worker.arena.world.held_back {
             counts.note(

@@ -102,6 +102,14 @@ pub enum Incomplete {
     Random,
 }
 
+/// Note of searches whose reduction is not proven for what the program does: they are not complete then.
+pub const SIGNALS_WERE_DELIVERED: &str =
+    "signals were delivered: the reduction is not proven for them; --search naive explores all";
+
+/// Note of executions in which input should have sent signals that it did not send: they are not all there is.
+pub const NO_SIGIO: &str =
+    "SIGIO for input on a descriptor (FIOASYNC) was asked for and is not modelled: it never came";
+
 impl Incomplete {
     /// The word of the contract.
     pub fn name(self) -> &'static str {

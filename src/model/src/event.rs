@@ -135,10 +135,11 @@ impl World {
                 Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
                     each(self.channels[id].value);
                 }
-                Some(id) if self.channels[id].kind == ChanKind::SIGNALS => {
-                    if self.come_by_clock(t) & self.channels[id].value != 0 {
-                        each(self.fired);
-                    }
+                Some(id)
+                    if self.channels[id].kind == ChanKind::SIGNALS
+                        && self.come_by_clock(t) & self.channels[id].value != 0 =>
+                {
+                    each(self.fired);
                 }
                 _ => {}
             },

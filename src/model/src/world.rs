@@ -135,6 +135,8 @@ pub struct World {
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool,
+    /// SIGIO was asked for (FIOASYNC), which input does not send. Written by the shim.
+    pub asked_for_sigio: bool,
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
     pub past_cycles: bool,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
@@ -279,6 +281,7 @@ impl World {
         self.concurrent = false;
         self.any_robust = false;
         self.held_back = false;
+        self.asked_for_sigio = false;
         self.now = START;
         self.fired = START;
         self.ids = 1000;
@@ -351,6 +354,7 @@ impl World {
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
         self.held_back = other.held_back;
+        self.asked_for_sigio = other.asked_for_sigio;
         self.livelock = other.livelock;
         self.now = other.now;
         self.fired = other.fired;
