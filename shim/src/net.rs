@@ -12,7 +12,7 @@ use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
 use crate::process::{self, CloneArgs};
 use crate::sys::{load, store, store_if};
-use crate::{end, fd, gate, locks, raw, shm, signal, sync, time};
+use crate::{end, fd, gate, locks, raw, shm, signal, time};
 
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const BLOCK: u8 = 1;
