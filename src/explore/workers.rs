@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use vsrun_model::arena::MAX_SYSCALLS;
-use vsrun_model::End;
+use vsrun_model::{signal, End, Op};
 
 use super::bounds;
 use super::found::{look, Candidate, Found};
@@ -32,6 +32,7 @@ use crate::runtime::worker::{Ending, Outcome, Worker};
 use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::sharing::{Objects, Sharing, Shown};
+use crate::trace::Trace;
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
 const IDLE: Duration = Duration::from_millis(100);
@@ -195,6 +196,19 @@ impl State {
 }
 
 /// Saves where it is time to; what goes wrong is noted.
+/// Note of searches whose reduction is not proven for what the program does: they are not complete then.
+pub const SIGNALS_WERE_DELIVERED: &str =
+    "signals were delivered: the reduction is not proven for them; --search naive explores all";
+
+/// A signal could be delivered at an operation, or one was waited for, and the search leaves out what it takes to be
+/// equivalent by the numbers of alternatives: which of them means what changes there once the operation is enabled.
+fn is_unproven(search: SearchKind, trace: &Trace) -> bool {
+    let signalled = |op: &Op| op.signals & (signal::BEFORE | signal::INTERRUPTS | signal::AWAITED) != 0;
+    matches!(search, SearchKind::Dpor | SearchKind::Optimal)
+        && (trace.steps.iter().any(|s| signalled(&s.act.op))
+            || trace.seen.iter().flatten().any(|s| signalled(&s.act.op)))
+}
+
 fn save_if_due(state: &mut State, setting: &Setting) {
     let Some(mut saver) = state.saver.take_if(|saver| saver.is_due()) else { return };
     if let Err(e) = saver.save(
@@ -519,6 +533,9 @@ impl<'a> Shared<'a> {
         counts.max_depth = counts.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
         counts.cut |= outcome.trace.end == End::DEPTH;
         counts.printed.extend(printed);
+        if is_unproven(self.setting.config.search, &outcome.trace) {
+            counts.note(SIGNALS_WERE_DELIVERED);
+        }
         if worker.arena.world.held_back {
             counts.note(
                 "fair schedules only: a thread that calls sched_yield again and again was made to wait until another had \
