@@ -126,6 +126,7 @@ agree! {
     bounds_hold_on_processes: Process;
     bounds_hold_on_timeouts: Timed;
     bounds_hold_on_events: Event;
+    bounds_hold_on_sockets: Socket;
     bounds_hold_on_all: All;
 }
 

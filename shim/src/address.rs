@@ -2,7 +2,7 @@
 
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
-use crate::raw;
+use crate::files;
 use crate::sys::{bytes, load, store};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -106,9 +106,11 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
     }
     let path = path_of(address);
     let mut link = false;
+    const HERE: u64 = libc::AT_FDCWD as u64;
     for flags in [libc::AT_SYMLINK_NOFOLLOW, 0] {
         let mut stat = [0u64; 18];
-        let result = raw!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), stat.as_mut_ptr(), flags);
+        let args = [HERE, path.as_ptr() as u64, stat.as_mut_ptr() as u64, flags as u64, 0, 0];
+        let result = files::ask(libc::SYS_newfstatat, args);
         if result == -(libc::ENOENT as i64) {
             return Ok(link);
         }
@@ -122,7 +124,7 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
         }
     }
     const WRITE: i32 = 2;
-    match raw!(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), WRITE) {
+    match files::ask(libc::SYS_faccessat, [HERE, path.as_ptr() as u64, WRITE as u64, 0, 0, 0]) {
         error if error == -(libc::EACCES as i64) => Err(error),
         _ => Ok(link),
     }
@@ -131,7 +133,10 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
 /// Makes the file that a local socket is found under. 0 or a negative error number.
 pub fn make_file(address: &mut Address) -> i64 {
     let path = path_of(address);
-    let result = raw!(libc::SYS_mknodat, libc::AT_FDCWD, path.as_ptr(), libc::S_IFSOCK | 0o777, 0);
+    let result = files::ask(
+        libc::SYS_mknodat,
+        [libc::AT_FDCWD as u64, path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0, 0, 0],
+    );
     if result == -(libc::EEXIST as i64) {
         return -(libc::EADDRINUSE as i64);
     }
@@ -144,7 +149,7 @@ pub fn make_file(address: &mut Address) -> i64 {
 /// Removes the file that was just made for a socket that cannot have it.
 pub fn remove_file(address: &Address) {
     let path = path_of(address);
-    raw!(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0);
+    files::ask(libc::SYS_unlinkat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, 0, 0, 0, 0]);
 }
 
 /// Sockets of services of the machine, which is none of the program's world: as if they did not run.

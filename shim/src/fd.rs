@@ -9,11 +9,12 @@ use vsrun_model::arena::{MAX_SYSCALLS, PLACE_FD};
 use vsrun_model::channel::ChanId;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::object::NONE;
+use vsrun_model::op::CANCEL_POINT;
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
+use crate::{end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -95,6 +96,40 @@ fn takes_fd(nr: i64) -> bool {
     )
 }
 
+/// Calls that only sockets have.
+fn of_sockets(nr: i64) -> bool {
+    matches!(
+        nr,
+        libc::SYS_connect
+            | libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_bind
+            | libc::SYS_listen
+            | libc::SYS_shutdown
+            | libc::SYS_sendto
+            | libc::SYS_recvfrom
+            | libc::SYS_sendmsg
+            | libc::SYS_recvmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_recvmmsg
+            | libc::SYS_getsockname
+            | libc::SYS_getpeername
+            | libc::SYS_setsockopt
+            | libc::SYS_getsockopt
+    )
+}
+
+/// What a call that only sockets have gives for a descriptor that is not of the model. `None`: it is a socket, which the
+/// program was started with.
+fn not_a_socket(fd: u64) -> Option<i64> {
+    let mut stat = [0u64; 18];
+    if raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
+        return Some(EBADF);
+    }
+    let socket = stat[3] as u32 & libc::S_IFMT == libc::S_IFSOCK;
+    (!socket).then_some(-(libc::ENOTSOCK as i64))
+}
+
 /// Performs call `nr` if it concerns descriptors of the model.
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     match nr {
@@ -110,11 +145,11 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
     }
-    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| absent::call(nr)) {
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)) {
         return Some(result);
     }
     if !world().has_fds(local().pid) {
-        return None;
+        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
     }
     match nr {
         libc::SYS_close_range => {
@@ -139,7 +174,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     if !takes_fd(nr) {
         return None;
     }
-    let desc = find(a[0])?;
+    let Some(desc) = find(a[0]) else {
+        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+    };
     Some(on(nr, desc, a))
 }
 
@@ -176,26 +213,7 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
             -(libc::EOPNOTSUPP as i64)
         }
         libc::SYS_ioctl => ioctl(desc, a),
-        libc::SYS_connect
-        | libc::SYS_accept
-        | libc::SYS_accept4
-        | libc::SYS_bind
-        | libc::SYS_listen
-        | libc::SYS_shutdown
-        | libc::SYS_sendto
-        | libc::SYS_recvfrom
-        | libc::SYS_sendmsg
-        | libc::SYS_recvmsg
-        | libc::SYS_sendmmsg
-        | libc::SYS_recvmmsg
-        | libc::SYS_getsockname
-        | libc::SYS_getpeername
-        | libc::SYS_setsockopt
-        | libc::SYS_getsockopt
-            if kind != DescKind::SOCKET =>
-        {
-            -(libc::ENOTSOCK as i64)
-        }
+        _ if of_sockets(nr) && kind != DescKind::SOCKET => -(libc::ENOTSOCK as i64),
         _ => refuse(nr, desc, a),
     }
 }
@@ -370,8 +388,11 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
 }
 
 /// Performs an operation on a description, which stays while it lasts; see [`gate::pass_then`].
-pub fn pass(desc: DescId, op: Op, mut then: impl FnMut(i64)) -> i64 {
+pub fn pass(desc: DescId, mut op: Op, mut then: impl FnMut(i64)) -> i64 {
     let cur = local().cur;
+    if core::mem::replace(&mut local().cancellable, false) {
+        op = op.with(CANCEL_POINT);
+    }
     world().desc_hold(cur, desc);
     gate::pass_then(op, |result| {
         then(result);
@@ -398,7 +419,8 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             if input == NONE {
                 return EINVAL;
             }
-            settle(desc);
+            let op = world().desc_op(Kind::FD_CONTROL, desc);
+            gate::pass(op);
             let held = match world().descs[desc].kind {
                 DescKind::SOCKET => socket::pending_bytes(desc),
                 _ => world().channels[input].len() as i64,

@@ -70,6 +70,8 @@ pub struct Local {
     pub borrowed: bool,
     /// Parent death signal the program thinks it has.
     pub pdeathsig: i32,
+    /// The next operation on a descriptor is one in which a request to end is heeded.
+    pub cancellable: bool,
     /// Shared mappings in use.
     pub n_ranges: usize,
     /// Shared mappings.
@@ -97,6 +99,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     delivering: false,
     borrowed: false,
     pdeathsig: 0,
+    cancellable: false,
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
     actions: [Action { handler: 0, flags: 0, restorer: 0, mask: 0 }; 65],

@@ -398,6 +398,10 @@ fn send_to(
 
 fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
     let s = socket::of(desc);
+    if world().sockets[s].state != SockState::CONNECTED {
+        // Another thread may connect it.
+        fd::settle(desc);
+    }
     let sock = world().sockets[s];
     if to.is_some() && sock.is_local() && sock.typ == STREAM {
         let there = sock.state == SockState::CONNECTED;
@@ -429,7 +433,9 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
     };
     let mut done = 0;
     loop {
-        let op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
+        let mut op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
+        // It depends on the connect.
+        op.mask |= world().channel_bit(sock.input);
         let op = socket::timed(op, desc, sock.send_timeout, dont_wait);
         let put = fd::pass(desc, op, |put| {
             let [at, kept, _] = me().out;
@@ -449,6 +455,10 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
 
 fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
     let s = socket::of(desc);
+    if to.is_none() && world().sockets[s].state != SockState::CONNECTED {
+        // Another thread may connect it.
+        fd::settle(desc);
+    }
     let sock = world().sockets[s];
     let unconnected = sock.peer == NONE && sock.peer_serial != CONNECTED_BY_ADDRESS;
     let Some(mut target) = to.or_else(|| (!unconnected).then_some(sock.remote)) else {

@@ -145,6 +145,7 @@ pub fn call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
         libc::SYS_accept4 => accept(desc, a[1], a[2], a[3] as i32),
         libc::SYS_shutdown => shutdown(desc, a[1] as i32),
         libc::SYS_getsockname => {
+            fd::settle(desc);
             let address = world().sockets[of(desc)].local;
             address::write(&address, domain, a[1], a[2]);
             0
@@ -157,6 +158,7 @@ pub fn call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
 }
 
 fn peer_name(desc: DescId, a: [u64; 6]) -> i64 {
+    look(desc);
     let socket = world().sockets[of(desc)];
     if socket.state != SockState::CONNECTED {
         // A local one knows it as long as it is there.
@@ -356,7 +358,7 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
             return result;
         }
         let op = timed(naming(Kind::FD_CONNECT, s, address, link), desc, socket.send_timeout, false);
-        let result = gate::pass(op);
+        let result = fd::pass(desc, op, |_| {});
         // The file came to be there while it waited for its turn, and is crowded.
         if result != EAGAIN || op.has(op::TRY) || op.has(op::TIMED) {
             return result;
@@ -381,7 +383,7 @@ fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     }
     let mut op = world().channel_op(Kind::FD_ACCEPT, socket.input, 0);
     op.mask = world().desc_bits(desc);
-    let result = gate::pass(timed(op, desc, socket.receive_timeout, false));
+    let result = fd::pass(desc, timed(op, desc, socket.receive_timeout, false), |_| {});
     if result < 0 {
         return result;
     }
@@ -422,6 +424,16 @@ pub fn is_alone(desc: DescId) -> bool {
         let socket = &world().sockets[s];
         socket.state == SockState::FRESH && !socket.local.is_name() && socket.peer == NONE
     })
+}
+
+/// What the other end may change is looked at: a visible operation if there is one.
+pub fn look(desc: DescId) {
+    if world().sockets[of(desc)].state == SockState::FRESH {
+        fd::settle(desc);
+    } else {
+        let op = world().desc_op(Kind::FD_CONTROL, desc);
+        gate::pass(op);
+    }
 }
 
 /// FIONREAD.

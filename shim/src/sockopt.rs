@@ -232,14 +232,9 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
     };
     let value = match (level, name) {
         (libc::SOL_SOCKET, libc::SO_ERROR) => {
-            let mut error = socket.error;
-            if error != 0 || socket.state == SockState::CONNECTING {
-                let op = world().desc_op(Kind::FD_CONTROL, desc);
-                fd::pass(desc, op, |_| error = world().socket_error(s) as i32);
-            } else {
-                fd::settle(desc);
-                error = world().socket_error(s) as i32;
-            }
+            let mut error = 0;
+            let op = world().desc_op(Kind::FD_CONTROL, desc);
+            fd::pass(desc, op, |_| error = world().socket_error(s) as i32);
             error
         }
         (libc::SOL_SOCKET, libc::SO_TYPE) => socket.typ.into(),

@@ -13,6 +13,7 @@ mod locks;
 pub mod mismatch;
 mod paint;
 pub mod show;
+mod sockets;
 pub mod steps;
 pub mod text;
 pub mod views;

@@ -50,6 +50,9 @@ fn channel_name(world: &World, object: &Object) -> String {
         ChanKind::TIMER => "timerfd",
         ChanKind::SIGNALS => "signalfd",
         ChanKind::EPOLL => "epoll",
+        ChanKind::STREAM => "tcp socket",
+        ChanKind::LOCAL => "unix socket",
+        ChanKind::PACKET => "datagram socket",
         _ => "channel",
     };
     format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
@@ -70,7 +73,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
         ObjKind::MSGQ => return format!("queue {}", key.addr),
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
-        ObjKind::CHANNEL => return channel_name(world, object),
+        ObjKind::CHANNEL => return super::sockets::name(world, id).unwrap_or_else(|| channel_name(world, object)),
         _ => {}
     }
     let private = key.space & SHARED == 0;
@@ -171,7 +174,7 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::EXIT => format!("signal {}", op.arg & 0x7f),
         Kind::KILL => format!("{}, {}", (names.process)(op.obj), op.arg),
         Kind::COND_WAIT | Kind::COND_WAKE if op.obj2 != NONE => two(", "),
-        Kind::FD_READ | Kind::FD_WRITE => format!("{}, {}", object(), op.arg),
+        Kind::FD_READ | Kind::FD_WRITE | Kind::FD_SEND => format!("{}, {}", object(), op.arg),
         Kind::FD_WAIT => object(),
         Kind::FD_EPOLL_CTL => format!("{}, descriptor {}", object(), op.arg >> 32),
         Kind::FD_CLOSE => format!("descriptor {} of {}", op.arg, if op.obj2 == NONE { object() } else { two(" and ") }),

@@ -7,6 +7,7 @@ use vsrun_model::object::{NONE, PREFER_WRITER};
 use vsrun_model::op::VARIANT;
 use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, Op, ProcState, Thread, ThreadState, Tid, World};
 
+use super::sockets;
 use super::views::{pending_text, Names};
 use super::{BugKind, CycleLink, ProgramStatus, ThreadStatus, ThreadView};
 
@@ -55,6 +56,11 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         }
         (Kind::SEM_WAIT, _) => vec![format!("{} to be posted (its value is 0){}", name(op.obj), hopeless(world, t))],
         (Kind::SYSV_OP, Some(_)) => semaphores(world, thread, names),
+        (Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT | Kind::FD_SEND, _)
+            if sockets::waits(world, t, op, names).is_some() =>
+        {
+            sockets::waits(world, t, op, names).into_iter().collect()
+        }
         (Kind::RECORD_LOCK | Kind::FLOCK, Some(_)) => super::locks::in_the_way(world, t, names),
         (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
             vec![super::channels::queue(world, t, names)]

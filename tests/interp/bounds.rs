@@ -89,6 +89,10 @@ impl Allowed for Text {
         if self.robust {
             ops.insert((KindClass::ThreadExit, Operand::Any));
         }
+        // The end of a process closes what it has.
+        if super::events::uses(&self.program) {
+            ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
+        }
         let tries = self.program[code].iter().filter(|ins| tries(ins)).count();
         if tries > usize::from(POLLS) {
             ops.insert((KindClass::Poll, Operand::Any));
@@ -102,7 +106,8 @@ fn tries(ins: &Ins) -> bool {
         Ins::Lock(_, how) | Ins::SemWait(_, how) | Ins::Read(_, how) | Ins::Write(_, how) => how,
         Ins::Record(.., how) | Ins::Flock(.., how) => how,
         Ins::MsgSend(.., how) | Ins::MsgReceive(.., how) => how,
-        Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) | Ins::Fd(_, _, how) => how,
+        Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => how,
+        Ins::Fd(_, _, how) | Ins::Sock(_, _, how) => how,
         _ => return false,
     };
     *how == How::Try
@@ -144,7 +149,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Sleep(_) => plain(KindClass::Sleep),
         Ins::Cancel(_) => plain(KindClass::Cancel),
         Ins::Exit => plain(KindClass::Exit),
-        Ins::Fd(..) => plain(KindClass::On(ObjKind::CHANNEL)),
+        Ins::Fd(..) | Ins::Sock(..) => plain(KindClass::On(ObjKind::CHANNEL)),
         Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
     }
 }

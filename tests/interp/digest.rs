@@ -66,6 +66,10 @@ impl Run<'_> {
             let op = &thread.pending;
             let target = match op.kind {
                 Kind::JOIN | Kind::CANCEL => self.name(op.obj),
+                // Channels come to be in any order.
+                _ if world.objects.get(op.obj).is_some_and(|o| o.key.kind == ObjKind::CHANNEL) => {
+                    world.objects[op.obj].key.addr as i64
+                }
                 _ => op.obj as i64,
             };
             let _ = writeln!(
@@ -82,6 +86,9 @@ impl Run<'_> {
             );
         }
         for (i, object) in world.objects.as_slice().iter().enumerate() {
+            if object.key.kind == ObjKind::CHANNEL {
+                continue;
+            }
             let mut waiters = Vec::new();
             let mut at = object.waiters;
             while at != NONE {
@@ -111,7 +118,12 @@ impl Run<'_> {
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);
         let undos: BTreeSet<_> = undos.map(|u| (self.name(world.procs[u.pid].main_thread), u.num, u.adjust)).collect();
         let procs: BTreeSet<_> = world.procs.as_slice().iter().map(|p| (self.name(p.main_thread), p.state.0)).collect();
-        let _ = write!(text, "s{values:?} u{undos:?} p{procs:?} v{:?} f{}", self.vars, self.descriptors());
+        let _ = write!(
+            text,
+            "s{values:?} u{undos:?} p{procs:?} v{:?} f{}",
+            self.vars,
+            if super::sockets::uses(self.program) { self.sockets() } else { self.descriptors() }
+        );
         text
     }
 }

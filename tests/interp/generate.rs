@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::events::{Fd, On, Watching};
+use super::sockets::{Does, Sock};
 use super::{File, How, Ins, Program};
 use vsrun_model::lock::LAST;
 
@@ -22,11 +23,12 @@ pub enum Family {
     Process,
     Timed,
     Event,
+    Socket,
     All,
 }
 
 impl Family {
-    pub const ALL: [Family; 14] = [
+    pub const ALL: [Family; 15] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -40,6 +42,7 @@ impl Family {
         Family::Process,
         Family::Timed,
         Family::Event,
+        Family::Socket,
         Family::All,
     ];
 }
@@ -286,6 +289,44 @@ fn event() -> Block {
     .boxed()
 }
 
+fn socket() -> Block {
+    use Sock::{Dgram, Egram, First, Left, Listener, One, Right, Second, Two, Udp, Vdp};
+    let stream = || prop_oneof![3 => Just(Left), 3 => Just(Right), 1 => Just(One), 1 => Just(First), 1 => Just(Second)];
+    let dgram = || prop_oneof![1 => Just(Udp), 1 => Just(Vdp), 1 => Just(Dgram), 1 => Just(Egram)];
+    let client = || prop_oneof![2 => Just(One), 1 => Just(Two)];
+    let any = || prop_oneof![3 => stream(), 2 => dgram(), 1 => client(), 1 => Just(Listener)];
+    let wait = prop_oneof![3 => Just(How::Block), 1 => Just(How::Try), 1 => (1u8..3).prop_map(How::Timed)];
+    let does = |sock: BoxedStrategy<Sock>, what: BoxedStrategy<Does>, how: BoxedStrategy<How>| {
+        one((sock, what, how).prop_map(|(sock, does, how)| Ins::Sock(sock, does, how)))
+    };
+    let bytes = || prop_oneof![2 => 1u16..4, 1 => Just(700u16)];
+    let connection = (client(), 1u16..3).prop_map(|(sock, n)| {
+        vec![Ins::Sock(sock, Does::Connect, How::Block), Ins::Sock(sock, Does::Send(n), How::Block)]
+    });
+    let served = how().prop_map(|how| {
+        vec![
+            Ins::Sock(Listener, Does::Accept, how),
+            Ins::Sock(First, Does::Receive(2), How::Block),
+            Ins::Sock(First, Does::ShutSend, How::Block),
+        ]
+    });
+    prop_oneof![
+        4 => does(stream().boxed(), (1u16..4).prop_map(Does::Receive).boxed(), how().boxed()),
+        4 => does(stream().boxed(), bytes().prop_map(Does::Send).boxed(), how().boxed()),
+        3 => does(dgram().boxed(), (1u16..4).prop_map(Does::Receive).boxed(), how().boxed()),
+        4 => does(dgram().boxed(), bytes().prop_map(Does::Send).boxed(), how().boxed()),
+        2 => does(client().boxed(), Just(Does::Connect).boxed(), wait.clone().boxed()),
+        2 => does(Just(Listener).boxed(), Just(Does::Accept).boxed(), wait.clone().boxed()),
+        2 => connection,
+        2 => served,
+        1 => does(any().boxed(), Just(Does::Peek).boxed(), how().boxed()),
+        1 => does(any().boxed(), prop_oneof![Just(Does::ShutReceive), Just(Does::ShutSend)].boxed(), Just(How::Block).boxed()),
+        2 => does(any().boxed(), any().prop_map(Does::Poll).boxed(), wait.boxed()),
+        2 => does(any().boxed(), Just(Does::Close).boxed(), Just(How::Block).boxed()),
+    ]
+    .boxed()
+}
+
 fn block(family: Family) -> Block {
     match family {
         Family::Mutex => mutex(),
@@ -301,6 +342,7 @@ fn block(family: Family) -> Block {
         Family::Process => process(),
         Family::Timed => timed(),
         Family::Event => event(),
+        Family::Socket => socket(),
         Family::All => prop_oneof![
             mutex(),
             cond(),
@@ -330,7 +372,7 @@ struct Shape {
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
         Family::Process | Family::Files => 0.6,
-        Family::Event => 0.4,
+        Family::Event | Family::Socket => 0.4,
         Family::Sysv | Family::Msg | Family::All => 0.3,
         _ => 0.0,
     };

@@ -7,6 +7,7 @@ pub mod brute;
 pub mod digest;
 pub mod events;
 pub mod generate;
+pub mod sockets;
 pub mod unshared;
 
 use memmap2::{MmapMut, MmapOptions};
@@ -101,6 +102,8 @@ pub enum Ins {
     Exit,
     /// An operation on a descriptor.
     Fd(events::Fd, events::On, How),
+    /// Something with a socket.
+    Sock(sockets::Sock, sockets::Does, How),
 }
 
 /// A part of a file, seen by an owner of locks.
@@ -277,6 +280,9 @@ impl<'a> Run<'a> {
         if events::uses(program) {
             run.make_descriptors();
         }
+        if sockets::uses(program) {
+            run.make_sockets();
+        }
         run
     }
 
@@ -372,13 +378,15 @@ impl<'a> Run<'a> {
         }
         let more = match self.instruction(t).cloned() {
             Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
+            Some(ins @ Ins::Sock(..)) => self.after_socket(t, &ins, result),
             _ => Vec::new(),
         };
         let out = self.arena.world.threads[t].out[0];
         let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
         fiber.pc += usize::from(!again);
-        fiber.log.push(result);
+        // Which of the descriptions it is depends on the order in which they were made.
+        fiber.log.push(if op.kind == Kind::FD_ACCEPT { result.min(0) } else { result });
         fiber.log.extend(more);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
@@ -564,6 +572,7 @@ impl<'a> Run<'a> {
             Ins::Sleep(n) => Self::how(Op::new(Kind::SLEEP), How::Timed(n)),
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
             Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
+            Ins::Sock(sock, does, how) => return self.on_socket(t, sock, does, how),
             _ => return None,
         })
     }

@@ -3,6 +3,7 @@
 
 mod c11;
 mod cond;
+mod io;
 mod misc;
 mod msg;
 mod mutex;

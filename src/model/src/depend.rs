@@ -116,6 +116,8 @@ impl Act {
                 let state = RwState::of(self.state);
                 act.state = RwState { owner: owner(state.owner), ..state }.pack();
             }
+            // Which number a descriptor has depends on what others had at the time; it is the same description.
+            Kind::FD_CLOSE | Kind::FD_CONTROL => act.op.arg = 0,
             kind if lock::is_lock(kind) => act.state = LockState::of(self.state, 0).renamed(process).pack(),
             Kind::WAIT => {
                 let state = WaitState::of(self.state);

@@ -109,7 +109,7 @@ impl World {
             }
             _ => {
                 let events = match op.kind {
-                    Kind::FD_READ => poll::OUT | poll::WRNORM,
+                    Kind::FD_READ => poll::OUT | poll::WRNORM | poll::WRBAND,
                     Kind::FD_WRITE => poll::IN | poll::RDNORM,
                     _ => 0,
                 };

@@ -2,6 +2,7 @@
 
 use crate::arena::{Arena, Policy, Seen, Step};
 use crate::depend::{dependent_after, dependent_by_effects, Effects};
+use crate::fd::is_fd;
 use crate::object::NONE;
 use crate::op::Kind;
 use crate::process::ProcState;
@@ -232,7 +233,9 @@ impl Arena {
         let last = self.world.current;
         let gives_way = |t: Tid| {
             let thread = &self.world.threads[t];
-            thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP
+            // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
+            let timed = is_fd(thread.pending.kind) && self.world.may_time_out(&thread.pending);
+            thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP || timed
         };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
         if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
