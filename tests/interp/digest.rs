@@ -118,7 +118,12 @@ impl Run<'_> {
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);
         let undos: BTreeSet<_> = undos.map(|u| (self.name(world.procs[u.pid].main_thread), u.num, u.adjust)).collect();
         let procs: BTreeSet<_> = world.procs.as_slice().iter().map(|p| (self.name(p.main_thread), p.state.0)).collect();
-        let _ = write!(text, "s{values:?} u{undos:?} p{procs:?} v{:?} f{}", self.vars, if super::sockets::uses(self.program) { self.sockets() } else { self.descriptors() });
+        let _ = write!(
+            text,
+            "s{values:?} u{undos:?} p{procs:?} v{:?} f{}",
+            self.vars,
+            if super::sockets::uses(self.program) { self.sockets() } else { self.descriptors() }
+        );
         text
     }
 }

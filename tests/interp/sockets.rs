@@ -68,8 +68,7 @@ impl Run<'_> {
             s
         };
         let none = Address::of_family(UNIX);
-        let (left, right) =
-            (new(self, UNIX, STREAM, Sock::Left, none), new(self, UNIX, STREAM, Sock::Right, none));
+        let (left, right) = (new(self, UNIX, STREAM, Sock::Left, none), new(self, UNIX, STREAM, Sock::Right, none));
         self.arena.world.socket_join(left, right);
         let listener = new(self, INET, STREAM, Sock::Listener, at(PORT));
         self.arena.world.sockets[listener].state = SockState::LISTEN;
@@ -194,7 +193,9 @@ impl Run<'_> {
     pub(super) fn sockets(&self) -> String {
         let world = &self.arena.world;
         let mut all: Vec<_> = world.sockets.as_slice().iter().filter(|s| s.domain != 0).collect();
-        all.sort_by_key(|s| (s.domain, s.typ, s.local.port, s.remote.port, s.local.bytes, s.state == SockState::LISTEN));
+        all.sort_by_key(|s| {
+            (s.domain, s.typ, s.local.port, s.remote.port, s.local.bytes, s.state == SockState::LISTEN)
+        });
         let one = |s: &&vsrun_model::socket::Socket| {
             let c = &world.channels[s.input];
             let refs = world.descs[s.desc].refs;
