@@ -270,7 +270,7 @@ pub fn install(desc: DescId, cloexec: bool) -> i64 {
 
 /// True if nobody but the running thread can notice what becomes of a name of `desc`, as long as others are left: no
 /// other process has one, or this one has just been forked, and the name with it.
-pub pub fn is_private(desc: DescId) -> bool {
+pub fn is_private(desc: DescId) -> bool {
     let p = local().pid;
     if local().borrowed || me().state == ThreadState::STARTING {
         return true;
