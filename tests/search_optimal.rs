@@ -163,7 +163,8 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     let ends = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _) | Ins::Exit | Ins::Lock(4, _));
     // Whichever thread of a process is the last closes its descriptors.
     let all = || program.iter().flatten();
-    let last_closes = all().any(|ins| matches!(ins, Ins::Fd(..))) && all().any(|ins| matches!(ins, Ins::Create(_)));
+    let last_closes =
+        all().any(|ins| matches!(ins, Ins::Fd(..) | Ins::Sock(..))) && all().any(|ins| matches!(ins, Ins::Create(_)));
     !last_closes && !all().any(ends) && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
 }
 
