@@ -401,8 +401,11 @@ fn send_to(
 
 fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
     let s = socket::of(desc);
-    if world().sockets[s].state != SockState::CONNECTED {
-        // Another thread may connect it.
+    if matches!(world().sockets[s].state, SockState::FRESH | SockState::CONNECTING) {
+        // Another thread may connect it: which operation this is would depend on that, and not all orders may be tried.
+        if !fd::is_private(desc) {
+            fd::note_passed(libc::SYS_sendto);
+        }
         fd::settle(desc);
     }
     let sock = world().sockets[s];

@@ -399,7 +399,9 @@ fn may_change(e: &Act, p: &Act) -> bool {
     // To move something takes one channel; the bits of the instances that watch it do not matter.
     let concerns = !moves(p.op.kind) || e.op.kind == Kind::FD_CLOSE_ALL || touches(&e.op, p.op.obj) && !looks;
     // Those that look for a socket by its name.
-    let concerns = concerns || matches!(e.op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND);
+    let concerns = concerns
+        || matches!(e.op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND)
+        || matches!(e.op.kind, Kind::FD_CONTROL | Kind::FD_CLOSE) && e.op.has(op::VARIANT);
     is_fd(e.op.kind) && concerns && e.op.mask & p.op.mask != 0
         || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
 }

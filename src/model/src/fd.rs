@@ -141,6 +141,7 @@ pub fn by_mask(op: &Op) -> bool {
                 op.kind,
                 Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL | Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND
             )
+            || matches!(op.kind, Kind::FD_CONTROL | Kind::FD_CLOSE) && op.has(VARIANT)
             || op.has(REACHES) && !moves(op.kind))
 }
 
@@ -361,6 +362,11 @@ impl World {
         }
         op.mask = self.desc_bits(desc);
         op.arg = i64::from(desc);
+        // What it will write to is not known yet: another thread may connect it first.
+        let fresh = |s| !self.sockets[s].is_dgram() && output == NONE;
+        if self.socket_of(desc).is_some_and(fresh) {
+            op = op.with(VARIANT);
+        }
         op
     }
 
