@@ -677,13 +677,8 @@ impl Worker {
             reap(pid, &self.dir);
         }
         // Those that are killed may have forked until then.
-        while rough {
-            let spared = [Some(self.root.as_raw()), self.dir.guard_pid()];
-            let left: Vec<i32> = children().into_iter().filter(|&c| !spared.contains(&Some(c))).collect();
-            if left.is_empty() {
-                break;
-            }
-            left.into_iter().for_each(|child| reap(child, &self.dir));
+        if rough {
+            self.reap_all();
         }
         if self.arena.control.pool_used > 0 {
             use nix::fcntl::{fallocate, FallocateFlags};
@@ -697,6 +692,18 @@ impl Worker {
             self.dir.clear_files()?;
         }
         Ok(())
+    }
+
+    /// Kills and collects every child but the root and the guard.
+    fn reap_all(&self) {
+        loop {
+            let spared = [Some(self.root.as_raw()), self.dir.guard_pid()];
+            let left: Vec<i32> = children().into_iter().filter(|&c| !spared.contains(&Some(c))).collect();
+            if left.is_empty() {
+                return;
+            }
+            left.into_iter().for_each(|child| reap(child, &self.dir));
+        }
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.
