@@ -102,9 +102,8 @@ pub enum Incomplete {
     Random,
 }
 
-/// Note of searches whose reduction is not proven for what the program does: they are not complete then.
-pub const SIGNALS_WERE_DELIVERED: &str =
-    "signals were delivered: the reduction is not proven for them; --search naive explores all";
+/// The end of the notes of searches whose reduction is not proven for what the program does: they are not complete then.
+pub const NOT_PROVEN: &str = ": the reduction is not proven for that; --search naive explores all";
 
 /// Note of executions in which input should have sent signals that it did not send: they are not all there is.
 pub const NO_SIGIO: &str =
