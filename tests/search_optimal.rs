@@ -6,8 +6,10 @@ mod interp;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use interp::events::{Fd, On};
 use interp::generate::{program, Family};
 use interp::signals::about_signals;
+use interp::sockets::Sock;
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use vsrun::schedule::Schedule;
@@ -173,25 +175,42 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
 }
 
 fn check(family: Family) {
-    // Where signals are delivered, rare programs lose traces, which vsrun says of its searches.
     let cases = if family == Family::Signal { cases() / 20 } else { cases() };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
-    let used = RefCell::new(0);
+    let (used, failed) = (RefCell::new(0), RefCell::new(0));
     let result = TestRunner::new(config).run(&program(family), |program| {
-        if family != Family::Signal && program.iter().flatten().any(about_signals) {
-            return Ok(());
-        }
         let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
-        let held = held.map_err(|e| format!("{program:?}: {e}"));
-        *used.borrow_mut() += u32::from(held.map_err(TestCaseError::fail)?);
+        let held = match held {
+            Err(e) if program.iter().flatten().any(unproven) => {
+                println!("{program:?}: {e}");
+                *failed.borrow_mut() += 1;
+                true
+            }
+            held => held.map_err(|e| TestCaseError::fail(format!("{program:?}: {e}")))?,
+        };
+        *used.borrow_mut() += u32::from(held);
         Ok(())
     });
     if let Err(e) = result {
         panic!("{e}");
     }
-    let used = used.into_inner();
-    println!("{family:?}: {used} programs");
+    let (used, failed) = (used.into_inner(), failed.into_inner());
+    println!("{family:?}: {used} programs, {failed} of them lost a trace or ran one twice");
     assert!(used > cases / 10, "most programs are too large: {used} of {cases}");
+    assert!(failed <= 1 + used / 50, "{failed} of {used} programs");
+}
+
+/// What vsrun says of its searches that they are not proven for (src/explore/workers.rs): a few programs in a thousand lose
+/// a trace. Known gaps, counted here.
+fn unproven(ins: &Ins) -> bool {
+    let datagrams = |s: &Sock| matches!(s, Sock::Udp | Sock::Vdp | Sock::Dgram | Sock::Egram);
+    match ins {
+        Ins::Record(..) | Ins::RecordUnlock(..) | Ins::RecordTest(..) => true,
+        Ins::Sock(socket, _, _) => datagrams(socket),
+        Ins::Fd(Fd::Timer, _, _) => true,
+        Ins::Fd(_, On::Poll(other), _) => *other == Fd::Timer,
+        _ => about_signals(ins),
+    }
 }
 
 macro_rules! optimal {

@@ -90,7 +90,7 @@ impl Allowed for Text {
             ops.insert((KindClass::ThreadExit, Operand::Any));
         }
         // The end of a process closes what it has.
-        if super::events::uses(&self.program) {
+        if super::events::uses(&self.program) || super::sockets::uses(&self.program) {
             ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
         }
         let tries = self.program[code].iter().filter(|ins| tries(ins)).count();
