@@ -17,9 +17,9 @@ static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static int ready, set, p[2];
 
-static void up(int n)
+static void up(int which)
 {
-    struct sembuf op = {0, n, 0};
+    struct sembuf op = {which, 1, 0};
     MUST(semop(set, &op, 1));
 }
 
@@ -48,15 +48,16 @@ static void condition(int loop)
 
 static void *poster(void *arg)
 {
+    up(1); /* A place to switch before what follows. */
     ready = 1;
-    up(1);
+    up(0);
     return arg;
 }
 
 static void semaphore(int again)
 {
     struct sembuf down = {0, -1, 0};
-    set = semget(IPC_PRIVATE, 1, 0600);
+    set = semget(IPC_PRIVATE, 2, 0600);
     pthread_t t = go(poster, NULL);
     while (semop(set, &down, 1) < 0 && again)
         assert(errno == EINTR);

@@ -251,6 +251,20 @@ fn clients_run_with_a_server_that_may_be_left_over() {
 }
 
 #[test]
+fn a_local_socket_has_its_file_in_the_layer() {
+    let place = Place::new("socket", "sockserver.c");
+    // Left by somebody else: the server takes it away, for itself alone.
+    place.put("socket", "");
+    let before = place.content();
+    let arguments = ["--with", "../program client", "--search", "optimal", "--keep-going", "../program"];
+    let (code, report) = place.explore(&arguments);
+    assert_eq!((code, &report["verdict"], &report["complete"]), (0, &"ok".into(), &true.into()), "{report}");
+    assert!(report["notes"].to_string().contains("peers that do not come"), "{report}");
+    assert!(report["executions"].as_u64() > Some(1), "{report}");
+    assert_eq!(place.content(), before);
+}
+
+#[test]
 fn output_of_all_processes_is_kept_in_its_order() {
     let place = Place::new("output", "semserver.c");
     let with = ["--with", "sh -c 'echo one; echo two >&2'", "--search", "optimal", "--keep-going"];

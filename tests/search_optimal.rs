@@ -161,11 +161,16 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     let ended = format!("{:?}", End::FINISHED);
     let stuck = format!("{:?}", End::DEADLOCK);
     let ends = |ins: &Ins| matches!(ins, Ins::Sysv(_, true, _) | Ins::Exit | Ins::Lock(4, _));
-    // Whichever thread of a process is the last closes its descriptors.
+    // Whichever thread of a process is the last closes its descriptors and gives back its locks.
     let all = || program.iter().flatten();
-    let last_closes =
-        all().any(|ins| matches!(ins, Ins::Fd(..) | Ins::Sock(..))) && all().any(|ins| matches!(ins, Ins::Create(_)));
-    !last_closes && !all().any(ends) && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
+    let settles = |ins: &Ins| matches!(ins, Ins::Fd(..) | Ins::Record(..) | Ins::Flock(..));
+    let last_closes = all().any(settles) && all().any(|ins| matches!(ins, Ins::Create(_)));
+    // Whom the end of a socket concerns depends on who has connected by then.
+    let sockets = all().any(|ins| matches!(ins, Ins::Sock(..)));
+    !sockets
+        && !last_closes
+        && !all().any(ends)
+        && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
 }
 
 fn check(family: Family) {

@@ -3,7 +3,6 @@
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
 use crate::files;
-use crate::local::arena;
 use crate::sys::{bytes, load, store};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -91,15 +90,6 @@ pub fn image_of(address: &Address, domain: u16, image: &mut [u8; 128]) -> usize 
     }
 }
 
-/// A call about a file below the current directory, in the private layer if there is one. It is not the program's, so it
-/// does not count as one that went to the kernel.
-fn on_file(nr: i64, a: [u64; 3]) -> i64 {
-    let passed = arena().control.passed;
-    let result = files::call(nr, [libc::AT_FDCWD as u64, a[0], a[1], a[2], 0, 0]);
-    arena().control.passed = passed;
-    result
-}
-
 /// A path as a string of C.
 fn path_of(address: &Address) -> [u8; 109] {
     let mut path = [0; 109];
@@ -116,9 +106,11 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
     }
     let path = path_of(address);
     let mut link = false;
+    const HERE: u64 = libc::AT_FDCWD as u64;
     for flags in [libc::AT_SYMLINK_NOFOLLOW, 0] {
         let mut stat = [0u64; 18];
-        let result = on_file(libc::SYS_newfstatat, [path.as_ptr() as u64, stat.as_mut_ptr() as u64, flags as u64]);
+        let args = [HERE, path.as_ptr() as u64, stat.as_mut_ptr() as u64, flags as u64, 0, 0];
+        let result = files::ask(libc::SYS_newfstatat, args);
         if result == -(libc::ENOENT as i64) {
             return Ok(link);
         }
@@ -132,7 +124,7 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
         }
     }
     const WRITE: i32 = 2;
-    match on_file(libc::SYS_faccessat, [path.as_ptr() as u64, WRITE as u64, 0]) {
+    match files::ask(libc::SYS_faccessat, [HERE, path.as_ptr() as u64, WRITE as u64, 0, 0, 0]) {
         error if error == -(libc::EACCES as i64) => Err(error),
         _ => Ok(link),
     }
@@ -141,7 +133,10 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
 /// Makes the file that a local socket is found under. 0 or a negative error number.
 pub fn make_file(address: &mut Address) -> i64 {
     let path = path_of(address);
-    let result = on_file(libc::SYS_mknodat, [path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0]);
+    let result = files::ask(
+        libc::SYS_mknodat,
+        [libc::AT_FDCWD as u64, path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0, 0, 0],
+    );
     if result == -(libc::EEXIST as i64) {
         return -(libc::EADDRINUSE as i64);
     }
@@ -154,7 +149,7 @@ pub fn make_file(address: &mut Address) -> i64 {
 /// Removes the file that was just made for a socket that cannot have it.
 pub fn remove_file(address: &Address) {
     let path = path_of(address);
-    on_file(libc::SYS_unlinkat, [path.as_ptr() as u64, 0, 0]);
+    files::ask(libc::SYS_unlinkat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, 0, 0, 0, 0]);
 }
 
 /// Sockets of services of the machine, which is none of the program's world: as if they did not run.

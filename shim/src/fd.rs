@@ -14,7 +14,7 @@ use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{absent, end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
+use crate::{end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -145,7 +145,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
     }
-    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| absent::call(nr)) {
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)) {
         return Some(result);
     }
     if !world().has_fds(local().pid) {

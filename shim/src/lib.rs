@@ -6,7 +6,6 @@
 //! that lead to the same handlers.
 #![no_std]
 
-mod absent;
 mod address;
 mod closing;
 mod direct;

@@ -72,10 +72,10 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     let by_file = matches!(command, OFD_GETLK | OFD_SETLK | OFD_SETLKW);
     let test = matches!(command, libc::F_GETLK | OFD_GETLK);
     let kind = asked.kind as i32;
-    if test && kind == libc::F_UNLCK as i32 && by_file {
+    if test && kind == libc::F_UNLCK && by_file {
         end::unsupported(&[b"fcntl(F_OFD_GETLK) with F_UNLCK"]);
     }
-    if test && kind != libc::F_RDLCK as i32 && kind != libc::F_WRLCK as i32 {
+    if test && kind != libc::F_RDLCK && kind != libc::F_WRLCK {
         return EINVAL;
     }
     let (first, last) = match range(fd, &asked, real.size) {

@@ -5,13 +5,14 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS};
+use vsrun_model::calls::{fate, name, Fate};
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
 use crate::process::{self, CloneArgs};
 use crate::sys::{load, store, store_if};
-use crate::{end, fd, gate, locks, raw, shm, signal, sync, time};
+use crate::{end, fd, gate, locks, raw, shm, signal, time};
 
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 const BLOCK: u8 = 1;
@@ -331,8 +332,28 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_close => closing(a[0] as i32, || through(nr, a)),
         libc::SYS_dup2 | libc::SYS_dup3 if a[0] != a[1] && valid(a[0]) => closing(a[1] as i32, || through(nr, a)),
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
-        _ => crate::files::call(nr, a),
+        _ => match fate(nr) {
+            Fate::Real | Fate::Mixed => crate::files::call(nr, a),
+            Fate::Fails(error) => -error,
+            Fate::Modelled | Fate::Refused => refuse(nr, a),
+        },
     }
+}
+
+/// A call that nothing is made of: the execution ends with its name and arguments.
+fn refuse(nr: i64, a: [u64; 6]) -> ! {
+    let (mut first, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
+    end::unsupported(&[
+        b"system call ",
+        name(nr).unwrap_or("without a name").as_bytes(),
+        b"(",
+        crate::sys::decimal(&mut first, a[0] as i64),
+        b", ",
+        crate::sys::decimal(&mut second, a[1] as i64),
+        b", ",
+        crate::sys::decimal(&mut third, a[2] as i64),
+        b", ..)",
+    ])
 }
 
 /// Passes a call through to the kernel, counted, and visible to vsrun while it lasts.

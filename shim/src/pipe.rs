@@ -14,7 +14,6 @@ use crate::{end, fd, inject, message, signal};
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
 const EPIPE: i64 = -(libc::EPIPE as i64);
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]

@@ -83,11 +83,19 @@ impl Allowed for Text {
         let from = behind.count();
         let mut ops = BTreeSet::new();
         self.collect(code, from, &mut ops);
+        if super::events::uses(&self.program) || super::sockets::uses(&self.program) {
+            // The end of a process closes what it has.
+            ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
+        }
         if self.settles {
             ops.insert((KindClass::Exit, Operand::Any));
         }
         if self.robust {
             ops.insert((KindClass::ThreadExit, Operand::Any));
+        }
+        // The end of a process closes what it has.
+        if super::events::uses(&self.program) {
+            ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
         }
         let tries = self.program[code].iter().filter(|ins| tries(ins)).count();
         if tries > usize::from(POLLS) {

@@ -63,20 +63,20 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("getpid", Modelled),
     ("sendfile", Mixed),
     ("socket", Modelled),
-    ("connect", Modelled),
-    ("accept", Modelled),
-    ("sendto", Modelled),
-    ("recvfrom", Modelled),
-    ("sendmsg", Modelled),
-    ("recvmsg", Modelled),
-    ("shutdown", Modelled),
-    ("bind", Modelled),
-    ("listen", Modelled),
-    ("getsockname", Modelled),
-    ("getpeername", Modelled),
+    ("connect", Mixed),
+    ("accept", Mixed),
+    ("sendto", Mixed),
+    ("recvfrom", Mixed),
+    ("sendmsg", Mixed),
+    ("recvmsg", Mixed),
+    ("shutdown", Mixed),
+    ("bind", Mixed),
+    ("listen", Mixed),
+    ("getsockname", Mixed),
+    ("getpeername", Mixed),
     ("socketpair", Modelled),
-    ("setsockopt", Modelled),
-    ("getsockopt", Modelled),
+    ("setsockopt", Mixed),
+    ("getsockopt", Mixed),
     ("clone", Modelled),
     ("fork", Modelled),
     ("vfork", Modelled),
@@ -253,8 +253,8 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("clock_getres", Real),
     ("clock_nanosleep", Modelled),
     ("exit_group", Modelled),
-    ("epoll_wait", Modelled),
-    ("epoll_ctl", Modelled),
+    ("epoll_wait", Mixed),
+    ("epoll_ctl", Mixed),
     ("tgkill", Modelled),
     ("utimes", Real),
     ("vserver", Fails(ENOSYS)),
@@ -302,14 +302,14 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("vmsplice", Mixed),
     ("move_pages", Fails(EPERM)),
     ("utimensat", Real),
-    ("epoll_pwait", Modelled),
+    ("epoll_pwait", Mixed),
     ("signalfd", Modelled),
     ("timerfd_create", Modelled),
     ("eventfd", Modelled),
     ("fallocate", Mixed),
-    ("timerfd_settime", Modelled),
-    ("timerfd_gettime", Modelled),
-    ("accept4", Modelled),
+    ("timerfd_settime", Mixed),
+    ("timerfd_gettime", Mixed),
+    ("accept4", Mixed),
     ("signalfd4", Modelled),
     ("eventfd2", Modelled),
     ("epoll_create1", Modelled),
@@ -320,7 +320,7 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("pwritev", Mixed),
     ("rt_tgsigqueueinfo", Modelled),
     ("perf_event_open", Fails(EACCES)),
-    ("recvmmsg", Modelled),
+    ("recvmmsg", Mixed),
     ("fanotify_init", Refused),
     ("fanotify_mark", Refused),
     ("prlimit64", Real),
@@ -328,7 +328,7 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("open_by_handle_at", Fails(EPERM)),
     ("clock_adjtime", Real),
     ("syncfs", Mixed),
-    ("sendmmsg", Modelled),
+    ("sendmmsg", Mixed),
     ("setns", Fails(EPERM)),
     ("getcpu", Modelled),
     ("process_vm_readv", Fails(EPERM)),
@@ -462,7 +462,7 @@ pub const CALLS: [(&str, Fate); 463] = [
     ("pidfd_getfd", Fails(ENOSYS)),
     ("faccessat2", Real),
     ("process_madvise", Fails(ENOSYS)),
-    ("epoll_pwait2", Modelled),
+    ("epoll_pwait2", Mixed),
     ("mount_setattr", Fails(EPERM)),
     ("quotactl_fd", Fails(EPERM)),
     ("landlock_create_ruleset", Fails(ENOSYS)),
@@ -494,4 +494,36 @@ pub fn fate(nr: i64) -> Fate {
 /// The name of call `nr`, if it has one.
 pub fn name(nr: i64) -> Option<&'static str> {
     usize::try_from(nr).ok().and_then(|nr| CALLS.get(nr)).map(|call| call.0).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_a_place() {
+        for (nr, known, what) in [
+            (libc_numbers::READ, "read", Mixed),
+            (libc_numbers::FUTEX, "futex", Modelled),
+            (libc_numbers::MPROTECT, "mprotect", Real),
+            (libc_numbers::IO_URING_SETUP, "io_uring_setup", Fails(ENOSYS)),
+            (libc_numbers::MOUNT, "mount", Fails(EPERM)),
+            (libc_numbers::INOTIFY_INIT, "inotify_init", Refused),
+        ] {
+            assert_eq!((name(nr), fate(nr)), (Some(known), what));
+        }
+        assert_eq!((name(-1), fate(-1)), (None, Fails(ENOSYS)));
+        assert_eq!((name(350), fate(350)), (None, Fails(ENOSYS)));
+        assert_eq!(fate(100_000), Fails(ENOSYS));
+    }
+
+    /// Numbers of x86-64.
+    mod libc_numbers {
+        pub const READ: i64 = 0;
+        pub const MPROTECT: i64 = 10;
+        pub const MOUNT: i64 = 165;
+        pub const FUTEX: i64 = 202;
+        pub const INOTIFY_INIT: i64 = 253;
+        pub const IO_URING_SETUP: i64 = 425;
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::fd::{by_mask, is_fd, looks, moves};
 use crate::lock::{self, LockState};
-use crate::msg::{removes_queue, QueueState};
+use crate::msg::removes_queue;
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op, REACHES};
 use crate::sysv::{Ctl, SEMVMX};
@@ -37,7 +37,7 @@ pub struct Act {
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`].
+    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`](crate::msg::QueueState).
     /// Locks of files: see [`LockState`]. Operations on channels: see
     /// [`ChannelState`](crate::channel::ChannelState). poll: a bit for each description that has an event.
     pub state: i64,
@@ -506,8 +506,6 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
         (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
         (Class::Down, Class::Down) => conditional && a.state.min(b.state) >= 2,
         (Class::FileLock, Class::FileLock) => !lock::overlap(&a.op, &b.op) || both_test(a, b),
-        (Class::Send, Class::Receive) => conditional && queue_commutes(a, b),
-        (Class::Receive, Class::Send) => conditional && queue_commutes(b, a),
         (Class::Sysv, Class::Sysv) => a.op.mask & b.op.mask == 0 || sysv_commute(a, b, conditional),
         _ => false,
     }
@@ -527,8 +525,6 @@ pub(crate) enum Class {
     Up,
     Down,
     Sysv,
-    Send,
-    Receive,
     FileLock,
     Other,
 }
@@ -547,8 +543,6 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
         Kind::SEM_WAIT => Class::Down,
         Kind::SYSV_OP => Class::Sysv,
         kind if lock::is_lock(kind) => Class::FileLock,
-        Kind::MSG_SEND | Kind::MQ_SEND => Class::Send,
-        Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => Class::Receive,
         Kind::MSG_CTL if Ctl(act.op.arg as u8) == Ctl::ACCESS => Class::Read,
         _ => Class::Other,
     }
@@ -556,11 +550,6 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
 
 fn both_test(a: &Act, b: &Act) -> bool {
     a.op.kind == Kind::RECORD_TEST && b.op.kind == Kind::RECORD_TEST
-}
-
-/// In both recorded states.
-fn queue_commutes(send: &Act, receive: &Act) -> bool {
-    [send.state, receive.state].into_iter().all(|state| QueueState::of(state).commute(&send.op, &receive.op))
 }
 
 fn broadcasts(a: &Act, b: &Act) -> bool {

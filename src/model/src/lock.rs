@@ -107,9 +107,12 @@ pub(crate) fn range_of(op: &Op) -> (u64, u64) {
     (op.arg as u64, op.deadline)
 }
 
+/// Whether two operations on one object are about the same bytes. F_GETLK tells how far the lock reaches that it finds,
+/// which those next to it change.
 pub(crate) fn overlap(a: &Op, b: &Op) -> bool {
+    let test = a.kind == Kind::RECORD_TEST || b.kind == Kind::RECORD_TEST;
     let (a, b) = (range_of(a), range_of(b));
-    a.0 <= b.1 && b.0 <= a.1
+    test || a.0 <= b.1 && b.0 <= a.1
 }
 
 /// True for operations on locks of files.
@@ -272,7 +275,7 @@ impl World {
             None => [0; 3],
             Some(l) => {
                 let vpid = owner_process(l.owner).map_or(-1, |p| self.procs[p].vpid);
-                [1 + i64::from(l.write) | i64::from(vpid) << 8, l.first as i64, l.last as i64]
+                [(1 + i64::from(l.write)) | (i64::from(vpid) << 8), l.first as i64, l.last as i64]
             }
         };
         Applied::Done(0)

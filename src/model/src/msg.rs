@@ -4,6 +4,10 @@
 //! whoever receives copies it out and gives the chunks back. A call that waits may be taken as one that has not entered
 //! the kernel yet: so who is served first among several that wait is a matter of the schedule, as the kernel's hand-over
 //! to sleepers is one of the orders of calls.
+//!
+//! NOTE [Order] All operations that change a queue depend on each other in every state. That a send and a receive of an older
+//! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
+//! that one, for which the receive comes between.
 
 use crate::object::*;
 use crate::op::{self, Kind, Op};
@@ -140,18 +144,6 @@ impl QueueState {
             _ if op.has(EXCEPT) => many(few),
             _ => many(0),
         }
-    }
-
-    /// Whether a send and a receive that both go on here do the same in either order: the message that comes is not the one
-    /// that is received.
-    pub fn commute(self, send: &Op, receive: &Op) -> bool {
-        let lowest = i64::from(self.types.trailing_zeros()) + 1;
-        let other = match receive.kind {
-            Kind::MSG_RECEIVE => receive.arg >= 0 || lowest < 32 && send.arg >= lowest,
-            // The highest priority goes first, and is not recorded.
-            _ => false,
-        };
-        !self.removed && other && self.goes(send) == Some(true) && self.goes(receive) == Some(true)
     }
 }
 
