@@ -234,7 +234,7 @@ impl Question<'_> {
         };
         // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
         // Those that look for a socket by its name may meet it by their bits alone: others on it do not depend on them.
-        if by_name(first.act) && !touches(&first.act.op, p.op.obj) {
+        if by_name(first.act) {
             return Answer::Unknown;
         }
         if first.did.has(Effects::FAR) || first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {

@@ -147,9 +147,14 @@ impl World {
         let all = |mask: u32, desc: DescId| mask | self.desc_bits(desc);
         match op.kind {
             Kind::FD_POLL => self.polled(t).iter().fold(0, |mask, p| all(mask, p.desc)),
-            Kind::FD_CLOSE_ALL => self.fds_from(self.threads[t].pid, 0).fold(0, |mask, (_, desc)| all(mask, desc)),
+            Kind::FD_CLOSE_ALL => {
+                let own = self.fds_from(self.threads[t].pid, 0);
+                own.fold(0, |mask, (_, desc)| all(mask, desc) | self.queue_bits(desc))
+            }
             Kind::FD_READ | Kind::FD_ACCEPT => own().map_or(op.mask, |desc| self.desc_bits(desc)),
-            Kind::FD_CLOSE | Kind::FD_CONTROL if op.has(VARIANT) => own().map_or(op.mask, |desc| self.desc_bits(desc)),
+            Kind::FD_CLOSE | Kind::FD_CONTROL if op.has(VARIANT) => {
+                own().map_or(op.mask, |desc| self.desc_bits(desc) | self.queue_bits(desc))
+            }
             _ => op.mask,
         }
     }

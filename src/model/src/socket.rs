@@ -562,7 +562,7 @@ impl World {
     /// The bits of [`Op::mask`](crate::Op) for what concerns a socket, beside its channels.
     pub(crate) fn socket_bits(&self, desc: &Desc) -> u32 {
         let Some(socket) = self.sockets.get(desc.extra) else { return 0 };
-        let bits = socket.local.bit() | self.queue_bits(socket);
+        let bits = socket.local.bit();
         match socket.state {
             SockState::CONNECTED if !socket.is_dgram() => 0,
             SockState::CONNECTING => bits | socket.remote.bit(),
@@ -578,8 +578,9 @@ impl World {
     }
 
     /// Who would be told of a listener's end: both ends of the connections in its queue.
-    fn queue_bits(&self, listener: &Socket) -> u32 {
-        let (mut at, mut bits) = (listener.queue[0], 0);
+    pub(crate) fn queue_bits(&self, desc: DescId) -> u32 {
+        let Some(s) = self.socket_of(desc) else { return 0 };
+        let (mut at, mut bits) = (self.sockets[s].queue[0], 0);
         while at != NONE {
             let ends = [Some(at), self.peer(at)].into_iter().flatten();
             bits |= ends.fold(0, |bits, s| bits | self.channel_bit(self.sockets[s].input));
