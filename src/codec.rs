@@ -195,6 +195,7 @@ impl Codec for Op {
     fn encode(&self, out: &mut Vec<u8>) {
         self.kind.encode(out);
         self.flags.encode(out);
+        self.signals.encode(out);
         [self.obj, self.obj2, self.mask].iter().for_each(|n| n.encode(out));
         self.arg.encode(out);
         self.deadline.encode(out);
@@ -202,6 +203,7 @@ impl Codec for Op {
     fn decode(from: &mut Reader) -> Result<Op, DecodeError> {
         let mut op = Op::new(Kind::decode(from)?);
         op.flags = u8::decode(from)?;
+        op.signals = u16::decode(from)?;
         op.obj = u32::decode(from)?;
         op.obj2 = u32::decode(from)?;
         op.mask = u32::decode(from)?;

@@ -45,7 +45,7 @@ fn go_on(world: &mut World, t: Tid, value: u32) -> Option<i64> {
     }
     match world.perform(t, value) {
         Applied::Done(result) => Some(result),
-        Applied::Parked | Applied::Ended => None,
+        Applied::Parked | Applied::Ended | Applied::Signalled(_) => None,
     }
 }
 

@@ -226,7 +226,8 @@ fn a_worker_that_fails_ends_all() {
     assert!(gcc.status().expect("gcc").success());
     for workers in ["1", "3"] {
         let _ = fs::remove_file(place.dir.join("count"));
-        let (code, report, err) = place.run(&["-j", workers, "--search", "naive", "--keep-going", "./fails"]);
+        let (code, report, err) =
+            place.run(&["-j", workers, "--files", "real", "--search", "naive", "--keep-going", "./fails"]);
         assert_eq!((code, report["verdict"].as_str()), (4, Some("error")), "{report}");
         assert!(err.contains("did not follow its schedule"), "{err}");
         place.nothing_is_left();

@@ -127,6 +127,7 @@ agree! {
     bounds_hold_on_timeouts: Timed;
     bounds_hold_on_events: Event;
     bounds_hold_on_sockets: Socket;
+    bounds_hold_on_signals: Signal;
     bounds_hold_on_all: All;
 }
 

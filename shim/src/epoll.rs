@@ -164,10 +164,7 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
     if timeout != Some(0) && inject::strikes(EINTR) {
         return -(libc::EINTR as i64);
     }
-    let before = me().sigmask;
-    if mask != 0 {
-        me().sigmask = load::<u64>(mask) & !(signal::bit(libc::SIGKILL) | signal::bit(libc::SIGSTOP));
-    }
+    signal::mask_within(mask);
     let mut op = world().channel_op(Kind::FD_WAIT, epoll, i64::from(room));
     op = match timeout {
         Some(0) => op.with(op::TRY),
@@ -182,6 +179,6 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
             store(entry + 8, (event.data >> 32) as u32);
         }
     });
-    me().sigmask = before;
+    me().masked = false;
     result
 }

@@ -3,7 +3,7 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::event::SEMAPHORE;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK, READ_WRITE};
-use vsrun_model::{op, Kind};
+use vsrun_model::{op, Kind, SigInfo};
 
 use crate::local::{local, me, world};
 use crate::pipe::Memory;
@@ -216,15 +216,43 @@ fn read(desc: DescId, memory: Memory) -> i64 {
     }
 }
 
+/// A signalfd_siginfo (fs/signalfd.c): which fields are filled in depends on si_code.
+fn described(info: &SigInfo) -> [u8; SIGINFO as usize] {
+    const PID: usize = 12;
+    const UID: usize = 16;
+    const TID: usize = 24;
+    const OVERRUN: usize = 32;
+    const STATUS: usize = 40;
+    const INT: usize = 44;
+    const PTR: usize = 48;
+    let mut all = [0u8; SIGINFO as usize];
+    let mut put = |at: usize, bytes: &[u8]| all[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &info.signal.to_ne_bytes());
+    put(8, &info.code.to_ne_bytes());
+    let timer = info.code == libc::SI_TIMER;
+    if timer {
+        put(TID, &info.pid.to_ne_bytes());
+        put(OVERRUN, &info.uid.to_ne_bytes());
+    } else {
+        put(PID, &info.pid.to_ne_bytes());
+        put(UID, &info.uid.to_ne_bytes());
+    }
+    if timer || info.code == libc::SI_QUEUE {
+        put(INT, &(info.value as u32).to_ne_bytes());
+        put(PTR, &info.value.to_ne_bytes());
+    } else if info.signal == libc::SIGCHLD && info.code > 0 {
+        put(STATUS, &(info.value as u32).to_ne_bytes());
+    }
+    all
+}
+
 /// As many signals as there are and as there is room for; bytes.
 fn take_signals(id: ChanId, memory: &Memory) -> i64 {
     let mask = world().channels[id].value;
     let mut done = 0;
     while memory.len() - done >= SIGINFO {
-        let Some(signal) = world().signal_taken(local().cur, mask) else { break };
-        let mut info = [0u8; SIGINFO as usize];
-        info[..4].copy_from_slice(&signal.to_ne_bytes());
-        memory.put_at(done, &info);
+        let Some(taken) = world().signal_taken(local().cur, mask) else { break };
+        memory.put_at(done, &described(&taken));
         done += SIGINFO;
     }
     if done == 0 {

@@ -413,6 +413,7 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
     const FIONBIO: u64 = 0x5421;
     const FIOCLEX: u64 = 0x5451;
     const FIONCLEX: u64 = 0x5450;
+    const FIOASYNC: u64 = 0x5452;
     match a[1] & 0xffff_ffff {
         FIONREAD => {
             let input = world().descs[desc].input;
@@ -438,6 +439,13 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             if wanted != flags {
                 settle(desc);
                 world().descs[desc].flags = wanted;
+            }
+            0
+        }
+        // Input does not send SIGIO, and the report says that something was not modelled.
+        FIOASYNC => {
+            if load::<i32>(a[2]) != 0 {
+                world().asked_for_sigio = true;
             }
             0
         }

@@ -137,6 +137,9 @@ pub fn switch(to: Tid) {
     if from == to {
         return;
     }
+    if local().altstacks {
+        crate::signal::install_altstack(to);
+    }
     let (target, fs) = (world().threads[to].context, world().threads[to].fs);
     let save = context_slot(from);
     // SAFETY: `target` was saved by vs_switch or laid out by `lay_out` on the stack of a fiber that is not running.

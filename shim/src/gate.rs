@@ -8,10 +8,11 @@
 //! at its end) the turn goes back to the creator without a choice.
 
 use vsrun_model::arena::Mode;
+use vsrun_model::fd::is_fd;
 use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
 
 use crate::local::{arena, local, me, world, Phase};
-use crate::{end, fiber, raw, sync};
+use crate::{end, fiber, raw, signal, sync};
 
 const FUTEX_WAIT: i32 = 0;
 const FUTEX_WAKE: i32 = 1;
@@ -36,6 +37,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
 
 fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
     sync::settle_onces();
+    signal::settle_handlers();
     if let Some(result) = pass_at_once(&op, mirror) {
         return result;
     }
@@ -66,6 +68,7 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
         if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {
             crate::socket::look_again();
         }
+        let parked = world().threads[cur].pending;
         let applied = world().perform(cur, value);
         if let Some((addr, object)) = mirror {
             sync::mirror(addr, object);
@@ -80,6 +83,27 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
                 return result;
             }
             Applied::Ended => end::finish(),
+            Applied::Signalled(fails) => {
+                if fails && parked.kind == Kind::FD_CONNECT {
+                    crate::socket::refuse_interrupted_connect();
+                }
+                if signal::run_taken(&parked, fails) {
+                    // What it was to send is not sent.
+                    if matches!(parked.kind, Kind::MSG_SEND | Kind::MQ_SEND) {
+                        world().unstage(cur, &mut []);
+                    }
+                    // Operations on descriptors give negative error numbers, others positive ones.
+                    let error = libc::EINTR as i64;
+                    let result = if is_fd(parked.kind) { -error } else { error };
+                    then(result);
+                    return result;
+                }
+                world().resume(cur, if parked.kind == Kind::FUTEX_SLEEP { op } else { parked });
+                if world().end != End::RUNNING {
+                    end::finish();
+                }
+                value = if decide_alone(cur) { 0 } else { decide() };
+            }
             Applied::Parked => {
                 if world().end != End::RUNNING {
                     end::finish();
@@ -120,6 +144,9 @@ fn decide_alone(cur: Tid) -> bool {
         return false;
     }
     let op = world().threads[cur].pending;
+    if world().timers.len > 0 || world().due(cur) != 0 {
+        return false;
+    }
     if op.kind == Kind::TOSS {
         return local().phase == Phase::BeforeRoot;
     }

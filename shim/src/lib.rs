@@ -34,12 +34,14 @@ mod process;
 mod rewrite;
 mod shm;
 mod signal;
+mod sigwait;
 mod socket;
 mod sockopt;
 mod sync;
 mod sys;
 mod sysv;
 mod time;
+mod timer;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

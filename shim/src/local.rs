@@ -66,6 +66,10 @@ pub struct Local {
     pub next_detached: bool,
     /// A signal is being delivered on purpose: the next handler call is it.
     pub delivering: bool,
+    /// The mask to be in force after the handler that is being entered, where another one was in force before.
+    pub mask_after: Option<u64>,
+    /// Some thread has an alternate signal stack.
+    pub altstacks: bool,
     /// This is the child of a vfork-like clone that still shares its parent's memory.
     pub borrowed: bool,
     /// Parent death signal the program thinks it has.
@@ -97,6 +101,8 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     next_start: 0,
     next_detached: false,
     delivering: false,
+    mask_after: None,
+    altstacks: false,
     borrowed: false,
     pdeathsig: 0,
     cancellable: false,

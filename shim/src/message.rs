@@ -49,6 +49,9 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
     if peek {
         op = op.with(op::VARIANT);
     }
+    if skip > 0 {
+        op = op.with(op::PARTIAL);
+    }
     let op = socket::timed(op, desc, sock.receive_timeout, flags & libc::MSG_DONTWAIT != 0);
     let mut received = Received { n: 0, whole: 0, got: false, message: Message::default() };
     received.n = fd::pass(desc, op, |n| {
@@ -439,6 +442,9 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
         let mut op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
         // It depends on the connect.
         op.mask |= world().channel_bit(sock.input);
+        if done > 0 {
+            op = op.with(op::PARTIAL);
+        }
         let op = socket::timed(op, desc, sock.send_timeout, dont_wait);
         let put = fd::pass(desc, op, |put| {
             let [at, kept, _] = me().out;

@@ -103,10 +103,11 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
     let nowait = if flags & libc::IPC_NOWAIT != 0 { TRY } else { 0 };
     let mut op = Op::on(Kind::MSG_SEND, queue).arg(mtype).with(point | nowait);
     op.mask = size as u32;
-    let error = gate::pass(op);
-    if error == 0 {
-        world().queue_mut(queue).dates[0] = date();
-    }
+    let error = gate::pass_then(op, |error| {
+        if error == 0 {
+            world().queue_mut(queue).dates[0] = date();
+        }
+    });
     -error
 }
 
@@ -133,14 +134,20 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     }
     // No message is longer, so that a larger buffer makes no difference.
     op.mask = size.min(MSGMAX as u64) as u32 | if flags & libc::MSG_NOERROR != 0 { NOERROR } else { 0 };
-    let error = gate::pass(op);
+    let mut len = 0;
+    let error = gate::pass_then(op, |error| {
+        if error != 0 {
+            return;
+        }
+        let mtype;
+        [len, mtype, _] = me().out;
+        store(message, mtype);
+        world().unstage(local().cur, bytes_mut(message + 8, len as usize));
+        world().queue_mut(queue).dates[1] = date();
+    });
     if error != 0 {
         return -error;
     }
-    let [len, mtype, _] = me().out;
-    store(message, mtype);
-    world().unstage(local().cur, bytes_mut(message + 8, len as usize));
-    world().queue_mut(queue).dates[1] = date();
     len
 }
 

@@ -6,7 +6,8 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{FIRST_FD, LAST_FD, MAX_SYSCALLS};
 use vsrun_model::calls::{fate, name, Fate};
-use vsrun_model::{Kind, Op, ThreadState};
+use vsrun_model::object::NONE;
+use vsrun_model::{Kind, Op, SigInfo, ThreadState};
 
 use crate::fiber::Start;
 use crate::local::{arena, local, me, world};
@@ -127,12 +128,24 @@ fn identity(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_rt_sigprocmask => signal::sigprocmask(a[0] as i32, a[1], a[2], a[3]),
         libc::SYS_rt_sigaction => signal::sigaction(a[0] as i32, a[1], a[2]),
         libc::SYS_rt_sigpending => signal::sigpending(a[0]),
-        libc::SYS_rt_sigtimedwait => return signal::take_pending(a[0], a[1]),
-        libc::SYS_kill => kill(id, a[1] as i32),
-        libc::SYS_tkill => tgkill(0, id, a[1] as i32),
-        libc::SYS_tgkill => tgkill(id, a[1] as i32, a[2] as i32),
-        libc::SYS_rt_sigqueueinfo => kill(id, a[1] as i32),
-        libc::SYS_rt_tgsigqueueinfo => tgkill(id, a[1] as i32, a[2] as i32),
+        libc::SYS_rt_sigtimedwait => crate::sigwait::timedwait(a[0], a[1], a[2], a[3]),
+        libc::SYS_rt_sigsuspend => crate::sigwait::suspend(a[0], a[1]),
+        libc::SYS_pause => crate::sigwait::pause(),
+        libc::SYS_sigaltstack => signal::sigaltstack(a[0], a[1]),
+        libc::SYS_alarm
+        | libc::SYS_setitimer
+        | libc::SYS_getitimer
+        | libc::SYS_timer_create
+        | libc::SYS_timer_settime
+        | libc::SYS_timer_gettime
+        | libc::SYS_timer_getoverrun
+        | libc::SYS_timer_delete => crate::timer::call(nr, a),
+        libc::SYS_kill => kill(id, a[1] as i32, 0),
+        libc::SYS_tkill => tgkill(0, id, a[1] as i32, 0),
+        libc::SYS_tgkill => tgkill(id, a[1] as i32, a[2] as i32, 0),
+        libc::SYS_rt_sigqueueinfo if id <= 0 => -(libc::ESRCH as i64),
+        libc::SYS_rt_sigqueueinfo => kill(id, a[1] as i32, a[2]),
+        libc::SYS_rt_tgsigqueueinfo => tgkill(id, a[1] as i32, a[2] as i32, a[3]),
         libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => {
             store_if(a[0], 0u64);
@@ -191,7 +204,20 @@ fn group(nr: i64, id: i32, value: i32) -> i64 {
     }
 }
 
-fn kill(id: i32, signal: i32) -> i64 {
+/// What a signal sent by kill (`given` 0) or sigqueue says; the latter may not claim to come from the kernel or kill.
+fn info(signal: i32, code: i32, given: u64, to_self: bool) -> Result<SigInfo, i64> {
+    let (pid, uid) = (world().procs[local().pid].vpid, raw!(libc::SYS_getuid) as u32);
+    if given == 0 {
+        return Ok(SigInfo { signal, code, pid, uid, value: 0 });
+    }
+    let code: i32 = load(given + 8);
+    if (code >= 0 || code == libc::SI_TKILL) && !to_self {
+        return Err(-(libc::EPERM as i64));
+    }
+    Ok(SigInfo { signal, code, pid: load(given + 16), uid: load(given + 20), value: load(given + 24) })
+}
+
+fn kill(id: i32, signal: i32, given: u64) -> i64 {
     if !(0..=64).contains(&signal) {
         return -(libc::EINVAL as i64);
     }
@@ -202,7 +228,12 @@ fn kill(id: i32, signal: i32) -> i64 {
         _ => 0,
     };
     let target = if group == 0 { world().process_by_vpid(id).unwrap_or(u32::MAX) } else { u32::MAX };
-    if target != own || group != 0 {
+    let info = match info(signal, libc::SI_USER, given, target == own) {
+        Ok(info) => info,
+        Err(error) => return error,
+    };
+    // Alone with itself, a process is the only one to notice.
+    if target != own || group != 0 || world().procs[own].live_threads > 1 || signal::stops(signal) {
         gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));
     }
     let mut hit = 0;
@@ -211,8 +242,14 @@ fn kill(id: i32, signal: i32) -> i64 {
         let chosen = if group == 0 { p == target } else { id == -1 && p != own || process.pgid == group };
         if chosen && process.state != vsrun_model::ProcState::REAPED {
             hit += 1;
-            signal::send(p, signal);
+            if p != own {
+                signal::send(p, NONE, info);
+            }
         }
+    }
+    let process = world().procs[own];
+    if if group == 0 { own == target } else { process.pgid == group && id != -1 } {
+        signal::send(own, NONE, info);
     }
     signal::deliver();
     if hit > 0 {
@@ -222,7 +259,7 @@ fn kill(id: i32, signal: i32) -> i64 {
     }
 }
 
-fn tgkill(vpid: i32, vtid: i32, signal: i32) -> i64 {
+fn tgkill(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     if !(0..=64).contains(&signal) {
         return -(libc::EINVAL as i64);
     }
@@ -233,13 +270,17 @@ fn tgkill(vpid: i32, vtid: i32, signal: i32) -> i64 {
     if vpid != 0 && world().procs[p].vpid != vpid {
         return -(libc::ESRCH as i64);
     }
-    if p != own {
-        return kill(world().procs[p].vpid, signal);
-    }
-    if t != local().cur && signal > 0 {
+    let info = match info(signal, libc::SI_TKILL, given, p == own) {
+        Ok(info) => info,
+        Err(error) => return error,
+    };
+    if t != local().cur && signal > 0 || signal::stops(signal) {
         gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
+        if !world().threads[t].alive() {
+            return -(libc::ESRCH as i64);
+        }
     }
-    signal::send_thread(t, signal);
+    signal::send(p, t, info);
     signal::deliver();
     0
 }

@@ -206,6 +206,9 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         if d.flags & NONBLOCK != 0 {
             op = op.with(op::TRY);
         }
+        if done > 0 {
+            op = op.with(op::PARTIAL);
+        }
         let result = fd::pass(desc, op, |put| {
             if put > 0 {
                 let from = me().out[0] as u64;
@@ -243,8 +246,7 @@ pub fn faults(d: &Desc, n: u64) -> Result<u64, i64> {
 
 /// A write that nobody will read.
 pub fn broken() -> i64 {
-    signal::send_thread(local().cur, libc::SIGPIPE);
-    signal::deliver();
+    signal::send_thread_now(libc::SIGPIPE);
     EPIPE
 }
 

@@ -32,15 +32,12 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_pselect6 if a[5] != 0 => load::<u64>(a[5]),
         _ => 0,
     };
-    let before = me().sigmask;
-    if mask != 0 {
-        me().sigmask = load::<u64>(mask) & !(signal::bit(libc::SIGKILL) | signal::bit(libc::SIGSTOP));
-    }
+    signal::mask_within(mask);
     let result = match nr {
         libc::SYS_poll | libc::SYS_ppoll => of_array(a[0], a[1], timeout),
         _ => of_sets(a[0], [a[1], a[2], a[3]], timeout),
     };
-    me().sigmask = before;
+    me().masked = false;
     Some(result)
 }
 
@@ -172,6 +169,10 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
                 0 => 0,
                 error => error,
             },
+            None if asked.iter().all(|one| one.fd < 0) => {
+                let mask = if me().masked { me().within } else { me().sigmask };
+                -gate::pass(Op::new(Kind::SIGSUSPEND).with(op::VARIANT).arg(mask as i64))
+            }
             None => outside(asked, None),
         };
     }

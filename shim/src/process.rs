@@ -3,7 +3,7 @@
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject::{EINTR, ENOMEM};
 use vsrun_model::object::NONE;
-use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WNOHANG, WNOWAIT};
+use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
 use crate::fiber::{self, Start};
 use crate::local::{arena, local, me, world};
@@ -100,6 +100,7 @@ fn fork(args: &CloneArgs) -> i64 {
     let Some((p, t)) = world().fork(creator) else { out_of_room() };
     world().threads[t].fs = me().fs;
     world().threads[t].sigmask = me().sigmask;
+    world().threads[t].altstack = me().altstack;
     world().current = t;
     let vpid = world().procs[p].vpid;
     let real = raw!(libc::SYS_clone, parentage(), 0, 0, 0, 0);
@@ -170,11 +171,14 @@ fn spawn(args: &CloneArgs) -> i64 {
     l.cur = t;
     l.borrowed = true;
     let stack = fiber::lay_out(args.stack, &args.start);
+    // The child shares memory, but has dispositions of its own, which it sets before it execs.
+    let actions = local().actions;
     let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | parentage(), stack, spawned);
     let l = local();
     l.pid = parent;
     l.cur = creator;
     l.borrowed = false;
+    l.actions = actions;
     if real < 0 {
         return undo_creation(p, creator, real);
     }
@@ -288,19 +292,20 @@ fn note_status(p: Pid, cur: Tid, status: i32) {
     }
 }
 
-/// A process is over: its parent gets SIGCHLD if it handles it.
+/// A process is over: its parent gets SIGCHLD.
 pub fn child_over(p: Pid) {
-    let parent = world().procs[p].parent;
-    if world().procs.contains(parent) && world().procs[parent].handled & signal::bit(libc::SIGCHLD) != 0 {
-        world().procs[parent].sigpending |= signal::bit(libc::SIGCHLD);
-        world().did = world().did.with(vsrun_model::Effects::SIGNALS);
-    }
+    world().child_over(p);
+}
+
+fn wait_flags(options: i32) -> u8 {
+    let flag = |option: i32, flag: u8| if options & option != 0 { flag } else { 0 };
+    flag(libc::WNOHANG, WNOHANG) | flag(libc::WUNTRACED, WUNTRACED) | flag(libc::WCONTINUED, WCONTINUED)
 }
 
 /// wait4.
 pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
-    let flags = if options & libc::WNOHANG != 0 { WNOHANG } else { 0 };
-    if flags == 0 && inject::strikes(EINTR) {
+    let flags = wait_flags(options);
+    if flags & WNOHANG == 0 && inject::strikes(EINTR) {
         return -(libc::EINTR as i64);
     }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags));
@@ -327,11 +332,12 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         libc::P_PGID => -(id as i64),
         _ => end::unsupported(&[b"waitid with a pidfd"]),
     };
-    if options & libc::WEXITED == 0 {
+    if options & (libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED) == 0 {
         return -(libc::EINVAL as i64);
     }
-    let mut flags = if options & libc::WNOHANG != 0 { WNOHANG } else { 0 };
-    flags |= if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 };
+    let flags = wait_flags(options)
+        | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }
+        | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
     if r != 0 && r != libc::EAGAIN as i64 {
         return -r;
@@ -339,12 +345,18 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
     if info != 0 {
         sync::zero(info, 128);
         if r == 0 {
-            let [vpid, code, _] = me().out;
-            let (signal, exit) = (code & 0x7f, code >> 8 & 0xff);
+            let [vpid, status, _] = me().out;
+            let (low, high) = (status & 0x7f, status >> 8 & 0xff);
+            let (code, what) = match status {
+                0xffff => (libc::CLD_CONTINUED, i64::from(libc::SIGCONT)),
+                _ if low == 0x7f => (libc::CLD_STOPPED, high),
+                _ if low == 0 => (libc::CLD_EXITED, high),
+                _ => (libc::CLD_KILLED, low),
+            };
             store(info, libc::SIGCHLD);
-            store(info + 8, if signal == 0 { libc::CLD_EXITED } else { libc::CLD_KILLED });
+            store(info + 8, code);
             store(info + 16, vpid as i32);
-            store(info + 24, if signal == 0 { exit as i32 } else { signal as i32 });
+            store(info + 24, what as i32);
         }
     }
     if usage != 0 {

@@ -2,13 +2,15 @@
 //! next trap. Handlers are entered by the kernel through one trampoline, so context, siginfo and alternate stacks are
 //! real; when they are entered is decided here.
 
-use vsrun_model::object::NONE;
-use vsrun_model::ProcState;
+use vsrun_model::socket::Credentials;
+use vsrun_model::{Address, Disposal, Kind, Op, ProcState, SigInfo};
 
 use crate::local::{local, me, world, Action, Phase};
 use crate::sys::{load, store};
 use crate::{end, raw};
 
+const SA_NOCLDSTOP: u64 = 1;
+const SA_RESTART: u64 = 0x1000_0000;
 const SA_SIGINFO: u64 = 4;
 const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_NODEFER: u64 = 0x4000_0000;
@@ -111,12 +113,17 @@ fn note_disposition(signal: i32, action: &Action) {
     let process = &mut world().procs[local().pid];
     process.handled &= !bit(signal);
     process.ignored &= !bit(signal);
+    process.restarts &= !bit(signal);
+    if action.flags & SA_RESTART != 0 {
+        process.restarts |= bit(signal);
+    }
     match action.handler {
         SIG_DFL => {}
         SIG_IGN => process.ignored |= bit(signal),
         _ => process.handled |= bit(signal),
     }
     if signal == libc::SIGCHLD {
+        process.no_stop_news = action.flags & SA_NOCLDSTOP != 0;
         process.no_zombies = action.handler == SIG_IGN || action.flags & SA_NOCLDWAIT != 0;
     }
 }
@@ -157,32 +164,43 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
 
 /// rt_sigpending.
 pub fn sigpending(set: u64) -> i64 {
-    store(set, me().sigpending | world().procs[local().pid].sigpending);
+    let pending = me().sigpending | world().procs[local().pid].sigpending;
+    store(set, pending & me().sigmask);
     0
 }
 
-/// rt_sigtimedwait (sigwait, sigwaitinfo) of a signal that is pending already; otherwise the kernel does the waiting.
-pub fn take_pending(set: u64, info: u64) -> Option<i64> {
-    let wanted: u64 = load(set);
-    let ready = (me().sigpending | world().procs[local().pid].sigpending) & wanted;
-    let signal = ready.trailing_zeros() as i32 + 1;
-    if ready == 0 {
-        return None;
+/// The operation that follows waits with the mask at `set`, if that is not 0; then `Thread::masked` is to be taken back.
+pub fn mask_within(set: u64) {
+    if set != 0 {
+        me().within = load::<u64>(set) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+        me().masked = true;
     }
-    forget_pending(signal);
-    if info != 0 {
-        crate::sync::zero(info, 128);
-        store(info, signal);
-    }
-    Some(signal as i64)
 }
 
-/// Signal `signal` is no longer pending for the running fiber, or if it was not, for its process.
-fn forget_pending(signal: i32) {
-    if me().sigpending & bit(signal) != 0 {
-        me().sigpending &= !bit(signal);
-    } else {
-        world().procs[local().pid].sigpending &= !bit(signal);
+/// What the operations of a handler would overwrite and what was interrupted still needs.
+struct Kept {
+    out: [i64; 3],
+    taken: SigInfo,
+    within: u64,
+    masked: bool,
+    address: Address,
+    cred: Credentials,
+    cancellable: bool,
+}
+
+impl Kept {
+    fn keep() -> Kept {
+        let t = me();
+        let cancellable = core::mem::replace(&mut local().cancellable, false);
+        let masked = core::mem::replace(&mut t.masked, false);
+        Kept { out: t.out, taken: t.taken, within: t.within, masked, address: t.address, cred: t.cred, cancellable }
+    }
+
+    fn restore(self) {
+        let t = me();
+        (t.out, t.taken, t.within, t.masked) = (self.out, self.taken, self.within, self.masked);
+        (t.address, t.cred) = (self.address, self.cred);
+        local().cancellable = self.cancellable;
     }
 }
 
@@ -191,34 +209,163 @@ pub fn deliver() {
     if local().phase == Phase::Off || local().borrowed {
         return;
     }
+    let cur = local().cur;
+    if world().due(cur) == 0 {
+        return;
+    }
+    let kept = Kept::keep();
     loop {
-        let process = world().procs[local().pid].sigpending;
-        let ready = (me().sigpending | process) & !me().sigmask;
-        if ready == 0 {
-            return;
+        let cur = local().cur;
+        let ready = world().due(cur);
+        if !world().take(cur, ready) {
+            break;
         }
-        let signal = ready.trailing_zeros() as i32 + 1;
-        forget_pending(signal);
-        act(signal);
+        let info = me().taken;
+        act(&info, &Op::default());
+    }
+    kept.restore();
+}
+
+/// The running fiber has taken a signal while it was parked at `op`: the handler runs. `fails`: in the call, which then
+/// fails; otherwise the operation goes on. True: it fails.
+pub fn run_taken(op: &Op, fails: bool) -> bool {
+    let info = me().taken;
+    let carried = (me().sending, me().staged);
+    let own_mask = {
+        let cur = local().cur;
+        (op.kind == Kind::SIGSUSPEND || world().has_own_mask(cur, op)).then(|| world().mask_within(cur, op))
+    };
+    let polled = (op.kind == Kind::FD_POLL).then(|| (me().n_polled, me().polled));
+    let kept = Kept::keep();
+    let semops = (op.kind == Kind::SYSV_OP).then(|| (me().n_sembuf, me().sembuf));
+    if let (true, Some(within)) = (fails, own_mask) {
+        let mask = me().sigmask;
+        local().mask_after = Some(mask);
+        me().sigmask = within;
+    }
+    act(&info, op);
+    if let Some(mask) = local().mask_after.take() {
+        me().sigmask = mask;
+    }
+    deliver();
+    kept.restore();
+    if let Some((n, ops)) = semops {
+        (me().n_sembuf, me().sembuf) = (n, ops);
+    }
+    if let Some((n, polled)) = polled {
+        (me().n_polled, me().polled) = (n, polled);
+    }
+    if carried != (me().sending, me().staged) {
+        end::unsupported(&[b"a fork in a signal handler that interrupted the sending of a message"]);
+    }
+    fails
+}
+
+/// Handlers that were left by a jump (siglongjmp) are over. A handler may run on a stack of its own, of which nothing
+/// follows.
+pub fn settle_handlers() {
+    if me().n_handlers == 0 {
+        return;
+    }
+    let here = 0u8;
+    let sp = &here as *const u8 as u64;
+    let [stack, _, size] = me().altstack;
+    if sp.wrapping_sub(stack) >= size {
+        let cur = local().cur;
+        world().abandon(cur, sp);
     }
 }
 
-/// What signal `signal` does to this process now.
-fn act(signal: i32) {
+/// What a signal does to this process now; `op` is the operation that it interrupts, if it does.
+fn act(info: &SigInfo, op: &Op) {
+    let signal = info.signal;
     let action = local().actions[signal as usize];
     match action.handler {
         SIG_IGN => {}
         SIG_DFL => default_action(signal),
         _ => {
+            let cur = local().cur;
+            if local().altstacks {
+                install_altstack(cur);
+            }
             local().delivering = true;
-            let mut info = [0u64; 16];
-            info[0] = signal as u64;
-            info[1] = (-6i32) as u32 as u64;
-            info[2] = world().procs[local().pid].vpid as u64;
+            let real = siginfo(info);
+            if !world().handler_begins(cur, signal, real.as_ptr() as u64, *op) {
+                end::unsupported(&[b"more than four signal handlers, one in another, in calls on descriptors"]);
+            }
             let pid = raw!(libc::SYS_getpid);
-            raw!(libc::SYS_rt_tgsigqueueinfo, pid, raw!(libc::SYS_gettid), signal, info.as_ptr());
+            raw!(libc::SYS_rt_tgsigqueueinfo, pid, raw!(libc::SYS_gettid), signal, real.as_ptr());
+            let cur = local().cur;
+            world().handler_over(cur);
         }
     }
+}
+
+/// A siginfo_t: the fields of all kinds of signals lie in the same places.
+fn siginfo(info: &SigInfo) -> [u64; 16] {
+    let mut real = [0u64; 16];
+    real[0] = info.signal as u32 as u64;
+    real[1] = info.code as u32 as u64;
+    real[2] = info.pid as u32 as u64 | (info.uid as u64) << 32;
+    real[3] = info.value;
+    real
+}
+
+/// Writes a siginfo_t of the program.
+pub fn put_siginfo(addr: u64, info: &SigInfo) {
+    if addr != 0 {
+        store(addr, siginfo(info));
+    }
+}
+
+/// sigaltstack of the running fiber.
+pub fn sigaltstack(new: u64, old: u64) -> i64 {
+    const SS_ONSTACK: u64 = 1;
+    const SS_DISABLE: u64 = 2;
+    const SS_AUTODISARM: u64 = 1 << 31;
+    const SMALLEST: u64 = 2048;
+    let [stack, flags, size] = me().altstack;
+    let here = 0u8;
+    // The frames of a trap lie on the stack of the fiber, too.
+    let on = size > 0 && (&here as *const u8 as u64).wrapping_sub(stack) < size;
+    if new != 0 {
+        let (to, mode, len): (u64, u32, u64) = (load(new), load(new + 8), load(new + 16));
+        let mode = u64::from(mode);
+        if on {
+            return -(libc::EPERM as i64);
+        }
+        if mode & !SS_AUTODISARM > SS_DISABLE {
+            return -(libc::EINVAL as i64);
+        }
+        if mode & SS_DISABLE == 0 && len < SMALLEST {
+            return -(libc::ENOMEM as i64);
+        }
+        me().altstack = if mode & SS_DISABLE != 0 { [0; 3] } else { [to, mode & SS_AUTODISARM, len] };
+        local().altstacks = true;
+        let cur = local().cur;
+        install_altstack(cur);
+    }
+    if old != 0 {
+        let state = if on {
+            SS_ONSTACK
+        } else if size == 0 {
+            SS_DISABLE
+        } else {
+            0
+        };
+        store(old, stack);
+        store(old + 8, (flags | state) as u32);
+        store(old + 16, size);
+    }
+    0
+}
+
+/// The kernel knows one alternate stack, that of the fiber that runs; it refuses to change the one that is in use.
+pub fn install_altstack(t: vsrun_model::Tid) {
+    let [stack, flags, size] = world().threads[t].altstack;
+    let disable = if size == 0 { 2 } else { flags };
+    let real = [stack, disable, size];
+    raw!(libc::SYS_sigaltstack, real.as_ptr(), 0);
 }
 
 /// True if the default action of a signal is to do nothing.
@@ -227,7 +374,7 @@ pub fn ignored_by_default(signal: i32) -> bool {
 }
 
 /// True if the default action of a signal is to stop the process.
-fn stops_by_default(signal: i32) -> bool {
+pub fn stops(signal: i32) -> bool {
     matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
 }
 
@@ -235,8 +382,8 @@ fn default_action(signal: i32) {
     if ignored_by_default(signal) {
         return;
     }
-    if stops_by_default(signal) {
-        end::unsupported(&[b"a signal that stops a process"]);
+    if stops(signal) {
+        return stop(local().pid, signal);
     }
     let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
     if faults.contains(&signal) {
@@ -247,52 +394,66 @@ fn default_action(signal: i32) {
     crate::process::exit_group(signal);
 }
 
-/// Sends signal `signal` to process `p`; its caller has the turn and the operation is visible already.
-pub fn send(p: u32, signal: i32) {
+/// Sends a signal to process `p`, or to its thread `t`; its caller has the turn and the operation is visible already.
+pub fn send(p: u32, t: u32, info: SigInfo) {
+    let signal = info.signal;
     if signal == 0 || world().procs[p].state != ProcState::LIVE {
         return;
     }
-    let process = world().procs[p];
-    let uncatchable = signal == libc::SIGKILL || signal == libc::SIGSTOP;
-    if !uncatchable && process.handled & bit(signal) != 0 || p == local().pid {
-        world().procs[p].sigpending |= bit(signal);
-        return;
+    let cur = local().cur;
+    let news = world().procs[p].stop_news;
+    world().prepare(p, signal, cur);
+    if world().procs[p].stop_news != news {
+        tell_parent(p, libc::CLD_CONTINUED, libc::SIGCONT);
     }
-    if !uncatchable && (process.ignored & bit(signal) != 0 || ignored_by_default(signal)) {
-        return;
+    match world().disposal(p, t, signal) {
+        Disposal::Ignored => {}
+        Disposal::Pending => {
+            if !world().post(p, t, info, 0) {
+                end::unsupported(&[b"more signals are pending at a time than vsrun can hold"]);
+            }
+        }
+        Disposal::Stops => stop(p, signal),
+        Disposal::Kills if p == local().pid => default_action(signal),
+        Disposal::Kills => {
+            crate::process::killed_by(p, signal);
+            crate::locks::refuse_kill();
+            let real = world().procs[p].real_pid;
+            world().process_exit(p, signal);
+            crate::process::child_over(p);
+            raw!(libc::SYS_kill, real, libc::SIGKILL);
+        }
     }
-    if blocked_everywhere(p, signal) && !uncatchable {
-        world().procs[p].sigpending |= bit(signal);
-        return;
-    }
-    if stops_by_default(signal) {
-        end::unsupported(&[b"a signal that stops a process"]);
-    }
-    crate::process::killed_by(p, signal);
-    crate::locks::refuse_kill();
-    let real = world().procs[p].real_pid;
-    world().process_exit(p, signal);
-    crate::process::child_over(p);
-    raw!(libc::SYS_kill, real, libc::SIGKILL);
 }
 
-/// What the signal does to a process that has said nothing about it is to end it.
-pub fn ends_by_default(signal: i32) -> bool {
-    !ignored_by_default(signal) && !stops_by_default(signal)
+/// Sends a signal to the running thread, as the kernel does when a call of its own fails (SIGPIPE); its handler runs
+/// at once unless it is blocked.
+pub fn send_thread_now(signal: i32) {
+    let (p, t) = (local().pid, local().cur);
+    let (pid, uid) = (world().procs[p].vpid, raw!(libc::SYS_getuid) as u32);
+    send(p, t, SigInfo { signal, code: libc::SI_USER, pid, uid, value: 0 });
+    deliver();
 }
 
-/// No thread of process `p` takes the signal.
-pub fn blocked_everywhere(p: u32, signal: i32) -> bool {
-    let w = world();
-    let mut open =
-        w.live.as_slice().iter().filter(|&&t| w.threads[t].pid == p && w.threads[t].sigmask & bit(signal) == 0);
-    open.next().is_none()
+/// Process `p` stops. Of the own one, the running thread stands still here.
+fn stop(p: u32, signal: i32) {
+    let cur = local().cur;
+    if world().procs[p].stopped != 0 {
+        return;
+    }
+    world().stop(p, signal, cur);
+    tell_parent(p, libc::CLD_STOPPED, signal);
+    world().did = world().did.with(vsrun_model::Effects::SIGNALS);
+    if p == local().pid {
+        crate::gate::pass(Op::new(Kind::STOPPED));
+    }
 }
 
-/// Sends a signal to one thread of this process.
-pub fn send_thread(t: u32, signal: i32) {
-    if t != NONE && signal != 0 {
-        world().threads[t].sigpending |= bit(signal);
+/// The parent of `p` gets SIGCHLD about a stop or its end, unless it does not want to know.
+fn tell_parent(p: u32, code: i32, status: i32) {
+    let parent = world().procs[p].parent;
+    if world().procs.get(parent).is_some_and(|q| !q.no_stop_news) && world().tell_parent(p, code, status).is_some() {
+        world().did = world().did.with(vsrun_model::Effects::SIGNALS);
     }
 }
 
@@ -310,7 +471,8 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
         return;
     }
     let action = local().actions[signal as usize];
-    let before = me().sigmask;
+    let within = me().sigmask;
+    let before = local().mask_after.take().unwrap_or(within);
     store(context + UC_SIGMASK, before);
     if action.flags & SA_RESETHAND != 0 {
         let none = Action { handler: SIG_DFL, flags: 0, restorer: 0, mask: 0 };
@@ -319,7 +481,11 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
         install(signal, SIG_DFL, 0);
     }
     let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
-    me().sigmask = before | action.mask | own;
+    me().sigmask = (within | action.mask | own) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+    if on_purpose {
+        // The kernel makes the frames of all signals that are due before the first instruction of any of the handlers.
+        deliver();
+    }
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
     handler(signal, info, context);

@@ -369,6 +369,14 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
     }
 }
 
+/// A connect that a signal interrupts goes on in the kernel, where TCP is spoken; here it would not.
+pub fn refuse_interrupted_connect() {
+    let desc = me().holding;
+    if desc != NONE && !world().sockets[of(desc)].is_local() {
+        end::unsupported(&[b"a signal whose handler interrupts a connect over TCP that waits"]);
+    }
+}
+
 /// The file that the pending operation names may have changed since it was published: called when it has the turn.
 pub fn look_again() {
     if me().address.is_path() {

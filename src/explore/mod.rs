@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::args::{Config, SearchKind, Timeouts};
 use crate::binary::{self, text, BinaryId};
-use crate::report::{Bug, BugKind, Incomplete, ProgramStatus, Summary, Verdict};
+use crate::report::{Bug, BugKind, Incomplete, ProgramStatus, Summary, Verdict, NOT_PROVEN, NO_SIGIO};
 use crate::runtime::inspect::Inspector;
 use crate::runtime::session::{self, Input};
 use crate::runtime::tracee;
@@ -344,11 +344,12 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
     }
     // What went to the kernel and could have mattered to others was not explored: then nothing is complete.
     let all_modelled = passed_calls.is_empty();
-    let reason = if exhaustive && !all_modelled { Some(Incomplete::Bound) } else { reason };
+    let proven = !counts.notes.iter().any(|n| n.ends_with(NOT_PROVEN) || n == NO_SIGIO);
+    let reason = if exhaustive && !(all_modelled && proven) { Some(Incomplete::Bound) } else { reason };
     Summary {
         program: config.program.clone(),
         verdict: Verdict::of(&bugs),
-        complete: exhaustive && all_modelled && bugs.iter().all(|b| b.kind != BugKind::Error),
+        complete: exhaustive && all_modelled && proven && bugs.iter().all(|b| b.kind != BugKind::Error),
         incomplete_reason: reason,
         search: config.search.name().to_string(),
         executions: counts.executions - state.search.discarded(),

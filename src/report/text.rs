@@ -222,6 +222,12 @@ fn explored(summary: &Summary) -> String {
         Some(Incomplete::Bound) if !summary.passed_calls.is_empty() => {
             "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
         }
+        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NOT_PROVEN)) => {
+            "the search took schedules to be equivalent, which is not proven where signals are delivered"
+        }
+        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n == super::NO_SIGIO) => {
+            "all schedules of what is modelled were run, but SIGIO is not"
+        }
         Some(Incomplete::Bound) => {
             "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)"
         }

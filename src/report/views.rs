@@ -6,7 +6,8 @@ use vsrun_model::arena::Step;
 use vsrun_model::channel::ChanKind;
 use vsrun_model::inject::fault_of;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
-use vsrun_model::{op, world, Ctl, Kind, ObjId, Object, Op, Pid, SemBuf, Tid, World};
+use vsrun_model::signal::{self, Handling};
+use vsrun_model::{op, world, Ctl, Kind, ObjId, Object, Op, Pid, SemBuf, Thread, Tid, World};
 
 use super::StepView;
 use crate::scenario::ScenarioStep;
@@ -99,11 +100,38 @@ pub fn op_text(op: &Op, names: &Names) -> String {
 pub fn pending_text(world: &World, t: Tid, names: &Names) -> String {
     let thread = &world.threads[t];
     let op = &thread.pending;
+    let handler = in_handler(thread, names);
     if op.kind != Kind::SYSV_OP || thread.n_sembuf == 0 {
-        return op_text(op, names);
+        return op_text(op, names) + &handler;
     }
     let buffers = &thread.sembuf[..(thread.n_sembuf as usize).min(thread.sembuf.len())];
-    format!("{}({}, {})", call_name(op), (names.object)(op.obj), semop_text(buffers))
+    format!("{}({}, {}){handler}", call_name(op), (names.object)(op.obj), semop_text(buffers))
+}
+
+/// The signal handlers that a thread is in, the innermost first, and what they interrupted.
+pub fn in_handler(thread: &Thread, names: &Names) -> String {
+    let noted = &thread.handlers[..usize::from(thread.n_handlers).min(thread.handlers.len())];
+    let one = |h: &Handling| match h.op.kind {
+        Kind::NONE => format!(", in the handler of {}", signal_name(h.signal)),
+        _ => format!(", in the handler of {}, which interrupted {}", signal_name(h.signal), op_text(&h.op, names)),
+    };
+    noted.iter().rev().map(one).collect()
+}
+
+/// SIGUSR1, or the number of a real-time signal.
+pub fn signal_name(number: u32) -> String {
+    let known = nix::sys::signal::Signal::try_from(number as i32);
+    known.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_string())
+}
+
+/// The signals of a set.
+pub fn signal_set(set: u64) -> String {
+    let all: Vec<_> = (1..=64).filter(|n| set >> (n - 1) & 1 == 1).map(signal_name).collect();
+    match all.len() {
+        0 => "no signal".to_string(),
+        n if n > 32 => "any signal".to_string(),
+        _ => all.join(" or "),
+    }
 }
 
 /// The operations of a semop: `[2] -1, [3] -1`.
@@ -125,6 +153,9 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::CANCEL => ["pthread_cancel"; 3],
         Kind::KILL => ["kill"; 3],
         Kind::EXEC => ["exec"; 3],
+        Kind::SIGSUSPEND if op.has(op::VARIANT) => ["pause"; 3],
+        Kind::SIGSUSPEND => ["sigsuspend"; 3],
+        Kind::SIGWAIT => ["sigwait", "sigtimedwait", "sigtimedwait"],
         Kind::MUTEX_LOCK => ["pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_timedlock"],
         Kind::MUTEX_UNLOCK => ["pthread_mutex_unlock"; 3],
         Kind::MUTEX_DESTROY => ["pthread_mutex_destroy"; 3],
@@ -164,7 +195,9 @@ fn arguments(op: &Op, names: &Names) -> String {
     let object = || if op.obj == NONE { String::new() } else { (names.object)(op.obj) };
     let two = |with: &str| format!("{}{with}{}", object(), (names.object)(op.obj2));
     match op.kind {
-        Kind::NONE | Kind::YIELD | Kind::THREAD_EXIT | Kind::EXEC => String::new(),
+        Kind::NONE | Kind::YIELD | Kind::THREAD_EXIT | Kind::EXEC | Kind::STOPPED | Kind::TIMER => String::new(),
+        Kind::SIGSUSPEND => String::new(),
+        Kind::SIGWAIT => signal_set(op.arg as u64),
         Kind::SLEEP => format!("until +{} s", op.deadline.saturating_sub(world::START) as f64 / 1e9),
         Kind::TOSS => fault_of(op).map_or_else(|| op.arg.to_string(), |fault| format!("fault {fault}?")),
         Kind::JOIN | Kind::CANCEL => (names.thread)(op.obj),
@@ -234,6 +267,19 @@ pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
     (alternatives > 1 && kind != Kind::TOSS).then(|| format!("alternative {} of {alternatives}", value + 1))
 }
 
+/// The signal that was delivered in the place of the operation, before it or so that it fails.
+fn signalled(step: &Step) -> Option<String> {
+    let ways = step.act.op.signals;
+    let (before, fails) = (ways & signal::BEFORE != 0, ways & signal::INTERRUPTS != 0);
+    let first = step.choices.checked_sub(u32::from(before) + u32::from(fails))?;
+    let name = signal_name((ways & signal::NUMBER).into());
+    match step.value.checked_sub(first)? {
+        0 if before => Some(format!("{name} comes first")),
+        _ if fails => Some(format!("interrupted by {name}")),
+        _ => None,
+    }
+}
+
 /// The transitions of a trace, from the first: with the results of tosses and who is woken by whom.
 pub fn step_views(steps: &[Step], names: &Names) -> Vec<StepView> {
     let mut waiters = Waiters::default();
@@ -241,7 +287,7 @@ pub fn step_views(steps: &[Step], names: &Names) -> Vec<StepView> {
         n: i as u64 + 1,
         thread: step.act.uid.to_string(),
         op: op_text(&step.act.op, names) + &outcome(step, waiters.advance(step), names),
-        note: note(step.act.op.kind, step.value, step.choices),
+        note: signalled(step).or_else(|| note(step.act.op.kind, step.value, step.choices)),
         result: None,
     };
     steps.iter().enumerate().map(view).collect()

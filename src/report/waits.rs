@@ -8,7 +8,7 @@ use vsrun_model::op::VARIANT;
 use vsrun_model::{End, Kind, Misuse, ObjId, ObjKind, Object, Op, ProcState, Thread, ThreadState, Tid, World};
 
 use super::sockets;
-use super::views::{pending_text, Names};
+use super::views::{in_handler, pending_text, signal_name, signal_set, Names};
 use super::{BugKind, CycleLink, ProgramStatus, ThreadStatus, ThreadView};
 
 /// The locks that `t` holds.
@@ -38,7 +38,19 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
     let op = &thread.pending;
     let name = |id: ObjId| (names.object)(id);
     let object = world.objects.get(op.obj);
+    let process = &world.procs[thread.pid];
+    if process.stopped != 0 {
+        let by =
+            if world.threads.contains(process.stopper) { (names.thread)(process.stopper) } else { "?".to_string() };
+        let signal = signal_name(process.stopped.into());
+        return vec![format!(
+            "SIGCONT for process {}, which thread {by} has stopped by {signal}",
+            (names.process)(thread.pid)
+        )];
+    }
     match (op.kind, object) {
+        (Kind::SIGSUSPEND, _) => vec![format!("a signal that it does not block{}", hopeless(world, t))],
+        (Kind::SIGWAIT, _) => vec![format!("{}{}", signal_set(op.arg as u64), hopeless(world, t))],
         (Kind::JOIN, _) => vec![format!("the end of thread {}", (names.thread)(op.obj))],
         (Kind::WAIT, _) => vec![children(world, t, names)],
         (Kind::SLEEP, _) => vec!["time to pass".to_string()],
@@ -310,11 +322,6 @@ pub fn headline(world: &World, names: &Names) -> Option<(BugKind, String)> {
     })
 }
 
-fn signal_name(number: u32) -> String {
-    let known = nix::sys::signal::Signal::try_from(number as i32);
-    known.map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_string())
-}
-
 fn misuse(world: &World, names: &Names) -> String {
     let object = if world.end_obj == NONE { String::new() } else { format!(": {}", (names.object)(world.end_obj)) };
     let what = Misuse(world.end_code).text();
@@ -325,7 +332,8 @@ fn circle(world: &World, names: &Names) -> String {
     let links = cycle(world, names).unwrap_or_default();
     if let [link] = links.as_slice() {
         let what = link.object.as_deref().unwrap_or("its own end");
-        return format!("thread {} waits for {what}, which it holds itself", link.thread);
+        let handler = world.threads.get(world.cycle[0]).map_or(String::new(), |t| in_handler(t, names));
+        return format!("thread {} waits for {what}, which it holds itself{handler}", link.thread);
     }
     let one = |l: &CycleLink| format!("{} for {}", l.thread, l.object.as_deref().unwrap_or("a thread's end"));
     format!("{} threads wait for each other: {}", links.len(), abridged(links.iter().map(one)))
@@ -335,6 +343,20 @@ fn deadlock(world: &World, names: &Names) -> String {
     let waiting = world.live.as_slice().iter().filter(|&&t| world.threads[t].state == ThreadState::PARKED);
     let one = |&t: &Tid| format!("{} in {}", (names.thread)(t), pending_text(world, t, names));
     let list = abridged(waiting.map(one));
+    let stopped = |p: &&vsrun_model::Process| p.stopped != 0 && p.state == ProcState::LIVE;
+    let of = |p: &vsrun_model::Process| match world.threads.contains(p.stopper) {
+        true => format!(
+            "process {} is stopped ({}, by thread {})",
+            p.vpid,
+            signal_name(p.stopped.into()),
+            (names.thread)(p.stopper)
+        ),
+        false => format!("process {} is stopped ({})", p.vpid, signal_name(p.stopped.into())),
+    };
+    let stopped: Vec<String> = world.procs.as_slice().iter().filter(stopped).map(of).collect();
+    if !stopped.is_empty() {
+        return format!("nothing can move: {}; waiting: {list}", abridged(stopped.into_iter()));
+    }
     match world.live.as_slice().len() {
         1 => format!("nothing can move, one thread waits: {list}"),
         n => format!("nothing can move, {n} threads wait: {list}"),

@@ -159,6 +159,8 @@ pub struct Worker {
     stop: Arc<AtomicBool>,
     /// Calls that went to the kernel before the root.
     passed_before: [u32; MAX_SYSCALLS],
+    /// Executions that the root has been asked to fork.
+    commands: u32,
     /// Real pids of the execution's processes that are not reaped.
     alive: BTreeSet<i32>,
     /// Where the program's output is passed on while an execution that is not traced runs.
@@ -306,6 +308,7 @@ impl Worker {
             _ticks: ticks,
             stop,
             passed_before: [0; MAX_SYSCALLS],
+            commands: 0,
             alive: BTreeSet::new(),
             patience: SITS,
             echo,
@@ -531,6 +534,7 @@ impl Worker {
         self.output.clear()?;
         self.input.rewind()?;
         self.alive.clear();
+        self.commands += 1;
         self.arena.command(command.0);
         Ok(())
     }
@@ -640,6 +644,20 @@ impl Worker {
         (call[0] != 0 || lost).then_some(Ending::Sits { thread: current, call })
     }
 
+    /// Waits until the root has forked the execution that it was asked for: one that is given up at once could come to life
+    /// after its end otherwise, in the world of the next one.
+    fn await_fork(&self) {
+        const LIMIT: Duration = Duration::from_secs(10);
+        let since = Instant::now();
+        // It is ready once before the first, and again after each.
+        while self.arena.root_signs().0 <= self.commands {
+            if since.elapsed() > LIMIT || kill(self.root, None).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
     /// Kills what is left of the execution, collects it, and puts back what it changed outside its memory.
     fn clean_up(&mut self, ending: &Ending) -> io::Result<()> {
         for process in self.arena.world.procs.as_slice() {
@@ -649,6 +667,7 @@ impl Worker {
         }
         let rough = *ending != Ending::Modelled;
         if rough {
+            self.await_fork();
             for child in children() {
                 self.alive.insert(child);
             }
@@ -657,10 +676,9 @@ impl Worker {
         for pid in std::mem::take(&mut self.alive) {
             reap(pid, &self.dir);
         }
+        // Those that are killed may have forked until then.
         if rough {
-            for child in children().into_iter().filter(|&c| c != self.root.as_raw()) {
-                reap(child, &self.dir);
-            }
+            self.reap_all();
         }
         if self.arena.control.pool_used > 0 {
             use nix::fcntl::{fallocate, FallocateFlags};
@@ -674,6 +692,18 @@ impl Worker {
             self.dir.clear_files()?;
         }
         Ok(())
+    }
+
+    /// Kills and collects every child but the root and the guard.
+    fn reap_all(&self) {
+        loop {
+            let spared = [Some(self.root.as_raw()), self.dir.guard_pid()];
+            let left: Vec<i32> = children().into_iter().filter(|&c| !spared.contains(&Some(c))).collect();
+            if left.is_empty() {
+                return;
+            }
+            left.into_iter().for_each(|child| reap(child, &self.dir));
+        }
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.

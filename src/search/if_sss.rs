@@ -67,8 +67,8 @@ fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
     let looks = act.op.has(TRY | TIMED);
     let siblings = || seen.iter().filter(|s| s.act.pid == act.pid).count() > 1;
     match act.op.kind {
-        _ if act.fate & GIVES_WAY != 0 => Exposes::Everything,
-        Kind::FORK | Kind::EXEC | Kind::KILL | Kind::CANCEL | Kind::YIELD => Exposes::Everything,
+        _ if act.fate & GIVES_WAY != 0 || act.op.signals != 0 => Exposes::Everything,
+        Kind::FORK | Kind::EXEC | Kind::KILL | Kind::TIMER | Kind::CANCEL | Kind::YIELD => Exposes::Everything,
         Kind::EXIT if siblings() => Exposes::Everything,
         Kind::JOIN if looks || act.fate & LETS_GO != 0 => Exposes::Everything,
         // Without the number of a process it is any child.

@@ -54,7 +54,7 @@ pub fn persistent_set(seed: usize, members: &[Member], objects: &[Key]) -> Vec<b
 /// True if `other` waits for the end of a thread of T, or for what it does next, and nothing else can let it go on.
 fn stuck(other: usize, inside: &[bool], members: &[Member]) -> bool {
     let Seen { act, choices, .. } = members[other].seen;
-    if *choices > 0 || act.fate & LETS_GO != 0 || act.op.has(TRY | TIMED) {
+    if *choices > 0 || act.fate & LETS_GO != 0 || act.op.has(TRY | TIMED) || act.op.signals != 0 {
         return false;
     }
     let inner = members.iter().zip(inside).filter(|(_, &i)| i).map(|(m, _)| &m.seen.act);
@@ -83,8 +83,16 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
 fn reaches_everything(act: &Act) -> bool {
     matches!(
         act.op.kind,
-        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
-    ) || act.fate & (TIMED_OUT | GIVES_WAY) != 0
+        Kind::YIELD
+            | Kind::EXIT
+            | Kind::THREAD_EXIT
+            | Kind::CANCEL
+            | Kind::KILL
+            | Kind::EXEC
+            | Kind::FORK
+            | Kind::TIMER
+    ) || act.op.signals != 0
+        || act.fate & (TIMED_OUT | GIVES_WAY) != 0
         || vsrun_model::lock::fails_in_circle(act)
 }
 

@@ -31,7 +31,7 @@ use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::is_partial;
-use super::tree::{initials, Pending, Step, Tree};
+use super::tree::{begins, initials, Pending, Step, Tree};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -393,7 +393,7 @@ impl Reduction {
             let clock = self.clock(run, k);
             taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
         };
-        let mut v: Vec<Step> = Vec::new();
+        let (mut v, mut past): (Vec<Step>, Vec<Step>) = (Vec::new(), Vec::new());
         let (answer, act) = {
             let (mut kept, mut dropped) = (Vec::new(), Vec::new());
             for k in at..n {
@@ -407,6 +407,9 @@ impl Reduction {
                 } else {
                     kept.push(did);
                     v.push(*step);
+                    if before {
+                        past.push(*step);
+                    }
                 }
             }
             let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
@@ -416,8 +419,10 @@ impl Reduction {
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {
-                v.push(Step { act: p.act, value: 0, did });
-                self.insert_first(run.path[at], &v);
+                let last = Step { act: p.act, value: 0, did };
+                v.push(last);
+                past.push(last);
+                self.insert_first_of(run.path[at], &v, &past);
             }
             return answer;
         }
@@ -426,10 +431,27 @@ impl Reduction {
             run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
         let value = tossed.filter(|s| s.thread() == p.act.tid).map_or(0, |s| s.value);
         let e = *self.step(run, at);
-        v.push(Step { act, value, did });
-        v.extend(comes_after(&e, &act));
-        self.insert(run.path[at], v, answer == Answer::Unknown);
+        for sequence in [&mut v, &mut past] {
+            sequence.push(Step { act, value, did });
+            sequence.extend(comes_after(&e, &act));
+        }
+        match self.insertion {
+            Insertion::Sequence => self.insert(run.path[at], v, answer == Answer::Unknown),
+            Insertion::FirstStep => self.insert_first_of(run.path[at], &v, &past),
+        }
         answer
+    }
+
+    /// [`Reduction::insert_first`] of `v`, of which `past` has what its last step depends on. A thread that slept here may
+    /// have moved in the execution all the same: what a step did beyond its operation has woken it. That it covers `v`
+    /// does not mean that it covers the sequence without it.
+    fn insert_first_of(&mut self, at: usize, v: &[Step], past: &[Step]) {
+        self.insert_first(at, v);
+        let beside = |q: &&Step| !past.iter().any(|s| s.thread() == q.thread());
+        let moved = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
+        if self.tree.node(at).sleep.iter().filter(beside).filter(moved).any(|q| begins(q, v)) {
+            self.insert_first(at, past);
+        }
     }
 
     /// The recorded state of `p` before and after step `k`, if it was pending in both; and whether that woke it.

@@ -101,7 +101,9 @@ impl Allowed for Text {
         if tries > usize::from(POLLS) {
             ops.insert((KindClass::Poll, Operand::Any));
         }
-        AllowedOps { anything: false, ops }
+        // A signal may come to anybody, also when a child ends.
+        let signals = self.program.iter().flatten().any(super::signals::about_signals);
+        AllowedOps { anything: signals, ops }
     }
 }
 
@@ -155,5 +157,8 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Exit => plain(KindClass::Exit),
         Ins::Fd(..) | Ins::Sock(..) => plain(KindClass::On(ObjKind::CHANNEL)),
         Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
+        // See where these are used: anything may come of signals.
+        Ins::Kill(..) | Ins::Tkill(..) => plain(KindClass::Kill),
+        Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_) | Ins::Log(_) => Vec::new(),
     }
 }

@@ -79,7 +79,7 @@ impl Run<'_> {
                 op.kind.name(),
                 (thread.woken && thread.state.0 == 3) as u8,
                 if thread.state.0 == 3 { world.choices(t) } else { 0 },
-                thread.joined as u8,
+                thread.joined as u8 + 2 * thread.n_handlers,
                 thread.cancel,
                 self.fibers[t as usize].log,
                 self.fibers[t as usize].pc,
@@ -118,6 +118,13 @@ impl Run<'_> {
         let undos = world.undos.as_slice().iter().filter(|u| u.adjust != 0);
         let undos: BTreeSet<_> = undos.map(|u| (self.name(world.procs[u.pid].main_thread), u.num, u.adjust)).collect();
         let procs: BTreeSet<_> = world.procs.as_slice().iter().map(|p| (self.name(p.main_thread), p.state.0)).collect();
+        for (code, t) in self.started.iter().enumerate() {
+            let Some(t) = *t else { continue };
+            let (thread, process) = (&world.threads[t], &world.procs[world.threads[t].pid]);
+            let signals = (thread.sigmask, thread.sigpending, process.sigpending, process.stopped);
+            let frames: Vec<i32> = self.fibers[t as usize].frames.iter().map(|f| f.signal).collect();
+            let _ = writeln!(text, "g{code}: {signals:?} {frames:?}");
+        }
         let _ = write!(
             text,
             "s{values:?} u{undos:?} p{procs:?} v{:?} f{}",

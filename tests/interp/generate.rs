@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 
 use super::events::{Fd, On, Watching};
+use super::signals::{ALARM, CONT, FATAL, LOCKS, POSTS, STOP};
 use super::sockets::{Does, Sock};
 use super::{File, How, Ins, Program};
 use vsrun_model::lock::LAST;
+use vsrun_model::signal::bit;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +26,12 @@ pub enum Family {
     Timed,
     Event,
     Socket,
+    Signal,
     All,
 }
 
 impl Family {
-    pub const ALL: [Family; 15] = [
+    pub const ALL: [Family; 16] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -43,6 +46,7 @@ impl Family {
         Family::Timed,
         Family::Event,
         Family::Socket,
+        Family::Signal,
         Family::All,
     ];
 }
@@ -329,6 +333,40 @@ fn socket() -> Block {
     .boxed()
 }
 
+fn signal() -> Block {
+    let number = || prop_oneof![6 => Just(POSTS), 6 => Just(LOCKS), 1 => Just(FATAL), 1 => Just(STOP), 2 => Just(CONT)];
+    let caught = || prop_oneof![Just(POSTS), Just(LOCKS)];
+    let guarded = caught().prop_map(|s| vec![Ins::Mask(s, true), Ins::Suspend(Some(0)), Ins::Mask(s, false)]);
+    let critical = (0u32..2, caught()).prop_map(|(m, s)| {
+        [vec![Ins::Mask(s, true)], section(m, How::Block, vec![]), vec![Ins::Mask(s, false)]].concat()
+    });
+    let waits = (caught(), prop_oneof![3 => Just(How::Block), 1 => Just(How::Try), 1 => Just(How::Timed(2))])
+        .prop_map(|(s, how)| vec![Ins::Mask(s, true), Ins::Sigwait(bit(s), how)]);
+    let wait = (0u32..2, 0u32..2)
+        .prop_map(|(c, m)| section(m, How::Block, vec![Ins::CondWait(c, m, How::Block), Ins::Count(m)]));
+    prop_oneof![
+        6 => one((0usize..4, number()).prop_map(|(n, s)| Ins::Kill(n, s))),
+        3 => one((0usize..4, caught()).prop_map(|(n, s)| Ins::Tkill(n, s))),
+        2 => guarded,
+        1 => critical,
+        2 => waits,
+        1 => one(Just(Ins::Suspend(None))),
+        1 => one((1u8..4).prop_map(Ins::Alarm)),
+        1 => one(Just(Ins::Mask(ALARM, true))),
+        2 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+        2 => one((0u32..4, how_timed()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+        2 => one((0u32..4).prop_map(Ins::Post)),
+        1 => one((1u8..4).prop_map(Ins::Sleep)),
+        1 => one(semop()),
+        1 => wait,
+        1 => one((0u32..2).prop_map(Ins::Signal)),
+        1 => one((0u32..2).prop_map(|f| Ins::FutexWait(f, true, How::Block))),
+        1 => one((0u32..2).prop_map(|f| Ins::FutexWake(f, 1))),
+        1 => one((1usize..4).prop_map(|n| Ins::Wait(Some(n), How::Block))),
+    ]
+    .boxed()
+}
+
 fn block(family: Family) -> Block {
     match family {
         Family::Mutex => mutex(),
@@ -345,6 +383,7 @@ fn block(family: Family) -> Block {
         Family::Timed => timed(),
         Family::Event => event(),
         Family::Socket => socket(),
+        Family::Signal => signal(),
         Family::All => prop_oneof![
             mutex(),
             cond(),
@@ -357,7 +396,8 @@ fn block(family: Family) -> Block {
             futex(),
             life(),
             process(),
-            timed()
+            timed(),
+            signal()
         ]
         .boxed(),
     }
@@ -375,7 +415,7 @@ fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
         Family::Process | Family::Files => 0.6,
         Family::Event | Family::Socket => 0.4,
-        Family::Sysv | Family::Msg | Family::All => 0.3,
+        Family::Sysv | Family::Msg | Family::Signal | Family::All => 0.3,
         _ => 0.0,
     };
     let chain = if matches!(family, Family::Life | Family::Process | Family::All) { 0.25 } else { 0.05 };
@@ -391,11 +431,11 @@ fn shape(family: Family) -> impl Strategy<Value = Shape> {
 /// started before it, or that it started itself.
 fn knows(ins: &Ins, by: usize, shape: Shape, n: usize) -> bool {
     let target = match *ins {
-        Ins::Join(t, _) | Ins::Cancel(t) => t,
+        Ins::Join(t, _) | Ins::Cancel(t) | Ins::Kill(t, _) | Ins::Tkill(t, _) => t,
         Ins::Wait(Some(t), _) => t,
         _ => return true,
     };
-    let join = !matches!(ins, Ins::Wait(..));
+    let join = !matches!(ins, Ins::Wait(..) | Ins::Kill(..) | Ins::Tkill(..));
     target < n
         && !(join && target > 0 && shape.forks[target])
         && if shape.chain { target <= by || target == by + 1 } else { by == 0 || target <= by }

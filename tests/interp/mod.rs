@@ -7,6 +7,7 @@ pub mod brute;
 pub mod digest;
 pub mod events;
 pub mod generate;
+pub mod signals;
 pub mod sockets;
 pub mod unshared;
 
@@ -104,6 +105,20 @@ pub enum Ins {
     Fd(events::Fd, events::On, How),
     /// Something with a socket.
     Sock(sockets::Sock, sockets::Does, How),
+    /// A signal for the process of that thread.
+    Kill(usize, i32),
+    /// A signal for that thread, which its creator's process knows.
+    Tkill(usize, i32),
+    /// Blocks a signal (true) or unblocks it.
+    Mask(i32, bool),
+    /// Waits for a signal with this mask; `None`: with the one in force.
+    Suspend(Option<u64>),
+    /// Takes a signal of the set.
+    Sigwait(u64, How),
+    /// Sends SIGALRM to the own process at the n-th millisecond of the run.
+    Alarm(u8),
+    /// Logs this number.
+    Log(i64),
 }
 
 /// A part of a file, seen by an owner of locks.
@@ -206,6 +221,8 @@ pub struct Fiber {
     pub code: usize,
     pub pc: usize,
     pub log: Vec<i64>,
+    /// Handlers that run, the innermost last.
+    pub frames: Vec<signals::Frame>,
 }
 
 /// The indices of the objects of a run, by kind and number.
@@ -271,12 +288,13 @@ impl<'a> Run<'a> {
             program,
             arena,
             objects: Objects::default(),
-            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new() }],
+            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new() }],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
         };
         run.started[0] = Some(t);
         run.make_objects();
+        run.install_handlers();
         if events::uses(program) {
             run.make_descriptors();
         }
@@ -351,8 +369,13 @@ impl<'a> Run<'a> {
             self.arena.world.threads[t].compare = true;
         }
         match self.arena.world.perform(t, value) {
+            Applied::Signalled(fails) => {
+                self.handle(t, Some((op, fails)));
+                self.advance(t);
+            }
             Applied::Done(result) => {
                 self.returned(t, &op, result);
+                self.deliver(t);
                 if self.arena.world.threads[t].alive() {
                     self.advance(t);
                 }
@@ -368,6 +391,16 @@ impl<'a> Run<'a> {
         if op.kind == Kind::FD_CLOSE_ALL {
             return self.leave(t, true);
         }
+        if op.kind == Kind::EXIT {
+            self.child_over(self.pid(t));
+        }
+        if self.ended() || !self.arena.world.threads[t].alive() {
+            return;
+        }
+        if op.kind == Kind::STOPPED {
+            return;
+        }
+        self.sends(t, op);
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
         }
@@ -384,7 +417,10 @@ impl<'a> Run<'a> {
         let out = self.arena.world.threads[t].out[0];
         let again = matches!(self.instruction(t), Some(Ins::WaitWhile(..)));
         let fiber = &mut self.fibers[t as usize];
-        fiber.pc += usize::from(!again);
+        match fiber.frames.last_mut() {
+            Some(frame) => frame.pc += 1,
+            None => fiber.pc += usize::from(!again),
+        }
         // Which of the descriptions it is depends on the order in which they were made.
         fiber.log.push(if op.kind == Kind::FD_ACCEPT { result.min(0) } else { result });
         fiber.log.extend(more);
@@ -413,17 +449,34 @@ impl<'a> Run<'a> {
 
     fn instruction(&self, t: Tid) -> Option<&Ins> {
         let fiber = &self.fibers[t as usize];
-        self.program[fiber.code].get(fiber.pc)
+        match fiber.frames.last() {
+            Some(frame) => signals::handler(frame.signal).get(frame.pc),
+            None => self.program[fiber.code].get(fiber.pc),
+        }
     }
 
     /// Runs `t` up to its next visible operation, or its end.
     fn advance(&mut self, t: Tid) {
-        while !self.ended() {
-            let Some(ins) = self.instruction(t).cloned() else { return self.finish(t) };
+        while !self.ended() && self.arena.world.threads[t].alive() {
+            if self.arena.world.procs[self.pid(t)].stopped != 0 {
+                return self.arena.world.publish(t, Op::new(Kind::STOPPED));
+            }
+            let Some(ins) = self.instruction(t).cloned() else {
+                if self.fibers[t as usize].frames.is_empty() {
+                    return self.finish(t);
+                }
+                if self.handler_returns(t) {
+                    return;
+                }
+                continue;
+            };
             if let Some(op) = self.visible(t, &ins) {
                 match self.arena.pass(t, &op) {
                     None => return self.arena.world.publish(t, op),
-                    Some(Applied::Done(result)) => self.returned(t, &op, result),
+                    Some(Applied::Done(result)) => {
+                        self.returned(t, &op, result);
+                        self.deliver(t);
+                    }
                     Some(_) => return,
                 }
                 continue;
@@ -431,7 +484,10 @@ impl<'a> Run<'a> {
             if ins == Ins::Exit {
                 return self.exit(t, true);
             }
-            self.fibers[t as usize].pc += 1;
+            match self.fibers[t as usize].frames.last_mut() {
+                Some(frame) => frame.pc += 1,
+                None => self.fibers[t as usize].pc += 1,
+            }
             self.invisible(t, &ins);
         }
     }
@@ -475,6 +531,7 @@ impl<'a> Run<'a> {
             world.publish(t, Op::new(Kind::EXIT));
         } else {
             world.process_exit(pid, 0);
+            self.child_over(pid);
         }
     }
 
@@ -573,6 +630,14 @@ impl<'a> Run<'a> {
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
             Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
             Ins::Sock(sock, does, how) => return self.on_socket(t, sock, does, how),
+            Ins::Kill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
+            Ins::Tkill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
+            Ins::Suspend(mask) => {
+                let now = self.arena.world.threads[t].sigmask;
+                Op::new(Kind::SIGSUSPEND).arg(mask.unwrap_or(now) as i64)
+            }
+            Ins::Sigwait(set, how) => Self::how(Op::new(Kind::SIGWAIT).arg(set as i64), how),
+            Ins::Alarm(_) => Op::on(Kind::TIMER, self.pid(t)),
             _ => return None,
         })
     }
@@ -629,7 +694,7 @@ impl<'a> Run<'a> {
             }
         };
         self.started[code] = Some(new);
-        self.fibers.push(Fiber { code, pc: 0, log: Vec::new() });
+        self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new() });
         self.advance(new);
     }
 
@@ -650,6 +715,8 @@ impl<'a> Run<'a> {
                 self.arena.world.finish_with(End::ASSERT, t, &[text.as_bytes()]);
             }
             Ins::SkipIf(value) if self.fibers[t as usize].log.last() == Some(&value) => self.fibers[t as usize].pc += 1,
+            Ins::Mask(signal, blocks) => self.mask(t, signal, blocks),
+            Ins::Log(n) => self.fibers[t as usize].log.push(n),
             Ins::OnceEnd(n) => {
                 let once = self.objects.once[n as usize];
                 if self.arena.world.objects[once].owner == t {

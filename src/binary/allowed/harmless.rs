@@ -65,7 +65,7 @@ const PURE: [&str; 351] = [
 
 #[rustfmt::skip]
 /// May take a lock of libc's own for a moment, or make a system call that is not visible. Sorted.
-const LOCKING: [&str; 500] = [
+const LOCKING: [&str; 493] = [
     "_IO_getc", "_IO_putc", "_Unwind_DeleteException", "_Unwind_GetCFA", "_Unwind_GetIP",
     "_Unwind_GetLanguageSpecificData", "_Unwind_GetRegionStart", "_Unwind_Resume", "__asprintf_chk",
     "__cxa_allocate_dependent_exception", "__cxa_allocate_exception", "__cxa_call_unexpected", "__cxa_demangle",
@@ -79,7 +79,7 @@ const LOCKING: [&str; 500] = [
     "__realpath_chk", "__recv_chk", "__recvfrom_chk", "__sched_cpualloc", "__sched_cpucount", "__sched_cpufree",
     "__snprintf_chk", "__sprintf_chk", "__strdup", "__strftime_l", "__strndup", "__swprintf_chk", "__uflow",
     "__uselocale", "__vasprintf_chk", "__vdprintf_chk", "__vfprintf_chk", "__vprintf_chk", "__vsnprintf_chk",
-    "__vsprintf_chk", "__xpg_strerror_r", "__xstat", "__xstat64", "accept", "accept4", "access", "alarm",
+    "__vsprintf_chk", "__xpg_strerror_r", "__xstat", "__xstat64", "accept", "accept4", "access", 
     "aligned_alloc", "alphasort", "asctime", "asctime_r", "asprintf", "backtrace", "backtrace_symbols",
     "backtrace_symbols_fd", "bind", "bind_textdomain_codeset", "bindtextdomain", "brk", "calloc",
     "canonicalize_file_name", "cfree", "chdir", "chmod", "chown", "chroot", "clearenv", "clearerr", "clearerr_unlocked",
@@ -95,7 +95,7 @@ const LOCKING: [&str; 500] = [
     "fstatat", "fstatat64", "fstatfs", "fstatvfs", "fsync", "ftell", "ftello", "ftello64", "ftok", "ftruncate",
     "ftruncate64", "futimens", "futimes", "fwide", "fwprintf", "fwrite", "fwrite_unlocked", "gai_strerror",
     "get_current_dir_name", "getc", "getc_unlocked", "getchar", "getchar_unlocked", "getcwd", "getdelim",
-    "getdomainname", "getdtablesize", "getenv", "getgroups", "gethostname", "getitimer", "getline", "getloadavg",
+    "getdomainname", "getdtablesize", "getenv", "getgroups", "gethostname", "getline", "getloadavg",
     "getlogin", "getlogin_r", "getopt", "getopt_long", "getopt_long_only", "getpass", "getpeername", "getpriority",
     "getrlimit", "getrlimit64", "getrusage", "getsockname", "getsockopt", "gettext", "getwc", "globfree", "gmtime",
     "iconv", "iconv_close", "iconv_open", "initstate", "initstate_r", "inotify_add_watch", "inotify_init",
@@ -118,15 +118,15 @@ const LOCKING: [&str; 500] = [
     "rename", "renameat", "renameat2", "rewind", "rewinddir", "rmdir", "sbrk", "scanf", "sched_get_priority_max",
     "sched_get_priority_min", "sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "secure_getenv",
     "seekdir", "send", "sendfile", "sendfile64", "sendmmsg", "sendmsg", "sendto", "setbuf", "setbuffer", "setenv",
-    "setgroups", "sethostname", "setitimer", "setlinebuf", "setlocale", "setpriority", "setrlimit", "setrlimit64",
+    "setgroups", "sethostname", "setlinebuf", "setlocale", "setpriority", "setrlimit", "setrlimit64",
     "setsockopt", "setstate", "setvbuf", "shm_open", "shm_unlink", "shmat", "shmctl", "shmdt", "shmget", "shutdown",
-    "sigaltstack", "siginterrupt", "signalfd", "sigtimedwait", "sigwait", "sigwaitinfo", "snprintf", "sockatmark",
+    "sigaltstack", "siginterrupt", "signalfd", "snprintf", "sockatmark",
     "socket", "socketpair", "splice", "sprintf", "srand", "srandom", "srandom_r", "sscanf", "stat", "stat64", "statfs",
     "statvfs", "statx", "strdup", "strerror", "strerror_l", "strerror_r", "strftime", "strftime_l", "strndup",
     "strptime", "strsignal", "swprintf", "symlink", "symlinkat", "sync", "sysinfo", "tcgetattr", "tcgetpgrp",
     "tcsetattr", "tcsetpgrp", "telldir", "tempnam", "textdomain", "timerfd_create", "timerfd_gettime",
     "timerfd_settime", "tmpfile", "tmpfile64", "tmpnam", "truncate", "truncate64", "ttyname", "ttyname_r", "tzset",
-    "ualarm", "ungetc", "ungetwc", "unlink", "unlinkat", "unsetenv", "uselocale", "utime", "utimensat", "utimes",
+    "ungetc", "ungetwc", "unlink", "unlinkat", "unsetenv", "uselocale", "utime", "utimensat", "utimes",
     "valloc", "vasprintf", "vdprintf", "versionsort", "vfprintf", "vfscanf", "vfwprintf", "vprintf", "vscanf",
     "vsnprintf", "vsprintf", "vsscanf", "vswprintf", "vwarn", "vwarnx", "warn", "warnx", "wcrtomb", "wcsdup",
     "wcsnrtombs", "wcsrtombs", "wcstombs", "wctomb", "wordfree", "wprintf", "write", "writev",

@@ -334,10 +334,13 @@ pub fn never_returns(name: &str) -> bool {
 pub fn holds_libc_locks(imports: impl Fn(&str) -> bool) -> bool {
     let forks = ["fork", "__fork"].into_iter().any(&imports);
     let threads = imports("pthread_create") || imports("thrd_create") || imports(START_THREAD);
-    let handles =
-        ["sigaction", "signal", "__sigaction", "bsd_signal", "__sysv_signal", "sigset"].into_iter().any(&imports);
     let flocks = ["flockfile", "ftrylockfile"].into_iter().any(&imports);
-    forks && threads || handles || flocks
+    forks && threads || handles_signals(&imports) || flocks
+}
+
+/// Whether a program that imports these may have signal handlers.
+pub fn handles_signals(imports: impl Fn(&str) -> bool) -> bool {
+    ["sigaction", "signal", "__sigaction", "bsd_signal", "__sysv_signal", "sigset"].into_iter().any(imports)
 }
 
 /// `std::thread::_M_start_thread`.

@@ -283,6 +283,10 @@ impl Program {
         if robust {
             side.insert((KindClass::ThreadExit, Operand::Any));
         }
+        // The end of a child sends SIGCHLD.
+        if has(KindClass::Fork) && names::handles_signals(|name| self.images.imports(name)) {
+            side.insert((KindClass::Kill, Operand::Any));
+        }
         // The last thread of a process ends it: others notice where it leaves locks or undone semaphore operations. A
         // signal ends the process of the thread that takes it.
         let locks = [ObjKind::RECORDS, ObjKind::FLOCK].map(KindClass::On);

@@ -91,6 +91,16 @@ impl Question<'_> {
                 return (Answer::from(choices > 0), *seen);
             }
         }
+        // Who took a signal, and in which way an operation went on, is not recorded.
+        let signals = |a: &Act| match a.op.kind {
+            Kind::SIGSUSPEND | Kind::SIGWAIT | Kind::STOPPED => true,
+            Kind::COND_WAKE | Kind::BARRIER_WAKE => a.op.signals != 0 || a.op.has(op::RESUMED),
+            _ => a.op.signals != 0,
+        };
+        let others = self.kept.iter().chain(self.dropped).map(|d| d.act);
+        if [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).chain(others).any(signals) {
+            return (Answer::Unknown, act);
+        }
         let seen = self.seen.map_or(0, |s| s.0.fate);
         let expired = self.first.fate & BORN_EXPIRED != 0 || seen & EXPIRED != 0;
         let cancelled = (self.first.fate | seen) & CANCELLED != 0;
@@ -448,12 +458,18 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::FD_SEND
             | Kind::FD_WAIT
             | Kind::FD_OPENED
+            | Kind::SIGSUSPEND
+            | Kind::SIGWAIT
+            | Kind::STOPPED
     )
 }
 
 fn touches(op: &Op, o: u32) -> bool {
     let objects = op.kind != Kind::FD_CLOSE_ALL
-        && !matches!(op.kind, Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP);
+        && !matches!(
+            op.kind,
+            Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER
+        );
     objects && o != NONE && (op.obj == o || op.obj2 == o && op.kind != Kind::SYSV_CTL)
 }
 

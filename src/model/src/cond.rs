@@ -68,6 +68,10 @@ impl World {
     pub(crate) fn wake(&mut self, t: Tid) {
         if t != NONE {
             self.dequeue(t);
+            if self.threads[t].held {
+                self.threads[t].held_woken = true;
+                return;
+            }
             self.threads[t].woken = true;
             self.check_cycle(t);
         }

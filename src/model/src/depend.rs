@@ -96,7 +96,7 @@ impl Act {
         let owner = |o: u32| if o == 0 { 0 } else { thread(o - 1) + 1 };
         match self.op.kind {
             Kind::JOIN | Kind::CANCEL => act.op.obj = thread(self.op.obj),
-            Kind::KILL => act.op.obj = process(self.op.obj),
+            Kind::KILL | Kind::TIMER => act.op.obj = if self.op.obj == NONE { NONE } else { process(self.op.obj) },
             _ => {
                 let [first, second] = operands(&self.op);
                 act.op.obj = if first == NONE { self.op.obj } else { object(first) };
@@ -235,7 +235,7 @@ impl World {
     /// The pending operation of `t` with the state it is conditional on.
     pub fn act(&self, t: Tid) -> Act {
         let thread = &self.threads[t];
-        let op = self.as_it_reaches(t, &thread.pending);
+        let op = Op { signals: self.signal_ways(t), ..self.as_it_reaches(t, &thread.pending) };
         Act {
             uid: thread.uid,
             tid: t,
@@ -251,7 +251,7 @@ impl World {
 
     fn obj_kind(&self, op: &Op) -> ObjKind {
         match op.kind {
-            Kind::JOIN | Kind::CANCEL | Kind::KILL | Kind::WAIT => ObjKind::default(),
+            Kind::JOIN | Kind::CANCEL | Kind::KILL | Kind::WAIT | Kind::TIMER => ObjKind::default(),
             _ => self.objects.get(op.obj).map_or(ObjKind::default(), |o| o.key.kind),
         }
     }
@@ -364,8 +364,16 @@ impl World {
 pub(crate) fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
-        Kind::YIELD | Kind::EXIT | Kind::THREAD_EXIT | Kind::CANCEL | Kind::KILL | Kind::EXEC | Kind::FORK
-    ) || a.fate & (TIMED_OUT | GIVES_WAY) != 0
+        Kind::YIELD
+            | Kind::EXIT
+            | Kind::THREAD_EXIT
+            | Kind::CANCEL
+            | Kind::KILL
+            | Kind::EXEC
+            | Kind::FORK
+            | Kind::TIMER
+    ) || a.op.signals != 0
+        || a.fate & (TIMED_OUT | GIVES_WAY) != 0
         || lock::fails_in_circle(a)
 }
 
@@ -429,7 +437,7 @@ pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
 
 fn only_locks(act: &Act) -> bool {
     let lock = matches!(act.op.kind, Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::SPIN_LOCK | Kind::SPIN_UNLOCK);
-    lock && !act.op.has(op::TRY | op::TIMED)
+    lock && !act.op.has(op::TRY | op::TIMED) && act.op.signals == 0
 }
 
 /// All that `acts` do to lock `o` is to acquire and then to release it.
@@ -479,7 +487,7 @@ fn waits_with(a: &Act, b: &Act) -> bool {
 pub fn operands(op: &Op) -> [u32; 2] {
     match op.kind {
         // Threads and processes, not objects; a toss names nothing.
-        Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP => [NONE, NONE],
+        Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER => [NONE, NONE],
         Kind::SYSV_CTL => [op.obj, NONE],
         _ => [op.obj, op.obj2],
     }
@@ -533,6 +541,7 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
     let first = act.op.obj == o;
     match act.op.kind {
         Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
+        Kind::COND_WAKE | Kind::BARRIER_WAKE if act.op.has(op::RESUMED) => Class::Other,
         Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
         Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
         Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
@@ -585,11 +594,12 @@ pub fn may_be_coenabled(a: &Act, b: &Act) -> bool {
 }
 
 fn excludes(a: &Act, b: &Act) -> bool {
-    if a.op.has(op::TRY) || a.fate & LETS_GO != 0 {
+    if a.op.has(op::TRY) || a.fate & LETS_GO != 0 || a.op.signals != 0 {
         return false;
     }
     let same = a.op.obj == b.op.obj;
     match a.op.kind {
+        Kind::COND_WAKE | Kind::BARRIER_WAKE if a.op.has(op::RESUMED) => false,
         Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
         Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
         Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),

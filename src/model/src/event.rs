@@ -9,6 +9,7 @@ use crate::channel::{ChanId, ChanKind, Channel};
 use crate::fd::{poll, Desc, DescId, DescKind};
 use crate::object::NONE;
 use crate::op::{Kind, Op};
+use crate::signal::SigInfo;
 use crate::world::{Applied, World};
 use crate::Tid;
 
@@ -101,32 +102,44 @@ impl World {
 
     /// Calls `each` with the times at which the timers fire that description `desc` is about, or the descriptions that it
     /// watches, where `events` of it are of interest.
-    fn timers_of(&self, desc: DescId, events: u32, each: &mut dyn FnMut(u64)) {
+    fn timers_of(&self, t: Tid, desc: DescId, events: u32, each: &mut dyn FnMut(u64)) {
         let Some(d) = self.descs.get(desc).filter(|_| events & u32::from(poll::IN | poll::RDNORM) != 0) else { return };
         match (d.kind, self.channels.get(d.input)) {
             (DescKind::TIMER, Some(channel)) if channel.value != 0 => each(channel.value),
-            (DescKind::EPOLL, _) => self.timers_watched(d.input, each),
+            (DescKind::SIGNAL, Some(channel)) if self.come_by_clock(t) & channel.value != 0 => each(self.fired),
+            (DescKind::EPOLL, _) => self.timers_watched(t, d.input, each),
             _ => {}
         }
     }
 
-    fn timers_watched(&self, epoll: ChanId, each: &mut dyn FnMut(u64)) {
+    /// Pending signals that a timer has sent, which no operation did.
+    fn come_by_clock(&self, t: Tid) -> u64 {
+        self.procs[self.threads[t].pid].by_clock & self.pending_of(t)
+    }
+
+    fn timers_watched(&self, t: Tid, epoll: ChanId, each: &mut dyn FnMut(u64)) {
         for watch in self.watches.as_slice().iter().filter(|w| w.epoll == epoll) {
-            self.timers_of(watch.desc, watch.events, each);
+            self.timers_of(t, watch.desc, watch.events, each);
         }
     }
 
     /// The same for the timers that the operation of `t` waits for.
     fn timers_awaited(&self, t: Tid, op: &Op, each: &mut dyn FnMut(u64)) {
         match op.kind {
-            _ if self.n_timers == 0 => {}
+            _ if self.n_timers == 0 && self.timers.len == 0 => {}
             Kind::FD_POLL => {
-                self.polled(t).iter().for_each(|p| self.timers_of(p.desc, p.events.into(), each));
+                self.polled(t).iter().for_each(|p| self.timers_of(t, p.desc, p.events.into(), each));
             }
             Kind::FD_READ | Kind::FD_WAIT => match self.channel_of(op.obj) {
-                Some(id) if self.channels[id].kind == ChanKind::EPOLL => self.timers_watched(id, each),
+                Some(id) if self.channels[id].kind == ChanKind::EPOLL => self.timers_watched(t, id, each),
                 Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
                     each(self.channels[id].value);
+                }
+                Some(id)
+                    if self.channels[id].kind == ChanKind::SIGNALS
+                        && self.come_by_clock(t) & self.channels[id].value != 0 =>
+                {
+                    each(self.fired);
                 }
                 _ => {}
             },
@@ -135,7 +148,7 @@ impl World {
     }
 
     /// When the first timer fires that the operation of `t` waits for.
-    fn next_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+    fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
         let mut first = None;
         self.timers_awaited(t, op, &mut |at| {
             if at > self.fired {
@@ -154,7 +167,7 @@ impl World {
 
     /// True if a timer that the operation of `t` waits for may fire before its time.
     pub(crate) fn fires_early(&self, t: Tid, op: &Op) -> bool {
-        self.timeouts_any && !op.tries() && self.next_timer(t, op).is_some()
+        self.timeouts_any && !op.tries() && self.next_awaited_timer(t, op).is_some()
     }
 
     /// The time at which the pending operation of `t` stops waiting: its own deadline, or that of a timer it waits for.
@@ -163,7 +176,7 @@ impl World {
         let op = &thread.pending;
         // A condition wait that may time out but whose mutex is taken waits for the mutex, not for the clock.
         let own = (op.has(crate::op::TIMED) && !thread.woken).then_some(op.deadline);
-        let timer = self.next_timer(t, op);
+        let timer = self.next_awaited_timer(t, op);
         own.into_iter().chain(timer).filter(|&at| at > self.fired).min()
     }
 
@@ -190,7 +203,7 @@ impl World {
 
     /// Where timeouts fire at any time and nothing else is ready: the first timer that `t` waits for fires.
     pub(crate) fn fire_early(&mut self, t: Tid, op: &Op) {
-        let Some(first) = self.next_timer(t, op).filter(|_| self.timeouts_any && !op.tries()) else { return };
+        let Some(first) = self.next_awaited_timer(t, op).filter(|_| self.timeouts_any && !op.tries()) else { return };
         let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && c.value == first;
         let Some(id) = self.channels.as_slice().iter().position(same) else { return };
         self.channels[id as u32].value = self.fired;
@@ -211,16 +224,8 @@ impl World {
 
     /// Takes the signal that a read by `t` of a descriptor for the signals `mask` gets: those of the thread come first, low
     /// numbers before high ones.
-    pub fn signal_taken(&mut self, t: Tid, mask: u64) -> Option<i32> {
-        let p = self.threads[t].pid;
-        for own in [true, false] {
-            let pending = if own { &mut self.threads[t].sigpending } else { &mut self.procs[p].sigpending };
-            let ready = *pending & mask;
-            if ready != 0 {
-                *pending &= !(ready & ready.wrapping_neg());
-                return Some(ready.trailing_zeros() as i32 + 1);
-            }
-        }
-        None
+    pub fn signal_taken(&mut self, t: Tid, mask: u64) -> Option<SigInfo> {
+        let ready = self.pending_of(t) & mask;
+        self.take(t, ready).then(|| self.threads[t].taken)
     }
 }

@@ -236,6 +236,7 @@ impl World {
                 self.desc_release(t);
                 let rights = core::mem::replace(&mut self.threads[t].sending, NONE);
                 self.rights_drop(rights);
+                self.leave_handlers(t, 0);
             }
         }
         for at in 0..FD_PAGES {
@@ -330,6 +331,11 @@ impl World {
     /// The operation of `t` is over, or `t` is.
     pub fn desc_release(&mut self, t: Tid) {
         let desc = core::mem::replace(&mut self.threads[t].holding, NONE);
+        self.desc_let_go(desc);
+    }
+
+    /// An operation on `desc`, or [`NONE`], is over.
+    pub(crate) fn desc_let_go(&mut self, desc: DescId) {
         if desc != NONE {
             if self.descs[desc].refs == 1 {
                 self.reaches_far();

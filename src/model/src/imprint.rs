@@ -16,8 +16,8 @@ pub fn imprint(a: &Act, did: Effects) -> u64 {
         || is_fd(a.op.kind) && a.op.has(REACHES)
         || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)
         || a.fate & IN_ONCE != 0;
-    let threaded = crate::lock::moves_or_waits(&a.op)[0];
-    if threaded || did.has(wide) || meets_others || reaches_everything(a) {
+    let circles = crate::lock::moves_or_waits(&a.op) != [false; 2];
+    if circles || did.has(wide) || meets_others || reaches_everything(a) {
         return u64::MAX;
     }
     let bit = |o: u32| if o == NONE { 0 } else { 1 << (o % 63) };

@@ -43,11 +43,13 @@ mod rwlock;
 pub mod sched;
 mod sem;
 pub mod sharing;
+pub mod signal;
 mod simple;
 pub mod socket;
 mod sysv;
 pub mod table;
 mod thread;
+pub mod timer;
 mod transfer;
 pub mod world;
 
@@ -57,9 +59,10 @@ pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenable
 pub use imprint::imprint;
 pub use object::{Key, ObjKind, Object, NONE};
 pub use op::{Kind, Op};
-pub use process::{ProcState, Process, WNOHANG, WNOWAIT};
+pub use process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 pub use sched::Decision;
 pub use sem::MAX_NAME;
+pub use signal::{Disposal, SigInfo};
 pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, SEM_UNDO};
 pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
 pub use world::{Applied, End, Misuse, World};

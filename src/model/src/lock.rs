@@ -116,7 +116,7 @@ pub(crate) fn overlap(a: &Op, b: &Op) -> bool {
 }
 
 /// True for operations on locks of files.
-pub(crate) fn is_lock(kind: Kind) -> bool {
+pub fn is_lock(kind: Kind) -> bool {
     matches!(kind, Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK)
 }
 
@@ -468,10 +468,10 @@ pub fn fails_in_circle(act: &Act) -> bool {
 
 /// `a` may make or break a circle that `b` waits in, whatever file it is about.
 pub(crate) fn moves_circles(a: &Op, b: &Op) -> bool {
-    matches!(a.kind, Kind::RECORD_LOCK | Kind::RECORD_UNLOCK) && a.has(THREADED) && may_circle(b)
+    matches!(a.kind, Kind::RECORD_LOCK | Kind::RECORD_UNLOCK) && may_circle(b)
 }
 
 /// The same question for every `b`: what it is enough to ask of each alone.
 pub(crate) fn moves_or_waits(op: &Op) -> [bool; 2] {
-    [is_lock(op.kind) && op.kind != Kind::FLOCK && op.has(THREADED), may_circle(op)]
+    [is_lock(op.kind) && op.kind != Kind::FLOCK, may_circle(op)]
 }

@@ -226,7 +226,7 @@ impl World {
         self.free_chunks(first);
     }
 
-    fn free_chunks(&mut self, first: u32) {
+    pub(crate) fn free_chunks(&mut self, first: u32) {
         let mut at = first;
         while self.chunks.contains(at) {
             let next = self.chunks[at].next;

@@ -162,6 +162,14 @@ kinds! {
     FD_BIND = 77, "bind";
     /// Last of the kinds that are operations on descriptors.
     FD_LAST = 95, "";
+    /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
+    SIGSUSPEND = 96, "sigsuspend";
+    /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
+    SIGWAIT = 97, "sigwait";
+    /// Go on after a stop signal that the process sent itself.
+    STOPPED = 98, "stopped";
+    /// Arm, disarm or delete a timer of a process that has had several threads.
+    TIMER = 99, "timer";
 }
 
 /// Does not block: fails instead.
@@ -178,6 +186,13 @@ pub const SEVERAL: u8 = 16;
 
 /// An operation on a descriptor that concerns epoll instances too; filled in where it is recorded, see `epoll`.
 pub const REACHES: u8 = 32;
+/// A read or write that goes on after a part has been moved: a signal ends it where it blocks, whatever SA_RESTART says, and
+/// no handler runs before it.
+pub const PARTIAL: u8 = 64;
+
+/// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
+/// at a barrier.
+pub const RESUMED: u8 = 32;
 
 /// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
 /// they do not fit.
@@ -205,9 +220,10 @@ pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
 pub struct Op {
     /// What it does.
     pub kind: Kind,
-    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`].
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`], [`RESUMED`], [`PARTIAL`].
     pub flags: u8,
-    pub(crate) pad: u16,
+    /// What signals could be delivered in its place; filled in where it is recorded, see [`crate::signal`].
+    pub signals: u16,
     /// The object, an index of [`crate::World::objects`] (of threads or processes for some kinds), or [`NONE`].
     pub obj: u32,
     /// A second object, or [`NONE`].
@@ -230,7 +246,7 @@ impl Default for Op {
 impl Op {
     /// An operation without operands.
     pub const fn new(kind: Kind) -> Op {
-        Op { kind, flags: 0, pad: 0, obj: NONE, obj2: NONE, mask: 0, arg: 0, deadline: 0 }
+        Op { kind, flags: 0, signals: 0, obj: NONE, obj2: NONE, mask: 0, arg: 0, deadline: 0 }
     }
 
     /// An operation on one object.

@@ -72,6 +72,19 @@ pub struct Process {
     pub handled: u64,
     /// Signals that it ignores; written by the process itself.
     pub ignored: u64,
+    /// Signals whose handlers were installed with SA_RESTART; written by the process itself.
+    pub restarts: u64,
+    /// Pending signals that were sent by a timer.
+    pub by_clock: u64,
+    /// The signal that stopped it, 0: it is not stopped.
+    pub stopped: u8,
+    /// What its parent has not been told: [`crate::signal::STOPPED`], [`crate::signal::CONTINUED`] or 0.
+    pub stop_news: u8,
+    /// SA_NOCLDSTOP: it is not told when its children stop and continue.
+    pub no_stop_news: bool,
+    pad2: u8,
+    /// The thread that stopped it or made it continue.
+    pub stopper: Tid,
     /// States in a row in which none of its threads was enabled (livelock).
     pub starved: u32,
     /// Descriptors of the model that it has.
@@ -88,6 +101,12 @@ pub struct Process {
 pub const WNOHANG: u8 = op::TRY;
 /// Leave the child waitable (WNOWAIT).
 pub const WNOWAIT: u8 = op::VARIANT;
+/// Children that have stopped, too (WUNTRACED, WSTOPPED).
+pub const WUNTRACED: u8 = 32;
+/// Children that have continued, too (WCONTINUED).
+pub const WCONTINUED: u8 = 64;
+/// Not those that are over (waitid without WEXITED).
+pub const WEXITED_NOT: u8 = 128;
 
 impl World {
     /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.
@@ -117,6 +136,13 @@ impl World {
             sigpending: 0,
             handled: 0,
             ignored: 0,
+            restarts: 0,
+            by_clock: 0,
+            stopped: 0,
+            stop_news: 0,
+            no_stop_news: false,
+            pad2: 0,
+            stopper: NONE,
             starved: 0,
             n_fds: 0,
             fds: [NONE; FD_PAGES],
@@ -146,6 +172,8 @@ impl World {
         self.procs[p].description_locks = self.procs[parent].description_locks;
         self.procs[p].handled = self.procs[parent].handled;
         self.procs[p].ignored = self.procs[parent].ignored;
+        self.procs[p].restarts = self.procs[parent].restarts;
+        self.procs[p].no_stop_news = self.procs[parent].no_stop_news;
         (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
     }
 
@@ -188,6 +216,10 @@ impl World {
         self.undo_all(p);
         self.drop_process_locks(p);
         self.fd_close_all(p);
+        self.forget_signals(|q| q.pid == p);
+        self.procs[p].sigpending = 0;
+        self.drop_timers(p, |_| true);
+        self.procs[p].stopped = 0;
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
@@ -213,6 +245,11 @@ impl World {
         self.procs[p].main_thread = t;
         self.procs[p].threaded = false;
         self.procs[p].handled = 0;
+        self.procs[p].restarts = 0;
+        self.drop_timers(p, |timer| timer.id != crate::timer::ITIMER);
+        self.threads[t].n_handlers = 0;
+        self.threads[t].altstack = [0; 3];
+        self.threads[t].held = false;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.threads[t].vtid = self.procs[p].vpid;
         self.threads[t].cancel = 0;
@@ -235,7 +272,18 @@ impl World {
             }
     }
 
-    /// (a child that matches and is over, a child that matches at all)
+    /// What `op` is told about child `c` that has stopped or continued, as a wait status.
+    fn stop_status(&self, c: Pid, op: &Op) -> Option<i32> {
+        let child = &self.procs[c];
+        match child.stop_news {
+            _ if child.state != ProcState::LIVE => None,
+            crate::signal::STOPPED if op.has(WUNTRACED) => Some(i32::from(child.stopped) << 8 | 0x7f),
+            crate::signal::CONTINUED if op.has(WCONTINUED) => Some(0xffff),
+            _ => None,
+        }
+    }
+
+    /// (a child that matches and is over, or has stopped or continued if that is asked for, a child that matches at all)
     fn wait_candidates(&self, t: Tid, op: &Op) -> (Option<Pid>, bool) {
         let p = self.threads[t].pid;
         let mut any = false;
@@ -244,8 +292,9 @@ impl World {
                 continue;
             }
             match self.procs[child].state {
-                ProcState::ZOMBIE => return (Some(child), true),
-                ProcState::LIVE => any = true,
+                ProcState::ZOMBIE if !op.has(WEXITED_NOT) => return (Some(child), true),
+                ProcState::LIVE if self.stop_status(child, op).is_some() => return (Some(child), true),
+                ProcState::LIVE | ProcState::ZOMBIE => any = true,
                 _ => {}
             }
         }
@@ -261,10 +310,12 @@ impl World {
             (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count()
                 as u32
         };
+        let news = |&c: &Pid| self.wait_matches(p, c, op.arg) && self.stop_status(c, op).is_some();
+        let told = (0..self.procs.len).filter(news).count() as u32;
         WaitState {
             target: target.map_or(0, |c| c as u32 + 1),
-            over: matching(ProcState::ZOMBIE),
-            alive: matching(ProcState::LIVE),
+            over: matching(ProcState::ZOMBIE) + told,
+            alive: matching(ProcState::LIVE) - told,
         }
     }
 
@@ -277,8 +328,13 @@ impl World {
         let (over, any) = self.wait_candidates(t, op);
         Applied::Done(match over {
             Some(child) => {
-                self.threads[t].out = [self.procs[child].vpid as i64, self.procs[child].status as i64, 0];
-                if !op.has(WNOWAIT) {
+                let stop = self.stop_status(child, op);
+                let status = stop.unwrap_or(self.procs[child].status);
+                self.threads[t].out = [self.procs[child].vpid as i64, status as i64, 0];
+                if stop.is_some() {
+                    let news = &mut self.procs[child].stop_news;
+                    *news = if op.has(WNOWAIT) { *news } else { 0 };
+                } else if !op.has(WNOWAIT) {
                     self.procs[child].state = ProcState::REAPED;
                     (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
                 }

@@ -161,10 +161,10 @@ impl Arena {
     /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
     fn jump_to_deadline(&mut self) -> bool {
         let world = &mut self.world;
-        let Some(deadline) = world.live.as_slice().iter().filter_map(|&t| world.deadline_of(t)).min() else {
-            return false;
-        };
+        let waits = world.live.as_slice().iter().filter_map(|&t| world.deadline_of(t));
+        let Some(deadline) = waits.chain(world.next_timer()).min() else { return false };
         world.jump_to(deadline);
+        world.fire_timers();
         true
     }
 

@@ -384,7 +384,10 @@ impl Arena {
         match op.kind {
             Kind::CANCEL => self.expose_thread(op.obj),
             Kind::JOIN if self.gives_up(t, op) => self.expose_thread(op.obj),
-            Kind::KILL => self.expose_process(op.obj),
+            Kind::KILL | Kind::TIMER => self.expose_process(op.obj),
+            // A signal, whoever sends it, reaches it between any two operations.
+            Kind::SIGSUSPEND | Kind::SIGWAIT => self.expose_process(self.world.threads[t].pid),
+            _ if self.world.has_own_mask(t, op) => self.expose_process(self.world.threads[t].pid),
             Kind::WAIT => self.expose_children(t, op),
             _ => {}
         }
@@ -393,6 +396,13 @@ impl Arena {
     /// True if `op`, a join or wait, can end before what it waits for is there.
     fn gives_up(&mut self, t: Tid, op: &Op) -> bool {
         op.has(TRY) || op.has(TIMED) && self.world.timeouts_any || op.has(CANCEL_POINT) && self.is_exposed(t)
+    }
+
+    /// A timer may interrupt the threads of process `p` anywhere.
+    pub fn expose_to_timers(&mut self, p: Pid) {
+        if self.world.concurrent && (self.plan.unshared || self.declared.len > 0) {
+            self.expose_process(p);
+        }
     }
 
     fn expose_thread(&mut self, t: Tid) {
@@ -467,7 +477,9 @@ impl Arena {
     /// True if a handler tells process `p` or its parent when a child ends.
     fn sees_children_end(&self, p: Pid) -> bool {
         const SIGCHLD: u64 = 1 << 16;
-        let handles = |p: &crate::Process| p.handled & SIGCHLD != 0;
+        let blocks =
+            |p: &crate::Process| self.world.threads.get(p.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
+        let handles = |p: &crate::Process| p.handled & SIGCHLD != 0 || blocks(p);
         let process = self.world.procs.get(p);
         process.is_some_and(|c| handles(c) || self.world.procs.get(c.parent).is_some_and(handles))
     }

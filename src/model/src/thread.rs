@@ -7,6 +7,7 @@ use crate::depend::Effects;
 use crate::fd::{Polled, MAX_POLLED};
 use crate::object::NONE;
 use crate::op::{self, Op};
+use crate::signal::{Handling, SigInfo, MAX_HANDLERS};
 use crate::socket::Credentials;
 use crate::sysv::SemBuf;
 use crate::world::{Applied, World};
@@ -170,8 +171,24 @@ pub struct Thread {
     pub clear_tid: u64,
     /// Virtual signal mask.
     pub sigmask: u64,
+    /// The mask in force while it waits in ppoll, pselect or epoll_pwait; see `masked`.
+    pub within: u64,
+    /// Its pending operation has a mask of its own, `within`.
+    pub masked: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
+    /// Alternate signal stack: address, flags, size. The shim's.
+    pub altstack: [u64; 3],
+    /// The signal taken last.
+    pub taken: SigInfo,
+    /// Its handlers that run, the outermost first; see `n_handlers`.
+    pub handlers: [Handling; MAX_HANDLERS],
+    /// How many; more than [`MAX_HANDLERS`] are counted only.
+    pub n_handlers: u8,
+    /// A handler has interrupted its wait in a queue, in which it keeps its place.
+    pub held: bool,
+    /// That wait has its wake-up.
+    pub held_woken: bool,
     /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
     pub in_call: [u64; 7],
     /// Virtual thread id.
@@ -253,7 +270,15 @@ impl World {
             start: 0,
             clear_tid: 0,
             sigmask: 0,
+            within: 0,
+            masked: false,
             sigpending: 0,
+            altstack: [0; 3],
+            taken: SigInfo::default(),
+            handlers: [Handling::default(); MAX_HANDLERS],
+            n_handlers: 0,
+            held: false,
+            held_woken: false,
             in_call: [0; 7],
             vtid: 0,
             priority: 0,
@@ -296,6 +321,9 @@ impl World {
         }
         self.threads[t].state = ThreadState::EXITED;
         self.threads[t].pending = Op::default();
+        self.leave_handlers(t, 0);
+        self.threads[t].sigpending = 0;
+        self.forget_signals(|q| q.tid == t);
         let pid = self.threads[t].pid;
         self.procs[pid].live_threads = self.procs[pid].live_threads.saturating_sub(1);
         if let Some(at) = self.live.as_slice().iter().position(|&x| x == t) {

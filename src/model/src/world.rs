@@ -12,10 +12,12 @@ use crate::op::{self, Kind, Op};
 use crate::process::Process;
 use crate::rwlock::Hold;
 use crate::sem::Name;
+use crate::signal::{QueuedSignal, MAX_SIGNALS};
 use crate::socket::{Message, Right, Socket};
 use crate::sysv::{SemVal, Undo};
 use crate::table::Table;
 use crate::thread::{Thread, ThreadState, POLLS};
+use crate::timer::{Timer, MAX_TIMERS};
 use crate::{errno, ObjId, Pid, Tid};
 
 /// Threads that one execution may create.
@@ -111,6 +113,9 @@ pub enum Applied {
     Parked,
     /// The execution is over.
     Ended,
+    /// Instead, the thread has taken the signal in `Thread::taken`, whose handler is to run; then the call fails with EINTR
+    /// (true), or the operation goes on: see [`World::resume`].
+    Signalled(bool),
 }
 
 /// The state of one world. Written only by the holder of the turn.
@@ -130,6 +135,8 @@ pub struct World {
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool,
+    /// SIGIO was asked for (FIOASYNC), which input does not send. Written by the shim.
+    pub asked_for_sigio: bool,
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
     pub past_cycles: bool,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
@@ -211,6 +218,10 @@ pub struct World {
     pub procs: Table<Process, MAX_PROCS>,
     /// All objects.
     pub objects: Table<Object, MAX_OBJECTS>,
+    /// Pending signals, in the order in which they were sent.
+    pub signals: Table<QueuedSignal, MAX_SIGNALS>,
+    /// Timers that send signals.
+    pub timers: Table<Timer, MAX_TIMERS>,
     /// Read holds of rwlocks.
     pub holds: Table<Hold, 16384>,
     /// Values of SysV semaphores.
@@ -270,6 +281,7 @@ impl World {
         self.concurrent = false;
         self.any_robust = false;
         self.held_back = false;
+        self.asked_for_sigio = false;
         self.now = START;
         self.fired = START;
         self.ids = 1000;
@@ -302,6 +314,8 @@ impl World {
         self.threads.clear();
         self.procs.clear();
         self.objects.clear();
+        self.signals.clear();
+        self.timers.clear();
         self.holds.clear();
         self.semvals.clear();
         self.undos.clear();
@@ -340,6 +354,7 @@ impl World {
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
         self.held_back = other.held_back;
+        self.asked_for_sigio = other.asked_for_sigio;
         self.livelock = other.livelock;
         self.now = other.now;
         self.fired = other.fired;
@@ -374,6 +389,8 @@ impl World {
         self.threads.copy_from(&other.threads);
         self.procs.copy_from(&other.procs);
         self.objects.copy_from(&other.objects);
+        self.signals.copy_from(&other.signals);
+        self.timers.copy_from(&other.timers);
         self.holds.copy_from(&other.holds);
         self.semvals.copy_from(&other.semvals);
         self.undos.copy_from(&other.undos);
@@ -409,6 +426,10 @@ impl World {
     /// Thread `t` has reached visible operation `op`.
     pub fn publish(&mut self, t: Tid, op: Op) {
         self.ops += 1;
+        if self.waits_twice(t, &op) {
+            let what = b"a signal handler that interrupted a wait in a queue waits in another one: ";
+            return self.finish_with(End::UNSUPPORTED, t, &[what, op.kind.name().as_bytes()]);
+        }
         self.park(t, op);
         self.check_cycle(t);
         self.check_record_waits(t);
@@ -452,7 +473,10 @@ impl World {
         if thread.state != ThreadState::PARKED {
             return 0;
         }
-        self.choices_of(t, &thread.pending)
+        if self.procs[thread.pid].stopped != 0 {
+            return 0;
+        }
+        self.choices_of(t, &thread.pending) + self.signal_choices(t)
     }
 
     /// The same for `op` in the place of the pending operation.
@@ -488,6 +512,8 @@ impl World {
             Kind::FD_ACCEPT => self.accept_choices(t, op),
             Kind::FD_CONNECT => self.connect_choices(t, op),
             Kind::FD_SEND => self.send_choices(t, op),
+            Kind::SIGSUSPEND => u32::from(self.cancelled(t, op)),
+            Kind::SIGWAIT => self.sigwait_choices(t, op),
             Kind::NONE => 0,
             _ => 1,
         }
@@ -496,6 +522,12 @@ impl World {
     /// Performs the pending operation of `t` in its alternative `value`. `t` must be enabled.
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
+        if self.signal_ways(t) != 0 {
+            let own = self.choices_of(t, &op);
+            if value >= own {
+                return self.interrupt(t, value - own);
+            }
+        }
         self.threads[t].state = ThreadState::RUNNING;
         self.threads[t].long_run = false;
         let applied = self.apply(t, op, value);
@@ -517,7 +549,7 @@ impl World {
                 *polls = polls.saturating_add(1)
             }
             Applied::Done(_) => *polls = 0,
-            Applied::Parked | Applied::Ended => {}
+            Applied::Parked | Applied::Ended | Applied::Signalled(_) => {}
         }
     }
 
@@ -532,6 +564,8 @@ impl World {
         match op.kind {
             Kind::TOSS => Applied::Done(value as i64),
             Kind::SLEEP => Applied::Done(if self.may_time_out(&op) { 0 } else { crate::errno::EINTR }),
+            Kind::SIGSUSPEND => Applied::Done(crate::errno::EINTR),
+            Kind::SIGWAIT => self.sigwait_perform(t, &op),
             Kind::JOIN => self.join_perform(t, &op),
             Kind::WAIT => self.wait_perform(t, &op),
             Kind::EXIT => self.exit_perform(t, &op),

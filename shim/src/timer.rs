@@ -1,0 +1,207 @@
+//! alarm, setitimer and POSIX timers: the arguments of the calls. They run on the virtual clock; see the model.
+
+use vsrun_model::object::NONE;
+use vsrun_model::timer::ITIMER;
+use vsrun_model::{Kind, Op};
+
+use crate::local::{arena, local, world};
+use crate::sys::{decimal, load, store};
+use crate::{end, gate, time};
+
+const EINVAL: i64 = -(libc::EINVAL as i64);
+const SECOND: u64 = 1_000_000_000;
+const SIGEV_SIGNAL: i32 = 0;
+const SIGEV_NONE: i32 = 1;
+const SIGEV_THREAD_ID: i32 = 4;
+
+/// The calls about timers.
+pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    if nr == libc::SYS_setitimer && time_value(a[1]).is_none() || nr == libc::SYS_getitimer && a[1] == 0 {
+        return EINVAL;
+    }
+    // What one thread does to the timers of its process others may notice.
+    if world().procs[local().pid].threaded && !local().borrowed {
+        gate::pass(Op::on(Kind::TIMER, local().pid));
+    } else {
+        let p = local().pid;
+        arena().expose_to_timers(p);
+    }
+    match nr {
+        libc::SYS_alarm => alarm(a[0] as u32),
+        libc::SYS_setitimer => setitimer(a[0] as i32, a[1], a[2]),
+        libc::SYS_getitimer => getitimer(a[0] as i32, a[1]),
+        libc::SYS_timer_create => create(a[0] as i32, a[1], a[2]),
+        libc::SYS_timer_settime => settime(a[0] as i32, a[1] as i32, a[2], a[3]),
+        libc::SYS_timer_gettime => gettime(a[0] as i32, a[1]),
+        libc::SYS_timer_getoverrun => match timer(a[0] as i32) {
+            Some(at) => world().timers[at].last_overrun as i64,
+            None => EINVAL,
+        },
+        _ => delete(a[0] as i32),
+    }
+}
+
+fn itimer() -> u32 {
+    let p = local().pid;
+    match world().itimer(p) {
+        Some(at) => at,
+        None => out_of_room(),
+    }
+}
+
+fn out_of_room() -> ! {
+    end::unsupported(&[b"the program has more timers than vsrun can hold"])
+}
+
+fn timer(id: i32) -> Option<u32> {
+    let p = local().pid;
+    if id < 0 {
+        return None;
+    }
+    world().timer(p, id)
+}
+
+/// Time to the expiry of the timer at `at`, and its interval, ns.
+fn left(at: u32) -> (u64, u64) {
+    let (timer, now) = (world().timers[at], world().now);
+    (if timer.deadline == 0 { 0 } else { timer.deadline.saturating_sub(now).max(1) }, timer.interval)
+}
+
+fn arm(at: u32, ns: u64, interval: u64) {
+    let deadline = if ns == 0 { 0 } else { time::relative(ns) };
+    let timer = &mut world().timers[at];
+    (timer.deadline, timer.interval) = (deadline, interval);
+    (timer.overrun, timer.last_overrun) = (0, 0);
+}
+
+/// Seconds that were left of the one before, rounded as Linux does: up, but for less than half a second over one.
+fn alarm(seconds: u32) -> i64 {
+    let at = itimer();
+    let (before, _) = left(at);
+    arm(at, u64::from(seconds) * SECOND, 0);
+    let (whole, rest) = (before / SECOND, before % SECOND);
+    if whole == 0 && rest > 0 || rest >= SECOND / 2 {
+        whole as i64 + 1
+    } else {
+        whole as i64
+    }
+}
+
+/// A timeval of the program, ns. `None`: not a valid one.
+fn timeval(addr: u64) -> Option<u64> {
+    let (s, us): (i64, i64) = (load(addr), load(addr + 8));
+    (s >= 0 && (0..1_000_000).contains(&us)).then(|| s as u64 * SECOND + us as u64 * 1000)
+}
+
+/// An itimerval, as (value, interval); none is a value of 0.
+fn time_value(addr: u64) -> Option<(u64, u64)> {
+    if addr == 0 {
+        return Some((0, 0));
+    }
+    Some((timeval(addr + 16)?, timeval(addr)?))
+}
+
+fn real_only(which: i32) {
+    if which != 0 {
+        let name: &[u8] = if which == 1 { b"ITIMER_VIRTUAL" } else { b"ITIMER_PROF" };
+        end::unsupported(&[b"interval timers of processor time (", name, b")"]);
+    }
+}
+
+fn setitimer(which: i32, new: u64, old: u64) -> i64 {
+    if !(0..3).contains(&which) {
+        return EINVAL;
+    }
+    real_only(which);
+    getitimer(which, old);
+    let Some((value, interval)) = time_value(new) else { return EINVAL };
+    arm(itimer(), value, interval);
+    0
+}
+
+fn getitimer(which: i32, at: u64) -> i64 {
+    if !(0..3).contains(&which) {
+        return EINVAL;
+    }
+    real_only(which);
+    if at != 0 {
+        let (value, interval) = left(itimer());
+        for (addr, ns) in [(at, interval), (at + 16, value)] {
+            store(addr, (ns / SECOND) as i64);
+            store(addr + 8, (ns % SECOND / 1000) as i64);
+        }
+    }
+    0
+}
+
+fn create(clock: i32, event: u64, id: u64) -> i64 {
+    if !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
+        let mut digits = [0; 24];
+        end::unsupported(&[b"timer_create of clock ", decimal(&mut digits, clock as i64)]);
+    }
+    let p = local().pid;
+    let numbers = world().timers.as_slice().iter().filter(|t| t.pid == p && t.id != ITIMER).map(|t| t.id);
+    let number = numbers.max().map_or(0, |last| last + 1);
+    let (mut value, mut signal, mut notify, mut target) = (number as u64, libc::SIGALRM, SIGEV_SIGNAL, NONE);
+    if event != 0 {
+        (value, signal, notify) = (load(event), load(event + 8), load(event + 12));
+    }
+    match notify {
+        SIGEV_NONE => signal = 0,
+        SIGEV_SIGNAL | SIGEV_THREAD_ID if !(1..=64).contains(&signal) => return EINVAL,
+        SIGEV_SIGNAL => {}
+        SIGEV_THREAD_ID => {
+            let vtid: i32 = load(event + 16);
+            let found = world().live.as_slice().iter().copied();
+            let mut of = found.filter(|&t| world().threads[t].vtid == vtid && world().threads[t].pid == p);
+            let Some(t) = of.next() else { return EINVAL };
+            target = t;
+        }
+        _ => return EINVAL,
+    }
+    if world().timer_make(p, target, number, signal, value).is_none() {
+        out_of_room();
+    }
+    if clock == libc::CLOCK_REALTIME {
+        realtime(number, true);
+    } else {
+        realtime(number, false);
+    }
+    store(id, number);
+    0
+}
+
+/// Notes whether absolute times of a timer are dates.
+fn realtime(number: i32, is: bool) {
+    let Some(at) = timer(number) else { return };
+    world().timers[at].realtime = is;
+}
+
+fn settime(id: i32, flags: i32, new: u64, old: u64) -> i64 {
+    let Some(at) = timer(id) else { return EINVAL };
+    let (Some(interval), Some(value)) = (time::timespec(new), time::timespec(new + 16)) else { return EINVAL };
+    if old != 0 {
+        gettime(id, old);
+    }
+    arm(at, value, interval);
+    if flags & libc::TIMER_ABSTIME != 0 && value != 0 {
+        let clock = if world().timers[at].realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+        world().timers[at].deadline = time::absolute(clock, value).max(1);
+        world().fire_timers();
+    }
+    0
+}
+
+fn gettime(id: i32, addr: u64) -> i64 {
+    let Some(at) = timer(id) else { return EINVAL };
+    let (value, interval) = left(at);
+    time::put_timespec(addr, interval);
+    time::put_timespec(addr + 16, value);
+    0
+}
+
+fn delete(id: i32) -> i64 {
+    let Some(at) = timer(id) else { return EINVAL };
+    world().timer_delete(at);
+    0
+}
