@@ -3,7 +3,9 @@
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 use vsrun_model::fd::{DescId, NONBLOCK};
 use vsrun_model::object::NONE;
-use vsrun_model::socket::{Credentials, SockId, SockState, Taken, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
+use vsrun_model::socket::{
+    Credentials, SockId, SockState, Taken, ACCEPTED, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM,
+};
 use vsrun_model::{op, Kind, Op};
 
 use crate::local::{local, me, world};
@@ -90,6 +92,7 @@ pub fn pair(domain: i32, typ: i32, protocol: i32, at: u64) -> i64 {
     let cred = own_credentials();
     for s in [a, b] {
         world().sockets[s].peer_cred = cred;
+        world().sockets[s].options |= ACCEPTED;
         // Their names are empty, not missing.
         world().sockets[s].remote = Address::of_family(UNIX);
     }

@@ -83,6 +83,10 @@ impl Allowed for Text {
         let from = behind.count();
         let mut ops = BTreeSet::new();
         self.collect(code, from, &mut ops);
+        if super::events::uses(&self.program) || super::sockets::uses(&self.program) {
+            // The end of a process closes what it has.
+            ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
+        }
         if self.settles {
             ops.insert((KindClass::Exit, Operand::Any));
         }

@@ -3,7 +3,7 @@
 
 use vsrun_model::address::{Host, INET, UNIX};
 use vsrun_model::fd::{poll, DescId, Polled};
-use vsrun_model::socket::{SockState, DGRAM, NO_RECEIVE, NO_SEND, STREAM};
+use vsrun_model::socket::{SockState, ACCEPTED, DGRAM, NO_RECEIVE, NO_SEND, STREAM};
 use vsrun_model::{Address, Kind, Op, Tid};
 
 use super::{How, Ins, Run};
@@ -70,6 +70,8 @@ impl Run<'_> {
         let none = Address::of_family(UNIX);
         let (left, right) = (new(self, UNIX, STREAM, Sock::Left, none), new(self, UNIX, STREAM, Sock::Right, none));
         self.arena.world.socket_join(left, right);
+        self.arena.world.sockets[left].options |= ACCEPTED;
+        self.arena.world.sockets[right].options |= ACCEPTED;
         let listener = new(self, INET, STREAM, Sock::Listener, at(PORT));
         self.arena.world.sockets[listener].state = SockState::LISTEN;
         new(self, INET, STREAM, Sock::One, at(1001));

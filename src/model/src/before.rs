@@ -243,6 +243,10 @@ impl Question<'_> {
             return goes_on(ChannelState::of(p.state), &p.op);
         };
         // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
+        // Those that look for a socket by its name may meet it by their bits alone: others on it do not depend on them.
+        if by_name(first.act) {
+            return Answer::Unknown;
+        }
         if first.did.has(Effects::FAR) || first.act.op.kind == Kind::FD_CLOSE_ALL && p.op.has(op::REACHES) {
             return Answer::Unknown;
         }
@@ -398,12 +402,18 @@ fn may_change(e: &Act, p: &Act) -> bool {
     let looks = matches!(e.op.kind, Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_EPOLL_CTL);
     // To move something takes one channel; the bits of the instances that watch it do not matter.
     let concerns = !moves(p.op.kind) || e.op.kind == Kind::FD_CLOSE_ALL || touches(&e.op, p.op.obj) && !looks;
-    // Those that look for a socket by its name.
-    let concerns = concerns
-        || matches!(e.op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND)
-        || matches!(e.op.kind, Kind::FD_CONTROL | Kind::FD_CLOSE) && e.op.has(op::VARIANT);
+    let concerns = concerns || by_name(e);
     is_fd(e.op.kind) && concerns && e.op.mask & p.op.mask != 0
         || matches!(e.op.kind, Kind::EXIT | Kind::KILL | Kind::EXEC)
+}
+
+/// Operations that look for a socket by its name, or on one that may come to be connected.
+fn by_name(e: &Act) -> bool {
+    match e.op.kind {
+        Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND => true,
+        Kind::FD_CONTROL | Kind::FD_CLOSE => e.op.has(op::VARIANT),
+        _ => false,
+    }
 }
 
 fn goes_on(state: ChannelState, op: &Op) -> Answer {

@@ -87,7 +87,13 @@ impl World {
     /// The operation as it stands now: with the bits of all instances that it concerns.
     pub(crate) fn as_it_reaches(&self, t: Tid, op: &Op) -> Op {
         let mut op = *op;
-        if !is_fd(op.kind) || self.n_watches == 0 && op.kind != Kind::FD_EPOLL_CTL {
+        if !is_fd(op.kind) {
+            return op;
+        }
+        if self.sockets.len > 0 {
+            op.mask = self.mask_now(t, &op);
+        }
+        if self.n_watches == 0 && op.kind != Kind::FD_EPOLL_CTL {
             return op;
         }
         let p = self.threads[t].pid;
@@ -132,6 +138,25 @@ impl World {
             }
         }
         op
+    }
+
+    /// The mask of an operation on sockets: what names them and what they write to may have changed since it was published,
+    /// by operations that it depends on.
+    fn mask_now(&self, t: Tid, op: &Op) -> u32 {
+        let own = || self.channel_of(op.obj).and_then(|id| self.sink(id)).map(|s| self.sockets[s].desc);
+        let all = |mask: u32, desc: DescId| mask | self.desc_bits(desc);
+        match op.kind {
+            Kind::FD_POLL => self.polled(t).iter().fold(0, |mask, p| all(mask, p.desc)),
+            Kind::FD_CLOSE_ALL => {
+                let own = self.fds_from(self.threads[t].pid, 0);
+                own.fold(0, |mask, (_, desc)| all(mask, desc) | self.queue_bits(desc))
+            }
+            Kind::FD_READ | Kind::FD_ACCEPT => own().map_or(op.mask, |desc| self.desc_bits(desc)),
+            Kind::FD_CLOSE | Kind::FD_CONTROL if op.has(VARIANT) => {
+                own().map_or(op.mask, |desc| self.desc_bits(desc) | self.queue_bits(desc))
+            }
+            _ => op.mask,
+        }
     }
 
     fn desc_reach(&self, desc: DescId) -> u32 {

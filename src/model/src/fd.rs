@@ -362,10 +362,11 @@ impl World {
         }
         op.mask = self.desc_bits(desc);
         op.arg = i64::from(desc);
-        // What it will write to is not known yet: another thread may connect it first.
-        let fresh = |s| !self.sockets[s].is_dgram() && output == NONE;
-        if self.socket_of(desc).is_some_and(fresh) {
+        // What it writes to is settled by a connect, of another thread perhaps: the operation names what is settled, and
+        // the rest is in its mask.
+        if self.socket_of(desc).is_some_and(|s| self.sockets[s].may_connect()) {
             op = op.with(VARIANT);
+            op.obj2 = NONE;
         }
         op
     }

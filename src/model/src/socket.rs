@@ -68,7 +68,7 @@ pub const SEND_SET: u32 = 128;
 /// SO_RCVBUF was set.
 pub const RECEIVE_SET: u32 = 256;
 
-/// Made for a connection to a listener, whose address it shows.
+/// Made connected: for a connection to a listener, whose address it shows, or as one of a pair.
 pub const ACCEPTED: u32 = 512;
 
 /// net.core.wmem_default, net.core.rmem_default of Linux.
@@ -228,6 +228,11 @@ impl Socket {
     /// TCP.
     pub fn is_tcp(&self) -> bool {
         !self.is_local() && self.typ == STREAM
+    }
+
+    /// It gets its peer by a connect, not by being made.
+    pub fn may_connect(&self) -> bool {
+        !self.is_dgram() && self.options & ACCEPTED == 0
     }
 
     /// How many of the queue are established.
@@ -411,7 +416,6 @@ impl World {
                 }
             }
             let desc = self.sockets[at].desc;
-            self.reaches_far();
             self.desc_drop(desc);
             at = next;
         }
@@ -571,6 +575,18 @@ impl World {
             _ if bits == 0 => u32::MAX,
             _ => bits,
         }
+    }
+
+    /// Who would be told of a listener's end: both ends of the connections in its queue.
+    pub(crate) fn queue_bits(&self, desc: DescId) -> u32 {
+        let Some(s) = self.socket_of(desc) else { return 0 };
+        let (mut at, mut bits) = (self.sockets[s].queue[0], 0);
+        while at != NONE {
+            let ends = [Some(at), self.peer(at)].into_iter().flatten();
+            bits |= ends.fold(0, |bits, s| bits | self.channel_bit(self.sockets[s].input));
+            at = self.sockets[at].next;
+        }
+        bits
     }
 
     /// The socket that is found under an address by one of the type of `seeker`; what is connected to it comes first.
