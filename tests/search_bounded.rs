@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use interp::digest::Outcomes;
-use interp::generate::{program, Family};
+use interp::generate::{program, runner, Family};
 use interp::{How, Ins, Machine, Program};
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, TestCaseError};
 use vsrun::search::{Bound, Bounded, BoundedReduction, Search};
 use vsrun::trace::Trace;
 use vsrun_model::depend::GIVES_WAY;
@@ -32,7 +32,7 @@ fn cases() -> u32 {
 fn check(family: Family, property: impl Fn(&mut Machine, &Program, &mut Counts) -> Result<(), String>) {
     let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let counts = RefCell::new(Counts::default());
-    let result = TestRunner::new(config).run(&program(family), |program| {
+    let result = runner(config).run(&program(family), |program| {
         let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program, &mut counts.borrow_mut()));
         held.map_err(TestCaseError::fail)
     });

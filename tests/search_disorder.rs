@@ -6,9 +6,9 @@ mod interp;
 use std::cell::{Cell, RefCell};
 
 use interp::digest::Outcomes;
-use interp::generate::{program, Family};
+use interp::generate::{program, runner, Family};
 use interp::{Ins, Machine, Program};
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Dpor, Optimal, Search};
 use vsrun_model::End;
@@ -132,7 +132,7 @@ fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Re
 fn check(family: Family, property: impl Fn(&mut Machine, &Program, u64) -> Result<bool, String>) {
     let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let (used, number) = (Cell::new(0), Cell::new(0));
-    let result = TestRunner::new(config).run(&program(family), |program| {
+    let result = runner(config).run(&program(family), |program| {
         number.set(number.get() + 1);
         let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program, number.get()));
         let held = held.map_err(|e| TestCaseError::fail(format!("{program:?}: {e}")))?;

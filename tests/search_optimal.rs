@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interp::events::{Fd, On};
-use interp::generate::{program, Family};
+use interp::generate::{program, runner, Family};
 use interp::signals::about_signals;
 use interp::sockets::Sock;
 use interp::{brute, Ins, Machine, Program};
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
 use vsrun::search::{Optimal, Search};
 use vsrun::trace::Trace;
@@ -180,7 +180,7 @@ fn check(family: Family) {
     let cases = if family == Family::Signal { cases() / 20 } else { cases() };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let (used, failed) = (RefCell::new(0), RefCell::new(0));
-    let result = TestRunner::new(config).run(&program(family), |program| {
+    let result = runner(config).run(&program(family), |program| {
         let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
         let held = match held {
             Err(e) if program.iter().flatten().any(unproven) => {

@@ -5,9 +5,9 @@ mod interp;
 use std::cell::RefCell;
 
 use interp::digest::Outcomes;
-use interp::generate::{program, Family};
+use interp::generate::{program, runner, Family};
 use interp::{brute, unshared, How, Ins, Machine, Program};
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Optimal, Search};
 use vsrun::trace::Trace;
@@ -34,7 +34,7 @@ fn cases() -> u32 {
 fn check(family: Family, property: impl Fn(&mut Machine, &Program) -> Result<bool, String>) {
     let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let used = RefCell::new(0);
-    let result = TestRunner::new(config).run(&program(family), |program| {
+    let result = runner(config).run(&program(family), |program| {
         let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program));
         *used.borrow_mut() += u32::from(held.clone().map_err(TestCaseError::fail)?);
         Ok(())

@@ -476,3 +476,14 @@ fn assemble(threads: Vec<Vec<Vec<Ins>>>, shape: Shape) -> Program {
     }
     program
 }
+
+/// Draws the programs of a test: the same ones each time, so that a failure is one of the change that was made; other ones
+/// each time where `VSRUN_ORACLE_CASES` asks for a larger run.
+pub fn runner(config: proptest::test_runner::Config) -> proptest::test_runner::TestRunner {
+    use proptest::test_runner::{TestRng, TestRunner};
+    if std::env::var_os("VSRUN_ORACLE_CASES").is_some() {
+        return TestRunner::new(config);
+    }
+    let rng = TestRng::deterministic_rng(config.rng_algorithm);
+    TestRunner::new_with_rng(config, rng)
+}
