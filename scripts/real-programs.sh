@@ -107,6 +107,42 @@ else
     row 'C++20 threads' skipped "no ${CXX:-g++}" "" "" ""
 fi
 
+compare 'pbzip2 -p2' pbzip2 -p2 -b1 -c -k text
+compare 'lbzip2 -n2' lbzip2 -n2 -c -k text
+
+mkdir project
+printf 'all: a b c\n\t@cat a b c\n\na b c:\n\t@echo $@ >$@\n' >project/Makefile
+compare 'make -j2' sh -c 'rm -f project/[abc]; make -s -j2 -C project'
+compare 'shell pipeline' sh -c '(echo background >&2) & seq 1000 | sort -rn | head -3 | (cat; echo sub) | tr 0-9 a-j; wait'
+compare 'sqlite3' sqlite3 :memory: 'create table t(a); insert into t values(1),(2); select sum(a) from t;'
+
+# NAME CLIENT PORT SERVER...: a server and a client, natively and under vsrun with --once; what the client prints is compared.
+serve() {
+    local name=$1 client=$2 pid port=$3 code=0
+    shift 3
+    if ! command -v "$1" >/dev/null; then
+        row "$name" skipped "not installed" "" "" ""
+        return
+    fi
+    compared=$((compared + 1))
+    "$@" >/dev/null 2>&1 </dev/null &
+    pid=$!
+    # shellcheck disable=SC2086
+    timeout 30 $client "$port" >native 2>&1 </dev/null || true
+    kill "$pid" && wait "$pid" || true
+    timeout 100 "$vsrun" --once --format json --output printed --with "sh -c '$client $port >$dir/ours 2>&1'" "$@" </dev/null >json 2>errors || code=$?
+    local same=differs
+    cmp -s native ours && same=same
+    row "$name" once "exit $code" "$same" "$(field transitions)" ""
+    [ "$code" -eq 3 ] || [ "$code" -eq 0 ] || wrong "vsrun ended with $code: $(sed -n 's/.*"summary":"\([^"]*\)".*/\1/p' json)"
+    [ "$same" = same ] || wrong "the client prints something else: $(cmp native ours 2>&1 || true)"
+}
+
+python=$(command -v python3 >/dev/null && python3 -c 'import sys; print(sys.executable)') || python=
+if [ -n "$python" ]; then
+    serve memcached "$python $here/memcached_client.py" 21211 memcached -u "$(id -un)" -p 21211 -l 127.0.0.1 -t 2
+fi
+
 if [ "$differences" -gt 0 ]; then
     echo "$differences differences in $compared programs"
     exit 1

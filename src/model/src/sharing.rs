@@ -477,11 +477,14 @@ impl Arena {
     /// True if a handler tells process `p` or its parent when a child ends.
     fn sees_children_end(&self, p: Pid) -> bool {
         const SIGCHLD: u64 = 1 << 16;
-        let blocks =
-            |p: &crate::Process| self.world.threads.get(p.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
-        let handles = |p: &crate::Process| p.handled & SIGCHLD != 0 || blocks(p);
-        let process = self.world.procs.get(p);
-        process.is_some_and(|c| handles(c) || self.world.procs.get(c.parent).is_some_and(handles))
+        let tells = |p: Pid| {
+            let Some(process) = self.world.procs.get(p) else { return false };
+            // One that blocks it may look for it later. While a thread is created its creator blocks everything.
+            let blocks = self.world.threads.get(process.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
+            let has_children = || self.world.procs.as_slice().iter().any(|c| c.creator == p);
+            process.handled & SIGCHLD != 0 || blocks && has_children()
+        };
+        tells(p) || self.world.procs.get(p).is_some_and(|c| tells(c.parent))
     }
 
     /// The name of the object passed last in the transition in which the execution ended, if there is one.
