@@ -112,9 +112,10 @@ compare 'lbzip2 -n2' lbzip2 -n2 -c -k text
 
 mkdir project
 printf 'all: a b c\n\t@cat a b c\n\na b c:\n\t@echo $@ >$@\n' >project/Makefile
+# The clock under vsrun shows the beginning of 2026.
+touch -d 2025-01-01 project/Makefile
 compare 'make -j2' sh -c 'rm -f project/[abc]; make -s -j2 -C project'
 compare 'shell pipeline' sh -c '(echo background >&2) & seq 1000 | sort -rn | head -3 | (cat; echo sub) | tr 0-9 a-j; wait'
-compare 'sqlite3' sqlite3 :memory: 'create table t(a); insert into t values(1),(2); select sum(a) from t;'
 
 # NAME CLIENT PORT SERVER...: a server and a client, natively and under vsrun with --once; what the client prints is compared.
 serve() {
