@@ -1,6 +1,6 @@
 //! The net: every system call that does not come from the shim's own text is caught by Syscall User Dispatch and
-//! arrives here as a SIGSYS. What is modelled is modelled; the rest passes through to the kernel unchanged, is
-//! counted, and is known to vsrun while it lasts.
+//! arrives here as a SIGSYS. What becomes of each is in one table, `vsrun_model::calls`; what passes through to the
+//! kernel is counted and known to vsrun while it lasts.
 
 use core::cell::UnsafeCell;
 

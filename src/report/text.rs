@@ -223,7 +223,7 @@ fn explored(summary: &Summary) -> String {
             "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
         }
         Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NOT_PROVEN)) => {
-            "the search took schedules to be equivalent, which is not proven where signals are delivered"
+            "the search took schedules to be equivalent, which is not proven for what the program does (see the notes)"
         }
         Some(Incomplete::Bound) if summary.notes.iter().any(|n| n == super::NO_SIGIO) => {
             "all schedules of what is modelled were run, but SIGIO is not"
