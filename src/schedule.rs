@@ -1,7 +1,7 @@
 //! What an execution is to do: a prefix of choices, a sleep set at its end, a policy for what comes after.
 
 use vsrun_model::arena::{Choice, Policy};
-use vsrun_model::{Tid, Uid};
+use vsrun_model::{Effects, Tid, Uid};
 
 /// A schedule. Self-contained: any worker can run it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Schedule {
     pub unsure: bool,
     /// What ends a thread or a process wakes what sleeps there: effects of sleeping operations are not known.
     pub wake_by_effects: bool,
+    /// What the last transition of the prefix is expected to do beyond its operation: what sleeps after it sleeps for that.
+    pub expected_effects: Effects,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
 }

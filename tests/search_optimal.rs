@@ -343,3 +343,24 @@ fn blocked_by_several() {
     let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
     assert_eq!(held, Ok(true));
 }
+
+/// Programs of random tests in which a trace was once lost, or run twice.
+#[test]
+fn traces_that_were_once_lost() {
+    use interp::How::Block;
+    use Ins::*;
+    let one = |num, amount, how| Sysv(vec![(num, amount)], how, Block);
+    let programs: Vec<Program> = vec![
+        vec![
+            vec![Create(1), Create(2), Create(3), FutexWake(1, 0)],
+            vec![FutexWait(0, true, Block), FutexWait(1, false, Block)],
+            vec![FutexWait(1, false, Block)],
+            vec![FutexWake(0, 0), FutexWake(0, 1)],
+        ],
+        vec![vec![Create(1), Fork(2), one(2, -1, false)], vec![Wait(None, Block)], vec![one(3, -1, true), Post(0)]],
+    ];
+    for program in &programs {
+        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program));
+        assert_eq!(held, Ok(true), "{program:?}");
+    }
+}

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 
 use interp::digest::Outcomes;
 use interp::generate::{program, runner, Family};
+use interp::signals::about_signals;
 use interp::{brute, unshared, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
@@ -152,7 +153,9 @@ fn unshared_objects_lose_nothing(machine: &mut Machine, program: &Program) -> Re
         // A bug may hide another one, here that of an earlier start, which did not stop in the same places.
         let earlier = if hidden(&all.outcomes) { &found.outcomes } else { &found.before };
         let invented: Vec<_> = found.outcomes.union(earlier).filter(|o| !all.outcomes.contains(*o)).collect();
-        if !invented.is_empty() || !found.exhaustive || exact && found.executions > all.leaves {
+        // Which trace a delivered signal belongs to is not exact (src/explore/workers.rs says so): some are run twice.
+        let twice = name == "optimal" && any(about_signals);
+        if !invented.is_empty() || !found.exhaustive || exact && !twice && found.executions > all.leaves {
             return Err(format!("{name}: {} executions of {}, invents {invented:?}", found.executions, all.leaves));
         }
         let lost: Vec<_> = all.outcomes.difference(&found.outcomes).collect();
@@ -420,13 +423,16 @@ fn pair(machine: &mut Machine, program: &Program, path: &[Choice], a: &Seen, b: 
     for v in 0..a.choices {
         let choice_a = Choice::new(a.act.uid, v, a.act.op.kind);
         let (trace, after_a) = machine.run_prefix(program, &then(path, &[choice_a]));
-        if !matches!(trace.end, End::DEPTH | End::DEADLOCK) || after_a.exiting {
+        // What they do beyond their operations (a signal to the parent) is known once they have been performed.
+        let wide = |t: &Trace| t.steps[path.len()..].iter().any(|s| s.did.wakes_others());
+        if !matches!(trace.end, End::DEPTH | End::DEADLOCK) || after_a.exiting || wide(&trace) {
             continue;
         }
         let found = trace.last.iter().find(|s| s.act.uid == b.act.uid);
         let left = found.map(|s| s.choices);
         // A state in which nothing else is enabled lets timeouts and timers fire: not the doing of `a`.
-        let by_clock = b.act.op.has(TIMED) || found.is_some_and(|s| s.act.fate & TIMED_OUT != 0);
+        let alarm = |s: &Seen| i32::from(s.act.op.signals & vsrun_model::signal::NUMBER) == interp::signals::ALARM;
+        let by_clock = b.act.op.has(TIMED) || found.is_some_and(|s| s.act.fate & TIMED_OUT != 0 || alarm(s));
         let fired = b.choices == 0 && by_clock;
         if left != Some(b.choices) && !fired {
             return Err(format!("{a:?} changes the choices of {b:?} to {left:?}"));
@@ -437,6 +443,9 @@ fn pair(machine: &mut Machine, program: &Program, path: &[Choice], a: &Seen, b: 
             let (two, state_two) = machine.run_prefix(program, &then(path, &[choice_b, choice_a]));
             let cut = |end: End| !matches!(end, End::DEPTH | End::DEADLOCK | End::FINISHED | End::MISMATCH);
             if cut(one.end) || cut(two.end) || state_one.exiting || state_two.exiting {
+                continue;
+            }
+            if wide(&one) || wide(&two) {
                 continue;
             }
             if state_one.state != state_two.state {

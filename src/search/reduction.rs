@@ -31,7 +31,7 @@ use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::is_partial;
-use super::tree::{begins, initials, Pending, Step, Tree};
+use super::tree::{begins, initials, Pending, Race, Step, Tree};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -93,6 +93,7 @@ impl Reduction {
             unsure: self.tree.node(leaf).unsure,
             past_cycles: self.insertion == Insertion::Sequence,
             wake_by_effects: self.insertion == Insertion::FirstStep,
+            expected_effects: self.tree.node(leaf).step.map_or(Effects::NONE, |s| s.did),
             ..Schedule::default()
         };
         Some((leaf, schedule))
@@ -110,7 +111,8 @@ impl Reduction {
         let known = &self.tree.node(path[visited]).pending;
         let raw = |s: &Step| known.iter().find(|p| p.act.tid == s.thread()).map(|p| (p.raw, s.value));
         let leaf = path.last().copied().unwrap_or(0);
-        self.tree.node(leaf).sleep.iter().filter_map(raw).collect()
+        // What depends on everything is awake after any step; the execution does not know what did.
+        self.tree.node(leaf).sleep.iter().filter(|s| !s.did.wakes_others()).filter_map(raw).collect()
     }
 
     /// What the execution did that was taken with `leaf`; `canon`: what its numbers mean. Gives nodes that are gone because it
@@ -306,6 +308,9 @@ impl Reduction {
     /// Seeks the races of an execution and inserts what reverses them.
     fn look_at(&mut self, trace: &Trace, run: &Run) {
         let total = trace.steps.len();
+        for n in 0..run.fresh {
+            self.settle(run, n);
+        }
         for n in run.fresh..total {
             let Some(p) = self.performed(run, n) else { continue };
             let did = self.step(run, n).did;
@@ -393,7 +398,7 @@ impl Reduction {
             let clock = self.clock(run, k);
             taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
         };
-        let (mut v, mut past): (Vec<Step>, Vec<Step>) = (Vec::new(), Vec::new());
+        let mut free: Vec<usize> = Vec::new();
         let (answer, act) = {
             let (mut kept, mut dropped) = (Vec::new(), Vec::new());
             for k in at..n {
@@ -406,10 +411,7 @@ impl Reduction {
                     dropped.push(did);
                 } else {
                     kept.push(did);
-                    v.push(*step);
-                    if before {
-                        past.push(*step);
-                    }
+                    free.push(k);
                 }
             }
             let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
@@ -419,38 +421,90 @@ impl Reduction {
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {
-                let last = Step { act: p.act, value: 0, did };
-                v.push(last);
-                past.push(last);
-                self.insert_first_of(run.path[at], &v, &past);
+                self.insert_first_of(run, at, &free, p, &[Step { act: p.act, value: 0, did }], did);
             }
             return answer;
         }
         // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
         let tossed =
             run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
-        let value = tossed.filter(|s| s.thread() == p.act.tid).map_or(0, |s| s.value);
-        let e = *self.step(run, at);
-        for sequence in [&mut v, &mut past] {
-            sequence.push(Step { act, value, did });
-            sequence.extend(comes_after(&e, &act));
-        }
+        let same = |s: &Step| s.thread() == p.act.tid && i64::from(s.value) <= p.act.op.arg;
+        let value = tossed.filter(same).map_or(0, |s| s.value);
+        let mut last = vec![Step { act, value, did }];
+        last.extend(comes_after(self.step(run, at), &act));
         match self.insertion {
-            Insertion::Sequence => self.insert(run.path[at], v, answer == Answer::Unknown),
-            Insertion::FirstStep => self.insert_first_of(run.path[at], &v, &past),
+            Insertion::Sequence => {
+                let race = Race { taken: taken.to_vec(), last, unsure: answer == Answer::Unknown };
+                self.put(run, n, race);
+            }
+            Insertion::FirstStep => {
+                self.insert_first_of(run, at, &free, p, &last, did);
+            }
         }
         answer
     }
 
-    /// [`Reduction::insert_first`] of `v`, of which `past` has what its last step depends on. A thread that slept here may
-    /// have moved in the execution all the same: what a step did beyond its operation has woken it. That it covers `v`
-    /// does not mean that it covers the sequence without it.
-    fn insert_first_of(&mut self, at: usize, v: &[Step], past: &[Step]) {
-        self.insert_first(at, v);
-        let beside = |q: &&Step| !past.iter().any(|s| s.thread() == q.thread());
-        let moved = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
-        if self.tree.node(at).sleep.iter().filter(beside).filter(moved).any(|q| begins(q, v)) {
-            self.insert_first(at, past);
+    /// Puts what has to come before the steps `race.taken` for step `n` to do so, and all else in the execution that does not
+    /// happen after them, before them. What step `n` comes before besides does not depend on them, but it matters to what
+    /// may cover the sequence (the paper's notdep, of the whole execution).
+    ///
+    /// In other executions with the same steps up to `n` other steps follow. They are looked at again, unless the sequence
+    /// led somewhere without regard to what follows, see [`Tree::leads`].
+    fn put(&mut self, run: &Run, n: usize, race: Race) {
+        let at = race.taken[0];
+        let after = |k: usize| {
+            let clock = self.clock(run, k);
+            race.taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
+        };
+        let free = |from: usize, to: usize| {
+            (from..to).filter(|&k| k != n && !after(k)).map(|k| *self.step(run, k)).collect::<Vec<Step>>()
+        };
+        let settled: Vec<Step> = free(at, n).into_iter().chain(race.last.iter().copied()).collect();
+        // It may be blocked after the last step, or killed by step `n`.
+        let performed = |&at: &usize| {
+            let step = self.tree.node(at).step;
+            step.zip(race.last.first().copied()).is_some_and(|(step, p)| step.thread() == p.thread())
+        };
+        let Some(step) = run.path.get(n + 1).copied().filter(performed) else {
+            return self.insert(run.path[at], settled, race.unsure);
+        };
+        let whole = [free(at, n), free(n, run.path.len() - 1), race.last.clone()].concat();
+        self.insert(run.path[at], whole, race.unsure);
+        if !self.tree.leads(run.path[at], settled) {
+            self.tree.node_mut(step).unsettled.push(race);
+        }
+    }
+
+    /// Looks again at races of step `n`, which has been run before, for what follows it now.
+    fn settle(&mut self, run: &Run, n: usize) {
+        for race in std::mem::take(&mut self.tree.node_mut(run.path[n + 1]).unsettled) {
+            self.put(run, n, race);
+        }
+    }
+
+    /// [`Reduction::insert_first`] in state `at` of the steps `free`, none of which happens after what `p` is to come before,
+    /// and `last`, which begins with `p`. A thread that slept here may have moved in the execution all the same: what a step
+    /// did beyond its operation has woken it. That it covers all of that does not mean that it covers the sequence without it.
+    fn insert_first_of(&mut self, run: &Run, at: usize, free: &[usize], p: &Pending, last: &[Step], did: Effects) {
+        let steps = |indices: &[usize]| {
+            indices.iter().map(|&k| *self.step(run, k)).chain(last.iter().copied()).collect::<Vec<Step>>()
+        };
+        let (v, node) = (steps(free), run.path[at]);
+        let moved = |q: &&Step| v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v);
+        let mut sleepers = self.tree.node(node).sleep.iter().filter(moved).map(|q| q.thread()).peekable();
+        let past = sleepers.peek().is_some().then(|| {
+            // What happens before `p` if only these steps have been made.
+            let mut clock = self.clock_of_origin(run, p.origin);
+            for &k in free.iter().filter(|&&k| self.meets(run, k, p, did)) {
+                join(&mut clock, self.clock(run, k));
+            }
+            let before = |k: &usize| contains(&clock, self.step(run, *k).thread(), *k);
+            steps(&free.iter().copied().filter(before).collect::<Vec<usize>>())
+        });
+        let past = past.filter(|past| sleepers.any(|q| !past.iter().any(|s| s.thread() == q)));
+        self.insert_first(node, &v);
+        if let Some(past) = past {
+            self.insert_first(node, &past);
         }
     }
 

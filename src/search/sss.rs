@@ -426,11 +426,14 @@ fn origin(act: &Act, trace: &Trace, before: Option<&Node>) -> (ThreadOrigin, boo
     (ThreadOrigin { uid: act.uid, start, is_main, steps: stood.unwrap_or(0) }, exec)
 }
 
-/// The entries that a schedule with `late_wake` may hold, `seen` being pending before the last step of its prefix.
+/// The entries that a schedule with `late_wake` may hold, `seen` being pending before the last step of its prefix: those
+/// of which it is not forgotten what they depend on. What depends on everything (the end of a process that tells its parent,
+/// who handles SIGCHLD) would be awake after any step.
 fn quiet(sleep: Vec<Sleeper>, seen: &[Seen]) -> Vec<(Tid, u32)> {
     let pid = |t: Tid| seen.iter().find(|s| s.act.tid == t).map(|s| s.act.pid);
     let alone = |t: Tid| seen.iter().all(|s| s.act.tid == t || Some(s.act.pid) != pid(t));
-    sleep.into_iter().filter(|s| !s.did.has(Effects::EXITS) || alone(s.entry.0)).map(|s| s.entry).collect()
+    let calm = |s: &Sleeper| !s.did.wakes_others() && (!s.did.has(Effects::EXITS) || alone(s.entry.0));
+    sleep.into_iter().filter(calm).map(|s| s.entry).collect()
 }
 
 /// True if threads may have been enabled in the last state all the same.

@@ -95,6 +95,19 @@ pub struct Node {
     pub unsure: bool,
     /// An inserted sequence that has been started ends here or further up: all that is below will be explored.
     pub whole: bool,
+    /// Races of the step that are to be looked at again, see [`super::reduction`].
+    pub unsettled: Vec<Race>,
+}
+
+/// A race of a step with earlier ones.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// The steps that it is to come before, by index; the first is the earliest.
+    pub taken: Vec<usize>,
+    /// How it would be performed there, and what follows it.
+    pub last: Vec<Step>,
+    /// It is not known whether it is enabled there.
+    pub unsure: bool,
 }
 
 impl Node {
@@ -114,6 +127,7 @@ impl Node {
             next_rank: 0,
             unsure: false,
             whole: false,
+            unsettled: Vec::new(),
         }
     }
 }
@@ -450,6 +464,23 @@ impl Tree {
         }
         let known = self.children_of(at).collect();
         self.insert_among(known, at, v, unsure)
+    }
+
+    /// True if a sequence equivalent to `v` leads from `at` along what is there or sleeps, by steps of `v` alone: then
+    /// whatever may come after `v` is explored, or has been. [`Tree::insert`] also goes along steps that are merely independent
+    /// of `v`, which covers only what comes after `v` and does not depend on them.
+    pub fn leads(&self, at: usize, mut v: Vec<Step>) -> bool {
+        let asleep: Vec<(Step, usize)> = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE)).collect();
+        let mut known: Vec<(Step, usize)> = asleep.into_iter().chain(self.children_of(at)).collect();
+        loop {
+            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v)) else { return false };
+            let Some(own) = v.iter().position(|s| s.thread() == q.thread()) else { return false };
+            v.remove(own);
+            if child == NOWHERE || v.is_empty() || self.nodes[child].whole {
+                return true;
+            }
+            known = self.children_of(child).collect();
+        }
     }
 
     /// Adds the first step of one of the sequences equivalent to `v` as a child of `at`, unless one of them is there or

@@ -173,6 +173,7 @@ impl Machine {
             (schedule.policy, schedule.seed, schedule.record, max_depth);
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         plan.wake_by_effects = schedule.wake_by_effects;
+        plan.expected_effects = schedule.expected_effects;
         plan.late_wake = schedule.late_wake;
         plan.unshared = unshared;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");

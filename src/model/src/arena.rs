@@ -23,7 +23,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -164,8 +164,9 @@ pub struct Plan {
     pub late_wake: bool,
     /// Operations on objects that one thread alone uses are no transitions; see `sharing`.
     pub unshared: bool,
-    /// Zero.
-    pub pad: u8,
+    /// What the last transition of the prefix is expected to do. With `wake_by_effects`, nothing sleeps any more if it does
+    /// more.
+    pub expected_effects: Effects,
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
     pub record_back: u32,
 }

@@ -74,6 +74,11 @@ impl Arena {
         if self.plan.late_wake && self.taken >= u64::from(self.plan.prefix_len) {
             self.keep_asleep(|world, t| !dependent_by_effects(&moved, did, &world.act(t), Effects::ENDS));
         }
+        let expected = self.plan.expected_effects;
+        let ends_prefix = self.plan.wake_by_effects && self.taken == u64::from(self.plan.prefix_len);
+        if ends_prefix && expected.with(did) != expected {
+            self.sleep.clear();
+        }
         // Effects are known only now; those of the sleeping operations are not known here.
         if did != Effects::NONE && self.sleep.len > 0 && self.taken > self.plan.prefix_len as u64 {
             let pid = self.pid_of(self.world.current);
