@@ -31,7 +31,7 @@ use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::is_partial;
-use super::tree::{begins, initials, Pending, Race, Step, Tree};
+use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -128,7 +128,11 @@ impl Reduction {
         if unsure && trace.end == End::MISMATCH {
             // The race cannot be reversed after all: an execution for nothing.
             self.sleep_blocked += 1;
-            self.tree.complete(leaf);
+            let last = path.iter().rev().copied().find(|&n| self.tree.node(n).visited).unwrap_or(0);
+            for Covered { depth, v, unsure } in self.tree.withdraw(leaf) {
+                self.insert(path[depth], v, unsure);
+            }
+            self.tree.complete(last);
             return gone;
         }
         self.partial |= is_partial(trace);
@@ -535,7 +539,8 @@ impl Reduction {
     /// known of what lets `v` begin.
     fn insert_first(&mut self, at: usize, v: &[Step]) {
         let enabled = |s: &Step| self.pending_of(at, s.thread()).is_some_and(|p| p.choices > 0);
-        if let Some(first) = initials(v).find(enabled) {
+        let first = initials(v, &self.tree.node(at).pending).find(enabled);
+        if let Some(first) = first {
             self.tree.insert_first(at, v, first);
             return;
         }

@@ -10,7 +10,7 @@ use vsrun_model::{Act, Effects, Uid};
 use super::ahead::InOrder;
 use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
-use super::tree::{Node, Pending, Phase, Step, Tree, NOWHERE};
+use super::tree::{Covered, Node, Pending, Phase, Race, Step, Tree, NOWHERE};
 use crate::codec::{encode_slice, Codec, DecodeError, Reader};
 
 impl Codec for Step {
@@ -21,6 +21,28 @@ impl Codec for Step {
     }
     fn decode(from: &mut Reader) -> Result<Step, DecodeError> {
         Ok(Step { act: Act::decode(from)?, value: u32::decode(from)?, did: Effects(u8::decode(from)?) })
+    }
+}
+
+impl Codec for Race {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.taken.encode(out);
+        self.last.encode(out);
+        self.unsure.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Race, DecodeError> {
+        Ok(Race { taken: Vec::decode(from)?, last: Vec::decode(from)?, unsure: bool::decode(from)? })
+    }
+}
+
+impl Codec for Covered {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.depth.encode(out);
+        self.v.encode(out);
+        self.unsure.encode(out);
+    }
+    fn decode(from: &mut Reader) -> Result<Covered, DecodeError> {
+        Ok(Covered { depth: usize::decode(from)?, v: Vec::decode(from)?, unsure: bool::decode(from)? })
     }
 }
 
@@ -112,6 +134,8 @@ fn encode_tree(tree: &Tree, under_way: Option<usize>, out: &mut Vec<u8>) {
         node.sleep.encode(out);
         node.complete.encode(out);
         node.unsure.encode(out);
+        node.unsettled.encode(out);
+        node.covers.encode(out);
         node.children.len().encode(out);
         todo.extend(node.children.iter().rev());
     }
@@ -169,6 +193,8 @@ fn decode_node(
     node.sleep = Vec::decode(from)?;
     node.complete = Vec::decode(from)?;
     node.unsure = bool::decode(from)?;
+    node.unsettled = Vec::decode(from)?;
+    node.covers = Vec::decode(from)?;
     let children = usize::decode(from)?;
     let below = match parent {
         Some((_, p)) if node.visited && !p.visited => false,
@@ -186,7 +212,17 @@ fn decode_node(
     if parent.is_some() != node.step.is_some() || !below || !fresh {
         return Err(DecodeError::Wrong("state"));
     }
-    let steps = node.step.iter().chain(&node.sleep).chain(node.complete.iter().map(|c| &c.1)).map(|s| s.act.tid);
+    let races = node
+        .unsettled
+        .iter()
+        .all(|r| !r.taken.is_empty() && !r.last.is_empty() && r.taken.iter().all(|&n| n + 1 < depth) && node.visited);
+    let leaf = node.phase == Phase::Waiting && children == 0 && node.unsure;
+    if !races || !node.covers.is_empty() && !leaf || node.covers.iter().any(|c| c.depth >= depth) {
+        return Err(DecodeError::Wrong("race"));
+    }
+    let sequences = node.unsettled.iter().map(|r| &r.last).chain(node.covers.iter().map(|c| &c.v)).flatten();
+    let steps = node.step.iter().chain(&node.sleep).chain(node.complete.iter().map(|c| &c.1));
+    let steps = steps.chain(sequences).map(|s| s.act.tid);
     let known = |thread: u32| (thread as usize) < threads;
     if !steps.chain(node.pending.iter().map(|p| p.act.tid)).all(known) || node.clock.len() > threads {
         return Err(DecodeError::Wrong("thread"));
@@ -197,13 +233,13 @@ fn decode_node(
     }
 }
 
-/// The next rank of a node, if its children have ranks 0, 1, .. with those that are complete, and are in that order.
+/// The next rank of a node, if its children have different ranks with those that are complete, and are in that order.
 fn ranks(nodes: &[Node], at: usize) -> Option<u32> {
     let living: Vec<u32> = nodes[at].children.iter().map(|&c| nodes[c].rank).collect();
     let mut all: Vec<u32> = living.iter().copied().chain(nodes[at].complete.iter().map(|c| c.0)).collect();
     all.sort_unstable();
-    let whole = all.iter().zip(0u32..).all(|(&rank, n)| rank == n) && living.windows(2).all(|two| two[0] < two[1]);
-    whole.then_some(all.len() as u32)
+    let ascending = |ranks: &[u32]| ranks.windows(2).all(|two| two[0] < two[1]);
+    (ascending(&all) && ascending(&living)).then_some(all.last().map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The tree of these nodes.

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
+use vsrun_model::depend::ends_otherwise;
 use vsrun_model::{dependent_after, Act, Effects, Kind};
 
 use super::clock::Clock;
@@ -34,6 +35,11 @@ impl Step {
     /// Number of the thread.
     pub fn thread(&self) -> u32 {
         self.act.tid
+    }
+
+    /// Whether `asleep`, as it was performed before this, is another step after it, or a dependent one.
+    fn wakes(&self, asleep: &Step) -> bool {
+        self.depends_on(asleep) || ends_otherwise(&self.act, self.did, &asleep.act, asleep.did)
     }
 
     fn depends_on(&self, other: &Step) -> bool {
@@ -97,6 +103,19 @@ pub struct Node {
     pub whole: bool,
     /// Races of the step that are to be looked at again, see [`super::reduction`].
     pub unsettled: Vec<Race>,
+    /// Of a leaf that is unsure: sequences that were not inserted because this one covers them.
+    pub covers: Vec<Covered>,
+}
+
+/// A sequence that was to be inserted and is covered by one that may turn out to be blocked.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// Depth of the state below which it was to be inserted: one on the way to the other's leaf.
+    pub depth: usize,
+    /// The sequence.
+    pub v: Vec<Step>,
+    /// It is not known whether its last step is enabled.
+    pub unsure: bool,
 }
 
 /// A race of a step with earlier ones.
@@ -128,6 +147,7 @@ impl Node {
             unsure: false,
             whole: false,
             unsettled: Vec::new(),
+            covers: Vec::new(),
         }
     }
 }
@@ -332,7 +352,7 @@ impl Tree {
         let living = parent.children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < node.rank);
         let done = parent.complete.iter().filter(|c| c.0 < node.rank).map(|c| c.1);
         let before = living.filter_map(|c| c.step).chain(done);
-        parent.sleep.iter().copied().chain(before).filter(|s| !step.depends_on(s)).collect()
+        parent.sleep.iter().copied().chain(before).filter(|s| !step.wakes(s)).collect()
     }
 
     /// Estimated part of the tree that is done, 0 to 1: of each state on the path that has been started, all branches that
@@ -398,7 +418,8 @@ impl Tree {
     pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
         let asleep = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE));
         let known = asleep.chain(self.children_of(at)).collect();
-        self.insert_among(known, at, v, unsure)
+        let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure };
+        self.insert_among(known, at, v, &given)
     }
 
     /// The steps from `at`, in order, with the nodes they lead to ([`NOWHERE`] where these are complete).
@@ -413,7 +434,7 @@ impl Tree {
 
     /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
     /// these are complete), in order.
-    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, mut v: Vec<Step>, unsure: bool) -> Inserted {
+    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, mut v: Vec<Step>, given: &Covered) -> Inserted {
         for (i, (q, child)) in known.iter().enumerate() {
             if !begins(q, &v) {
                 continue;
@@ -421,7 +442,7 @@ impl Tree {
             let own = v.iter().position(|s| s.thread() == q.thread());
             if let Some(own) = own {
                 v.remove(own);
-                return self.insert_below(*child, v, unsure);
+                return self.insert_below(*child, v, given);
             }
             // What is to come may take any alternative of a toss: all of them must be there.
             let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, &v);
@@ -432,16 +453,16 @@ impl Tree {
             if all.len() < needed {
                 // These sleep in what is inserted for the others.
                 for (_, child) in all {
-                    self.insert_below(child, v.clone(), unsure);
+                    self.insert_below(child, v.clone(), given);
                 }
                 continue;
             }
             if needed == 1 {
-                return self.insert_below(*child, v, unsure);
+                return self.insert_below(*child, v, given);
             }
             let mut inserted = Inserted::Covered;
             for (_, child) in all {
-                if self.insert_below(child, v.clone(), unsure) == Inserted::New {
+                if self.insert_below(child, v.clone(), given) == Inserted::New {
                     inserted = Inserted::New;
                 }
             }
@@ -451,19 +472,50 @@ impl Tree {
         for step in v {
             at = self.add_waiting(at, step);
         }
-        self.nodes[at].unsure = unsure;
+        self.nodes[at].unsure = given.unsure;
         self.waiting += 1;
         Inserted::New
     }
 
-    fn insert_below(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
+    fn insert_below(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
         // A leaf that waits is the end of a sequence.
         let ends = |node: &Node| node.whole || node.phase == Phase::Waiting && node.children.is_empty();
-        if at == NOWHERE || v.is_empty() || ends(&self.nodes[at]) {
+        if at == NOWHERE {
+            return Inserted::Covered;
+        }
+        if v.is_empty() || ends(&self.nodes[at]) {
+            self.rests_on(at, given);
             return Inserted::Covered;
         }
         let known = self.children_of(at).collect();
-        self.insert_among(known, at, v, unsure)
+        self.insert_among(known, at, v, given)
+    }
+
+    /// `given` is covered by what waits at or below `at`. If all of that may turn out to be blocked, it is kept.
+    fn rests_on(&mut self, at: usize, given: &Covered) {
+        if self.nodes[at].phase == Phase::Started || !self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure) {
+            return;
+        }
+        let leaf = self.leaves_of(at).next();
+        if let Some(leaf) = leaf {
+            self.nodes[leaf].covers.push(given.clone());
+        }
+    }
+
+    /// The execution of a leaf that was unsure has shown that its last step is blocked there: the leaf is no more, nor what
+    /// led to nothing else. Gives what it was to cover.
+    pub fn withdraw(&mut self, leaf: usize) -> Vec<Covered> {
+        let covers = std::mem::take(&mut self.nodes[leaf].covers);
+        let mut at = leaf;
+        while at != 0 && self.nodes[at].children.is_empty() && !self.nodes[at].visited {
+            let parent = self.nodes[at].parent;
+            self.open.remove(&(self.nodes[at].depth, at));
+            self.nodes[parent].children.retain(|&c| c != at);
+            self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
+            self.free.push(at);
+            at = parent;
+        }
+        covers
     }
 
     /// True if a sequence equivalent to `v` leads from `at` along what is there or sleeps, by steps of `v` alone: then
@@ -504,13 +556,19 @@ impl Tree {
 /// True if `q` can come first in a sequence equivalent to `v` or to `v` with `q` somewhere in it: the weak initials.
 pub fn begins(q: &Step, v: &[Step]) -> bool {
     match v.iter().position(|s| s.thread() == q.thread()) {
-        Some(own) => q.value == v[own].value && !v[..own].iter().any(|s| s.depends_on(&v[own])),
-        None => !v.iter().any(|s| s.depends_on(q)),
+        // What comes before may have let the operation go on, which then does not depend on it any more: as it stood, it did.
+        Some(own) => q.value == v[own].value && !v[..own].iter().any(|s| s.depends_on(&v[own]) || s.depends_on(q)),
+        None => !v.iter().any(|s| s.wakes(q)),
     }
 }
 
-/// The steps of `v` that depend on none before them.
-pub fn initials(v: &[Step]) -> impl Iterator<Item = Step> + '_ {
-    let free = |i: usize| !v[..i].iter().any(|s| s.thread() == v[i].thread() || s.depends_on(&v[i]));
+/// The steps of `v` that depend on none before them, neither as they were performed nor as they stood at first, in the
+/// state that `pending` is of.
+pub fn initials<'a>(v: &'a [Step], pending: &'a [Pending]) -> impl Iterator<Item = Step> + 'a {
+    let stood = |s: &Step| pending.iter().find(|p| p.act.tid == s.thread()).map_or(*s, |p| Step { act: p.act, ..*s });
+    let free = move |i: usize| {
+        let q = stood(&v[i]);
+        !v[..i].iter().any(|s| s.thread() == q.thread() || s.depends_on(&v[i]) || s.depends_on(&q))
+    };
     (0..v.len()).filter(move |&i| free(i)).map(|i| v[i])
 }

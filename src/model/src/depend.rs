@@ -149,6 +149,10 @@ impl Effects {
     pub const SIGNALS: Effects = Effects(8);
     /// It has changed what operations see that name neither its objects nor its channels.
     pub const FAR: Effects = Effects(16);
+    /// It has ended a thread and left one in the process.
+    pub const LEAVES_ONE: Effects = Effects(32);
+    /// It has ended a thread, and would have come to the visible end of the process had that thread been the last.
+    pub const NEARLY_EXITS: Effects = Effects(64);
     /// What an operation that has not been performed may come to do. That it calls for the end of its process is left out:
     /// then everything would depend on everything. Sleep sets see it once it has been done.
     pub const ANY: Effects = Effects(1);
@@ -409,6 +413,15 @@ fn meet_by_mask(a: &Act, b: &Act) -> bool {
     (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind) || wake(&a.op, &b.op))
         && a.op.mask & b.op.mask != 0
         && !(looks(&a.op) && looks(&b.op))
+}
+
+/// Whether `q`, which did `q_did` in a state before `s`, would do something else after it: its thread would be the last of
+/// its process then, whose end is visible. Of two that end their threads the one that is the last depends on the other
+/// by [`Effects::EXITS`]; what has been performed as the first only does not tell.
+pub fn ends_otherwise(s: &Act, s_did: Effects, q: &Act, q_did: Effects) -> bool {
+    // What makes the end visible may come from either.
+    let visible = s_did.with(q_did).has(Effects::NEARLY_EXITS);
+    s.pid == q.pid && s_did.has(Effects::LEAVES_ONE) && q_did.has(Effects::ENDS) && visible
 }
 
 /// The part of [`dependent_after`] that is about what `a` did beyond its operation.

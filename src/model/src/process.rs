@@ -187,16 +187,16 @@ impl World {
     /// semaphore undo, robust mutexes or locks of files change what others may do. Then it is a visible operation.
     /// `called`: by a call that ends other threads too, not as the end of the last thread.
     pub fn exit_is_visible(&mut self, p: Pid, called: bool) -> bool {
-        let visible = self.changes_more(p);
+        let visible = self.procs[p].live_threads > 1 || self.end_changes_more(p);
         if called || visible {
             self.did = self.did.with(Effects::EXITS);
         }
         visible
     }
 
-    fn changes_more(&self, p: Pid) -> bool {
-        self.procs[p].live_threads > 1
-            || self.procs[p].record_locks
+    /// The end of process `p` changes what others may do, even if it ends with its last thread.
+    pub(crate) fn end_changes_more(&self, p: Pid) -> bool {
+        self.procs[p].record_locks
             || self.procs[p].description_locks
             // They are closed visibly, by whichever thread is the last.
             || self.has_fds(p)

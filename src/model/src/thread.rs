@@ -314,17 +314,19 @@ impl World {
 
     /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
     pub fn thread_exit(&mut self, t: Tid) {
+        let pid = self.threads[t].pid;
         self.dequeue(t);
-        self.orphan_mutexes(t);
         if t == self.current {
-            self.did = self.did.with(Effects::ENDS);
+            let nearly = if self.end_changes_more(pid) { Effects::NEARLY_EXITS } else { Effects::NONE };
+            let leaves = if self.procs[pid].live_threads == 2 { Effects::LEAVES_ONE } else { Effects::NONE };
+            self.did = self.did.with(Effects::ENDS).with(nearly).with(leaves);
         }
+        self.orphan_mutexes(t);
         self.threads[t].state = ThreadState::EXITED;
         self.threads[t].pending = Op::default();
         self.leave_handlers(t, 0);
         self.threads[t].sigpending = 0;
         self.forget_signals(|q| q.tid == t);
-        let pid = self.threads[t].pid;
         self.procs[pid].live_threads = self.procs[pid].live_threads.saturating_sub(1);
         if let Some(at) = self.live.as_slice().iter().position(|&x| x == t) {
             let live = self.live.as_mut_slice();
