@@ -135,6 +135,9 @@ impl Reduction {
             self.tree.complete(last);
             return gone;
         }
+        // It was not blocked, and covers what it was to cover.
+        let node = self.tree.node_mut(leaf);
+        (node.unsure, node.covers) = (false, Vec::new());
         self.partial |= is_partial(trace);
         if trace.steps.len() + 1 < path.len() {
             path.truncate(trace.steps.len() + 1);
