@@ -207,7 +207,6 @@ fn check(family: Family) {
 fn unproven(ins: &Ins) -> bool {
     let connected = |s: &Sock| !matches!(s, Sock::Left | Sock::Right);
     match ins {
-        Ins::FutexWait(..) => true,
         Ins::Record(..) | Ins::RecordUnlock(..) | Ins::RecordTest(..) => true,
         Ins::Sock(socket, _, _) => connected(socket),
         Ins::Fd(Fd::Timer, _, _) => true,
