@@ -2,19 +2,22 @@
 # Real programs, unmodified, run natively and under vsrun, must print the same bytes and end with the same status:
 # ./scripts/real-programs.sh [--short]
 #
-# Each is run under `vsrun --once` and under `--search random` with 50 executions (5 with --short), of which the last
-# one's output is compared; vsrun itself notes whether the others printed something else. Exit status 1 if anything
-# differs, or if a program turned out to use no threads. What is not installed is skipped, and said so.
+# Each runs natively; under `vsrun --once`, twice, which must be the same execution; and under `--search random`, of which
+# the last execution's output is compared (vsrun itself notes whether the others printed something else). A server runs
+# together with a client, whose output is compared, and is ended with SIGTERM, natively and under vsrun.
 #
-# VSRUN=PATH uses that binary instead of building one.
+# Exit status 1 if anything differs, if vsrun reports a bug, or if a program that should use threads or processes did not.
+# What is missing is installed where that is possible (see real/install.sh) and skipped otherwise, and said so.
+# --short: few random executions, nothing is installed. VSRUN=PATH uses that binary instead of building one.
 set -eu
 export LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin
 cd "$(dirname "$0")/.."
 
-executions=50
+few=50 many=200
 case "${1:-}" in
-    --short) executions=5 ;;
-    '') ;;
+    --short) few=5 many=5 ;;
+    '') ./scripts/real/install.sh ;;
     *) echo "usage: scripts/real-programs.sh [--short]" >&2; exit 2 ;;
 esac
 
@@ -33,7 +36,10 @@ cd "$dir"
 awk 'BEGIN { srand(7); for (i = 0; i < 300000; i++) printf "%d %d\n", 1e6 * rand(), i }' >lines
 head -c 1500000 lines >text
 
-compared=0 differences=0
+# A launcher that is a script would hand over to the interpreter only later.
+python=$(command -v python3 >/dev/null && python3 -c 'import sys; print(sys.executable)') || python=python3
+
+compared=0 differences=0 begun=0
 row() { printf '%-18s %-12s %-14s %-9s %11s %9s\n' "$@"; }
 
 # What went wrong, below the row.
@@ -42,106 +48,173 @@ wrong() {
     differences=$((differences + 1))
 }
 
-# The field of the JSON object, a number or what stands between braces.
-field() { sed -n "s/.*\"$1\":{\\{0,1\\}\\([^,}]*\\).*/\\1/p" json; }
+# The field of the JSON object in the file `json`: a number, a string or what stands between braces.
+field() { sed -n "s/.*\"$1\":{\{0,1\}\([^,}]*\).*/\1/p" json | tr -d '"' | tr : ' '; }
 
-now() { date +%s%N; }
+start_clock() { begun=$(date +%s%N); }
 
-seconds() { awk "BEGIN { printf \"%.2f\", ($(now) - $1) / 1e9 }"; }
+seconds() { awk "BEGIN { printf \"%.2f s\", ($(date +%s%N) - $begun) / 1e9 }"; }
 
-# Runs vsrun with the options given (one word for the table first) on the command in `command`.
-under_vsrun() {
-    local mode=$1 begin code=0 status
+# NAME PROGRAM...: whether all of the programs are there; says so if one is not.
+there() {
+    local name=$1 program
     shift
-    begin=$(now)
+    for program; do
+        if ! command -v "$program" >/dev/null; then
+            row "$name" skipped "no ${program##*/}" "" "" ""
+            return 1
+        fi
+    done
+    compared=$((compared + 1))
+}
+
+# MODE OPTION...: vsrun with the options on the command in `command`; MODE is for the table.
+under_vsrun() {
+    local mode=$1 code=0 status same=differs
+    shift
+    start_clock
     timeout 300 "$vsrun" "$@" --format json --output ours "${command[@]}" </dev/null >json 2>errors || code=$?
-    status=$(field program_status | tr -d '"' | tr : ' ')
-    local same=differs
+    status=$(field program_status)
     cmp -s native ours && same=same
-    row "" "$mode" "${status:-none}" "$same" "$(field transitions)" "$(seconds "$begin") s"
+    row "" "$mode" "${status:-none}" "$same" "$(field transitions)" "$(seconds)"
     [ "$code" -eq 3 ] || [ "$code" -eq 0 ] ||
         wrong "vsrun ended with $code: $(sed -n 's/.*"summary":"\([^"]*\)".*/\1/p' json) $(tail -n 2 errors)"
     [ "$same" = same ] || wrong "the output differs: $(cmp native ours 2>&1 || true)"
     [ "$status" = "exit $native_status" ] || wrong "the status is ${status:-unknown}, natively $native_status"
-    [ "$(field transitions)" != 0 ] || wrong "it has no visible operation: no threads were used"
+    [ "$(field transitions)" != 0 ] || wrong "it has no visible operation: no threads or processes were used"
     if grep -q 'differ in what they printed' json; then
         wrong "$(sed -n 's/.*"notes":\[\([^]]*\)\].*/\1/p' json)"
     fi
 }
 
-# NAME COMMAND...: all runs of one program.
-compare() {
-    local name=$1 begin
+# What a report says but for how long it took: executions with equal ones took the same steps.
+steps() { sed 's/"seconds":[^,]*,//' json; }
+
+# EXECUTIONS OPTION...: all runs under vsrun.
+runs() {
+    local executions=$1 first
     shift
+    under_vsrun once --once "$@"
+    first=$(steps)
+    under_vsrun 'once again' --once "$@"
+    [ "$first" = "$(steps)" ] || wrong "the two executions differ:" "$first" "$(steps)"
+    [ -n "$(field trace)" ] || wrong "nothing tells what steps were taken"
+    under_vsrun "random $executions" --search random --max-executions "$executions" "$@"
+}
+
+# NAME EXECUTIONS COMMAND...: all runs of one program.
+compare() {
+    local name=$1 executions=$2
+    shift 2
     command=("$@")
-    if ! command -v "$1" >/dev/null; then
-        row "$name" skipped "not installed" "" "" ""
-        return
-    fi
-    compared=$((compared + 1))
     native_status=0
-    begin=$(now)
+    start_clock
     "$@" >native 2>&1 </dev/null || native_status=$?
-    row "$name" native "exit $native_status" "" "" "$(seconds "$begin") s"
-    under_vsrun once --once
-    under_vsrun "random $executions" --search random --max-executions "$executions"
+    row "$name" native "exit $native_status" "" "" "$(seconds)"
+    runs "$executions"
+}
+
+# NAME EXECUTIONS CLIENT SERVER...: a server and a client, a shell command that waits for the server to be there.
+serve() {
+    local name=$1 executions=$2 client=$3 pid
+    shift 3
+    native_status=0
+    start_clock
+    "$@" >log 2>&1 </dev/null &
+    pid=$!
+    timeout 30 sh -c "$client" >native 2>&1 </dev/null || wrong "natively the client of $name fails: $(tail -n 2 log)"
+    kill "$pid"
+    wait "$pid" || native_status=$?
+    row "$name" native "exit $native_status" "" "" "$(seconds)"
+    # The server is executed by a shell that sends what it prints away.
+    command=(sh -c 'exec "$@" >/dev/null 2>&1' server "$@")
+    printf '%s\n' "$client" >client
+    runs "$executions" --stop-signal TERM --with "sh $dir/client"
 }
 
 row program run status output transitions time
-compare 'pigz -p2' pigz -p2 -c text
-compare 'xz -T2' xz -T2 --block-size=256KiB -1 -c text
-compare 'zstd -T2' zstd -q -T2 -B524288 -3 -c text
-compare 'sort --parallel=2' sort --parallel=2 -S 64M lines
+there 'pigz -p2' pigz && compare 'pigz -p2' $few pigz -p2 -c text
+there 'xz -T2' xz && compare 'xz -T2' $few xz -T2 --block-size=256KiB -1 -c text
+there 'zstd -T2' zstd && compare 'zstd -T2' $few zstd -q -T2 -B524288 -3 -c text
+there 'pbzip2 -p2' pbzip2 && compare 'pbzip2 -p2' $many pbzip2 -p2 -b1 -c -k text
+there 'lbzip2 -n2' lbzip2 && compare 'lbzip2 -n2' $few lbzip2 -n2 -c -k text
+there 'sort --parallel=2' sort && compare 'sort --parallel=2' $few sort --parallel=2 -S 64M lines
 
-# A launcher that is a script would hand over to the interpreter only later.
-if command -v python3 >/dev/null; then
-    compare 'Python threads' "$(python3 -c 'import sys; print(sys.executable)')" "$here/queue_work.py"
-else
-    compare 'Python threads' python3
+if there 'make -j2' make gcc; then
+    mkdir project
+    printf 'int twice(int n) { return 2 * n; }\n' >project/twice.c
+    printf '#include <stdio.h>\nint twice(int);\nint main(void) { printf("%%d\\n", twice(21)); }\n' >project/main.c
+    printf 'all: a b answer\n\t@cat a b\n\t@./answer\n\n' >project/Makefile
+    printf 'a b:\n\t@echo $@ >$@\n\nanswer: main.o twice.o\n\t@gcc -o $@ main.o twice.o\n' >>project/Makefile
+    printf '%%.o: %%.c\n\t@gcc -O1 -c -o $@ $<\n' >>project/Makefile
+    # The clock under vsrun shows the beginning of 2026.
+    touch -d 2025-01-01 project/*
+    compare 'make -j2' $few sh -c 'cd project; rm -f a b answer *.o; make -s -j2'
 fi
 
-if command -v "${CXX:-g++}" >/dev/null; then
+pipeline='(echo background >&2) & seq 1000 | sort -rn | head -3 | (cat; echo sub) | tr 0-9 a-j; wait'
+there 'shell pipeline' sh && compare 'shell pipeline' $few sh -c "$pipeline"
+
+there 'Python threads' "$python" && compare 'Python threads' $few "$python" "$here/queue_work.py"
+there 'Python servers' "$python" && compare 'Python servers' $few "$python" "$here/servers.py"
+
+if there 'C++20 threads' "${CXX:-g++}"; then
     "${CXX:-g++}" -std=c++20 -O2 -o threads "$here/threads.cc" -lpthread
-    compare 'C++20 threads' ./threads
-else
-    row 'C++20 threads' skipped "no ${CXX:-g++}" "" "" ""
+    compare 'C++20 threads' $few ./threads
 fi
 
-compare 'pbzip2 -p2' pbzip2 -p2 -b1 -c -k text
-compare 'lbzip2 -n2' lbzip2 -n2 -c -k text
+# Three processes write to one database at a time.
+insert='for n in 1 2 3; do sqlite3 -cmd ".timeout 20000" db "insert into t values($n)" & done; wait'
+there sqlite3 sqlite3 && compare sqlite3 $few sh -c "
+    rm -f db; sqlite3 db 'create table t(n integer)'; $insert; sqlite3 db 'select count(*), sum(n) from t'"
 
-mkdir project
-printf 'all: a b c\n\t@cat a b c\n\na b c:\n\t@echo $@ >$@\n' >project/Makefile
-# The clock under vsrun shows the beginning of 2026.
-touch -d 2025-01-01 project/Makefile
-compare 'make -j2' sh -c 'rm -f project/[abc]; make -s -j2 -C project'
-compare 'shell pipeline' sh -c '(echo background >&2) & seq 1000 | sort -rn | head -3 | (cat; echo sub) | tr 0-9 a-j; wait'
+if there rsync rsync; then
+    # What stands for the remote shell: the rest of its arguments is the command.
+    printf '#!/bin/sh\nshift\nexec "$@"\n' >remote
+    chmod +x remote
+    mkdir -p tree/a/b
+    head -c 300000 text >tree/a/text
+    seq 1000 >tree/a/b/numbers
+    ln -s a/text tree/link
+    compare rsync $few sh -c "
+        rm -rf copy; rsync -a -e ./remote tree/ host:copy; diff -r tree copy
+        (cd copy; find . | sort); echo more >>copy/a/text; rsync -rlc --out-format=%n -e ./remote tree/ host:copy"
+fi
 
-# NAME CLIENT PORT SERVER...: a server and a client, natively and under vsrun with --once; what the client prints is compared.
-serve() {
-    local name=$1 client=$2 pid port=$3 code=0
-    shift 3
-    if ! command -v "$1" >/dev/null; then
-        row "$name" skipped "not installed" "" "" ""
-        return
-    fi
-    compared=$((compared + 1))
-    "$@" >/dev/null 2>&1 </dev/null &
-    pid=$!
-    # shellcheck disable=SC2086
-    timeout 30 $client "$port" >native 2>&1 </dev/null || true
-    kill "$pid" && wait "$pid" || true
-    timeout 100 "$vsrun" --once --format json --output printed --with "sh -c '$client $port >$dir/ours 2>&1'" "$@" </dev/null >json 2>errors || code=$?
-    local same=differs
-    cmp -s native ours && same=same
-    row "$name" once "exit $code" "$same" "$(field transitions)" ""
-    [ "$code" -eq 3 ] || [ "$code" -eq 0 ] || wrong "vsrun ended with $code: $(sed -n 's/.*"summary":"\([^"]*\)".*/\1/p' json)"
-    [ "$same" = same ] || wrong "the client prints something else: $(cmp native ours 2>&1 || true)"
-}
+if there memcached memcached "$python"; then
+    serve memcached $many "'$python' '$here/memcached_client.py' 21211" \
+        memcached -u "$(id -un)" -p 21211 -l 127.0.0.1 -t 2
+fi
 
-python=$(command -v python3 >/dev/null && python3 -c 'import sys; print(sys.executable)') || python=
-if [ -n "$python" ]; then
-    serve memcached "$python $here/memcached_client.py" 21211 memcached -u "$(id -un)" -p 21211 -l 127.0.0.1 -t 2
+if there redis redis-server redis-cli; then
+    serve redis $many '
+        ask() { redis-cli -p 21212 "$@"; }
+        for i in $(seq 50); do if ask ping >/dev/null 2>&1; then break; fi; sleep 0.1; done
+        ask set n 1; ask incr n; ask lpush l x y z; ask lrange l 0 -1; ask eval "return 6 * 7" 0' \
+        redis-server --port 21212 --bind 127.0.0.1 --save ''
+fi
+
+if there nginx nginx curl; then
+    mkdir -p web/html web/logs
+    echo hello >web/html/index.html
+    head -c 300000 text >web/html/text
+    # Workers that change to another user would have to be allowed to see the directory.
+    printf '%s\n' "user $(id -un) $(id -gn);" 'worker_processes 2; daemon off; pid nginx.pid;' \
+        'error_log stderr; events { worker_connections 64; }' \
+        'http { access_log off; server { listen 127.0.0.1:21213; root html; } }' >web/nginx.conf
+    serve 'nginx, 2 workers' $many '
+        at=http://127.0.0.1:21213
+        for i in $(seq 50); do if curl -s $at/; then break; fi; sleep 0.1; done
+        curl -s $at/text | cksum & curl -s -o /dev/null -w "%{http_code}\n" $at/nothing >missing; wait; cat missing' \
+        nginx -p "$dir/web" -e stderr -c "$dir/web/nginx.conf"
+fi
+
+if there mosquitto mosquitto mosquitto_pub mosquitto_sub; then
+    serve mosquitto $few '
+        say() { mosquitto_pub -p 21214 -q 1 -t "$1" -m "$2"; }
+        for i in $(seq 50); do if say up yes 2>/dev/null; then break; fi; sleep 0.1; done
+        mosquitto_sub -p 21214 -q 1 -t news -C 2 & sleep 0.5; say news first; say news second; wait' \
+        mosquitto -p 21214
 fi
 
 if [ "$differences" -gt 0 ]; then

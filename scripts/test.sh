@@ -29,6 +29,7 @@ step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short
 step searches ./scripts/compare-searches.sh --short
 step 'real programs' ./scripts/real-programs.sh --short
+step 'nothing left' ./scripts/leaves-nothing.sh --short
 step demo ./scripts/demo.sh
 
 printf '\n%d passed, %d failed\n' "$passed" "$failed"

@@ -587,3 +587,24 @@ fn a_yield_waits_for_somebody_to_move() {
         assert_eq!(order, [1, 0]);
     });
 }
+
+#[test]
+fn the_trail_tells_executions_apart() {
+    let trail = |current: Tid, object: usize| {
+        let trail = std::cell::Cell::new(0);
+        with_threads(2, |arena| {
+            let objects = [0; 2].map(|_| make(&mut arena.world, ObjKind::SEM, 0));
+            arena.world.publish(0, Op::on(Kind::SEM_POST, objects[object]));
+            arena.world.publish(1, Op::on(Kind::SEM_POST, objects[0]));
+            arena.world.current = current;
+            let order: Vec<Tid> = run(arena).into_iter().map(|(t, _)| t).collect();
+            assert_eq!(order, [current, 1 - current]);
+            trail.set(arena.trail);
+        });
+        trail.get()
+    };
+    let one = trail(0, 0);
+    assert_eq!(one, trail(0, 0));
+    assert_ne!(one, trail(1, 0), "another order");
+    assert_ne!(one, trail(0, 1), "another operation");
+}

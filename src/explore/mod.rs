@@ -356,6 +356,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),
+        trace: (config.search == SearchKind::Once).then_some(worker.arena.trail),
         max_depth: counts.max_depth,
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),

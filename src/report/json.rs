@@ -38,6 +38,9 @@ pub fn object(summary: &Summary) -> Value {
     if let Some(traces) = summary.traces {
         object["traces"] = traces.into();
     }
+    if let Some(trace) = summary.trace {
+        object["trace"] = format!("{trace:016x}").into();
+    }
     object
 }
 
@@ -90,6 +93,14 @@ mod tests {
         assert_eq!(object["program_status"], Value::Null);
         assert_eq!(object["passed_through"], json!({"read": 3, "poll": 1}));
         assert!(!text.contains('\n'));
+    }
+
+    #[test]
+    fn trace_of_a_single_execution() {
+        let mut once = summary();
+        assert_eq!(object(&once).get("trace"), None);
+        once.trace = Some(0xa5);
+        assert_eq!(object(&once)["trace"], "00000000000000a5");
     }
 
     #[test]

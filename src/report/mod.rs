@@ -281,6 +281,8 @@ pub struct Summary {
     pub sleep_blocked: u64,
     /// Mazurkiewicz traces, where they were counted.
     pub traces: Option<u64>,
+    /// A hash of the transitions of a single execution: the same for the same execution.
+    pub trace: Option<u64>,
     /// Transitions of the longest execution.
     pub max_depth: u64,
     /// Workers.
@@ -319,6 +321,7 @@ impl Summary {
             transitions: 0,
             sleep_blocked: 0,
             traces: None,
+            trace: None,
             max_depth: 0,
             workers: 0,
             seconds: 0.0,

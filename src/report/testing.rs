@@ -151,6 +151,7 @@ pub fn summary() -> Summary {
         transitions: 200,
         sleep_blocked: 4,
         traces: None,
+        trace: None,
         max_depth: 9,
         workers: 1,
         seconds: 0.2,

@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use std::os::fd::AsFd;
@@ -44,7 +45,7 @@ fn unique_name(attempt: u32) -> String {
 }
 
 impl PrivateDir {
-    /// Makes the directory, puts the shim into it and starts the guard.
+    /// Starts the guard, makes the directory and puts the shim into it.
     pub fn create() -> io::Result<PrivateDir> {
         let mut last = io::Error::other("no place for the private directory");
         for place in places() {
@@ -60,8 +61,15 @@ impl PrivateDir {
     }
 
     fn create_at(path: PathBuf) -> io::Result<PrivateDir> {
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
-        let mut dir = PrivateDir { path, guard: None };
+        // The guard comes first: if vsrun is killed, a directory that nobody guards stays.
+        let mut guard = start_guard(&path)?;
+        if let Err(e) = fs::DirBuilder::new().mode(0o700).create(&path) {
+            // It must not get to remove what is another's.
+            let _ = guard.kill();
+            let _ = guard.wait();
+            return Err(e);
+        }
+        let dir = PrivateDir { path, guard: Some(guard) };
         fs::DirBuilder::new().mode(0o700).create(dir.path.join("shm"))?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
         file.write_all(SHIM)?;
@@ -69,7 +77,6 @@ impl PrivateDir {
         if !executable_mount(&dir.path) {
             return Err(io::Error::other("the file system is mounted noexec"));
         }
-        dir.guard = Some(start_guard(&dir.path)?);
         Ok(dir)
     }
 
@@ -141,8 +148,15 @@ fn start_guard(path: &Path) -> io::Result<Child> {
 pub fn guard(path: &Path) {
     let _ = io::stdin().read_to_end(&mut Vec::new());
     let ours = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"vsrun-"));
-    if ours {
-        let _ = fs::remove_dir_all(path);
+    if !ours {
+        return;
+    }
+    // Processes of the program that are about to die may still add to it.
+    for _ in 0..100 {
+        match fs::remove_dir_all(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => std::thread::sleep(Duration::from_millis(20)),
+            _ => return,
+        }
     }
 }
 

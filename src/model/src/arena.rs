@@ -7,7 +7,7 @@
 //! | `control` | as its fields say | both |
 //! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
-//! | `world`, `steps`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
+//! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::closing::Closing;
 use crate::depend::{Act, Effects};
@@ -23,7 +23,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -282,6 +282,8 @@ pub struct Arena {
     pub taken: u64,
     /// Steps that were taken but not recorded, by wish or because `steps` was full.
     pub unrecorded: u64,
+    /// A hash of all steps, recorded or not: thread, operation and alternative.
+    pub trail: u64,
     /// The modelled state.
     pub world: World,
     /// Shared regions, by number.
@@ -340,6 +342,7 @@ impl Arena {
         self.seen.clear();
         self.noted.clear();
         self.unrecorded = 0;
+        self.trail = 0;
         self.taken = 0;
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
         self.control.status = 0;

@@ -326,6 +326,7 @@ impl Arena {
     }
 
     fn record(&mut self, t: Tid, value: u32) {
+        self.follow(t, value);
         if self.plan.blind {
             self.unrecorded += 1;
             return;
@@ -346,6 +347,21 @@ impl Arena {
         if self.steps.push(step).is_none() {
             self.unrecorded += 1;
         }
+    }
+
+    /// Adds a step to the hash of the trace. Objects count by their numbers, which go by the order of creation.
+    fn follow(&mut self, t: Tid, value: u32) {
+        let thread = &self.world.threads[t];
+        let op = &thread.pending;
+        let what = u64::from(op.obj) << 32 | u64::from(op.flags) << 8 | u64::from(op.kind.0);
+        let how = u64::from(op.mask) << 32 | u64::from(value);
+        // Each word with an odd factor of its own: this is done at every transition, so only the last product may depend
+        // on the one before.
+        let step = thread.uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ what.wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(13)
+            ^ (op.arg as u64).wrapping_mul(0x94d0_49bb_1331_11eb).rotate_left(29)
+            ^ how.wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(43);
+        self.trail = (self.trail.rotate_left(23) ^ step).wrapping_add(1).wrapping_mul(0xff51_afd7_ed55_8ccd);
     }
 
     fn record_pending(&mut self) {
