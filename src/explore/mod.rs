@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::args::{Config, SearchKind, Timeouts};
 use crate::binary::{self, text, BinaryId};
@@ -23,7 +24,7 @@ use crate::runtime::session::{self, Input};
 use crate::runtime::tracee;
 use crate::runtime::worker::{cpus, Spec, StartError, Worker};
 use crate::scenario;
-use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
 use crate::sharing::Sharing;
 use crate::syscalls;
 
@@ -175,6 +176,12 @@ fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     }
 }
 
+/// What tells a search that its time is over, or that vsrun is asked to end.
+fn watch(config: &Config, since: Instant) -> Watch {
+    let until = config.bounds.time.map(|time| since + time);
+    Watch::new(move || tracee::interrupted() || until.is_some_and(|until| Instant::now() >= until))
+}
+
 /// The CPUs of the workers. A search that runs one execution at a time has one worker.
 fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Option<usize>> {
     let cpus = cpus();
@@ -223,6 +230,7 @@ fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
         Some((header, counts)) => (Some(header), counts),
         None => (None, Counts::default()),
     };
+    search.watch(watch(config, Instant::now()));
     let before = (search.progress().unwrap_or(0.0), counts.executions);
     let mut state = State::new((search, sharing), counts, Progress::new(config, before));
     if let Some(header) = header {

@@ -25,7 +25,7 @@ use super::found::{look, Candidate, Found};
 use super::judge::{judge, other_circles, Judged};
 use super::progress::{Figures, Progress};
 use super::save::Saver;
-use super::{search_of, Failure, Setting};
+use super::{search_of, watch, Failure, Setting};
 use crate::args::{Config, SearchKind};
 use crate::report::identity::fnv1a;
 use crate::report::{Bug, BugKind, Incomplete, NOT_PROVEN, NO_SIGIO};
@@ -173,6 +173,7 @@ impl State {
     /// The search starts over, with what is known of objects now.
     fn start_over(&mut self, config: &Config) -> Result<(), Failure> {
         self.search = search_of(config)?;
+        self.search.watch(watch(config, self.started_at));
         self.sharing.start_over(self.counts.executions);
         (self.counts.executions, self.counts.max_depth, self.counts.cut) = (0, 0, false);
         self.progress.start_over();

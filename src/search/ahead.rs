@@ -23,6 +23,7 @@ use vsrun_model::arena::{Seen, Step};
 use super::canon::{Canon, Names};
 use super::reduction::{Insertion, Reduction};
 use super::tree::Node;
+use super::Watch;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -154,6 +155,11 @@ impl InOrder {
     /// A search that has been restored.
     pub(super) fn going_on(search: Reduction, names: Names, next_ticket: u64) -> InOrder {
         InOrder { whole: Part::new(search, None), names, next_ticket, discarded: 0 }
+    }
+
+    /// See [`super::Search::watch`].
+    pub fn watch(&mut self, watch: Watch) {
+        self.whole.search.watch = watch;
     }
 
     pub(super) fn reduction(&self) -> &Reduction {

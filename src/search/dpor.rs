@@ -4,7 +4,7 @@
 
 use super::ahead::InOrder;
 use super::reduction::Insertion;
-use super::Search;
+use super::{Search, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -28,6 +28,10 @@ impl Default for Dpor {
 }
 
 impl Search for Dpor {
+    fn watch(&mut self, watch: Watch) {
+        self.search.watch(watch);
+    }
+
     fn next(&mut self) -> Option<Schedule> {
         self.search.start()
     }

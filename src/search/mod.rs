@@ -27,6 +27,9 @@ mod traces;
 mod tree;
 mod walk;
 
+use std::fmt;
+use std::sync::Arc;
+
 use vsrun_model::End;
 
 pub use bounded::{Bound, Bounded};
@@ -73,8 +76,37 @@ fn is_partial(trace: &Trace) -> bool {
     matches!(trace.end, End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED) || trace.unrecorded > 0
 }
 
+/// Says whether vsrun is to end: to look at an execution of tens of thousands of transitions may take longer than the
+/// user wants to wait.
+#[derive(Clone, Default)]
+pub struct Watch(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Watch {
+    /// It asks `ends`.
+    pub fn new(ends: impl Fn() -> bool + Send + Sync + 'static) -> Watch {
+        Watch(Some(Arc::new(ends)))
+    }
+
+    /// vsrun is to end.
+    pub fn ends(&self) -> bool {
+        self.0.as_ref().is_some_and(|ends| ends())
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// A search algorithm.
 pub trait Search: Send {
+    /// Who is asked now and then, while the search looks at an execution, whether it is to give that up. Then it does not
+    /// claim any more to be exhaustive.
+    fn watch(&mut self, watch: Watch) {
+        let _ = watch;
+    }
+
     /// The next execution to run. `None`: there is nothing to hand out now; the search is over if nothing is under way
     /// either.
     fn next(&mut self) -> Option<Schedule>;

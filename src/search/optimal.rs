@@ -3,7 +3,7 @@
 
 use super::ahead::InOrder;
 use super::reduction::Insertion;
-use super::Search;
+use super::{Search, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -27,6 +27,10 @@ impl Default for Optimal {
 }
 
 impl Search for Optimal {
+    fn watch(&mut self, watch: Watch) {
+        self.search.watch(watch);
+    }
+
     fn next(&mut self) -> Option<Schedule> {
         self.search.start()
     }

@@ -30,8 +30,8 @@ use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
-use super::is_partial;
 use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
+use super::{is_partial, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -55,7 +55,15 @@ pub struct Reduction {
     pub(super) partial: bool,
     pub(super) transitions: u64,
     pub(super) sleep_blocked: u64,
+    pub(super) watch: Watch,
+    /// Steps that were looked at for races, of this execution.
+    looked_at: usize,
+    /// This execution has been given up.
+    given_up: bool,
 }
+
+/// After so many steps that were looked at the watch is asked: some tenths of a second.
+const LONG: usize = 1 << 21;
 
 /// The execution that is being looked at.
 struct Run {
@@ -70,13 +78,24 @@ struct Run {
 impl Reduction {
     /// A search that has not begun.
     pub fn new(insertion: Insertion) -> Reduction {
-        Reduction { insertion, tree: Tree::new(), base: 0, partial: false, transitions: 0, sleep_blocked: 0 }
+        Reduction {
+            insertion,
+            tree: Tree::new(),
+            base: 0,
+            partial: false,
+            transitions: 0,
+            sleep_blocked: 0,
+            watch: Watch::default(),
+            looked_at: 0,
+            given_up: false,
+        }
     }
 
     /// A search of what is below a leaf that waits.
     pub fn branch(&self, leaf: usize) -> Reduction {
         let base = self.tree.node(leaf).depth;
-        Reduction { tree: self.tree.branch(leaf), base, ..Reduction::new(self.insertion) }
+        let watch = self.watch.clone();
+        Reduction { tree: self.tree.branch(leaf), base, watch, ..Reduction::new(self.insertion) }
     }
 
     /// The next execution to run, with its leaf; its ticket is to be given. `None`: nothing waits.
@@ -315,10 +334,14 @@ impl Reduction {
     /// Seeks the races of an execution and inserts what reverses them.
     fn look_at(&mut self, trace: &Trace, run: &Run) {
         let total = trace.steps.len();
+        (self.looked_at, self.given_up) = (0, false);
         for n in 0..run.fresh {
             self.settle(run, n);
         }
         for n in run.fresh..total {
+            if self.gives_up(1) {
+                return;
+            }
             let Some(p) = self.performed(run, n) else { continue };
             let did = self.step(run, n).did;
             self.alternatives(run, n, trace.steps[n].choices);
@@ -342,6 +365,17 @@ impl Reduction {
                 self.races(run, total, p, Effects::NONE);
             }
         }
+    }
+
+    /// Another so many steps are looked at. True: the execution is given up, and what its races lead to is not explored.
+    fn gives_up(&mut self, steps: usize) -> bool {
+        self.looked_at += steps;
+        if self.looked_at >= LONG {
+            self.looked_at = 0;
+            self.given_up |= self.watch.ends();
+            self.partial |= self.given_up;
+        }
+        self.given_up
     }
 
     /// Inserts the other alternatives of step `n`.
@@ -379,6 +413,9 @@ impl Reduction {
             if !self.meets(run, j, p, did) {
                 continue;
             }
+            if self.gives_up(n - j) {
+                return;
+            }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
             // Each way to take away enough leads to other executions.
             if answer == Answer::No {
@@ -411,7 +448,8 @@ impl Reduction {
             for k in at..n {
                 let step = self.step(run, k);
                 let (found, woke) = self.found(run, k, p);
-                let over = !self.tree.node(run.path[n]).pending.iter().any(|q| q.act.pid == step.act.pid);
+                let lives = || self.tree.node(run.path[n]).pending.iter().any(|q| q.act.pid == step.act.pid);
+                let over = step.did.has(Effects::ENDS) && !lives();
                 let before = contains(before, step.thread(), k);
                 let did = Did { act: &step.act, did: step.did, before, found, woke, over };
                 if after(k) {
@@ -485,6 +523,9 @@ impl Reduction {
     /// Looks again at races of step `n`, which has been run before, for what follows it now.
     fn settle(&mut self, run: &Run, n: usize) {
         for race in std::mem::take(&mut self.tree.node_mut(run.path[n + 1]).unsettled) {
+            if self.gives_up(run.path.len() - race.taken[0]) {
+                return;
+            }
             self.put(run, n, race);
         }
     }
