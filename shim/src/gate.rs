@@ -9,6 +9,7 @@
 
 use vsrun_model::arena::Mode;
 use vsrun_model::fd::is_fd;
+use vsrun_model::object::NONE;
 use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
 
 use crate::local::{arena, local, me, world, Phase};
@@ -87,7 +88,11 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
                 if fails && parked.kind == Kind::FD_CONNECT {
                     crate::socket::refuse_interrupted_connect();
                 }
-                if signal::run_taken(&parked, fails) {
+                // The handler may send messages of its own.
+                let staged = core::mem::replace(&mut world().threads[cur].staged, NONE);
+                let over = signal::run_taken(&parked, fails);
+                world().threads[cur].staged = staged;
+                if over {
                     // What it was to send is not sent.
                     if matches!(parked.kind, Kind::MSG_SEND | Kind::MQ_SEND) {
                         world().unstage(cur, &mut []);

@@ -47,6 +47,13 @@ fn channel_name(world: &World, object: &Object) -> String {
             let name = own.map_or(&[][..], |n| &n.bytes[..(n.len as usize).min(n.bytes.len())]);
             return format!("FIFO {}", String::from_utf8_lossy(name));
         }
+        ChanKind::QUEUE => {
+            let id = world.objects.as_slice().iter().position(|o| o.key == object.key);
+            match id.and_then(|id| world.mqueue_called(id as ObjId)) {
+                Some(name) => return format!("message queue {}", String::from_utf8_lossy(name)),
+                None => "message queue",
+            }
+        }
         ChanKind::COUNTER => "eventfd",
         ChanKind::TIMER => "timerfd",
         ChanKind::SIGNALS => "signalfd",

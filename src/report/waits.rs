@@ -74,9 +74,8 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
             sockets::waits(world, t, op, names).into_iter().collect()
         }
         (Kind::RECORD_LOCK | Kind::FLOCK, Some(_)) => super::locks::in_the_way(world, t, names),
-        (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
-            vec![super::channels::queue(world, t, names)]
-        }
+        (Kind::MSG_SEND | Kind::MSG_RECEIVE, Some(_)) => vec![super::channels::queue(world, t, names)],
+        (Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => vec![super::channels::posix_queue(world, t, names)],
         (Kind::FD_READ | Kind::FD_WRITE, _) => {
             world.channel_of(op.obj).map(|c| channel(world, c, op, names)).into_iter().collect()
         }

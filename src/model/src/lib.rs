@@ -34,6 +34,7 @@ mod futex;
 mod imprint;
 pub mod inject;
 pub mod lock;
+pub mod mqueue;
 pub mod msg;
 mod mutex;
 pub mod object;

@@ -41,7 +41,6 @@ obj_kinds! {
     FUTEX = 9, "futex";
     NAMES = 10, "name space";
     MSGQ = 20, "message queue";
-    MQUEUE = 21, "POSIX message queue";
     RECORDS = 22, "file";
     FLOCK = 23, "file (flock)";
     CHANNEL = 11, "channel";

@@ -116,9 +116,11 @@ kinds! {
     MSG_RECEIVE = 105, "msgrcv";
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl";
-    /// mq_send: `arg` is the priority, `mask` the number of bytes.
+    /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the
+    /// contents are staged, see [`crate::mqueue`].
+    /// [`VARIANT`], filled in where it is recorded: it may send a signal (mq_notify).
     MQ_SEND = 107, "mq_send";
-    /// mq_receive into a buffer of `mask` bytes.
+    /// mq_receive: the same; the buffer has room for the longest message.
     MQ_RECEIVE = 108, "mq_receive";
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
     /// (`Thread::compare`), `arg >> 32` of `obj2`.
