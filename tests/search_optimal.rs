@@ -239,6 +239,7 @@ optimal! {
     optimal_on_processes: Process;
     optimal_on_timeouts: Timed;
     optimal_on_events: Event;
+    optimal_on_posix_queues: Mqueue;
     optimal_on_sockets: Socket;
     optimal_on_signals: Signal;
     optimal_on_all: All;
