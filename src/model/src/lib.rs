@@ -39,6 +39,7 @@ pub mod msg;
 mod mutex;
 pub mod object;
 pub mod op;
+mod pifutex;
 mod process;
 mod rwlock;
 pub mod sched;

@@ -125,6 +125,12 @@ kinds! {
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
     /// (`Thread::compare`), `arg >> 32` of `obj2`.
     FUTEX_WAKE_OP = 114, "futex_wake_op";
+    /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait; see [`crate::pifutex`].
+    FUTEX_LOCK_PI = 115, "futex_lock_pi";
+    /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait.
+    FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)";
+    /// FUTEX_UNLOCK_PI.
+    FUTEX_UNLOCK_PI = 117, "futex_unlock_pi";
     /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
     RECORD_LOCK = 110, "fcntl_lock";
     /// Give back such locks; also what the close of a descriptor does.
