@@ -500,7 +500,11 @@ fn identity(desc: DescId) -> (u32, u64) {
 
 /// Bytes that stat gives: those of the text about a message queue (ipc/mqueue.c, FILENT_SIZE).
 fn size_of(desc: DescId) -> u64 {
-    if world().descs[desc].kind == DescKind::QUEUE { 80 } else { 0 }
+    if world().descs[desc].kind == DescKind::QUEUE {
+        80
+    } else {
+        0
+    }
 }
 
 /// Names that stat gives.

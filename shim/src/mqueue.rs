@@ -6,8 +6,8 @@ use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE,
 use vsrun_model::inject::EINTR;
 use vsrun_model::mqueue::{Notice, NO_SIGNAL, PRIORITIES};
 use vsrun_model::msg::Queue;
-use vsrun_model::op::TRY;
 use vsrun_model::object::NONE;
+use vsrun_model::op::TRY;
 use vsrun_model::{Kind, Op, SigInfo};
 
 use crate::local::{arena, local, me, world};

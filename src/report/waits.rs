@@ -55,7 +55,9 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         (Kind::WAIT, _) => vec![children(world, t, names)],
         (Kind::SLEEP, _) => vec!["time to pass".to_string()],
         (Kind::YIELD, _) => vec!["another thread to move".to_string()],
-        (Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::ONCE | Kind::FUTEX_PI_WAIT, _) => vec![held(world, t, op.obj, names)],
+        (Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::ONCE | Kind::FUTEX_PI_WAIT, _) => {
+            vec![held(world, t, op.obj, names)]
+        }
         (Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT, Some(_)) => rwlock(world, t, names),
         (Kind::COND_WAKE, _) if thread.woken => vec![held(world, t, op.obj2, names)],
         (Kind::COND_WAKE, _) => vec![format!("{} to be signalled{}", name(op.obj), hopeless(world, t))],

@@ -4,8 +4,8 @@
 use vsrun_model::channel::{ChanKind, PIPE_RING};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::event::SEMAPHORE;
-use vsrun_model::msg::Queue;
 use vsrun_model::fd::{poll, DescId, DescKind, Polled, NONBLOCK, READ_ONLY, READ_WRITE, WRITE_ONLY};
+use vsrun_model::msg::Queue;
 use vsrun_model::world::START;
 use vsrun_model::{Kind, Op, Tid, NONE};
 
@@ -255,7 +255,8 @@ impl Run<'_> {
         let mut watches: Vec<_> = world.watches.as_slice().iter().filter(|w| w.epoll != NONE).collect();
         watches.sort_by_key(|w| (w.epoll, w.place, w.fd));
         let watch = |w: &&vsrun_model::epoll::Watch| (w.epoll, w.fd, w.desc, w.events, w.data, w.place != 0);
-        let queues = world.channels.as_slice().iter().zip(0..).filter(|(c, _)| c.kind == ChanKind::QUEUE && c.obj != NONE);
+        let queues =
+            world.channels.as_slice().iter().zip(0..).filter(|(c, _)| c.kind == ChanKind::QUEUE && c.obj != NONE);
         let queue = |(_, id)| (world.mqueue(id).notified, world.mqueue_messages(id).collect::<Vec<_>>());
         let queues: Vec<_> = queues.map(queue).collect();
         format!("{channels:?} {:?} {queues:?}", watches.iter().map(watch).collect::<Vec<_>>())

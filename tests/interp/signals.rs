@@ -41,7 +41,16 @@ pub fn handler(signal: i32) -> &'static [Ins] {
 }
 
 pub fn about_signals(ins: &Ins) -> bool {
-    matches!(ins, Ins::Fd(_, On::Notify, _) | Ins::Kill(..) | Ins::Tkill(..) | Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_))
+    matches!(
+        ins,
+        Ins::Fd(_, On::Notify, _)
+            | Ins::Kill(..)
+            | Ins::Tkill(..)
+            | Ins::Mask(..)
+            | Ins::Suspend(_)
+            | Ins::Sigwait(..)
+            | Ins::Alarm(_)
+    )
 }
 
 impl Run<'_> {

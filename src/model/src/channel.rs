@@ -478,7 +478,8 @@ impl ChannelState {
 
     /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
     pub fn tells(self, op: &Op) -> bool {
-        matches!(self.event, 0 | QUEUED) || self.event == COUNTS && matches!(op.kind, crate::Kind::FD_READ | crate::Kind::FD_ACCEPT)
+        matches!(self.event, 0 | QUEUED)
+            || self.event == COUNTS && matches!(op.kind, crate::Kind::FD_READ | crate::Kind::FD_ACCEPT)
     }
 
     /// That of the second channel.

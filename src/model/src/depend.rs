@@ -374,6 +374,10 @@ pub(crate) fn reaches_everything(a: &Act) -> bool {
             | Kind::EXEC
             | Kind::FORK
             | Kind::TIMER
+            // The word of the lock changes in the program's own code too, between operations of whatever kind.
+            | Kind::FUTEX_LOCK_PI
+            | Kind::FUTEX_PI_WAIT
+            | Kind::FUTEX_UNLOCK_PI
     ) || a.op.kind == Kind::MQ_SEND && a.op.has(op::VARIANT)
         || a.op.signals != 0
         || a.fate & (TIMED_OUT | GIVES_WAY) != 0

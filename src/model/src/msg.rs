@@ -259,8 +259,7 @@ impl World {
     pub(crate) fn msg_send_choices(&self, t: Tid, op: &Op) -> u32 {
         let object = &self.objects[op.obj];
         let limit = self.message_queue(op.obj).limit;
-        let fits = u64::from(object.count) < limit
-            && object.value.max(0) as u64 + u64::from(op.mask) <= limit;
+        let fits = u64::from(object.count) < limit && object.value.max(0) as u64 + u64::from(op.mask) <= limit;
         let removed = object.flags & DESTROYED != 0;
         u32::from(fits || removed || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
