@@ -103,7 +103,7 @@ fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
 }
 
 fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
-    if addr % 4 != 0 {
+    if !addr.is_multiple_of(4) {
         return -(libc::EINVAL as i64);
     }
     if addr < FIRST_ADDRESS {

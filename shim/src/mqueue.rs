@@ -239,6 +239,10 @@ fn send(fd: u64, at: u64, len: u64, priority: u32, timeout: u64) -> Result<i64, 
     }
     Ok(fd::pass(desc, op, |result| {
         if let Some(notice) = (result == 0).then(|| world().mqueue_notice(queue)).flatten() {
+            if world().mqueue_awaited(queue) {
+                // That the one who waits gets the message, and the notice stays for the next one, is not explored.
+                fd::note_passed(libc::SYS_mq_notify);
+            }
             tell(notice);
         }
     }))

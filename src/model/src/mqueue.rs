@@ -14,6 +14,7 @@ use crate::fd::{poll, DescId, DescKind};
 use crate::msg::Queue;
 use crate::object::NONE;
 use crate::op::{Kind, Op};
+use crate::thread::ThreadState;
 use crate::world::{Applied, World};
 use crate::{ObjId, Pid, Tid};
 
@@ -183,6 +184,15 @@ impl World {
         self.queues[record].sender = self.procs[self.threads[t].pid].vpid;
         self.woke(id, 0);
         Applied::Done(0)
+    }
+
+    /// Some thread waits for a message in queue `id`.
+    pub fn mqueue_awaited(&self, id: ChanId) -> bool {
+        let obj = self.channel_obj(id);
+        self.live.as_slice().iter().map(|&t| &self.threads[t]).any(|thread| {
+            let op = &thread.pending;
+            thread.state == ThreadState::PARKED && op.kind == Kind::MQ_RECEIVE && op.obj == obj && !op.tries()
+        })
     }
 
     /// The process that is told of the message that has just been sent into queue `id`; once.
