@@ -209,6 +209,7 @@ disorder! {
     disorder_on_processes: Process;
     disorder_on_timeouts: Timed;
     disorder_on_events: Event;
+    disorder_on_posix_queues: Mqueue;
     disorder_on_sockets: Socket;
     disorder_on_signals: Signal;
     disorder_on_all: All;

@@ -238,6 +238,7 @@ optimal! {
     optimal_on_processes: Process;
     optimal_on_timeouts: Timed;
     optimal_on_events: Event;
+    optimal_on_posix_queues: Mqueue;
     optimal_on_sockets: Socket;
     optimal_on_signals: Signal;
     optimal_on_all: All;
@@ -372,6 +373,12 @@ fn traces_that_were_once_lost() {
             vec![Create(1), Create(2), Fd(Outer, Change(Counter, Level), Block), Fd(Outer, Events(1), Block)],
             vec![Fd(PipeOut, Put(1), Block), Fd(Inner, Events(1), Block)],
             vec![Fd(Outer, Events(1), Block)],
+        ],
+        vec![
+            vec![Create(1), Create(2), Fork(3), MsgSend(0, 1, 1, Block), MsgReceive(0, 0, 1, false, Block)],
+            vec![MsgSend(0, 1, 1, Block), Fd(PipeOut, Put(4096), interp::How::Try)],
+            vec![MsgReceive(0, 0, 1, false, Block)],
+            vec![Fd(PipeOut, Put(4096), Block), Fd(PipeOut, Put(4096), Block)],
         ],
         vec![
             vec![Create(1), Sleep(1), Create(2), Lock(0, Block), Count(0), Unlock(0)],

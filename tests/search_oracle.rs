@@ -97,6 +97,7 @@ agree! {
     agree_on_processes: Process;
     agree_on_timeouts: Timed;
     agree_on_events: Event;
+    agree_on_posix_queues: Mqueue;
     agree_on_sockets: Socket;
     agree_on_signals: Signal;
     agree_on_all: All;

@@ -14,7 +14,7 @@ use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{end, epoll, event, fifo, gate, net, pipe, poll, raw, socket, sync};
+use crate::{end, epoll, event, fifo, gate, mqueue, net, pipe, poll, raw, socket, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -191,6 +191,11 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
             return result;
         }
     }
+    if kind == DescKind::QUEUE {
+        if let Some(result) = mqueue::on(nr, desc, a) {
+            return result;
+        }
+    }
     match nr {
         libc::SYS_close => close(a[0] as i32),
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => duplicate(nr, desc, a),
@@ -283,7 +288,9 @@ pub fn is_private(desc: DescId) -> bool {
 fn forget(fd: i32) {
     let p = local().pid;
     let Some(desc) = world().fd(p, fd) else { return };
-    if local().borrowed || world().descs[desc].refs > 1 && is_private(desc) {
+    // What somebody has asked to be told about a message queue is lost with any descriptor of it that he closes.
+    let told = world().mqueue_owner(p, desc);
+    if local().borrowed || world().descs[desc].refs > 1 && !told && is_private(desc) {
         world().fd_close(p, fd);
         return;
     }
@@ -485,9 +492,25 @@ fn identity(desc: DescId) -> (u32, u64) {
     let mode = match d.kind {
         DescKind::PIPE => libc::S_IFIFO | 0o600,
         DescKind::SOCKET => libc::S_IFSOCK | 0o777,
+        DescKind::QUEUE => mqueue::mode(desc),
         _ => 0o600,
     };
     (mode, 10_000 + (name & 0xffff_ffff))
+}
+
+/// Bytes that stat gives: those of the text about a message queue (ipc/mqueue.c, FILENT_SIZE).
+fn size_of(desc: DescId) -> u64 {
+    if world().descs[desc].kind == DescKind::QUEUE {
+        80
+    } else {
+        0
+    }
+}
+
+/// Names that stat gives.
+fn links_of(desc: DescId) -> u32 {
+    let d = world().descs[desc];
+    u32::from(d.kind != DescKind::QUEUE || world().mqueue_called(world().channel_obj(d.input)).is_some())
 }
 
 fn stat(desc: DescId, at: u64) -> i64 {
@@ -495,10 +518,11 @@ fn stat(desc: DescId, at: u64) -> i64 {
     sync::zero(at, 144);
     store(at, inode_of_fifo(desc).map_or(NO_DEVICE, |(dev, _)| dev));
     store(at + 8, inode);
-    store(at + 16, 1u64);
+    store(at + 16, u64::from(links_of(desc)));
     store(at + 24, mode);
     store(at + 28, raw!(libc::SYS_getuid) as u32);
     store(at + 32, raw!(libc::SYS_getgid) as u32);
+    store(at + 48, size_of(desc));
     store(at + 56, 4096u64);
     0
 }
@@ -508,11 +532,12 @@ fn statx(desc: DescId, at: u64) -> i64 {
     sync::zero(at, 256);
     store(at, 0x7ffu32);
     store(at + 4, 4096u32);
-    store(at + 16, 1u32);
+    store(at + 16, links_of(desc));
     store(at + 20, raw!(libc::SYS_getuid) as u32);
     store(at + 24, raw!(libc::SYS_getgid) as u32);
     store(at + 28, mode as u16);
     store(at + 32, inode);
+    store(at + 40, size_of(desc));
     0
 }
 
@@ -564,10 +589,18 @@ fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
     let kind: &[u8] = match world().descs[desc].kind {
         DescKind::PIPE => b"pipe:[",
         DescKind::SOCKET => b"socket:[",
+        // What it was called is not kept.
+        DescKind::QUEUE if links_of(desc) == 0 => end::unsupported(&[b"readlink on an unlinked message queue"]),
+        DescKind::QUEUE => b"",
         _ => b"anon_inode:[",
     };
+    let number = [decimal(&mut digits, inode as i64), b"]"];
+    let rest = match world().descs[desc].kind {
+        DescKind::QUEUE => [world().mqueue_called(world().channel_obj(world().descs[desc].input)).unwrap_or(b""), b""],
+        _ => number,
+    };
     let mut n = 0;
-    for part in [kind, decimal(&mut digits, inode as i64), b"]"] {
+    for part in [kind, rest[0], rest[1]] {
         for &byte in part {
             if n < size {
                 store(buffer + n, byte);

@@ -1,6 +1,7 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
 use vsrun_model::inject::SPURIOUS;
+use vsrun_model::op::TRY;
 use vsrun_model::{Kind, Op};
 
 use crate::local::me;
@@ -8,6 +9,8 @@ use crate::sys::{load, store};
 use crate::{end, gate, inject, sync, time};
 
 const FUTEX_LOCK_PI2: i32 = 13;
+/// No mapping of a program begins below.
+const FIRST_ADDRESS: u64 = 4096;
 
 /// The futex system call.
 pub fn call(a: [u64; 6]) -> i64 {
@@ -68,18 +71,46 @@ pub fn call(a: [u64; 6]) -> i64 {
         }
         // FUTEX_FD is gone since Linux 2.6.26.
         libc::FUTEX_FD => -(libc::ENOSYS as i64),
-        libc::FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => refuse(b"FUTEX_LOCK_PI"),
-        libc::FUTEX_UNLOCK_PI => refuse(b"FUTEX_UNLOCK_PI"),
-        libc::FUTEX_TRYLOCK_PI => refuse(b"FUTEX_TRYLOCK_PI"),
+        libc::FUTEX_LOCK_PI | libc::FUTEX_UNLOCK_PI | libc::FUTEX_TRYLOCK_PI if op & REALTIME != 0 => {
+            -(libc::ENOSYS as i64)
+        }
+        libc::FUTEX_LOCK_PI => lock_pi(addr, private, libc::CLOCK_REALTIME, timeout),
+        FUTEX_LOCK_PI2 => lock_pi(addr, private, clock, timeout),
+        libc::FUTEX_TRYLOCK_PI => pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| op.with(TRY)),
+        libc::FUTEX_UNLOCK_PI => pass_pi(Kind::FUTEX_UNLOCK_PI, addr, private, |op| op),
         libc::FUTEX_WAIT_REQUEUE_PI => refuse(b"FUTEX_WAIT_REQUEUE_PI"),
         libc::FUTEX_CMP_REQUEUE_PI => refuse(b"FUTEX_CMP_REQUEUE_PI"),
         _ => -(libc::ENOSYS as i64),
     }
 }
 
-/// Locks with priority inheritance that a program makes itself; those of pthread are modelled as mutexes.
+/// Waits that are moved to a lock with priority inheritance.
 fn refuse(name: &[u8]) -> ! {
-    end::unsupported(&[b"futex(", name, b"): priority inheritance outside of pthread mutexes"])
+    end::unsupported(&[b"futex(", name, b")"])
+}
+
+/// FUTEX_LOCK_PI: the timeout is an absolute time.
+fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
+    let mut deadline = None;
+    if timeout != 0 {
+        if load::<i64>(timeout) < 0 {
+            return -(libc::EINVAL as i64);
+        }
+        let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
+        deadline = Some(time::absolute(clock, ns));
+    }
+    pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| deadline.map_or(op, |at| op.until(at)))
+}
+
+fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
+    if !addr.is_multiple_of(4) {
+        return -(libc::EINVAL as i64);
+    }
+    if addr < FIRST_ADDRESS {
+        return -(libc::EFAULT as i64);
+    }
+    let lock = sync::futex(addr, private);
+    -gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
 }
 
 /// futex_waitv and the calls of Linux 6.7.

@@ -9,6 +9,7 @@
 
 use vsrun_model::arena::Mode;
 use vsrun_model::fd::is_fd;
+use vsrun_model::object::NONE;
 use vsrun_model::{Applied, Decision, End, Kind, Op, ThreadState, Tid};
 
 use crate::local::{arena, local, me, world, Phase};
@@ -17,7 +18,7 @@ use crate::{end, fiber, raw, signal, sync};
 const FUTEX_WAIT: i32 = 0;
 const FUTEX_WAKE: i32 = 1;
 
-/// A mutex or rwlock whose memory mirrors whether it is held; see `sync`.
+/// A mutex or rwlock whose memory mirrors whether it is held, or a futex with priority inheritance; see `sync`.
 pub type Mirror = Option<(u64, u32)>;
 
 /// Performs a visible operation; returns what it gives.
@@ -65,6 +66,9 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
         if mirror.is_some() || matches!(op.kind, Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP) {
             sync::before(&op);
         }
+        if let (Some((addr, _)), Kind::FUTEX_LOCK_PI | Kind::FUTEX_UNLOCK_PI) = (mirror, op.kind) {
+            world().threads[cur].out[0] = i64::from(crate::sys::load::<u32>(addr));
+        }
         if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND) {
             crate::socket::look_again();
         }
@@ -87,7 +91,11 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
                 if fails && parked.kind == Kind::FD_CONNECT {
                     crate::socket::refuse_interrupted_connect();
                 }
-                if signal::run_taken(&parked, fails) {
+                // The handler may send messages of its own.
+                let staged = core::mem::replace(&mut world().threads[cur].staged, NONE);
+                let over = signal::run_taken(&parked, fails);
+                world().threads[cur].staged = staged;
+                if over {
                     // What it was to send is not sent.
                     if matches!(parked.kind, Kind::MSG_SEND | Kind::MQ_SEND) {
                         world().unstage(cur, &mut []);
@@ -98,7 +106,8 @@ fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
                     then(result);
                     return result;
                 }
-                world().resume(cur, if parked.kind == Kind::FUTEX_SLEEP { op } else { parked });
+                let anew = matches!(parked.kind, Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT);
+                world().resume(cur, if anew { op } else { parked });
                 if world().end != End::RUNNING {
                     end::finish();
                 }

@@ -26,6 +26,7 @@ mod interpose;
 mod local;
 mod locks;
 mod message;
+mod mqueue;
 mod msg;
 mod net;
 mod pipe;

@@ -12,7 +12,7 @@ use crate::{end, gate, raw, sync, time};
 const EINVAL: i64 = -(libc::EINVAL as i64);
 const EFAULT: i64 = -(libc::EFAULT as i64);
 const MSG_COPY: i32 = 0o40000;
-const CAP_SYS_RESOURCE: u32 = 24;
+pub const CAP_SYS_RESOURCE: u32 = 24;
 /// Permission bits for reading and for writing, of all classes.
 const READ: u32 = 0o444;
 const WRITE: u32 = 0o222;
@@ -247,7 +247,7 @@ fn set(queue: ObjId, buffer: u64) -> Result<(), i64> {
 }
 
 /// Whether the kernel grants this process a capability (below 32).
-fn has_capability(number: u32) -> bool {
+pub fn has_capability(number: u32) -> bool {
     const VERSION_3: u32 = 0x2008_0522;
     let header = [VERSION_3, 0];
     let mut sets = [0u32; 6];

@@ -105,6 +105,12 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         libc::SYS_getrandom => random(a[0], a[1]),
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => crate::sysv::call(nr, a),
         libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => crate::msg::call(nr, a, false),
+        libc::SYS_mq_open
+        | libc::SYS_mq_unlink
+        | libc::SYS_mq_timedsend
+        | libc::SYS_mq_timedreceive
+        | libc::SYS_mq_notify
+        | libc::SYS_mq_getsetattr => crate::mqueue::call(nr, a),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => fd::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)),
         _ => fd::call(nr, a).or_else(|| identity(nr, a)).unwrap_or_else(|| guarded(nr, a)),
@@ -362,10 +368,6 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
                 result = raw!(nr, first.max(high), last, flags);
             }
             result
-        }
-        libc::SYS_mq_open => {
-            // Real ones would outlive the execution, and the next would find them.
-            end::unsupported(&[b"POSIX message queues (mq_open)"])
         }
         libc::SYS_fcntl if locks::is_lock(a[1] as i32) => locks::fcntl(a[0] as i32, a[1] as i32, a[2], false),
         libc::SYS_flock if ours(a[0]) => EBADF,

@@ -121,6 +121,11 @@ pub fn mirror(addr: u64, id: ObjId) {
         let vtid = if owner == NONE { 0 } else { world().threads[owner].vtid };
         store(addr, u32::from(owner != NONE));
         store(addr + MUTEX_OWNER, vtid);
+    } else if object.key.kind == ObjKind::FUTEX {
+        let word = world().threads[local().cur].out[0] as u32;
+        if load::<u32>(addr) != word {
+            store(addr, word);
+        }
     } else {
         let held = object.owner != NONE || object.count > 0;
         store(addr, u32::from(held));

@@ -221,6 +221,7 @@ fn unproven(search: SearchKind, trace: &Trace) -> Option<&'static str> {
         () if record(&act.op) => Some("record locks were taken"),
         () if act.op.kind == Kind::FD_SEND => Some("datagrams were sent"),
         () if matches!(act.op.kind, Kind::FD_CONNECT | Kind::FD_ACCEPT) => Some("sockets were connected"),
+        () if act.op.kind == Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
         () if by_timer(act) => Some("a timer's descriptor was waited for"),
         () => None,
     };

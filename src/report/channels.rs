@@ -1,6 +1,6 @@
 //! Message queues in words.
 
-use vsrun_model::msg::{EXCEPT, MSGMAX, NOERROR, SET_SIZE};
+use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, NOERROR, SET_SIZE};
 use vsrun_model::{Ctl, Kind, Op, Tid, World};
 
 use super::views::Names;
@@ -10,7 +10,7 @@ use super::waits::hopeless;
 pub fn queue_arguments(op: &Op) -> String {
     match op.kind {
         Kind::MSG_SEND => format!(", type {}, {} bytes", op.arg, op.mask),
-        Kind::MQ_SEND => format!(", {} bytes, priority {}", op.mask, op.arg),
+        Kind::MQ_SEND => format!(", {} bytes, priority {}", op.arg >> 16, op.arg & 0xffff),
         Kind::MSG_RECEIVE => {
             let which = match op.arg {
                 0 => "any type".to_string(),
@@ -31,29 +31,43 @@ pub fn queue_arguments(op: &Op) -> String {
     }
 }
 
+/// Who has used a queue from the other end.
+fn used(sends: bool, queue: &Queue) -> String {
+    let (verb, other) = if sends { ("received from", queue.receiver) } else { ("sent to", queue.sender) };
+    match other {
+        0 => format!("nobody has {verb} it yet"),
+        vpid => format!("last {verb} by process {vpid}"),
+    }
+}
+
+/// The same as [`queue`] for a POSIX queue.
+pub fn posix_queue(world: &World, t: Tid, names: &Names) -> String {
+    let op = &world.threads[t].pending;
+    let name = (names.object)(op.obj);
+    let Some(id) = world.channel_of(op.obj) else { return name };
+    let sends = op.kind == Kind::MQ_SEND;
+    let (record, count) = (world.mqueue(id), world.channels[id].messages);
+    let (last, hope) = (used(sends, &record), hopeless(world, t));
+    match sends {
+        true => format!("room in {name} (it holds {count} of {} messages; {last}){hope}", record.limit),
+        false => format!("a message in {name} (it is empty; {last}){hope}"),
+    }
+}
+
 /// What a thread that is blocked at a queue waits for: how full the queue is, and who has used it from the other end.
 pub fn queue(world: &World, t: Tid, names: &Names) -> String {
     let op = &world.threads[t].pending;
     let (object, record) = (&world.objects[op.obj], world.message_queue(op.obj));
     let name = (names.object)(op.obj);
-    let posix = matches!(op.kind, Kind::MQ_SEND | Kind::MQ_RECEIVE);
-    let sends = matches!(op.kind, Kind::MSG_SEND | Kind::MQ_SEND);
-    let (verb, other) = if sends { ("received from", record.receiver) } else { ("sent to", record.sender) };
-    let last = match other {
-        0 => format!("nobody has {verb} it yet"),
-        vpid => format!("last {verb} by process {vpid}"),
-    };
+    let sends = op.kind == Kind::MSG_SEND;
+    let last = used(sends, &record);
     let hope = hopeless(world, t);
     let (count, bytes) = (object.count, object.value);
     if sends {
-        let contents = match posix {
-            true => format!("{count} of {} messages", record.limit),
-            false => format!("{count} messages, {bytes} of {} bytes", record.limit),
-        };
+        let contents = format!("{count} messages, {bytes} of {} bytes", record.limit);
         return format!("room for {} bytes in {name} (it holds {contents}; {last}){hope}", op.mask);
     }
     let which = match op.arg {
-        _ if posix => String::new(),
         0 => String::new(),
         n if op.has(EXCEPT) => format!(" of another type than {n}"),
         n if n < 0 => format!(" of a type up to {}", n.unsigned_abs()),

@@ -77,9 +77,13 @@ fn wait(world: &World, t: Tid) -> Vec<u64> {
             parts.extend(object(world, op.obj));
             parts.extend([op.arg as u64, op.deadline, op.mask.into()]);
         }
-        Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+        Kind::MSG_SEND | Kind::MSG_RECEIVE => {
             parts.extend(object(world, op.obj));
             parts.extend([op.arg as u64, op.mask.into()]);
+        }
+        Kind::MQ_SEND => {
+            parts.extend(object(world, op.obj));
+            parts.push(op.arg as u64);
         }
         _ => parts.extend(object(world, op.obj).into_iter().chain(object(world, op.obj2))),
     }

@@ -47,6 +47,13 @@ fn channel_name(world: &World, object: &Object) -> String {
             let name = own.map_or(&[][..], |n| &n.bytes[..(n.len as usize).min(n.bytes.len())]);
             return format!("FIFO {}", String::from_utf8_lossy(name));
         }
+        ChanKind::QUEUE => {
+            let id = world.objects.as_slice().iter().position(|o| o.key == object.key);
+            match id.and_then(|id| world.mqueue_called(id as ObjId)) {
+                Some(name) => return format!("message queue {}", String::from_utf8_lossy(name)),
+                None => "message queue",
+            }
+        }
         ChanKind::COUNTER => "eventfd",
         ChanKind::TIMER => "timerfd",
         ChanKind::SIGNALS => "signalfd",
@@ -182,6 +189,7 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::MQ_SEND => ["mq_send", "mq_send", "mq_timedsend"],
         Kind::MQ_RECEIVE => ["mq_receive", "mq_receive", "mq_timedreceive"],
         Kind::FUTEX_WAIT | Kind::FUTEX_SLEEP => ["futex_wait"; 3],
+        Kind::FUTEX_LOCK_PI | Kind::FUTEX_PI_WAIT => ["futex_lock_pi", "futex_trylock_pi", "futex_lock_pi"],
         other => [other.name(); 3],
     };
     match () {
@@ -302,7 +310,7 @@ pub fn scenario_steps(steps: &[Step], names: &Names) -> Vec<ScenarioStep> {
 fn outcome(step: &Step, woken: Option<Vec<Tid>>, names: &Names) -> String {
     match (step.act.op.kind, woken) {
         (Kind::TOSS, _) => format!(" = {}", step.value),
-        (Kind::COND_WAKE | Kind::BARRIER_WAKE | Kind::FUTEX_SLEEP, _) => " returns".to_string(),
+        (Kind::COND_WAKE | Kind::BARRIER_WAKE | Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT, _) => " returns".to_string(),
         (Kind::RW_WRWAIT, _) => " gets it".to_string(),
         (_, Some(woken)) if woken.is_empty() => " wakes nobody".to_string(),
         (_, Some(woken)) => format!(" wakes {}", woken.into_iter().map(names.thread).collect::<Vec<_>>().join(", ")),

@@ -55,7 +55,9 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
         (Kind::WAIT, _) => vec![children(world, t, names)],
         (Kind::SLEEP, _) => vec!["time to pass".to_string()],
         (Kind::YIELD, _) => vec!["another thread to move".to_string()],
-        (Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::ONCE, _) => vec![held(world, t, op.obj, names)],
+        (Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::ONCE | Kind::FUTEX_PI_WAIT, _) => {
+            vec![held(world, t, op.obj, names)]
+        }
         (Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT, Some(_)) => rwlock(world, t, names),
         (Kind::COND_WAKE, _) if thread.woken => vec![held(world, t, op.obj2, names)],
         (Kind::COND_WAKE, _) => vec![format!("{} to be signalled{}", name(op.obj), hopeless(world, t))],
@@ -74,9 +76,8 @@ pub fn waits_for(world: &World, t: Tid, names: &Names) -> Vec<String> {
             sockets::waits(world, t, op, names).into_iter().collect()
         }
         (Kind::RECORD_LOCK | Kind::FLOCK, Some(_)) => super::locks::in_the_way(world, t, names),
-        (Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => {
-            vec![super::channels::queue(world, t, names)]
-        }
+        (Kind::MSG_SEND | Kind::MSG_RECEIVE, Some(_)) => vec![super::channels::queue(world, t, names)],
+        (Kind::MQ_SEND | Kind::MQ_RECEIVE, Some(_)) => vec![super::channels::posix_queue(world, t, names)],
         (Kind::FD_READ | Kind::FD_WRITE, _) => {
             world.channel_of(op.obj).map(|c| channel(world, c, op, names)).into_iter().collect()
         }

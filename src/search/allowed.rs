@@ -131,7 +131,10 @@ impl AllowedOps {
     /// Whether the bound allows `act`. The second half of an operation that waits in two steps is allowed with the
     /// first, wherever its thread has been moved in between.
     pub fn covers(&self, act: &Act, objects: &[Key]) -> bool {
-        let half = matches!(act.op.kind, Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE | Kind::RW_WRWAIT);
+        let half = matches!(
+            act.op.kind,
+            Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT | Kind::BARRIER_WAKE | Kind::RW_WRWAIT
+        );
         if self.anything || half {
             return true;
         }

@@ -1,9 +1,11 @@
-//! Descriptors in the interpreter: two counters, a pipe, a timer, two epoll instances, by their numbers in [`Fd`].
+//! Descriptors in the interpreter: two counters, a pipe, a timer, two epoll instances, two message queues, by their numbers
+//! in [`Fd`].
 
 use vsrun_model::channel::{ChanKind, PIPE_RING};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::event::SEMAPHORE;
 use vsrun_model::fd::{poll, DescId, DescKind, Polled, NONBLOCK, READ_ONLY, READ_WRITE, WRITE_ONLY};
+use vsrun_model::msg::Queue;
 use vsrun_model::world::START;
 use vsrun_model::{Kind, Op, Tid, NONE};
 
@@ -20,6 +22,10 @@ pub enum Fd {
     Timer,
     Inner,
     Outer,
+    /// A message queue for two messages.
+    Queue,
+    /// One for one message.
+    Narrow,
 }
 
 /// How a watch reports.
@@ -49,6 +55,11 @@ pub enum On {
     Poll(Fd),
     /// Sets the timer to the n-th millisecond of the run and a period in ms; 0: disarms it.
     Set(u8, u8),
+    /// Sends a message of this priority and so many bytes.
+    Send(u16, u16),
+    Receive,
+    /// Asks to be told of a message.
+    Notify,
     /// Where the process has one thread.
     Close,
 }
@@ -95,6 +106,11 @@ impl Run<'_> {
         let input = world.desc_new(DescKind::PIPE, READ_ONLY, id, NONE).expect("room");
         let output = world.desc_new(DescKind::PIPE, WRITE_ONLY | NONBLOCK, NONE, id).expect("room");
         assert!(world.fd_set(0, Fd::PipeIn as i32, input) && world.fd_set(0, Fd::PipeOut as i32, output));
+        for (fd, limit) in [(Fd::Queue, 2), (Fd::Narrow, 1)] {
+            let id = world.mqueue_new(0, Queue { limit, longest: 8, ..Queue::default() }).expect("room");
+            let desc = world.desc_new(DescKind::QUEUE, READ_WRITE, id, id).expect("room");
+            assert!(world.fd_set(0, fd as i32, desc));
+        }
         self.control(0, Fd::Inner, Fd::Counter, Control::Add(Watching::Edge.events(), 0));
         self.control(0, Fd::Outer, Fd::Semaphore, Control::Add(Watching::Level.events(), 1));
     }
@@ -117,7 +133,7 @@ impl Run<'_> {
         let world = &mut self.arena.world;
         let d = world.descs[desc];
         let op = match on {
-            On::Take(n) if d.input != NONE && d.kind != DescKind::EPOLL => {
+            On::Take(n) if d.input != NONE && !matches!(d.kind, DescKind::EPOLL | DescKind::QUEUE) => {
                 world.channel_op(Kind::FD_READ, d.input, if d.kind == DescKind::PIPE { n.into() } else { 8 })
             }
             On::Put(n) if d.kind == DescKind::EVENT || d.kind == DescKind::PIPE && d.output != NONE => {
@@ -144,12 +160,19 @@ impl Run<'_> {
                 }
                 op
             }
+            On::Send(priority, len) if d.kind == DescKind::QUEUE => {
+                assert!(world.stage(t, &vec![0; len.into()]), "room");
+                world.mq_send_op(d.input, priority.into(), len.into())
+            }
+            On::Receive if d.kind == DescKind::QUEUE => world.channel_op(Kind::MQ_RECEIVE, d.input, 0),
+            On::Notify if d.kind == DescKind::QUEUE => world.desc_op(Kind::FD_CONTROL, desc),
             On::Set(..) if d.kind == DescKind::TIMER => world.desc_op(Kind::FD_CONTROL, desc),
             On::Close if !threaded => world.desc_op(Kind::FD_CLOSE, desc).arg(fd as i64),
             _ => return None,
         };
         Some(match (op.kind, how) {
             (Kind::FD_READ | Kind::FD_WRITE | Kind::FD_POLL | Kind::FD_WAIT, _) => Self::how(op, how),
+            (Kind::MQ_SEND | Kind::MQ_RECEIVE, _) => Self::how(op, how),
             _ => op,
         })
     }
@@ -176,6 +199,17 @@ impl Run<'_> {
                 }
                 Vec::new()
             }
+            On::Notify => {
+                let (p, Some(desc)) = (self.pid(t), self.named(t, fd)) else { return Vec::new() };
+                self.arena.expose_to_timers(p);
+                let id = self.arena.world.descs[desc].input;
+                let queue = self.arena.world.mqueue_mut(id);
+                let free = queue.notified == 0;
+                if free {
+                    (queue.notified, queue.signal) = (p + 1, super::signals::POSTS);
+                }
+                vec![free.into()]
+            }
             On::Poll(_) => {
                 let thread = &self.arena.world.threads[t];
                 thread.polled[..thread.n_polled as usize].iter().map(|p| p.ready.into()).collect()
@@ -183,6 +217,24 @@ impl Run<'_> {
             On::Take(_) if op.kind == Kind::FD_READ && fd != Fd::PipeIn => vec![self.arena.world.threads[t].out[0]],
             _ => Vec::new(),
         }
+    }
+
+    /// What the program sees of a message that was sent or received, and who is told of it.
+    pub(super) fn after_message(&mut self, t: Tid, op: &Op, result: i64) -> Vec<i64> {
+        let world = &mut self.arena.world;
+        let id = world.channel_of(op.obj);
+        if op.kind == Kind::MQ_RECEIVE && result == 0 {
+            let [len, priority, _] = world.threads[t].out;
+            world.unstage(t, &mut []);
+            return vec![len, priority];
+        }
+        if op.kind == Kind::MQ_SEND && result != 0 {
+            world.unstage(t, &mut []);
+        } else if let Some(notice) = id.and_then(|id| world.mqueue_notice(id)).filter(|_| op.kind == Kind::MQ_SEND) {
+            self.arena.expose_to_timers(notice.process);
+            self.send(t, notice.process, NONE, notice.signal);
+        }
+        Vec::new()
     }
 
     /// The end of a process closes what it has.
@@ -203,6 +255,10 @@ impl Run<'_> {
         let mut watches: Vec<_> = world.watches.as_slice().iter().filter(|w| w.epoll != NONE).collect();
         watches.sort_by_key(|w| (w.epoll, w.place, w.fd));
         let watch = |w: &&vsrun_model::epoll::Watch| (w.epoll, w.fd, w.desc, w.events, w.data, w.place != 0);
-        format!("{channels:?} {:?}", watches.iter().map(watch).collect::<Vec<_>>())
+        let queues =
+            world.channels.as_slice().iter().zip(0..).filter(|(c, _)| c.kind == ChanKind::QUEUE && c.obj != NONE);
+        let queue = |(_, id)| (world.mqueue(id).notified, world.mqueue_messages(id).collect::<Vec<_>>());
+        let queues: Vec<_> = queues.map(queue).collect();
+        format!("{channels:?} {:?} {queues:?}", watches.iter().map(watch).collect::<Vec<_>>())
     }
 }

@@ -25,13 +25,14 @@ pub enum Family {
     Process,
     Timed,
     Event,
+    Mqueue,
     Socket,
     Signal,
     All,
 }
 
 impl Family {
-    pub const ALL: [Family; 16] = [
+    pub const ALL: [Family; 17] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -45,6 +46,7 @@ impl Family {
         Family::Process,
         Family::Timed,
         Family::Event,
+        Family::Mqueue,
         Family::Socket,
         Family::Signal,
         Family::All,
@@ -293,6 +295,28 @@ fn event() -> Block {
     .boxed()
 }
 
+fn mqueue() -> Block {
+    use Fd::{Counter, Inner, Narrow, Outer, Queue};
+    let queue = || prop_oneof![3 => Just(Queue), 2 => Just(Narrow)];
+    let instance = || prop_oneof![1 => Just(Inner), 1 => Just(Outer)];
+    let watching = || prop_oneof![Just(Watching::Level), Just(Watching::Edge), Just(Watching::Output)];
+    let waits = || prop_oneof![6 => Just(How::Block), 2 => Just(How::Try), 1 => (1u8..3).prop_map(How::Timed)];
+    let other = prop_oneof![2 => queue(), 1 => Just(Counter)];
+    let send = (queue(), 0u16..3, 0u16..3, waits()).prop_map(|(fd, p, n, how)| Ins::Fd(fd, On::Send(p, n), how));
+    prop_oneof![
+        10 => one(send),
+        10 => one((queue(), waits()).prop_map(|(fd, how)| Ins::Fd(fd, On::Receive, how))),
+        2 => one((queue(), other, waits()).prop_map(|(a, b, how)| Ins::Fd(a, On::Poll(b), how))),
+        2 => one((instance(), 1u8..3, waits()).prop_map(|(fd, n, how)| Ins::Fd(fd, On::Events(n), how))),
+        2 => one((instance(), queue(), watching()).prop_map(|(e, fd, w)| Ins::Fd(e, On::Watch(fd, w), How::Block))),
+        1 => one(queue().prop_map(|fd| Ins::Fd(fd, On::Close, How::Block))),
+        1 => one(queue().prop_map(|fd| Ins::Fd(fd, On::Notify, How::Block))),
+        1 => one(Just(Ins::Fd(Counter, On::Put(1), How::Block))),
+        1 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
+    ]
+    .boxed()
+}
+
 fn socket() -> Block {
     use Sock::{Dgram, Egram, First, Left, Listener, One, Right, Second, Two, Udp, Vdp};
     let stream = || prop_oneof![3 => Just(Left), 3 => Just(Right), 1 => Just(One), 1 => Just(First), 1 => Just(Second)];
@@ -382,6 +406,7 @@ fn block(family: Family) -> Block {
         Family::Process => process(),
         Family::Timed => timed(),
         Family::Event => event(),
+        Family::Mqueue => mqueue(),
         Family::Socket => socket(),
         Family::Signal => signal(),
         Family::All => prop_oneof![
@@ -414,7 +439,7 @@ struct Shape {
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
         Family::Process | Family::Files => 0.6,
-        Family::Event | Family::Socket => 0.4,
+        Family::Event | Family::Mqueue | Family::Socket => 0.4,
         Family::Sysv | Family::Msg | Family::Signal | Family::All => 0.3,
         _ => 0.0,
     };
@@ -424,7 +449,12 @@ fn shape(family: Family) -> impl Strategy<Value = Shape> {
         proptest::array::uniform4(proptest::bool::weighted(forks)),
         proptest::bool::weighted(0.2),
     )
-        .prop_map(|(chain, forks, late)| Shape { chain, forks, late })
+        .prop_map(move |(chain, forks, late)| {
+            // Threads or processes: where a process of several threads has descriptors beside another process, `optimal`
+            // loses traces (docs/STATUS.md).
+            let forks = if family == Family::Mqueue { [forks[0]; 4] } else { forks };
+            Shape { chain, forks, late }
+        })
 }
 
 /// A join or wait is only about a thread whose number the waiting one knows without a race: one that its creator

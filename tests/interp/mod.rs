@@ -411,6 +411,9 @@ impl<'a> Run<'a> {
             }
         }
         let more = match self.instruction(t).cloned() {
+            Some(Ins::Fd(..)) if matches!(op.kind, Kind::MQ_SEND | Kind::MQ_RECEIVE) => {
+                self.after_message(t, op, result)
+            }
             Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
             Some(ins @ Ins::Sock(..)) => self.after_socket(t, &ins, result),
             _ => Vec::new(),

@@ -3,6 +3,7 @@
 use vsrun_model::signal::bit;
 use vsrun_model::{Disposal, Effects, Kind, Op, Pid, SigInfo, Tid, NONE};
 
+use super::events::On;
 use super::{How, Ins, Run};
 
 /// A handler that logs and posts.
@@ -40,7 +41,16 @@ pub fn handler(signal: i32) -> &'static [Ins] {
 }
 
 pub fn about_signals(ins: &Ins) -> bool {
-    matches!(ins, Ins::Kill(..) | Ins::Tkill(..) | Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_))
+    matches!(
+        ins,
+        Ins::Fd(_, On::Notify, _)
+            | Ins::Kill(..)
+            | Ins::Tkill(..)
+            | Ins::Mask(..)
+            | Ins::Suspend(_)
+            | Ins::Sigwait(..)
+            | Ins::Alarm(_)
+    )
 }
 
 impl Run<'_> {
@@ -65,7 +75,11 @@ impl Run<'_> {
             (Kind::KILL, _) => NONE,
             _ => return,
         };
-        let (p, signal) = (op.obj, op.arg as i32);
+        self.send(t, op.obj, target, op.arg as i32);
+    }
+
+    /// `t` sends a signal to process `p`, or to one of its threads.
+    pub(super) fn send(&mut self, t: Tid, p: Pid, target: Tid, signal: i32) {
         let world = &mut self.arena.world;
         let gone = target != NONE && !world.threads[target].alive();
         if world.procs[p].state != vsrun_model::ProcState::LIVE || gone {

@@ -8,7 +8,7 @@ use crate::local::{local, Phase};
 use crate::sys::{raw6, ret};
 use crate::{fd, net};
 
-fn call(nr: i64, a: [u64; 6]) -> i64 {
+pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
         return ret(raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
     }

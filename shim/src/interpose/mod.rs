@@ -5,6 +5,7 @@ mod c11;
 mod cond;
 mod io;
 mod misc;
+mod mqueue;
 mod msg;
 mod mutex;
 mod rwlock;

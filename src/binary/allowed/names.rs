@@ -38,6 +38,7 @@ const NOTHING: &[Effect] = &[];
 const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
 const SYSV: Effect = Op(KindClass::On(ObjKind::SYSV));
 const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
+const MQUEUE: Effect = Op(KindClass::On(ObjKind::CHANNEL));
 const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
 const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 const POLL: Effect = Op(KindClass::Poll);
@@ -193,6 +194,10 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         // The same.
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
         "msgctl" => &[MSGQ, NAMES],
+        "mq_open" | "__mq_open_2" | "mq_unlink" => &[NAMES],
+        "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[MQUEUE, POLL],
+        // Somebody may have asked for a signal.
+        "mq_send" | "mq_timedsend" => &[MQUEUE, POLL, Op(KindClass::Kill), Op(KindClass::Exit)],
         // Most commands are about something else; which it is, is not looked at.
         "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
         "flock" => &[FLOCK, POLL],

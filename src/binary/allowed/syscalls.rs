@@ -55,6 +55,13 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         libc::SYS_msgget => &[Op(KindClass::On(ObjKind::NAMES))],
         libc::SYS_msgsnd | libc::SYS_msgrcv => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::Poll)],
         libc::SYS_msgctl => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::On(ObjKind::NAMES))],
+        libc::SYS_mq_open | libc::SYS_mq_unlink => &[Op(KindClass::On(ObjKind::NAMES))],
+        libc::SYS_mq_timedreceive | libc::SYS_mq_getsetattr => {
+            &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Poll)]
+        }
+        libc::SYS_mq_timedsend => {
+            &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Poll), Op(KindClass::Kill), Op(KindClass::Exit)]
+        }
         libc::SYS_semctl => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::On(ObjKind::NAMES))],
         _ if is_harmless(number) => &[],
         _ => return None,

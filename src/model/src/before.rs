@@ -132,13 +132,15 @@ impl Question<'_> {
             Kind::SEM_WAIT => Answer::from(self.semaphore() > 0),
             Kind::SYSV_OP => self.semop(),
             Kind::RECORD_LOCK | Kind::FLOCK => self.file_lock(),
-            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MQ_SEND | Kind::MQ_RECEIVE => self.queue(),
+            Kind::MSG_SEND | Kind::MSG_RECEIVE => self.queue(),
             Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT => Answer::from(self.rwlock()),
             Kind::JOIN => self.join(),
             Kind::WAIT => self.wait(),
-            Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT => self.channel(),
+            Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::MQ_SEND | Kind::MQ_RECEIVE => self.channel(),
             Kind::FD_POLL if !p.op.has(op::VARIANT) => self.channels(),
             Kind::FD_POLL | Kind::FD_WAIT | Kind::FD_OPENED => self.as_found(),
+            // Who is given the lock depends on the order of those who wait.
+            Kind::FUTEX_PI_WAIT => Answer::Unknown,
             Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_CONNECT | Kind::FD_SEND => Answer::Unknown,
             _ => Answer::No,
         }
@@ -450,6 +452,7 @@ fn never_blocks(op: &Op) -> bool {
             | Kind::MQ_SEND
             | Kind::MQ_RECEIVE
             | Kind::FUTEX_SLEEP
+            | Kind::FUTEX_PI_WAIT
             | Kind::FD_READ
             | Kind::FD_WRITE
             | Kind::FD_POLL

@@ -50,6 +50,8 @@ impl ChanKind {
     pub const LOCAL: ChanKind = ChanKind(3);
     /// Messages.
     pub const PACKET: ChanKind = ChanKind(4);
+    /// Messages by priority (POSIX message queues).
+    pub const QUEUE: ChanKind = ChanKind(12);
 }
 
 /// A channel.
@@ -81,7 +83,7 @@ pub struct Channel {
     /// Pipes: bytes in each slot.
     pub lengths: [u16; PIPE_SLOTS],
     /// Counters: the number. Timers: when it fires next, or has fired and was not read since, virtual ns; 0: disarmed.
-    /// Signal descriptors: the signals. FIFOs: how often it has been opened for writing.
+    /// Signal descriptors: the signals. FIFOs: how often it has been opened for writing. Message queues: index of its record.
     pub value: u64,
     /// Counters: [`SEMAPHORE`](crate::event::SEMAPHORE) or 0. Timers: ns from one time to the next, 0: once. FIFOs: how
     /// often it has been opened for reading.
@@ -99,7 +101,7 @@ pub struct Channel {
     pub source: u32,
     /// Sockets: messages in it, the first and the last.
     pub queue: [u32; 2],
-    /// Sockets: how many there are.
+    /// Sockets and message queues: how many there are.
     pub messages: u32,
     /// Sockets: nothing will be written any more.
     pub finished: bool,
@@ -243,6 +245,9 @@ impl World {
             self.ring_free(ring, room);
         }
         self.n_timers -= u32::from(kind == ChanKind::TIMER);
+        if kind == ChanKind::QUEUE {
+            self.mqueue_free(id);
+        }
         self.objects[obj].extra = NONE;
         self.channels[id] = Channel { obj: NONE, extra: self.free_channel, ..Channel::default() };
         self.free_channel = id;
@@ -313,7 +318,7 @@ impl World {
     }
 
     /// A write that fits in a buffer is made at once or not at all.
-    fn goes_on(&self, t: Tid, op: &Op) -> bool {
+    pub(crate) fn goes_on(&self, t: Tid, op: &Op) -> bool {
         let Some(id) = self.channel_of(op.obj) else { return true };
         let channel = &self.channels[id];
         if channel.is_socket() {
@@ -415,6 +420,10 @@ impl World {
 
     fn state_of(&self, id: ChanId) -> ChannelState {
         let channel = &self.channels[id];
+        if channel.kind == ChanKind::QUEUE {
+            let (readable, free) = (channel.messages > 0, self.mqueue_room(id).min(1));
+            return ChannelState { readable, broken: false, last: 0, free, event: QUEUED };
+        }
         let last = channel.lengths[(channel.first as usize + channel.used as usize + PIPE_SLOTS - 1) % PIPE_SLOTS];
         ChannelState {
             readable: !channel.is_empty() || channel.writers == 0,
@@ -432,6 +441,9 @@ const COUNTS: u8 = 1;
 /// [`ChannelState::event`] of a timer, of signals, of an epoll instance.
 const OTHERWISE: u8 = 2;
 
+/// [`ChannelState::event`] of a message queue: `free` is 0 or 1.
+const QUEUED: u8 = 3;
+
 /// How a channel is found: half of [`Act::state`](crate::Act) of the operations on channels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelState {
@@ -443,7 +455,7 @@ pub struct ChannelState {
     pub last: u64,
     /// Buffers not in use.
     pub free: u64,
-    /// It is no pipe or socket: then only `readable` is known of it.
+    /// It is no pipe: then only `readable` is known of it, and of a message queue whether there is room.
     pub event: u8,
 }
 
@@ -466,7 +478,8 @@ impl ChannelState {
 
     /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
     pub fn tells(self, op: &Op) -> bool {
-        self.event == 0 || self.event == COUNTS && matches!(op.kind, crate::Kind::FD_READ | crate::Kind::FD_ACCEPT)
+        matches!(self.event, 0 | QUEUED)
+            || self.event == COUNTS && matches!(op.kind, crate::Kind::FD_READ | crate::Kind::FD_ACCEPT)
     }
 
     /// That of the second channel.
@@ -485,7 +498,8 @@ impl ChannelState {
     pub fn lets(self, op: &Op) -> bool {
         let n = op.arg.max(0) as u64;
         match op.kind {
-            crate::Kind::FD_READ | crate::Kind::FD_ACCEPT => self.readable,
+            crate::Kind::FD_READ | crate::Kind::FD_ACCEPT | crate::Kind::MQ_RECEIVE => self.readable,
+            crate::Kind::MQ_SEND => self.free > 0,
             _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
             _ => self.broken || self.takes(n) > 0,
         }

@@ -49,7 +49,9 @@ fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
     match op.kind {
         // Others find these by their names. A group of processes that has come to its end in them by itself is in a
         // deadlock; a server whose clients are all gone is not.
-        Kind::SEM_WAIT | Kind::SYSV_OP => clients && world.names.as_slice().iter().any(|n| n.obj == op.obj),
+        Kind::SEM_WAIT | Kind::SYSV_OP | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
+            clients && world.names.as_slice().iter().any(|n| n.obj == op.obj)
+        }
         Kind::FD_ACCEPT | Kind::SIGSUSPEND | Kind::SIGWAIT => true,
         Kind::FD_READ => world.channel_of(op.obj).and_then(|c| world.sink(c)).is_some_and(|s| world.takes_strangers(s)),
         Kind::FD_POLL => {
@@ -83,6 +85,7 @@ fn waits_for_work(kind: Kind) -> bool {
             | Kind::FD_READ
             | Kind::FD_POLL
             | Kind::FD_WAIT
+            | Kind::MQ_RECEIVE
     )
 }
 

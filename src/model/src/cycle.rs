@@ -22,6 +22,7 @@ impl World {
             {
                 Some(op.obj)
             }
+            Kind::FUTEX_PI_WAIT if lasting => Some(op.obj),
             Kind::COND_WAKE if thread.woken => Some(op.obj2),
             _ => None,
         }

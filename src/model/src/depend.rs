@@ -304,9 +304,7 @@ impl World {
             Kind::SEM_WAIT | Kind::SEM_POST | Kind::SEM_GET | Kind::SEM_DESTROY => self.objects[op.obj].value as i64,
             Kind::SYSV_OP => self.sysv_state(t, op),
             Kind::SYSV_CTL => self.sysv_value(op.obj, op.obj2).value as i64,
-            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
-                self.queue_state(op.obj).pack()
-            }
+            Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL => self.queue_state(op.obj).pack(),
             kind if lock::is_lock(kind) => self.lock_state(t, op).pack(),
             Kind::COND_SIGNAL
             | Kind::COND_BROADCAST
@@ -376,7 +374,12 @@ pub(crate) fn reaches_everything(a: &Act) -> bool {
             | Kind::EXEC
             | Kind::FORK
             | Kind::TIMER
-    ) || a.op.signals != 0
+            // The word of the lock changes in the program's own code too, between operations of whatever kind.
+            | Kind::FUTEX_LOCK_PI
+            | Kind::FUTEX_PI_WAIT
+            | Kind::FUTEX_UNLOCK_PI
+    ) || a.op.kind == Kind::MQ_SEND && a.op.has(op::VARIANT)
+        || a.op.signals != 0
         || a.fate & (TIMED_OUT | GIVES_WAY) != 0
         || lock::fails_in_circle(a)
 }

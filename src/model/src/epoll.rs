@@ -93,6 +93,9 @@ impl World {
         if self.sockets.len > 0 {
             op.mask = self.mask_now(t, &op);
         }
+        if op.kind == Kind::MQ_SEND && self.mqueue_signals(op.obj) {
+            op = op.with(VARIANT);
+        }
         if self.n_watches == 0 && op.kind != Kind::FD_EPOLL_CTL {
             return op;
         }

@@ -125,7 +125,7 @@ pub const NONBLOCK: u32 = 0o4000;
 
 /// True for operations on descriptions.
 pub fn is_fd(kind: Kind) -> bool {
-    (Kind::FD_READ.0..=Kind::FD_LAST.0).contains(&kind.0)
+    (Kind::FD_READ.0..=Kind::FD_LAST.0).contains(&kind.0) || matches!(kind, Kind::MQ_SEND | Kind::MQ_RECEIVE)
 }
 
 /// True for operations that only look at the channels they name, several of them.
@@ -153,7 +153,7 @@ pub(crate) fn looks(op: &Op) -> bool {
 /// True for operations that move something into or out of one channel, which is all that they concern, but for the
 /// instances that they wake.
 pub(crate) fn moves(kind: Kind) -> bool {
-    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT)
+    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::MQ_SEND | Kind::MQ_RECEIVE)
 }
 
 impl World {
@@ -206,6 +206,7 @@ impl World {
         let page = self.procs[p].fds[fd as usize / FDS_PER_PAGE];
         self.fd_pages[page][fd as usize % FDS_PER_PAGE] = NONE;
         self.procs[p].n_fds -= 1;
+        self.mqueue_left(p, desc);
         Some(desc)
     }
 
@@ -247,6 +248,7 @@ impl World {
             for place in 0..FDS_PER_PAGE {
                 let desc = core::mem::replace(&mut self.fd_pages[page][place], NONE);
                 if desc != NONE {
+                    self.mqueue_left(p, desc);
                     self.desc_drop(desc);
                 }
             }
@@ -377,6 +379,7 @@ impl World {
         match desc.kind {
             DescKind::PIPE => self.pipe_readiness(&desc),
             DescKind::SOCKET => self.socket_readiness(&desc),
+            DescKind::QUEUE => self.mqueue_readiness(desc.input),
             _ => 0,
         }
     }

@@ -1,4 +1,5 @@
-//! Message queues: System V (msgsnd, msgrcv, msgctl) and the part of POSIX queues that is about messages.
+//! System V message queues (msgsnd, msgrcv, msgctl), and how messages are kept, those of POSIX queues (see
+//! [`crate::mqueue`]) too.
 //!
 //! What a program sends is copied when it calls, as the kernel does, into chunks that all processes of the world share;
 //! whoever receives copies it out and gives the chunks back. A call that waits may be taken as one that has not entered
@@ -54,7 +55,7 @@ pub struct Chunk {
 }
 
 /// What a queue has beside its object, of which `count` is the number of messages, `value` that of bytes, `extra` the
-/// index of this record.
+/// index of this record. Those of a POSIX queue are in its channel.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Queue {
@@ -76,14 +77,22 @@ pub struct Queue {
     pub receiver: i32,
     /// Dates of the last send, receive and change, seconds; written by the shim.
     pub dates: [i64; 3],
+    /// POSIX: 1 + the process that is told of the next message in an empty queue (mq_notify), 0: none.
+    pub notified: u32,
+    /// POSIX: the signal by which it is told, 0: none, [`NO_SIGNAL`](crate::mqueue::NO_SIGNAL): it has asked for none.
+    pub signal: i32,
+    /// POSIX: what goes with the signal.
+    pub value: u64,
+    /// 1: the record is in use.
+    pub used: u64,
 }
 
 /// [`crate::Act::state`] of an operation on a queue: what decides whether others wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueueState {
-    /// Bit n - 1: there is a message of type n; bit 31: one of type 32 or above. POSIX: bit 0 for any.
+    /// Bit n - 1: there is a message of type n; bit 31: one of type 32 or above.
     pub types: u32,
-    /// Bytes that are free, up to 2^20 - 1; messages of a POSIX queue.
+    /// Bytes that are free, up to 2^20 - 1.
     pub free: u32,
     /// Another message may come, as far as their number goes.
     pub room: bool,
@@ -115,9 +124,7 @@ impl QueueState {
         match op.kind {
             _ if self.removed => Some(true),
             Kind::MSG_SEND => Some(self.room && op.mask <= self.free),
-            Kind::MQ_SEND => Some(self.room),
             Kind::MSG_RECEIVE => self.offers(op),
-            Kind::MQ_RECEIVE => Some(self.types != 0),
             _ => Some(true),
         }
     }
@@ -158,7 +165,7 @@ enum Found {
 impl World {
     /// A new queue with identifier `id`. `None`: no room.
     pub fn queue_make(&mut self, kind: ObjKind, id: u64, queue: Queue) -> Option<ObjId> {
-        let record = self.queues.push(Queue { first: NONE, last: NONE, ..queue })?;
+        let record = self.queues.push(Queue { first: NONE, last: NONE, used: 1, ..queue })?;
         self.make(Key::new(SHARED, kind, id), |new| new.extra = record)
     }
 
@@ -239,23 +246,21 @@ impl World {
     pub(crate) fn queue_state(&self, obj: ObjId) -> QueueState {
         let object = &self.objects[obj];
         let (limit, count) = (self.message_queue(obj).limit, u64::from(object.count));
-        let posix = object.key.kind == ObjKind::MQUEUE;
-        let bit = |m: Queued| if posix { 1 } else { 1u32 << (m.mtype.clamp(1, 32) - 1) };
-        let used = if posix { count } else { object.value.max(0) as u64 };
+        let bit = |m: Queued| 1u32 << (m.mtype.clamp(1, 32) - 1);
+        let used = object.value.max(0) as u64;
         QueueState {
             types: self.messages_of(obj).map(bit).fold(0, |set, bit| set | bit),
             free: limit.saturating_sub(used).min(0xf_ffff) as u32,
             room: count < limit,
-            removed: object.flags & DESTROYED != 0 && !posix,
+            removed: object.flags & DESTROYED != 0,
         }
     }
 
     pub(crate) fn msg_send_choices(&self, t: Tid, op: &Op) -> u32 {
         let object = &self.objects[op.obj];
         let limit = self.message_queue(op.obj).limit;
-        let fits = u64::from(object.count) < limit
-            && (op.kind == Kind::MQ_SEND || object.value.max(0) as u64 + u64::from(op.mask) <= limit);
-        let removed = op.kind == Kind::MSG_SEND && object.flags & DESTROYED != 0;
+        let fits = u64::from(object.count) < limit && object.value.max(0) as u64 + u64::from(op.mask) <= limit;
+        let removed = object.flags & DESTROYED != 0;
         u32::from(fits || removed || op.has(op::TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
@@ -263,7 +268,7 @@ impl World {
     pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         let plain = Op { flags: 0, ..*op };
-        let removed = op.kind == Kind::MSG_SEND && self.objects[op.obj].flags & DESTROYED != 0;
+        let removed = self.objects[op.obj].flags & DESTROYED != 0;
         if removed || self.msg_send_choices(t, &plain) == 0 {
             self.free_chunks(staged);
             return Applied::Done(match () {
@@ -273,19 +278,9 @@ impl World {
                 () => errno::ETIMEDOUT,
             });
         }
-        let message = Queued { mtype: op.arg, len: op.mask, chunk: staged, next: NONE, pad: 0 };
-        let at = if self.queued.contains(self.free_queued) {
-            let at = self.free_queued;
-            self.free_queued = self.queued[at].next;
-            self.queued[at] = message;
-            at
-        } else {
-            match self.queued.push(message) {
-                Some(at) => at,
-                None => return self.full("messages in queues"),
-            }
-        };
-        self.append(op.obj, at, op.kind == Kind::MQ_SEND);
+        let Some(at) = self.new_message(op.arg, op.mask, staged) else { return self.full("messages in queues") };
+        let last = self.message_queue(op.obj).last;
+        self.link(self.objects[op.obj].extra, at, last);
         let vpid = self.procs[self.threads[t].pid].vpid;
         self.queue_mut(op.obj).sender = vpid;
         self.objects[op.obj].count += 1;
@@ -293,28 +288,54 @@ impl World {
         Applied::Done(0)
     }
 
-    /// Links message `at` behind the others, `by_priority` behind those of its own or a higher one.
-    fn append(&mut self, obj: ObjId, at: u32, by_priority: bool) {
-        let mtype = self.queued[at].mtype;
-        let (mut before, mut next) = (self.message_queue(obj).last, NONE);
-        if by_priority {
-            (before, next) = (NONE, self.message_queue(obj).first);
-            while self.queued.contains(next) && self.queued[next].mtype >= mtype {
-                (before, next) = (next, self.queued[next].next);
-            }
+    /// A record for a message whose contents are staged.
+    pub(crate) fn new_message(&mut self, mtype: i64, len: u32, chunk: u32) -> Option<u32> {
+        let message = Queued { mtype, len, chunk, next: NONE, pad: 0 };
+        if !self.queued.contains(self.free_queued) {
+            return self.queued.push(message);
         }
+        let at = self.free_queued;
+        self.free_queued = self.queued[at].next;
+        self.queued[at] = message;
+        Some(at)
+    }
+
+    /// Links message `at` into the queue with that record, behind message `before` or, if that is [`NONE`], as the first.
+    pub(crate) fn link(&mut self, record: u32, at: u32, before: u32) {
+        let next = match before {
+            NONE => core::mem::replace(&mut self.queues[record].first, at),
+            b => core::mem::replace(&mut self.queued[b].next, at),
+        };
         self.queued[at].next = next;
         if next == NONE {
-            self.queue_mut(obj).last = at;
+            self.queues[record].last = at;
+        }
+    }
+
+    /// Takes message `at`, which comes after `before`, out of the queue with that record.
+    pub(crate) fn unlink_message(&mut self, record: u32, before: u32, at: u32) -> Queued {
+        let message = self.queued[at];
+        if message.next == NONE {
+            self.queues[record].last = before;
         }
         match before {
-            NONE => self.queue_mut(obj).first = at,
-            b => self.queued[b].next = at,
+            NONE => self.queues[record].first = message.next,
+            b => self.queued[b].next = message.next,
+        }
+        self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
+        message
+    }
+
+    /// Takes all messages out of the queue with that record.
+    pub(crate) fn clear_queue(&mut self, record: u32) {
+        while self.queued.contains(self.queues[record].first) {
+            let message = self.unlink_message(record, NONE, self.queues[record].first);
+            self.free_chunks(message.chunk);
         }
     }
 
     fn receivable(&self, op: &Op) -> Found {
-        if op.kind == Kind::MSG_RECEIVE && self.objects[op.obj].flags & DESTROYED != 0 {
+        if self.objects[op.obj].flags & DESTROYED != 0 {
             return Found::Removed;
         }
         let matches = |m: &Queued| match op.arg {
@@ -324,7 +345,7 @@ impl World {
             n if op.has(EXCEPT) => m.mtype != n,
             n => m.mtype == n,
         };
-        let lowest = op.kind == Kind::MSG_RECEIVE && op.arg < 0;
+        let lowest = op.arg < 0;
         let mut best: Option<(u32, u32)> = None;
         let mut before = NONE;
         let mut at = self.message_queue(op.obj).first;
@@ -358,23 +379,14 @@ impl World {
             Found::Removed => return Applied::Done(errno::EIDRM),
             Found::TooLong => return Applied::Done(errno::E2BIG),
             Found::Nothing => {
-                let nothing = if op.kind == Kind::MSG_RECEIVE { errno::ENOMSG } else { errno::EAGAIN };
                 return Applied::Done(match () {
-                    () if op.has(op::TRY) => nothing,
+                    () if op.has(op::TRY) => errno::ENOMSG,
                     () if self.cancelled(t, op) => errno::EINTR,
                     () => errno::ETIMEDOUT,
                 });
             }
         };
-        let message = self.queued[at];
-        if message.next == NONE {
-            self.queue_mut(op.obj).last = before;
-        }
-        match before {
-            NONE => self.queue_mut(op.obj).first = message.next,
-            b => self.queued[b].next = message.next,
-        }
-        self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
+        let message = self.unlink_message(self.objects[op.obj].extra, before, at);
         self.objects[op.obj].count -= 1;
         self.objects[op.obj].value -= message.len as i32;
         let vpid = self.procs[self.threads[t].pid].vpid;
@@ -399,13 +411,7 @@ impl World {
 
     /// Its messages and its name are gone; who waits is told so.
     fn queue_remove(&mut self, obj: ObjId) {
-        let mut at = core::mem::replace(&mut self.queue_mut(obj).first, NONE);
-        self.queue_mut(obj).last = NONE;
-        while let Some(&message) = self.queued.get(at) {
-            self.free_chunks(message.chunk);
-            self.queued[at].next = core::mem::replace(&mut self.free_queued, at);
-            at = message.next;
-        }
+        self.clear_queue(self.objects[obj].extra);
         let object = &mut self.objects[obj];
         object.flags |= DESTROYED;
         (object.count, object.value) = (0, 0);

@@ -112,9 +112,12 @@ impl World {
         0
     }
 
-    /// True if `t` owns a robust mutex.
+    /// True if `t` owns a robust mutex, or a futex with priority inheritance that others wait for.
     pub fn holds_robust(&self, t: Tid) -> bool {
-        let owned = |o: &Object| o.owner == t && o.key.kind == ObjKind::MUTEX && o.flags & ROBUST != 0;
+        let owned = |o: &Object| {
+            let robust = o.key.kind == ObjKind::MUTEX && o.flags & ROBUST != 0;
+            o.owner == t && (robust || o.key.kind == ObjKind::FUTEX)
+        };
         self.any_robust && self.objects.as_slice().iter().any(owned)
     }
 
@@ -123,6 +126,7 @@ impl World {
         if !self.any_robust {
             return;
         }
+        self.pi_owner_died(t);
         for mutex in self.objects.as_mut_slice() {
             if mutex.owner == t && mutex.key.kind == ObjKind::MUTEX && mutex.flags & ROBUST != 0 {
                 mutex.owner = NONE;

@@ -41,7 +41,6 @@ obj_kinds! {
     FUTEX = 9, "futex";
     NAMES = 10, "name space";
     MSGQ = 20, "message queue";
-    MQUEUE = 21, "POSIX message queue";
     RECORDS = 22, "file";
     FLOCK = 23, "file (flock)";
     CHANNEL = 11, "channel";
@@ -105,7 +104,8 @@ pub struct Object {
     pub generation: u32,
     /// Flavour and condition bits.
     pub flags: u32,
-    /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once), or [`NONE`].
+    /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once, futex with priority inheritance that is waited
+    /// for), or [`NONE`].
     pub owner: Tid,
     /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
     pub count: u32,
@@ -267,6 +267,10 @@ impl World {
             };
             if old.key.kind == ObjKind::RWLOCK && !self.copy_holds(old.extra, id, forker, copy) {
                 return false;
+            }
+            // Nobody in the child waits for it.
+            if old.key.kind == ObjKind::FUTEX {
+                (self.objects[id].owner, self.objects[id].flags) = (NONE, old.flags & !OWNER_DEAD);
             }
             if old.key.kind == ObjKind::BARRIER {
                 self.objects[id].value = 0;

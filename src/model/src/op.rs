@@ -116,13 +116,21 @@ kinds! {
     MSG_RECEIVE = 105, "msgrcv";
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl";
-    /// mq_send: `arg` is the priority, `mask` the number of bytes.
+    /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the
+    /// contents are staged, see [`crate::mqueue`].
+    /// [`VARIANT`], filled in where it is recorded: it may send a signal (mq_notify).
     MQ_SEND = 107, "mq_send";
-    /// mq_receive into a buffer of `mask` bytes.
+    /// mq_receive: the same; the buffer has room for the longest message.
     MQ_RECEIVE = 108, "mq_receive";
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
     /// (`Thread::compare`), `arg >> 32` of `obj2`.
     FUTEX_WAKE_OP = 114, "futex_wake_op";
+    /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait; see [`crate::pifutex`].
+    FUTEX_LOCK_PI = 115, "futex_lock_pi";
+    /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait.
+    FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)";
+    /// FUTEX_UNLOCK_PI.
+    FUTEX_UNLOCK_PI = 117, "futex_unlock_pi";
     /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
     RECORD_LOCK = 110, "fcntl_lock";
     /// Give back such locks; also what the close of a descriptor does.

@@ -233,7 +233,7 @@ impl World {
         let untimed = Op { flags: op.flags & !(op::TIMED | op::CANCEL_POINT), ..*op };
         let blocks = || self.choices_of(t, &untimed) == 0;
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
-        let asleep = op.kind == Kind::FUTEX_SLEEP;
+        let asleep = matches!(op.kind, Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT);
         let partial = is_fd(op.kind) && op.has(op::PARTIAL);
         if before != 0 && !asleep && !partial {
             ways |= BEFORE | self.first_of(t, before) as u16;
@@ -279,6 +279,7 @@ impl World {
         self.take(t, ready);
         match op.kind {
             Kind::FUTEX_SLEEP => self.dequeue(t),
+            Kind::FUTEX_PI_WAIT => self.pi_leave(t, op.obj),
             Kind::COND_WAKE | Kind::BARRIER_WAKE => {
                 let thread = &mut self.threads[t];
                 thread.held = true;

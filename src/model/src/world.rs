@@ -498,10 +498,12 @@ impl World {
             Kind::SEM_WAIT => self.sem_wait_choices(t, op),
             Kind::SYSV_OP => self.sysv_op_choices(t, op),
             Kind::FUTEX_WAKE_OP => self.futex_wake_op_choices(op),
+            Kind::FUTEX_PI_WAIT => self.futex_pi_wait_choices(t, op),
             Kind::RECORD_LOCK => self.record_lock_choices(t, op),
             Kind::FLOCK => self.flock_choices(t, op),
-            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_choices(t, op),
-            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_choices(t, op),
+            Kind::MSG_SEND => self.msg_send_choices(t, op),
+            Kind::MSG_RECEIVE => self.msg_receive_choices(t, op),
+            Kind::MQ_SEND | Kind::MQ_RECEIVE => self.read_choices(t, op),
             Kind::FUTEX_SLEEP => self.futex_sleep_choices(t, op),
             Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => self.futex_wake_choices(op),
             Kind::FD_READ => self.read_choices(t, op),
@@ -542,7 +544,8 @@ impl World {
         let polls = &mut self.threads[t].polls;
         match applied {
             Applied::Done(result) if is_fd(kind) => {
-                let failed = result == -errno::EAGAIN || watches(kind) && result == 0;
+                let timed_out = result == -errno::ETIMEDOUT && matches!(kind, Kind::MQ_SEND | Kind::MQ_RECEIVE);
+                let failed = result == -errno::EAGAIN || timed_out || watches(kind) && result == 0;
                 *polls = if failed { polls.saturating_add(1) } else { 0 };
             }
             Applied::Done(errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT) => {
@@ -595,12 +598,17 @@ impl World {
             Kind::SYSV_OP => self.sysv_op_perform(t, &op),
             Kind::SYSV_CTL => self.sysv_ctl_perform(t, &op),
             Kind::FUTEX_WAKE_OP => self.futex_wake_op_perform(t, &op, value),
+            Kind::FUTEX_LOCK_PI => self.futex_lock_pi_perform(t, &op),
+            Kind::FUTEX_PI_WAIT => self.futex_pi_wait_perform(t, &op),
+            Kind::FUTEX_UNLOCK_PI => self.futex_unlock_pi_perform(t, &op),
             Kind::RECORD_LOCK => self.record_lock_perform(t, &op),
             Kind::RECORD_UNLOCK => self.record_unlock_perform(t, &op),
             Kind::RECORD_TEST => self.record_test_perform(t, &op),
             Kind::FLOCK => self.flock_perform(t, &op),
-            Kind::MSG_SEND | Kind::MQ_SEND => self.msg_send_perform(t, &op),
-            Kind::MSG_RECEIVE | Kind::MQ_RECEIVE => self.msg_receive_perform(t, &op),
+            Kind::MSG_SEND => self.msg_send_perform(t, &op),
+            Kind::MSG_RECEIVE => self.msg_receive_perform(t, &op),
+            Kind::MQ_SEND => self.mq_send_perform(t, &op),
+            Kind::MQ_RECEIVE => self.mq_receive_perform(t, &op),
             Kind::MSG_CTL => self.queue_ctl_perform(&op),
             Kind::FUTEX_WAIT => self.futex_wait_perform(t, &op),
             Kind::FUTEX_SLEEP => self.futex_sleep_perform(t, &op),
