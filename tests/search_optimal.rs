@@ -93,11 +93,7 @@ fn run_all(machine: &mut Machine, program: &Program, choices: Vec<Choice>) -> (T
     (trace, outcome.text)
 }
 
-/// Every partial order with its outcome.
-fn all_orders(machine: &mut Machine, program: &Program) -> Result<Option<BTreeMap<Order, String>>, String> {
-    every_order(machine, program, LIMIT)
-}
-
+/// Every partial order with its outcome. `None`: there are more executions than `limit`.
 fn every_order(
     machine: &mut Machine,
     program: &Program,
@@ -116,8 +112,8 @@ fn every_order(
 }
 
 /// Each partial order is run exactly once, and nothing else.
-fn each_trace_once(machine: &mut Machine, program: &Program) -> Result<bool, String> {
-    let Some(all) = all_orders(machine, program)? else { return Ok(false) };
+fn each_trace_once(machine: &mut Machine, program: &Program, limit: u64) -> Result<bool, String> {
+    let Some(all) = every_order(machine, program, limit)? else { return Ok(false) };
     let mut search = Optimal::new();
     let mut seen: BTreeSet<Order> = BTreeSet::new();
     let (mut executions, mut unsure) = (0, false);
@@ -181,7 +177,7 @@ fn check(family: Family) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let (used, failed) = (RefCell::new(0), RefCell::new(0));
     let result = runner(config).run(&program(family), |program| {
-        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
+        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
         let held = match held {
             Err(e) if program.iter().flatten().any(unproven) => {
                 println!("{program:?}: {e}");
@@ -340,7 +336,7 @@ fn blocked_by_several() {
         vec![Sysv(vec![(5, 0), (4, -1)], false, Block)],
         vec![one(4, 1), one(4, -1)],
     ];
-    let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program));
+    let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
     assert_eq!(held, Ok(true));
 }
 
@@ -386,7 +382,7 @@ fn traces_that_were_once_lost() {
             vec![Signal(1)],
         ],
     ];
-    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program));
+    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
     let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
     assert!(lost.is_empty(), "{lost:#?}");
 }
