@@ -5,7 +5,14 @@
  *   yield    two threads; N yields altogether, each passes the turn to the other thread
  *   switch   two threads; N hand-offs through two semaphores, each is one post and one wait
  *   process  the same between two processes, with semaphores in shared memory
+ *   clock    N calls of clock_gettime
+ *   trap     N system calls by an instruction of the program's own
+ *   read     N times 4096 bytes of a file
+ *   write    N times 4096 bytes to a file
+ *   pipe     N round trips of a byte between two processes, through two pipes
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -13,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static long rounds;
@@ -115,6 +124,65 @@ static void switch_processes(void)
     waitpid(child, NULL, 0);
 }
 
+static void clocks(void)
+{
+    struct timespec now;
+
+    for (long i = 0; i < rounds; i++)
+        clock_gettime(CLOCK_REALTIME, &now);
+}
+
+static void traps(void)
+{
+    for (long i = 0; i < rounds; i++) {
+        long result = SYS_getppid;
+
+        __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+    }
+}
+
+static void file(int writes)
+{
+    static char page[4096];
+    int fd = open("operation.file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+    if (fd < 0 || pwrite(fd, page, sizeof page, 0) != sizeof page)
+        abort();
+    for (long i = 0; i < rounds; i++)
+        if ((writes ? pwrite(fd, page, sizeof page, 0) : pread(fd, page, sizeof page, 0)) != sizeof page)
+            abort();
+    unlink("operation.file");
+}
+
+static void pass(int in, int out, int first)
+{
+    char byte = 'x';
+
+    for (long i = 0; i < rounds; i++) {
+        if (first && write(out, &byte, 1) != 1)
+            abort();
+        if (read(in, &byte, 1) != 1)
+            abort();
+        if (!first && write(out, &byte, 1) != 1)
+            abort();
+    }
+}
+
+static void pipes(void)
+{
+    int there[2], back[2];
+    pid_t child;
+
+    if (pipe(there) != 0 || pipe(back) != 0 || (child = fork()) < 0)
+        abort();
+    if (child == 0) {
+        pass(there[0], back[1], 0);
+        _exit(0);
+    }
+    pass(back[0], there[1], 1);
+    waitpid(child, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -135,6 +203,14 @@ int main(int argc, char **argv)
         switch_threads();
     else if (strcmp(argv[1], "process") == 0)
         switch_processes();
+    else if (strcmp(argv[1], "clock") == 0)
+        clocks();
+    else if (strcmp(argv[1], "trap") == 0)
+        traps();
+    else if (strcmp(argv[1], "read") == 0 || strcmp(argv[1], "write") == 0)
+        file(argv[1][0] == 'w');
+    else if (strcmp(argv[1], "pipe") == 0)
+        pipes();
     else
         return 2;
     return 0;

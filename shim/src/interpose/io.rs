@@ -86,3 +86,23 @@ extern "C" fn accept4(fd: i32, at: u64, len: u64, flags: i32) -> i32 {
 extern "C" fn connect(fd: i32, at: u64, len: u32) -> i32 {
     call(libc::SYS_connect, [fd as u64, at, len.into(), 0, 0, 0]) as i32
 }
+
+#[no_mangle]
+extern "C" fn pread(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
+    call(libc::SYS_pread64, [fd as u64, at, n, offset as u64, 0, 0])
+}
+
+#[no_mangle]
+extern "C" fn pread64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
+    pread(fd, at, n, offset)
+}
+
+#[no_mangle]
+extern "C" fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
+    call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0])
+}
+
+#[no_mangle]
+extern "C" fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
+    pwrite(fd, at, n, offset)
+}
