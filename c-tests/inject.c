@@ -8,10 +8,16 @@
  *   while      with while
  *   again      a reader that does not wait takes EAGAIN for the end
  *   fork       fork fails and nobody looks
+ *   reset      a TCP connection is reset, which was thought impossible on this machine
+ *   reset-ok   the client takes that for an answer
  */
 
 #include "t.h"
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
@@ -106,6 +112,40 @@ static void child(void)
     assert(status == 0);
 }
 
+static void *answerer(void *listener)
+{
+    int s = accept(*(int *)listener, NULL, NULL);
+    char byte;
+
+    if (s < 0)
+        abort();
+    if (read(s, &byte, 1) == 1 && write(s, &byte, 1) < 0)
+        assert(errno == ECONNRESET || errno == EPIPE);
+    close(s);
+    return NULL;
+}
+
+static void connection(int expected)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), s = socket(AF_INET, SOCK_STREAM, 0);
+    char byte = 'x';
+
+    signal(SIGPIPE, SIG_IGN);
+    MUST(bind(listener, (struct sockaddr *)&a, sizeof a));
+    MUST(getsockname(listener, (struct sockaddr *)&a, &len));
+    MUST(listen(listener, 1));
+    pthread_t t = go(answerer, &listener);
+    MUST(connect(s, (struct sockaddr *)&a, sizeof a));
+    ssize_t n = write(s, &byte, 1);
+    if (n == 1)
+        n = read(s, &byte, 1);
+    assert(n == 1 || (expected && (n == 0 || errno == ECONNRESET || errno == EPIPE)));
+    close(s);
+    join(t);
+}
+
 int main(int argc, char **argv)
 {
     if (arg_is(argc, argv, "semop")) semaphore(0);
@@ -116,6 +156,8 @@ int main(int argc, char **argv)
     else if (arg_is(argc, argv, "while")) condition(1);
     else if (arg_is(argc, argv, "again")) not_waiting();
     else if (arg_is(argc, argv, "fork")) child();
+    else if (arg_is(argc, argv, "reset")) connection(0);
+    else if (arg_is(argc, argv, "reset-ok")) connection(1);
     else return 2;
     return 0;
 }

@@ -474,10 +474,9 @@ struct RawExplore {
 
 /// One of the names of [`vsrun_model::inject::NAMES`], as its bit.
 fn fault(text: &str) -> Result<u32, String> {
-    let known = vsrun_model::inject::NAMES.iter().filter(|(_, bit)| *bit != vsrun_model::inject::RESET);
-    let names: Vec<&str> = known.clone().map(|(name, _)| *name).collect();
-    let found = known.into_iter().find(|(name, _)| *name == text).map(|(_, bit)| *bit);
-    found.ok_or_else(|| format!("faults are {}", names.join(", ")))
+    let known = vsrun_model::inject::NAMES;
+    let found = known.iter().find(|(name, _)| *name == text).map(|(_, bit)| *bit);
+    found.ok_or_else(|| format!("faults are {}", known.map(|(name, _)| name).join(", ")))
 }
 
 /// `preemptions=K` or `delays=K`.

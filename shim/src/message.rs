@@ -2,6 +2,7 @@
 
 use vsrun_model::address::Address;
 use vsrun_model::fd::{DescId, NONBLOCK};
+use vsrun_model::inject::RESET;
 use vsrun_model::object::NONE;
 use vsrun_model::socket::{Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, STREAM};
 use vsrun_model::{op, Kind};
@@ -9,7 +10,7 @@ use vsrun_model::{op, Kind};
 use crate::local::{me, world};
 use crate::pipe::Memory;
 use crate::sys::{load, store};
-use crate::{address, end, fd, pipe, socket};
+use crate::{address, end, fd, inject, pipe, socket};
 
 const EAGAIN: i64 = -(libc::EAGAIN as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -91,6 +92,15 @@ fn add_right(list: u32, desc: DescId) -> u32 {
     }
 }
 
+/// Where that fault is asked for, the connection of a TCP socket may be reset before it is used.
+fn may_be_reset(desc: DescId) {
+    let s = socket::of(desc);
+    let sock = world().sockets[s];
+    if sock.is_tcp() && sock.state == SockState::CONNECTED && inject::strikes(RESET) {
+        world().break_connection(s);
+    }
+}
+
 /// Receives into memory; a stream goes on until it is full where all is wanted.
 fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
     let sock = world().sockets[socket::of(desc)];
@@ -98,6 +108,7 @@ fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
     if sock.typ == STREAM && wanted == 0 {
         return Received { n: 0, whole: 0, got: false, message: Message::default() };
     }
+    may_be_reset(desc);
     let wanted = match pipe::faults(&world().descs[desc], wanted) {
         Ok(n) if sock.typ == STREAM => n,
         Ok(_) => wanted,
@@ -432,6 +443,7 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
     if n == 0 && sock.typ == STREAM {
         return 0;
     }
+    may_be_reset(desc);
     let n = match pipe::faults(&world().descs[desc], n) {
         Ok(fewer) if sock.typ == STREAM => fewer,
         Ok(_) => n,

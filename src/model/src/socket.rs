@@ -352,6 +352,17 @@ impl World {
         self.woke(input, 0);
     }
 
+    /// TCP: something on the way (a router that has forgotten the connection) resets it. Both ends are told; what has arrived
+    /// can still be read.
+    pub fn break_connection(&mut self, s: SockId) {
+        for end in [self.peer(s), Some(s)].into_iter().flatten() {
+            if self.sockets[end].state == SockState::CONNECTED {
+                self.reset_tcp(end);
+            }
+        }
+        self.reaches_far();
+    }
+
     /// TCP: `s` is over if nothing goes either way.
     fn settle_tcp(&mut self, s: SockId) {
         let ended = self.channels[self.sockets[s].input].finished;
