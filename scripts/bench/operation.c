@@ -10,6 +10,7 @@
  *   read     N times 4096 bytes of a file
  *   write    N times 4096 bytes to a file
  *   pipe     N round trips of a byte between two processes, through two pipes
+ *   apart    the same, each process on a CPU of its own
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -168,13 +169,30 @@ static void pass(int in, int out, int first)
     }
 }
 
-static void pipes(void)
+/* The n-th of the CPUs that are allowed. */
+static void pin(int n)
+{
+    cpu_set_t all, one;
+
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        abort();
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && n-- == 0)
+            CPU_SET(cpu, &one);
+    if (CPU_COUNT(&one) == 1)
+        sched_setaffinity(0, sizeof one, &one);
+}
+
+static void pipes(int apart)
 {
     int there[2], back[2];
     pid_t child;
 
     if (pipe(there) != 0 || pipe(back) != 0 || (child = fork()) < 0)
         abort();
+    if (apart)
+        pin(child == 0);
     if (child == 0) {
         pass(there[0], back[1], 0);
         _exit(0);
@@ -209,8 +227,8 @@ int main(int argc, char **argv)
         traps();
     else if (strcmp(argv[1], "read") == 0 || strcmp(argv[1], "write") == 0)
         file(argv[1][0] == 'w');
-    else if (strcmp(argv[1], "pipe") == 0)
-        pipes();
+    else if (strcmp(argv[1], "pipe") == 0 || strcmp(argv[1], "apart") == 0)
+        pipes(argv[1][0] == 'a');
     else
         return 2;
     return 0;
