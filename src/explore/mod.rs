@@ -333,7 +333,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
         Stop::Bound(reason) => Some(if endless { Incomplete::Random } else { reason }),
         Stop::Interrupted => {
             counts.note("interrupted: what follows is what was found until then");
-            Some(Incomplete::Time)
+            Some(Incomplete::Interrupted)
         }
         Stop::FirstBug | Stop::Failed => None,
         Stop::Over if exhaustive => None,

@@ -92,6 +92,8 @@ impl Verdict {
 pub enum Incomplete {
     /// The time was spent.
     Time,
+    /// vsrun was asked to end: what is left of the time was taken.
+    Interrupted,
     /// The number of executions was reached.
     Executions,
     /// Executions were cut at the depth bound.
@@ -113,7 +115,7 @@ impl Incomplete {
     /// The word of the contract.
     pub fn name(self) -> &'static str {
         match self {
-            Incomplete::Time => "time",
+            Incomplete::Time | Incomplete::Interrupted => "time",
             Incomplete::Executions => "executions",
             Incomplete::Depth => "depth",
             Incomplete::Bound => "bound",

@@ -217,6 +217,7 @@ fn explored(summary: &Summary) -> String {
         _ if summary.complete => return format!("explored completely. {ASSUMPTION}"),
         _ if summary.search == REPLAY => return "a scenario was replayed, nothing was explored".to_string(),
         Some(Incomplete::Time) => "budget spent: the time is over (--time)",
+        Some(Incomplete::Interrupted) => "interrupted before the end",
         Some(Incomplete::Executions) => "budget spent: the number of executions is reached (--max-executions, --once)",
         Some(Incomplete::Depth) => "bounded: executions were cut at the depth bound (--max-depth)",
         Some(Incomplete::Bound) if !summary.passed_calls.is_empty() => {

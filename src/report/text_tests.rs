@@ -106,6 +106,7 @@ Verdict: no bug found in ./prog 2
     all.notes.push("cannot write\na scenario".into());
     for (reason, word) in [
         (Incomplete::Time, "--time"),
+        (Incomplete::Interrupted, "interrupted"),
         (Incomplete::Executions, "--max-executions"),
         (Incomplete::Depth, "--max-depth"),
         (Incomplete::Bound, "--bound"),
