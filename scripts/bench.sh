@@ -110,10 +110,9 @@ line() {
     read -r native _ < <(median <native)
     read -r ours low high < <(median <ours)
     if [ -n "$target" ]; then
-        # "+2000": that much more than natively; "1x": no more than natively.
+        # "+2000": that much more than natively.
         limit=$target
         [ "${target#+}" = "$target" ] || limit=$(awk "BEGIN { print $native + ${target#+} }")
-        [ "${target%x}" = "$target" ] || limit=$(awk "BEGIN { print $native * ${target%x} }")
         result="< $target  $(awk "BEGIN { print ($ours < $limit ? \"reached\" : \"missed\") }")"
     else
         result=

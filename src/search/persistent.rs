@@ -13,7 +13,7 @@
 //! * A timeout that waits for everything else to stand still cannot fire while a transition of T is enabled.
 
 use vsrun_model::arena::Seen;
-use vsrun_model::depend::{WaitState, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT};
+use vsrun_model::depend::{reaches_everything, WaitState, GIVES_WAY, IN_ONCE, LETS_GO};
 use vsrun_model::fd::{by_mask, is_fd};
 use vsrun_model::op::{REACHES, TIMED, TRY};
 use vsrun_model::{Act, Key, Kind, ObjKind};
@@ -77,23 +77,6 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
         || may_see_the_end_of(act, &members[other])
         || may_see_the_child_of(&members[mine], &members[other])
         || may_share(act, &members[other], objects)
-}
-
-/// What [`vsrun_model::dependent`] takes to depend on everything.
-fn reaches_everything(act: &Act) -> bool {
-    matches!(
-        act.op.kind,
-        Kind::YIELD
-            | Kind::EXIT
-            | Kind::THREAD_EXIT
-            | Kind::CANCEL
-            | Kind::KILL
-            | Kind::EXEC
-            | Kind::FORK
-            | Kind::TIMER
-    ) || act.op.signals != 0
-        || act.fate & (TIMED_OUT | GIVES_WAY) != 0
-        || vsrun_model::lock::fails_in_circle(act)
 }
 
 /// Other threads live in the process of `m`, or may by the time it forks or ends it.

@@ -438,10 +438,6 @@ impl Reduction {
     /// Puts `p` before the steps `taken`, the first of which is the earliest, if it is enabled there.
     fn reverse(&mut self, run: &Run, n: usize, p: &Pending, did: Effects, before: &Clock, taken: &[usize]) -> Answer {
         let at = taken[0];
-        let after = |k: usize| {
-            let clock = self.clock(run, k);
-            taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
-        };
         let mut free: Vec<usize> = Vec::new();
         let (answer, act) = {
             let (mut kept, mut dropped) = (Vec::new(), Vec::new());
@@ -452,7 +448,7 @@ impl Reduction {
                 let over = step.did.has(Effects::ENDS) && !lives();
                 let before = contains(before, step.thread(), k);
                 let did = Did { act: &step.act, did: step.did, before, found, woke, over };
-                if after(k) {
+                if self.follows(run, k, taken) {
                     dropped.push(did);
                 } else {
                     kept.push(did);
@@ -482,27 +478,28 @@ impl Reduction {
                 let race = Race { taken: taken.to_vec(), last, unsure: answer == Answer::Unknown };
                 self.put(run, n, race);
             }
-            Insertion::FirstStep => {
-                self.insert_first_of(run, at, &free, p, &last, did);
-            }
+            Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
         }
         answer
     }
 
-    /// Puts what has to come before the steps `race.taken` for step `n` to do so, and all else in the execution that does not
-    /// happen after them, before them. What step `n` comes before besides does not depend on them, but it matters to what
-    /// may cover the sequence (the paper's notdep, of the whole execution).
+    /// Step `k` happens after one of the steps `taken`, or is one.
+    fn follows(&self, run: &Run, k: usize, taken: &[usize]) -> bool {
+        let clock = self.clock(run, k);
+        taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
+    }
+
+    /// Inserts the sequence in which step `n` comes before the steps `race.taken`: all steps of the execution that do not happen
+    /// after these, then step `n`. Those behind step `n` are not needed for that, but they matter to what may cover the
+    /// sequence (the paper's notdep is of the whole execution).
     ///
-    /// In other executions with the same steps up to `n` other steps follow. They are looked at again, unless the sequence
-    /// led somewhere without regard to what follows, see [`Tree::leads`].
+    /// Other executions with the same steps up to `n` continue otherwise. There the race is looked at again, unless what leads
+    /// to step `n` is covered whatever follows, see [`Tree::leads`].
     fn put(&mut self, run: &Run, n: usize, race: Race) {
         let at = race.taken[0];
-        let after = |k: usize| {
-            let clock = self.clock(run, k);
-            race.taken.iter().any(|&t| contains(clock, self.step(run, t).thread(), t))
-        };
         let free = |from: usize, to: usize| {
-            (from..to).filter(|&k| k != n && !after(k)).map(|k| *self.step(run, k)).collect::<Vec<Step>>()
+            let stays = |&k: &usize| k != n && !self.follows(run, k, &race.taken);
+            (from..to).filter(stays).map(|k| *self.step(run, k)).collect::<Vec<Step>>()
         };
         let settled: Vec<Step> = free(at, n).into_iter().chain(race.last.iter().copied()).collect();
         // It may be blocked after the last step, or killed by step `n`.

@@ -9,7 +9,7 @@ use super::harmless;
 use super::images::Callee;
 use super::names::{self, Effect};
 use super::program::Program;
-use super::syscalls;
+use super::syscalls::{self, FutexCommand};
 use super::value::Value;
 use super::{AllowedOps, KindClass, Operand};
 
@@ -276,9 +276,14 @@ impl<'a> Reach<'a> {
             return self.anything(format!("system call {number}, in {caller}, may do anything"));
         };
         if number == syscalls::FUTEX {
-            match arguments[1].single() {
-                Some(command) if !syscalls::names_two_futexes(command) => {}
-                _ => self.on(ObjKind::FUTEX, arguments[4]),
+            match arguments[1].single().map(syscalls::futex_command) {
+                Some(FutexCommand::One) => {}
+                Some(FutexCommand::Two) => self.on(ObjKind::FUTEX, arguments[4]),
+                // Those with priority inheritance depend on everything.
+                Some(FutexCommand::Inherits) | None => {
+                    let caller = self.described(function);
+                    return self.anything(format!("a futex call in {caller} may be one with priority inheritance"));
+                }
             }
         }
         effects.iter().for_each(|effect| self.effect(*effect, arguments, function));

@@ -8,10 +8,26 @@ use super::KindClass;
 /// The number of the futex call, whose second object depends on its command.
 pub const FUTEX: i64 = libc::SYS_futex;
 
-/// Whether a futex command names a second futex.
-pub fn names_two_futexes(command: u64) -> bool {
+/// What a futex call is about.
+pub enum FutexCommand {
+    /// The futex of its first argument.
+    One,
+    /// Also that of its fifth one.
+    Two,
+    /// Priority inheritance.
+    Inherits,
+}
+
+/// Sorts the second argument of a futex call.
+pub fn futex_command(command: u64) -> FutexCommand {
     const COMMAND: u64 = 127;
-    matches!((command & COMMAND) as i32, libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP)
+    const LOCK_PI2: i32 = 13;
+    match (command & COMMAND) as i32 {
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP => FutexCommand::Two,
+        libc::FUTEX_LOCK_PI | libc::FUTEX_TRYLOCK_PI | libc::FUTEX_UNLOCK_PI | LOCK_PI2 => FutexCommand::Inherits,
+        libc::FUTEX_WAIT_REQUEUE_PI | libc::FUTEX_CMP_REQUEUE_PI => FutexCommand::Inherits,
+        _ => FutexCommand::One,
+    }
 }
 
 /// What system call `number` does; None: not known. Arguments are those of the system call.

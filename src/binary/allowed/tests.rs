@@ -168,6 +168,7 @@ fn all_kinds_of_objects() {
         void *once(void *x) { pthread_once(&o, first); return 0; }
         void *futex(void *x) { syscall(SYS_futex, &word, 128, 0, NULL, 0, 0); sched_yield(); return 0; }
         void *requeue(void *x) { syscall(SYS_futex, &word, 3, 0, NULL, &set, 0); return 0; }
+        void *inherits(void *x) { syscall(SYS_futex, &word, 134, 0, NULL, 0, 0); return 0; }
         void *processes(void *x) { if (fork() == 0) _exit(1); wait(NULL); kill(getppid(), 9); usleep(1); return 0; }
         int main(void) { semop(set, NULL, 1); return 0; }";
     // Somebody sends signals, which may end the process, and semaphore operations may be undone when it ends: hence exit.
@@ -179,6 +180,7 @@ fn all_kinds_of_objects() {
             ("once", &["once control o", "semaphore inner", "exit"]),
             ("futex", &["futex word", "yield", "exit"]),
             ("requeue", &["futex word", "futex set", "exit"]),
+            ("inherits", &["anything", "exit"]),
             ("processes", &["fork", "wait", "exit", "kill", "sleep"]),
             ("main", &["semaphore set any", "exit", "poll"]),
         ],

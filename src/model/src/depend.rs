@@ -363,7 +363,7 @@ impl World {
 /// Operations whose effects reach beyond the objects they name, or whose enabledness depends on what everybody else
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
-pub(crate) fn reaches_everything(a: &Act) -> bool {
+pub fn reaches_everything(a: &Act) -> bool {
     matches!(
         a.op.kind,
         Kind::YIELD
