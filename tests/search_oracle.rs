@@ -622,6 +622,13 @@ fn agree_on_programs_that_once_differed() {
         // The end of a process that is invisible, or kills.
         vec![vec![Create(1), Exit], vec![Join(1, block)]],
         vec![vec![Create(1), SemWait(0, block), Exit], [vec![Post(0)], section(0), vec![Lock(1, block)]].concat()],
+        // A wait that another one blocks, until a child ends that could have ended before.
+        vec![
+            vec![Fork(1), Create(2), Fork(3), Wait(Some(3), block)],
+            vec![Wait(None, block)],
+            vec![Wait(None, block)],
+            vec![Wait(None, block)],
+        ],
     ];
     for program in &programs {
         let agreed = MACHINE.with(|machine| searches_agree(&mut machine.borrow_mut(), program));

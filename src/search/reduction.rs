@@ -352,6 +352,9 @@ impl Reduction {
                 let after = run.path[n + 1];
                 let left: Vec<u32> = self.tree.node(after).pending.iter().map(|p| p.act.tid).collect();
                 self.instead(run, n, |thread| !left.contains(&thread));
+                if self.insertion == Insertion::FirstStep {
+                    self.blocked_by(run, n);
+                }
             }
         }
         if !self.ended_early(trace.end) {
@@ -399,6 +402,18 @@ impl Reduction {
                 }
             } else {
                 self.races(run, n, p, Effects::NONE);
+            }
+        }
+    }
+
+    /// Step `n` has blocked threads: what they had pending races with what came before, although they may go on later. What lets
+    /// them go on is then before them, and may sleep where they were to come first; and a source set need not keep to the
+    /// sequence from which it has its first step.
+    fn blocked_by(&mut self, run: &Run, n: usize) {
+        let blocked = Arc::clone(&self.tree.node(run.path[n + 1]).pending);
+        for p in blocked.iter().filter(|p| p.choices == 0) {
+            if self.pending_of(run.path[n], p.act.tid).is_some_and(|before| before.choices > 0) {
+                self.races(run, n + 1, p, Effects::NONE);
             }
         }
     }
