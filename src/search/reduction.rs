@@ -25,6 +25,7 @@ use std::sync::Arc;
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
 use vsrun_model::depend::{TIMED_OUT, WOKEN};
+use vsrun_model::lock::is_lock;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::Canon;
@@ -433,7 +434,8 @@ impl Reduction {
             }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
             // Each way to take away enough leads to other executions.
-            if answer == Answer::No {
+            let several = answer == Answer::No || answer == Answer::Unknown && is_lock(p.act.op.kind);
+            if several {
                 for taken in ways_to_take(j, &blockers) {
                     if self.reverse(run, n, p, did, &before, &taken) == Answer::Yes {
                         answer = Answer::Yes;
@@ -444,7 +446,7 @@ impl Reduction {
                 // Races further back are found in the execution that this one leads to. One that a source set leads to may
                 // be cut off before.
                 Answer::Yes if self.insertion == Insertion::Sequence => join(&mut covered, self.clock(run, j)),
-                Answer::No if may_block(&self.step(run, j).act, &p.act) => blockers.push(j),
+                _ if several && may_block(&self.step(run, j).act, &p.act) => blockers.push(j),
                 _ => {}
             }
         }
@@ -473,7 +475,9 @@ impl Reduction {
             let seen = if p.origin <= at { self.pending_of(run.path[at], p.act.tid) } else { None };
             let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
             let seen = seen.map(|s| (&s.act, s.choices));
-            Question { act: &p.act, performed: p.choices > 0, first, seen, kept: &kept, dropped: &dropped }.answer()
+            let lock_waits = self.others_lock_records(run, at, n, p);
+            Question { act: &p.act, performed: p.choices > 0, first, seen, kept: &kept, dropped: &dropped, lock_waits }
+                .answer()
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {
@@ -496,6 +500,16 @@ impl Reduction {
             Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
         }
         answer
+    }
+
+    /// Whether threads of other processes than that of `p`, a record lock, may wait for record locks between steps `at` and `n`.
+    fn others_lock_records(&self, run: &Run, at: usize, n: usize, p: &Pending) -> bool {
+        if p.act.op.kind != Kind::RECORD_LOCK {
+            return false;
+        }
+        let waits = |a: &Act| a.op.kind == Kind::RECORD_LOCK && a.pid != p.act.pid && !a.op.tries();
+        let pending = |k: usize| self.tree.node(run.path[k]).pending.iter().any(|q| waits(&q.act));
+        (at..n).any(|k| waits(&self.step(run, k).act)) || pending(at) || pending(n)
     }
 
     /// Step `k` happens after one of the steps `taken`, or is one.

@@ -30,7 +30,7 @@ impl Run<'_> {
         let world = &self.arena.world;
         let state = self.state();
         let text = match world.end {
-            End::FINISHED | End::DEADLOCK => format!("{:?} {state}", world.end),
+            End::FINISHED | End::DEADLOCK | End::WAITS_OUTSIDE => format!("{:?} {state}", world.end),
             // Which of two circles was noted first is not part of what happened.
             End::CYCLE if world.past_cycles => format!("{:?} {state}", End::DEADLOCK),
             End::CYCLE => format!("{:?} {}", world.end, self.cycle()),
@@ -133,4 +133,10 @@ impl Run<'_> {
         );
         text
     }
+}
+
+/// Whether some execution ended with something that vsrun does not support: no search claims to be exhaustive then.
+pub fn refused<'a>(mut outcomes: impl Iterator<Item = &'a String>) -> bool {
+    let unsupported = format!("{:?}", End::UNSUPPORTED);
+    outcomes.any(|o| o.starts_with(&unsupported))
 }

@@ -72,6 +72,8 @@ pub struct Question<'a> {
     pub kept: &'a [Did<'a>],
     /// Those that are taken away, in order; the first is the one that `p` races with.
     pub dropped: &'a [Did<'a>],
+    /// Another process may be waiting for a record lock.
+    pub lock_waits: bool,
 }
 
 impl Question<'_> {
@@ -124,6 +126,9 @@ impl Question<'_> {
             let by_timer = matches!(p.op.kind, Kind::FD_READ | Kind::FD_POLL | Kind::FD_WAIT);
             return if by_timer { Answer::Unknown } else { Answer::Yes };
         }
+        if matches!(p.op.kind, Kind::FD_READ | Kind::FD_POLL | Kind::FD_WAIT) && self.time_has_passed() {
+            return Answer::Unknown;
+        }
         match p.op.kind {
             Kind::MUTEX_LOCK | Kind::SPIN_LOCK => self.lock_is_free(p.op.obj),
             Kind::ONCE => self.once_is_free(),
@@ -144,6 +149,16 @@ impl Question<'_> {
             Kind::COND_DESTROY | Kind::BARRIER_DESTROY | Kind::FD_CONNECT | Kind::FD_SEND => Answer::Unknown,
             _ => Answer::No,
         }
+    }
+
+    /// What let `p` go on, or showed in it, may have been a timer (timerfd) that fired while nothing else could move, which is not
+    /// so in the state asked about.
+    fn time_has_passed(&self) -> bool {
+        let p = self.act;
+        let fired = |a: &Act| a.fate & TIMED_OUT != 0;
+        let changed = |d: &Did| d.found.is_some_and(|(before, after)| before != after);
+        fired(p) && (p.op.kind == Kind::FD_READ || p.state != 0)
+            || self.dropped.iter().skip(1).any(|d| fired(d.act)) && self.kept.iter().chain(self.dropped).any(changed)
     }
 
     /// The first dropped operation on object `o`.
@@ -176,8 +191,9 @@ impl Question<'_> {
         QueueState::of(state).goes(&self.act.op).map_or(Answer::Unknown, Answer::from)
     }
 
-    /// Operations on a part of a file all depend on each other. What another one has found tells where it was about the same
-    /// part; and one that is blocked may be in a circle, which lets it go on.
+    /// Operations on the same part of a file depend on each other; those that stay may all the same be about other parts of what
+    /// `p` wants. What another one has found tells where it was about the same part; and one that is blocked may be in a
+    /// circle, which lets it go on.
     fn file_lock(&self) -> Answer {
         let p = self.act;
         let me = lock::owner_of(&p.op, p.pid);
@@ -194,16 +210,41 @@ impl Question<'_> {
         }
         // Others change locks without an operation on them: the end of a process, a close.
         let ends = self.dropped.iter().any(|d| d.did.has(Effects::ENDS));
-        let Some(state) = state.filter(|_| !ends) else { return Answer::Unknown };
-        let granted = LockState::of(state, me).grants(&p.op);
+        let granted = match (state, self.not_locked_by_kept(me)) {
+            (_, Some(false)) => Some(false),
+            (Some(state), kept) if !ends => match LockState::of(state, me).grants(&p.op) {
+                Some(true) => kept,
+                Some(false) if !self.kept.iter().any(|k| gives_locks_back(k, p)) => Some(false),
+                _ => None,
+            },
+            _ => None,
+        };
         let threads = self.dropped.iter().any(|d| d.act.op.has(THREADED) && lock::is_lock(d.act.op.kind));
-        let circles = p.op.kind == Kind::RECORD_LOCK && p.op.mask & DESCRIPTION == 0;
+        let circles = self.lock_waits && p.op.kind == Kind::RECORD_LOCK && p.op.mask & DESCRIPTION == 0;
         let released = self.dropped.first().is_some_and(|d| d.act.op.kind == Kind::RECORD_UNLOCK && meets(d.act));
         match granted {
             Some(true) => Answer::Yes,
             Some(false) if !circles || released && !threads => Answer::No,
             _ => Answer::Unknown,
         }
+    }
+
+    /// Whether what `p` wants, if it is free before, is free after the transitions that stay, too.
+    fn not_locked_by_kept(&self, me: u32) -> Option<bool> {
+        let p = self.act;
+        let against = |k: &&Did| {
+            let takes =
+                k.act.op.kind == Kind::RECORD_LOCK || k.act.op.kind == Kind::FLOCK && k.act.op.mask & UNLOCK == 0;
+            let conflicts = (k.act.op.mask | p.op.mask) & lock::WRITE != 0;
+            let other = lock::owner_of(&k.act.op, k.act.pid) != me;
+            takes && conflicts && other && touches(&k.act.op, p.op.obj) && lock::overlap(&k.act.op, &p.op)
+        };
+        let gives_back = p.op.kind == Kind::FLOCK && p.op.mask & UNLOCK != 0;
+        let Some(last) = self.kept.iter().rposition(|k| !gives_back && against(&k)) else { return Some(true) };
+        // It may have tried in vain, or have been told EDEADLK; or a later one gives the lock back.
+        let taken = !self.kept[last].act.op.tries() && !self.lock_waits;
+        let kept = self.kept[last + 1..].iter().all(|k| !gives_locks_back(k, p));
+        (taken && kept).then_some(false)
     }
 
     /// Its initializer may end with any transition of the thread that runs it.
@@ -397,6 +438,13 @@ pub fn may_block(e: &Act, p: &Act) -> bool {
         }
         _ => true,
     }
+}
+
+/// True if `e` may have let a lock of a file go that stood against `p`.
+fn gives_locks_back(e: &Did, p: &Act) -> bool {
+    let on_file = touches(&e.act.op, p.op.obj) && lock::is_lock(e.act.op.kind) && e.act.op.kind != Kind::RECORD_TEST;
+    let changed = e.found.is_some_and(|(before, after)| before != after);
+    on_file || changed || e.did.has(Effects::ENDS) || is_fd(e.act.op.kind)
 }
 
 /// True if `e` may change a channel that `p` concerns: everything may that closes descriptors.
