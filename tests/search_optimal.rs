@@ -184,7 +184,7 @@ fn check(family: Family) {
     let result = runner(config).run(&program(family), |program| {
         let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
         let held = match held {
-            Err(e) if !strict && program.iter().flatten().any(unproven) => {
+            Err(e) if !(strict && loses(&e)) && program.iter().flatten().any(unproven) => {
                 println!("{program:?}: {e}");
                 *failed.borrow_mut() += 1;
                 true
@@ -201,6 +201,11 @@ fn check(family: Family) {
     println!("{family:?}: {used} programs, {failed} of them lost a trace or ran one twice");
     assert!(used > cases / 10, "most programs are too large: {used} of {cases}");
     assert!(failed <= 1 + used / 50, "{failed} of {used} programs");
+}
+
+/// False if traces are only run twice.
+fn loses(error: &str) -> bool {
+    !error.contains("executions for")
 }
 
 /// What vsrun says of its searches that they are not proven for (src/explore/workers.rs): a few programs in a thousand lose

@@ -564,7 +564,8 @@ impl Reduction {
             indices.iter().map(|&k| *self.step(run, k)).chain(last.iter().copied()).collect::<Vec<Step>>()
         };
         let (v, node) = (steps(free), run.path[at]);
-        let moved = |q: &&Step| v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v);
+        let moved =
+            |q: &&Step| v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v, &self.tree.node(node).pending);
         let mut sleepers = self.tree.node(node).sleep.iter().filter(moved).map(|q| q.thread()).peekable();
         let past = sleepers.peek().is_some().then(|| {
             // What happens before `p` if only these steps have been made.

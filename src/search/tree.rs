@@ -435,8 +435,9 @@ impl Tree {
     /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
     /// these are complete), in order.
     fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, mut v: Vec<Step>, given: &Covered) -> Inserted {
+        let pending = Arc::clone(&self.nodes[at].pending);
         for (i, (q, child)) in known.iter().enumerate() {
-            if !begins(q, &v) {
+            if !begins(q, &v, &pending) {
                 continue;
             }
             let own = v.iter().position(|s| s.thread() == q.thread());
@@ -445,7 +446,7 @@ impl Tree {
                 return self.insert_below(*child, v, given);
             }
             // What is to come may take any alternative of a toss: all of them must be there.
-            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, &v);
+            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, &v, &pending);
             let mut all: Vec<(Step, usize)> = known[i..].iter().filter(same).copied().collect();
             all.sort_by_key(|(r, _)| r.value);
             all.dedup_by_key(|(r, _)| r.value);
@@ -524,14 +525,17 @@ impl Tree {
     pub fn leads(&self, at: usize, mut v: Vec<Step>) -> bool {
         let asleep: Vec<(Step, usize)> = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE)).collect();
         let mut known: Vec<(Step, usize)> = asleep.into_iter().chain(self.children_of(at)).collect();
+        let mut here = at;
         loop {
-            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v)) else { return false };
+            let pending = &self.nodes[here].pending;
+            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v, pending)) else { return false };
             let Some(own) = v.iter().position(|s| s.thread() == q.thread()) else { return false };
             v.remove(own);
             if child == NOWHERE || v.is_empty() || self.nodes[child].whole {
                 return true;
             }
             known = self.children_of(child).collect();
+            here = child;
         }
     }
 
@@ -544,7 +548,7 @@ impl Tree {
             children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
         // Unlike with whole sequences it is not enough that `q` is independent of `v`: what comes first must be part of it.
         let part = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
-        if known.iter().filter(part).any(|q| begins(q, v)) {
+        if known.iter().filter(part).any(|q| begins(q, v, &node.pending)) {
             return Inserted::Covered;
         }
         self.add_waiting(at, first);
@@ -554,11 +558,22 @@ impl Tree {
 }
 
 /// True if `q` can come first in a sequence equivalent to `v` or to `v` with `q` somewhere in it: the weak initials.
-pub fn begins(q: &Step, v: &[Step]) -> bool {
-    match v.iter().position(|s| s.thread() == q.thread()) {
+/// `pending`: the state before `v`, if it is known. There `q` is made while the others stand as they are pending, which may be
+/// other than what they are once they are performed; it must not depend on either.
+pub fn begins(q: &Step, v: &[Step], pending: &[Pending]) -> bool {
+    let own = v.iter().position(|s| s.thread() == q.thread());
+    let stands = |i: usize| {
+        let first = v[..i].iter().all(|s| s.thread() != v[i].thread());
+        let here = pending.iter().find(|p| first && p.act.tid == v[i].thread());
+        here.is_some_and(|p| Step { act: p.act, ..v[i] }.depends_on(q))
+    };
+    match own {
         // What comes before may have let the operation go on, which then does not depend on it any more: as it stood, it did.
-        Some(own) => q.value == v[own].value && !v[..own].iter().any(|s| s.depends_on(&v[own]) || s.depends_on(q)),
-        None => !v.iter().any(|s| s.wakes(q)),
+        Some(own) => {
+            let free = |i: usize| !v[i].depends_on(&v[own]) && !v[i].depends_on(q) && !stands(i);
+            q.value == v[own].value && (0..own).all(free)
+        }
+        None => (0..v.len()).all(|i| !v[i].wakes(q) && !stands(i)),
     }
 }
 
