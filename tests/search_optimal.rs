@@ -17,7 +17,7 @@ use vsrun::schedule::Schedule;
 use vsrun::search::{Optimal, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Seen};
-use vsrun_model::depend::TIMED_OUT;
+use vsrun_model::depend::as_it_stood;
 use vsrun_model::{dependent_after, Effects, End, Uid};
 
 /// Programs with more executions are left out.
@@ -62,12 +62,8 @@ fn order(trace: &Trace) -> Order {
             let as_performed = dependent_after(e, a, &trace.steps[i].act, b, false);
             let own = trace.steps[j + 1..i].iter().any(|s| s.act.uid == uid);
             let stood = if own { None } else { pending(&trace.seen[j]) };
-            // A deadline that could have fired then and did not is nothing to others.
-            let as_it_stood = stood.is_some_and(|mut p| {
-                p.fate = p.fate & !TIMED_OUT | trace.steps[i].act.fate & TIMED_OUT;
-                dependent_after(e, a, &p, b, false)
-            });
-            if created || as_performed || as_it_stood {
+            let stands = stood.is_some_and(|p| dependent_after(e, a, &as_it_stood(&p, &trace.steps[i].act), b, false));
+            if created || as_performed || stands {
                 mine[j] = true;
                 for k in 0..j {
                     mine[k] |= before[j][k];

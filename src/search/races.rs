@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use vsrun_model::arena::Seen;
-use vsrun_model::depend::TIMED_OUT;
+use vsrun_model::depend::as_it_stood;
 use vsrun_model::{dependent_after, imprint, may_be_coenabled, Act, Effects, End, Tid};
 
 use super::clock::{add, contains, join, Clock};
@@ -141,12 +141,8 @@ impl<'a> Run<'a> {
             return false;
         }
         let (e, did) = (&self.trace.steps[j].act, self.did[j]);
-        let as_it_stood = |q: &Act| {
-            // A deadline that could have fired then and did not is nothing to others.
-            let fate = q.fate & !TIMED_OUT | p.act.fate & TIMED_OUT;
-            dependent_after(e, did, &Act { fate, ..*q }, p.did, false)
-        };
-        dependent_after(e, did, p.act, p.did, false) || self.stood(p, j).is_some_and(as_it_stood)
+        let stood = self.stood(p, j).map(|q| as_it_stood(q, p.act));
+        dependent_after(e, did, p.act, p.did, false) || stood.is_some_and(|q| dependent_after(e, did, &q, p.did, false))
     }
 
     /// What happened before `p` became pending.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{TIMED_OUT, WOKEN};
+use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
 use vsrun_model::lock::is_lock;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
@@ -285,7 +285,7 @@ impl Reduction {
             return true;
         }
         let stood = if p.origin <= j { self.pending_of(run.path[j], p.act.tid) } else { None };
-        stood.is_some_and(|q| dependent_after(&e.act, e.did, &as_it_stood(q, p), did, false))
+        stood.is_some_and(|q| dependent_after(&e.act, e.did, &as_it_stood(&q.act, &p.act), did, false))
     }
 
     /// Where those of the first `n` steps are that meet `p`.
@@ -294,7 +294,7 @@ impl Reduction {
         sought.add(&p.act, did);
         let mut last = p.act;
         for &at in &run.path[p.origin.min(n)..n] {
-            let Some(act) = self.pending_of(at, p.act.tid).map(|q| as_it_stood(q, p)) else { continue };
+            let Some(act) = self.pending_of(at, p.act.tid).map(|q| as_it_stood(&q.act, &p.act)) else { continue };
             if act != last {
                 sought.add(&act, did);
                 last = act;
@@ -644,12 +644,6 @@ const NO_ACT: Act = Act::NOTHING;
 fn comes_after(e: &Step, p: &Act) -> Option<Step> {
     let plain = |act: &Act| Act { fate: act.fate & !TIMED_OUT, ..*act };
     (!dependent_after(&plain(&e.act), Effects::NONE, &plain(p), Effects::NONE, false)).then_some(*e)
-}
-
-/// The operation `p` as it stood in an earlier state, `q`. A deadline that could have fired then and did not is nothing to
-/// others.
-fn as_it_stood(q: &Pending, p: &Pending) -> Act {
-    Act { fate: q.act.fate & !TIMED_OUT | p.act.fate & TIMED_OUT, ..q.act }
 }
 
 /// The same thread does the same in the same alternative.

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
-use vsrun_model::depend::ends_otherwise;
+use vsrun_model::depend::{as_it_stood, ends_otherwise};
 use vsrun_model::{dependent_after, Act, Effects, Kind};
 
 use super::clock::Clock;
@@ -565,7 +565,7 @@ pub fn begins(q: &Step, v: &[Step], pending: &[Pending]) -> bool {
     let stands = |i: usize| {
         let first = v[..i].iter().all(|s| s.thread() != v[i].thread());
         let here = pending.iter().find(|p| first && p.act.tid == v[i].thread());
-        here.is_some_and(|p| Step { act: p.act, ..v[i] }.depends_on(q))
+        here.is_some_and(|p| Step { act: as_it_stood(&p.act, &v[i].act), ..v[i] }.depends_on(q))
     };
     match own {
         // What comes before may have let the operation go on, which then does not depend on it any more: as it stood, it did.
@@ -580,7 +580,9 @@ pub fn begins(q: &Step, v: &[Step], pending: &[Pending]) -> bool {
 /// The steps of `v` that depend on none before them, neither as they were performed nor as they stood at first, in the
 /// state that `pending` is of.
 pub fn initials<'a>(v: &'a [Step], pending: &'a [Pending]) -> impl Iterator<Item = Step> + 'a {
-    let stood = |s: &Step| pending.iter().find(|p| p.act.tid == s.thread()).map_or(*s, |p| Step { act: p.act, ..*s });
+    let stood = |s: &Step| {
+        pending.iter().find(|p| p.act.tid == s.thread()).map_or(*s, |p| Step { act: as_it_stood(&p.act, &s.act), ..*s })
+    };
     let free = move |i: usize| {
         let q = stood(&v[i]);
         !v[..i].iter().any(|s| s.thread() == q.thread() || s.depends_on(&v[i]) || s.depends_on(&q))

@@ -409,6 +409,19 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || shares_object(a, b, conditional)
 }
 
+/// The operation of `performed` as it was in an earlier state, where it was recorded as `stood`, as far as that matters to
+/// transitions made there. A deadline that could have fired then and did not is nothing to others; nor are channels that
+/// an operation on descriptors reached then and did not when it was performed: what changed that is on one of its objects
+/// itself.
+pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
+    let fate = stood.fate & !TIMED_OUT | performed.fate & TIMED_OUT;
+    let mut op = stood.op;
+    if is_fd(op.kind) && op.kind == performed.op.kind {
+        (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
+    }
+    Act { fate, op, ..*stood }
+}
+
 /// Operations on descriptors, one of which concerns more channels than it names, or that wake the same epoll instance.
 /// Two that only look commute.
 fn meet_by_mask(a: &Act, b: &Act) -> bool {
