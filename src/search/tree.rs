@@ -469,13 +469,23 @@ impl Tree {
             }
             return inserted;
         }
+        // Below what may turn out to be blocked it is on trial, too: then it is to be inserted elsewhere.
+        let on_trial = self.may_be_blocked(at);
         let mut at = at;
         for step in v {
             at = self.add_waiting(at, step);
         }
-        self.nodes[at].unsure = given.unsure;
+        self.nodes[at].unsure = given.unsure || on_trial;
+        if on_trial {
+            self.nodes[at].covers.push(given.clone());
+        }
         self.waiting += 1;
         Inserted::New
+    }
+
+    /// True if nothing that waits at or below `at` is known to be enabled.
+    fn may_be_blocked(&self, at: usize) -> bool {
+        self.nodes[at].phase == Phase::Waiting && self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure)
     }
 
     fn insert_below(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
@@ -494,7 +504,7 @@ impl Tree {
 
     /// `given` is covered by what waits at or below `at`. If all of that may turn out to be blocked, it is kept.
     fn rests_on(&mut self, at: usize, given: &Covered) {
-        if self.nodes[at].phase == Phase::Started || !self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure) {
+        if !self.may_be_blocked(at) {
             return;
         }
         let leaf = self.leaves_of(at).next();
