@@ -9,7 +9,7 @@ use vsrun_model::ThreadState;
 
 use crate::local::{arena, local, me, world, Phase};
 use crate::sys::{complain, fs_base, load, store};
-use crate::{elf, end, env, fd, net, process, raw, rewrite, signal};
+use crate::{elf, end, env, fd, net, process, raw, rewrite, signal, tsc};
 
 /// Functions of libc that the shim calls.
 #[derive(Clone, Copy, Default)]
@@ -76,7 +76,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
         rewrite::libc_sites(&auxv);
     }
     signal::install_net(net::on_sigsys as *const () as u64);
+    signal::install_fault();
     net::arm();
+    tsc::arm();
     if local().phase == Phase::Running {
         fd::after_exec();
     }

@@ -43,6 +43,7 @@ mod sys;
 mod sysv;
 mod time;
 mod timer;
+mod tsc;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

@@ -22,6 +22,7 @@ use vsrun_model::arena::{
 use vsrun_model::{End, ProcState};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
+use super::counter;
 use super::session::{self, Input, Output, PrivateDir};
 use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Ticks, Waited};
 use crate::scenario::Client;
@@ -373,7 +374,7 @@ impl Worker {
                     Reason::Signal(signal) => Some(signal),
                     _ => None,
                 };
-                let fatal = signal.filter(|s| is_fault(s.number()));
+                let fatal = signal.filter(|s| is_fault(s.number()) && !counter::is_reading(&stopped));
                 if let Some(signal) = fatal {
                     return Err(self.died_early(&format!("it got {signal}")));
                 }
@@ -487,7 +488,7 @@ impl Worker {
                         }
                         resume_quietly(stopped);
                     }
-                    Reason::Signal(signal) if self.is_fatal(pid, signal) => {
+                    Reason::Signal(signal) if self.is_fatal(&stopped, signal) => {
                         let process = self.process_of(pid.as_raw()).unwrap_or(0);
                         return Ok(Some((Ending::Crash { signal: signal.number(), process }, Some(stopped))));
                     }
@@ -517,9 +518,14 @@ impl Worker {
     }
 
     /// True if `signal` is a fault that the program does not handle.
-    fn is_fatal(&self, pid: Pid, signal: Signal) -> bool {
-        let handled = self.process_of(pid.as_raw()).map_or(0, |p| self.arena.world.procs[p].handled);
-        is_fault(signal.number()) && handled & 1 << (signal.number() - 1) == 0
+    fn is_fatal(&self, stopped: &Stopped, signal: Signal) -> bool {
+        let world = &self.arena.world;
+        let handled = self.process_of(stopped.pid().as_raw()).map_or(0, |p| world.procs[p].handled);
+        if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
+            return false;
+        }
+        let asked_for = world.threads.get(world.current).is_some_and(|t| t.tsc_faults);
+        asked_for || !counter::is_reading(stopped)
     }
 
     /// Ends a traced execution.

@@ -22,6 +22,7 @@ pub mod closing;
 mod cond;
 mod connect;
 mod cycle;
+pub mod counter;
 pub mod depend;
 pub mod epoll;
 pub mod errno;

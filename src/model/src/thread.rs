@@ -177,6 +177,8 @@ pub struct Thread {
     pub masked: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
+    /// It has asked for faults where it reads the time-stamp counter. The shim's.
+    pub tsc_faults: bool,
     /// Alternate signal stack: address, flags, size. The shim's.
     pub altstack: [u64; 3],
     /// The signal taken last.
@@ -273,6 +275,7 @@ impl World {
             within: 0,
             masked: false,
             sigpending: 0,
+            tsc_faults: false,
             altstack: [0; 3],
             taken: SigInfo::default(),
             handlers: [Handling::default(); MAX_HANDLERS],
