@@ -106,7 +106,7 @@ static void *decider(void *arg)
 {
     for (int i = 0; i < 2; i++) {
         unsigned long long now = __rdtsc() * 0x9e3779b97f4a7c15ull;
-        for (unsigned long long n = now >> 62; n > 0; n--) {
+        for (unsigned long long n = (now >> 62) + 1; n > 0; n--) {
             MUST(pthread_mutex_lock(&m));
             MUST(pthread_mutex_unlock(&m));
         }

@@ -196,6 +196,8 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
         local().phase = Phase::Running;
         crate::closing::start_clients(envp as u64);
     }
+    #[cfg(feature = "enomem")]
+    crate::interpose::malloc::main_begins();
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
     main(argc, argv, envp)

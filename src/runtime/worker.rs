@@ -282,7 +282,7 @@ impl Worker {
     ) -> Result<Worker, StartError> {
         tracee::catch_requests()?;
         let ticks = Ticks::start(LOOK)?;
-        let dir = PrivateDir::create()?;
+        let dir = PrivateDir::create(spec.inject)?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
@@ -320,7 +320,7 @@ impl Worker {
 
     /// Everything for an execution without a supervisor: the caller becomes the program by exec.
     pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
-        let dir = PrivateDir::create()?;
+        let dir = PrivateDir::create(spec.inject)?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
         prepare(&mut arena, spec, schedule)?;

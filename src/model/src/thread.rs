@@ -205,6 +205,8 @@ pub struct Thread {
     pub sembuf: [SemBuf; MAX_SEMBUF],
     /// Faults that have struck it.
     pub faults: u8,
+    /// No fault strikes it now. The shim's.
+    pub spared: bool,
     /// Channels that it has made.
     pub made: u32,
     /// Descriptions that the pending poll asks about.
@@ -288,6 +290,7 @@ impl World {
             staged: NONE,
             n_sembuf: 0,
             faults: 0,
+            spared: false,
             made: 0,
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],
