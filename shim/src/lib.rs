@@ -25,6 +25,7 @@ mod inject;
 mod interpose;
 mod local;
 mod locks;
+mod mail;
 mod message;
 mod mqueue;
 mod msg;

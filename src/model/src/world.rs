@@ -268,7 +268,8 @@ pub struct World {
     pub free_message: u32,
     /// See `free_socket`.
     pub free_right: u32,
-    pad3: u32,
+    /// Descriptors of files that messages have carried so far; see [`crate::fd::DescKind::FILE`].
+    pub mails: u32,
     /// Sockets made so far.
     pub socket_serial: u64,
     /// What came with what was received last: valid until the next operation.
@@ -343,6 +344,7 @@ impl World {
         self.rights.clear();
         (self.free_socket, self.free_message, self.free_right) = (NONE, NONE, NONE);
         self.socket_serial = 0;
+        self.mails = 0;
         self.received = Message::default();
     }
 
@@ -420,6 +422,7 @@ impl World {
         self.free_message = other.free_message;
         self.free_right = other.free_right;
         self.socket_serial = other.socket_serial;
+        self.mails = other.mails;
         self.received = other.received;
     }
 
