@@ -265,6 +265,11 @@ pub fn deliver() {
 /// fails; otherwise the operation goes on. True: it fails.
 pub fn run_taken(op: &Op, fails: bool) -> bool {
     let info = me().taken;
+    if info.signal == 0 {
+        // A stop: no handler of its own.
+        deliver();
+        return fails;
+    }
     let carried = (me().sending, me().staged);
     let own_mask = {
         let cur = local().cur;

@@ -175,6 +175,8 @@ pub struct Thread {
     pub within: u64,
     /// Its pending operation has a mask of its own, `within`.
     pub masked: bool,
+    /// Its process has been stopped while it was parked at an operation that this can interrupt; see `signal`.
+    pub stop_hit: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
     /// It has asked for faults where it reads the time-stamp counter. The shim's.
@@ -276,6 +278,7 @@ impl World {
             sigmask: 0,
             within: 0,
             masked: false,
+            stop_hit: false,
             sigpending: 0,
             tsc_faults: false,
             altstack: [0; 3],

@@ -445,6 +445,7 @@ impl World {
         thread.pending = op;
         thread.born_expired = expired;
         thread.woken = false;
+        thread.stop_hit = false;
         thread.state = ThreadState::PARKED;
     }
 
@@ -479,7 +480,17 @@ impl World {
         if self.procs[thread.pid].stopped != 0 {
             return 0;
         }
-        self.choices_of(t, &thread.pending) + self.signal_choices(t)
+        self.own_choices(t) + self.signal_choices(t)
+    }
+
+    /// The ways of the pending operation of `t` itself, without those in which a signal comes. What is under way when its
+    /// process is stopped is over with what has been transferred.
+    fn own_choices(&self, t: Tid) -> u32 {
+        let thread = &self.threads[t];
+        if thread.stop_hit && thread.pending.has(crate::op::PARTIAL) {
+            return 0;
+        }
+        self.choices_of(t, &thread.pending)
     }
 
     /// The same for `op` in the place of the pending operation.
@@ -528,7 +539,7 @@ impl World {
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
         if self.signal_ways(t) != 0 {
-            let own = self.choices_of(t, &op);
+            let own = self.own_choices(t);
             if value >= own {
                 return self.interrupt(t, value - own);
             }
