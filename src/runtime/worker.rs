@@ -339,17 +339,22 @@ impl Worker {
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
         let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
         let since = Instant::now();
+        // Each trap of the program's start stops it, and where there is one there are often more.
+        const SHORT: Duration = Duration::from_micros(10);
+        let mut pause = SHORT;
         loop {
             match wait_any(false).map_err(|e| StartError::Bug(format!("{e}")))? {
                 Waited::Changed(pid, status) => {
                     let event = Event::decode(pid, status).map_err(|e| StartError::Bug(format!("{e}")))?;
                     self.before_root(event)?;
+                    pause = SHORT;
                 }
                 Waited::NoChildren => return Err(self.died_early("it ended")),
                 _ if self.arena.root_signs().0 > 0 => break,
                 _ => {}
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(1));
             if since.elapsed() > ROOT_LIMIT {
                 return Err(StartError::Refused("the program did not reach main within a minute".into()));
             }
