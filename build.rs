@@ -11,16 +11,19 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());
     }
     let target = out.join("shim");
-    build(&root, &target);
     let library = target.join("x86_64-unknown-linux-gnu/release/libvsrun_shim.so");
-    fs::copy(&library, out.join("libvsrun.so")).expect("the shim was built");
+    for (features, name) in [("", "libvsrun.so"), ("enomem", "libvsrun-enomem.so")] {
+        build(&root, &target, features);
+        fs::copy(&library, out.join(name)).expect("the shim was built");
+    }
 }
 
-fn build(root: &Path, target: &Path) {
+fn build(root: &Path, target: &Path, features: &str) {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.arg("rustc").arg("--manifest-path").arg(root.join("shim/Cargo.toml"));
     command.args(["--release", "--lib", "--target", "x86_64-unknown-linux-gnu", "--target-dir"]).arg(target);
+    command.args(["--features", features]);
     // The constructor must run before those of all other libraries; relocations are done at load time.
     command.args(["--", "-Clink-arg=-Wl,-z,initfirst", "-Clink-arg=-Wl,-z,now", "-Cforce-unwind-tables=yes"]);
     for inherited in

@@ -72,6 +72,11 @@ impl Image {
         image
     }
 
+    /// From the loader's record (link_map) of an object.
+    pub fn of_map(map: u64) -> Image {
+        Image::new(load(map), load(map + 16))
+    }
+
     /// Where it is loaded.
     pub fn base(&self) -> u64 {
         self.bias
@@ -157,7 +162,7 @@ pub fn libc_image(auxv: &Auxv) -> Option<Image> {
     while map != 0 {
         let name: u64 = load(map + 8);
         if name != 0 && contains(cstr(name, 4096), b"/libc.so.6") {
-            return Some(Image::new(load(map), load(map + 16)));
+            return Some(Image::of_map(map));
         }
         map = load(map + 24);
     }

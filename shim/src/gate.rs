@@ -39,6 +39,7 @@ pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
 fn pass_with(op: Op, mirror: Mirror, then: &mut dyn FnMut(i64)) -> i64 {
     sync::settle_onces();
     signal::settle_handlers();
+    local().spin.site = 0;
     if let Some(result) = pass_at_once(&op, mirror) {
         return result;
     }

@@ -9,7 +9,7 @@ use vsrun_model::ThreadState;
 
 use crate::local::{arena, local, me, world, Phase};
 use crate::sys::{complain, fs_base, load, store};
-use crate::{elf, end, env, fd, net, process, raw, rewrite, signal};
+use crate::{elf, end, env, fd, mail, net, process, raw, rewrite, signal, tsc};
 
 /// Functions of libc that the shim calls.
 #[derive(Clone, Copy, Default)]
@@ -61,6 +61,7 @@ static CONSTRUCTOR: extern "C" fn(i32, *const *const u8, *const *const u8) = con
 extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
     map_arena();
     fd::make_place();
+    mail::make_pair();
     let envp = envp as u64;
     // Hiding leaves a gap before the auxiliary vector, so that is read first.
     let auxv = elf::auxv(envp);
@@ -76,7 +77,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
         rewrite::libc_sites(&auxv);
     }
     signal::install_net(net::on_sigsys as *const () as u64);
+    signal::install_fault();
     net::arm();
+    tsc::arm();
     if local().phase == Phase::Running {
         fd::after_exec();
     }
@@ -194,6 +197,8 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
         local().phase = Phase::Running;
         crate::closing::start_clients(envp as u64);
     }
+    #[cfg(feature = "enomem")]
+    crate::interpose::malloc::main_begins();
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
     main(argc, argv, envp)
@@ -239,5 +244,6 @@ fn begin(order: Command) {
     if me().state != ThreadState::RUNNING || world().current != local().cur {
         end::bug(b"the root was not the thread that has the turn");
     }
+    mail::clear();
     net::arm();
 }

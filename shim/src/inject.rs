@@ -11,7 +11,18 @@ pub fn strikes(fault: u32) -> bool {
     if world().inject & fault == 0 || local().phase != Phase::Running || local().borrowed || me().faults >= MOST {
         return false;
     }
+    if me().spared {
+        return false;
+    }
     let struck = gate::pass(toss(fault)) == 1;
     me().faults += u8::from(struck);
     struck
+}
+
+/// Does something about which it has been decided that it does not fail: no fault strikes inside.
+pub fn sparing<T>(what: impl FnOnce() -> T) -> T {
+    let before = core::mem::replace(&mut me().spared, true);
+    let result = what();
+    me().spared = before;
+    result
 }

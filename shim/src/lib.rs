@@ -25,6 +25,7 @@ mod inject;
 mod interpose;
 mod local;
 mod locks;
+mod mail;
 mod message;
 mod mqueue;
 mod msg;
@@ -43,6 +44,7 @@ mod sys;
 mod sysv;
 mod time;
 mod timer;
+mod tsc;
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

@@ -41,6 +41,22 @@ pub struct Action {
     pub mask: u64,
 }
 
+/// Readings of the time-stamp counter by one instruction, with no visible operation in between.
+#[derive(Clone, Copy)]
+pub struct Spin {
+    /// Address of the instruction.
+    pub site: u64,
+    /// How often it was executed.
+    pub readings: u32,
+    /// Virtual time of the first reading, ns.
+    pub since: u64,
+}
+
+impl Spin {
+    /// None.
+    pub const NONE: Spin = Spin { site: 0, readings: 0, since: 0 };
+}
+
 /// How far this process is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -86,6 +102,8 @@ pub struct Local {
     pub onces: [(Tid, u32, u64); 16],
     /// Number of `onces`.
     pub n_onces: usize,
+    /// The loop on the time-stamp counter that the running fiber may be in.
+    pub spin: Spin,
     /// First and one past the last address of the shim's text.
     pub text: (u64, u64),
 }
@@ -111,6 +129,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     actions: [Action { handler: 0, flags: 0, restorer: 0, mask: 0 }; 65],
     onces: [(NONE, NONE, 0); 16],
     n_onces: 0,
+    spin: Spin::NONE,
     text: (0, 0),
 }));
 

@@ -14,7 +14,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 
 use crate::local::{local, me, world};
 use crate::sys::{decimal, load, store};
-use crate::{end, files, gate, raw};
+use crate::{end, files, gate, mail, raw};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -277,8 +277,20 @@ fn described(fd: i32, real: &Real) -> Option<u32> {
     None
 }
 
+/// True if locks have been taken with the open file description of `fd`.
+pub fn is_locked(fd: i32) -> bool {
+    if !world().flocks_used {
+        return false;
+    }
+    let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return false };
+    known(fd, &real).is_some() && described(fd, &real).is_some()
+}
+
 /// The name of the open file description of `fd`, which gets a tag if it has none. Names do not depend on what other threads do.
 fn describe(fd: i32, real: &Real) -> u32 {
+    if mail::under_way() {
+        end::unsupported(&[b"flock or F_OFD_SETLK while the descriptor of a file is under way in a message"]);
+    }
     if let Some(name) = described(fd, real) {
         return name;
     }

@@ -1,7 +1,7 @@
 //! What sockets send and receive: bytes, addresses, and descriptors that go along with them.
 
 use vsrun_model::address::Address;
-use vsrun_model::fd::{DescId, NONBLOCK};
+use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use vsrun_model::inject::RESET;
 use vsrun_model::object::NONE;
 use vsrun_model::socket::{Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, STREAM};
@@ -10,7 +10,7 @@ use vsrun_model::{op, Kind};
 use crate::local::{me, world};
 use crate::pipe::Memory;
 use crate::sys::{load, store};
-use crate::{address, end, fd, inject, pipe, socket};
+use crate::{address, end, fd, inject, mail, pipe, socket};
 
 const EAGAIN: i64 = -(libc::EAGAIN as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -229,13 +229,11 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
             told |= libc::MSG_CTRUNC;
             break;
         }
-        world().descs[desc].refs += 1;
-        let fd = fd::install(desc, flags & CMSG_CLOEXEC != 0);
+        let fd = receive_descriptor(desc, flags & CMSG_CLOEXEC != 0);
         if fd < 0 {
             told |= libc::MSG_CTRUNC;
             break;
         }
-        world().descs[desc].refs -= 1;
         store(at + used + 16 + 4 * count, fd as i32);
         count += 1;
         right = world().rights[right].next;
@@ -247,6 +245,21 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     world().rights_drop(received.message.rights);
     store(header + 40, used);
     told | flags & CMSG_CLOEXEC
+}
+
+/// Gives the receiver a descriptor of what a message carries: its number, or a negative error number. The message keeps
+/// its reference.
+fn receive_descriptor(desc: DescId, cloexec: bool) -> i64 {
+    if world().descs[desc].kind == DescKind::FILE {
+        return mail::take(desc, cloexec);
+    }
+    // Where there is no number left, this reference is dropped.
+    world().descs[desc].refs += 1;
+    let fd = fd::install(desc, cloexec);
+    if fd >= 0 {
+        world().descs[desc].refs -= 1;
+    }
+    fd
 }
 
 fn begin(at: u64, len: u64, typ: i32) {
@@ -341,11 +354,13 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                     let fd: i32 = load(data + 4 * i);
                     match fd::find(fd as u64) {
                         Some(desc) => rights = add_right(rights, desc),
-                        None if crate::raw!(libc::SYS_fcntl, fd, libc::F_GETFD) < 0 => {
-                            world().rights_drop(rights);
-                            return Err(-(libc::EBADF as i64));
-                        }
-                        None => end::unsupported(&[b"the descriptor of a file in a message (sendmsg with SCM_RIGHTS)"]),
+                        None => match mail::put(fd) {
+                            Ok(desc) => rights = add_right(rights, desc),
+                            Err(error) => {
+                                world().rights_drop(rights);
+                                return Err(error);
+                            }
+                        },
                     }
                 }
             }

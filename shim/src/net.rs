@@ -165,6 +165,7 @@ fn identity(nr: i64, a: [u64; 6]) -> Option<i64> {
             store(a[1], local().pdeathsig);
             0
         }
+        libc::SYS_prctl if matches!(id, libc::PR_GET_TSC | libc::PR_SET_TSC) => return crate::tsc::control(id, a[1]),
         libc::SYS_prctl if id == PR_SET_SYSCALL_USER_DISPATCH => -(libc::EINVAL as i64),
         libc::SYS_prctl if id == libc::PR_SET_SECCOMP => -(libc::EINVAL as i64),
         libc::SYS_seccomp | libc::SYS_ptrace => -(libc::EPERM as i64),

@@ -8,7 +8,7 @@ use vsrun_model::{Kind, Op, Pid, ThreadState, Tid, WCONTINUED, WEXITED_NOT, WNOH
 use crate::fiber::{self, Start};
 use crate::local::{arena, local, me, world};
 use crate::sys::{load, store, store_if};
-use crate::{end, fd, gate, inject, net, raw, signal, sync};
+use crate::{end, fd, gate, inject, net, raw, signal, sync, tsc};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -76,6 +76,7 @@ fn create_thread(args: &CloneArgs) -> i64 {
     thread.detached = core::mem::take(&mut l.next_detached);
     let vtid = thread.vtid;
     thread.sigmask = me().sigmask;
+    thread.tsc_faults = me().tsc_faults;
     if args.flags & CLONE_PARENT_SETTID != 0 {
         store_if(args.parent_tid, vtid);
     }
@@ -382,7 +383,11 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     for fd in [ARENA_FD, POOL_FD] {
         raw!(libc::SYS_fcntl, fd, libc::F_SETFD, 0);
     }
+    tsc::before_exec();
+    signal::before_exec();
     let error = raw!(libc::SYS_execveat, dir, path, argv, envp, flags);
+    tsc::arm();
+    signal::install_fault();
     if released {
         end::unsupported(&[b"exec that fails, with close-on-exec descriptors of files that have been locked"]);
     }

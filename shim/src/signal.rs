@@ -76,6 +76,37 @@ pub fn install_net(handler: u64) {
     install(libc::SIGSYS, handler, SA_SIGINFO | SA_NODEFER);
 }
 
+/// Makes the kernel's action of SIGSEGV the shim's handler of it, on the program's alternate stack if its own is to run
+/// there; see `tsc`.
+pub fn install_fault() {
+    let flags = local().actions[libc::SIGSEGV as usize].flags & SA_ONSTACK;
+    install(libc::SIGSEGV, crate::tsc::on_sigsegv as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
+}
+
+/// Before exec, which keeps what is ignored.
+pub fn before_exec() {
+    if local().actions[libc::SIGSEGV as usize].handler == SIG_IGN {
+        install(libc::SIGSEGV, SIG_IGN, 0);
+    }
+}
+
+/// A SIGSEGV that has nothing to do with the time-stamp counter: the program's handler gets it, or it is fatal. The
+/// default action is put in place, and the instruction faults again: the crash is where it happened.
+pub fn fault(signal: i32, info: u64, context: u64) {
+    let action = local().actions[signal as usize];
+    let sent = load::<i32>(info + 8) <= 0;
+    match action.handler {
+        SIG_IGN if sent => {}
+        SIG_DFL | SIG_IGN => {
+            install(signal, SIG_DFL, 0);
+            if sent {
+                raw!(libc::SYS_tgkill, raw!(libc::SYS_getpid), raw!(libc::SYS_gettid), signal);
+            }
+        }
+        _ => trampoline(signal, info, context),
+    }
+}
+
 /// rt_sigaction.
 pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
     if !(1..=64).contains(&signal) {
@@ -91,6 +122,10 @@ pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
         note_disposition(signal, &action);
         if signal != libc::SIGSYS {
             let result = match action.handler {
+                _ if signal == libc::SIGSEGV => {
+                    install_fault();
+                    0
+                }
                 SIG_DFL | SIG_IGN => install(signal, action.handler, 0),
                 _ => {
                     install(signal, trampoline as *const () as u64, action.flags & SA_ONSTACK | SA_SIGINFO | SA_NODEFER)
@@ -230,6 +265,11 @@ pub fn deliver() {
 /// fails; otherwise the operation goes on. True: it fails.
 pub fn run_taken(op: &Op, fails: bool) -> bool {
     let info = me().taken;
+    if info.signal == 0 {
+        // A stop: no handler of its own.
+        deliver();
+        return fails;
+    }
     let carried = (me().sending, me().staged);
     let own_mask = {
         let cur = local().cur;
@@ -478,7 +518,11 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
         let none = Action { handler: SIG_DFL, flags: 0, restorer: 0, mask: 0 };
         local().actions[signal as usize] = none;
         note_disposition(signal, &none);
-        install(signal, SIG_DFL, 0);
+        if signal == libc::SIGSEGV {
+            install_fault();
+        } else {
+            install(signal, SIG_DFL, 0);
+        }
     }
     let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
     me().sigmask = (within | action.mask | own) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));

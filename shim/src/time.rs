@@ -3,7 +3,7 @@
 use vsrun_model::{Kind, Op};
 
 use crate::gate;
-use crate::local::world;
+use crate::local::{local, world, Spin};
 use crate::sys::{load, store, store_if};
 
 /// 2026-01-01T00:00:00Z, what CLOCK_REALTIME shows at virtual time 0, ns.
@@ -26,6 +26,29 @@ pub fn read(clock: i32) -> u64 {
     } else {
         w.now
     }
+}
+
+/// Readings of the time-stamp counter by one instruction in a row that are taken for a program that waits.
+const WAITING: u32 = 1_000;
+/// Such a reading takes this part of the time waited so far, at most [`LONGEST_READ`] ns: each is a trap of a few
+/// microseconds, and a wait of seconds should not take millions.
+const WAIT_PART: u64 = 64;
+const LONGEST_READ: u64 = 100_000;
+
+/// Reads the time-stamp counter, ns, for the instruction at `site`.
+pub fn read_counter(site: u64) -> u64 {
+    let w = world();
+    let spin = &mut local().spin;
+    if spin.site != site {
+        *spin = Spin { site, readings: 0, since: w.now };
+    }
+    spin.readings = spin.readings.saturating_add(1);
+    w.now += if spin.readings < WAITING {
+        READ_COST
+    } else {
+        (READ_COST + (w.now - spin.since) / WAIT_PART).min(LONGEST_READ)
+    };
+    w.now
 }
 
 /// A timespec of the program, ns; negative times count as 0. `None`: not a valid timespec.

@@ -207,7 +207,7 @@ impl State {
 /// what changes once an operation is enabled at which one could be delivered. A thread that is alone has no orders to
 /// leave out.
 fn unproven(search: SearchKind, trace: &Trace) -> Option<&'static str> {
-    let signalled = |op: &Op| op.signals & (signal::BEFORE | signal::INTERRUPTS | signal::AWAITED) != 0;
+    let signalled = |op: &Op| op.signals & (signal::ALTERNATIVES | signal::AWAITED) != 0;
     let by_timer = |act: &Act| is_fd(act.op.kind) && !act.op.has(TIMED) && act.fate & TIMED_OUT != 0;
     let record = |op: &Op| is_lock(op.kind) && op.kind != Kind::FLOCK;
     let steps = trace.steps.iter().map(|s| &s.act);

@@ -278,14 +278,16 @@ pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
 /// The signal that was delivered in the place of the operation, before it or so that it fails.
 fn signalled(step: &Step) -> Option<String> {
     let ways = step.act.op.signals;
-    let (before, fails) = (ways & signal::BEFORE != 0, ways & signal::INTERRUPTS != 0);
-    let first = step.choices.checked_sub(u32::from(before) + u32::from(fails))?;
+    let first = step.choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
     let name = signal_name((ways & signal::NUMBER).into());
-    match step.value.checked_sub(first)? {
-        0 if before => Some(format!("{name} comes first")),
-        _ if fails => Some(format!("interrupted by {name}")),
-        _ => None,
-    }
+    let texts = [
+        (signal::BEFORE, format!("{name} comes first")),
+        (signal::INTERRUPTS, format!("interrupted by {name}")),
+        (signal::STOP_BEFORE, "begun after the stop".to_string()),
+        (signal::STOP_INTERRUPTS, "interrupted by the stop".to_string()),
+    ];
+    let mut present = texts.into_iter().filter(|(bit, _)| ways & bit != 0);
+    present.nth(step.value.checked_sub(first)? as usize).map(|(_, text)| text)
 }
 
 /// The transitions of a trace, from the first: with the results of tosses and who is woken by whom.

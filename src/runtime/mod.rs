@@ -2,6 +2,7 @@
 //! never decides what to explore.
 
 pub mod checkpoint;
+mod counter;
 pub mod inspect;
 pub mod memory;
 pub mod session;

@@ -20,6 +20,9 @@ use super::checkpoint::memory_file;
 /// The shim, built by build.rs.
 static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
 
+/// The same for `--inject enomem`: it interposes the functions that allocate.
+static SHIM_ENOMEM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-enomem.so"));
+
 /// File name of the shim in the private directory.
 const SHIM_NAME: &str = "libvsrun.so";
 /// First argument of the guard.
@@ -45,13 +48,13 @@ fn unique_name(attempt: u32) -> String {
 }
 
 impl PrivateDir {
-    /// Starts the guard, makes the directory and puts the shim into it.
-    pub fn create() -> io::Result<PrivateDir> {
+    /// Starts the guard, makes the directory and puts the shim for the faults `inject` into it.
+    pub fn create(inject: u32) -> io::Result<PrivateDir> {
         let mut last = io::Error::other("no place for the private directory");
         for place in places() {
             for attempt in 0..4 {
                 let path = place.join(unique_name(attempt));
-                match PrivateDir::create_at(path) {
+                match PrivateDir::create_at(path, inject) {
                     Ok(dir) => return Ok(dir),
                     Err(e) => last = io::Error::new(e.kind(), format!("{}: {e}", place.display())),
                 }
@@ -60,7 +63,7 @@ impl PrivateDir {
         Err(last)
     }
 
-    fn create_at(path: PathBuf) -> io::Result<PrivateDir> {
+    fn create_at(path: PathBuf, inject: u32) -> io::Result<PrivateDir> {
         // The guard comes first: if vsrun is killed, a directory that nobody guards stays.
         let mut guard = start_guard(&path)?;
         if let Err(e) = fs::DirBuilder::new().mode(0o700).create(&path) {
@@ -72,7 +75,7 @@ impl PrivateDir {
         let dir = PrivateDir { path, guard: Some(guard) };
         fs::DirBuilder::new().mode(0o700).create(dir.path.join("shm"))?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
-        file.write_all(SHIM)?;
+        file.write_all(if inject & vsrun_model::inject::ENOMEM != 0 { SHIM_ENOMEM } else { SHIM })?;
         drop(file);
         if !executable_mount(&dir.path) {
             return Err(io::Error::other("the file system is mounted noexec"));

@@ -22,6 +22,7 @@ use vsrun_model::arena::{
 use vsrun_model::{End, ProcState};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
+use super::counter;
 use super::session::{self, Input, Output, PrivateDir};
 use super::tracee::{self, wait_any, Event, LaunchError, LaunchSpec, Reason, Signal, Stopped, Ticks, Waited};
 use crate::scenario::Client;
@@ -281,7 +282,7 @@ impl Worker {
     ) -> Result<Worker, StartError> {
         tracee::catch_requests()?;
         let ticks = Ticks::start(LOOK)?;
-        let dir = PrivateDir::create()?;
+        let dir = PrivateDir::create(spec.inject)?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
@@ -319,7 +320,7 @@ impl Worker {
 
     /// Everything for an execution without a supervisor: the caller becomes the program by exec.
     pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
-        let dir = PrivateDir::create()?;
+        let dir = PrivateDir::create(spec.inject)?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
         prepare(&mut arena, spec, schedule)?;
@@ -338,17 +339,22 @@ impl Worker {
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
         let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
         let since = Instant::now();
+        // Each trap of the program's start stops it, and where there is one there are often more.
+        const SHORT: Duration = Duration::from_micros(10);
+        let mut pause = SHORT;
         loop {
             match wait_any(false).map_err(|e| StartError::Bug(format!("{e}")))? {
                 Waited::Changed(pid, status) => {
                     let event = Event::decode(pid, status).map_err(|e| StartError::Bug(format!("{e}")))?;
                     self.before_root(event)?;
+                    pause = SHORT;
                 }
                 Waited::NoChildren => return Err(self.died_early("it ended")),
                 _ if self.arena.root_signs().0 > 0 => break,
                 _ => {}
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(1));
             if since.elapsed() > ROOT_LIMIT {
                 return Err(StartError::Refused("the program did not reach main within a minute".into()));
             }
@@ -373,7 +379,7 @@ impl Worker {
                     Reason::Signal(signal) => Some(signal),
                     _ => None,
                 };
-                let fatal = signal.filter(|s| is_fault(s.number()));
+                let fatal = signal.filter(|s| is_fault(s.number()) && !counter::is_reading(&stopped));
                 if let Some(signal) = fatal {
                     return Err(self.died_early(&format!("it got {signal}")));
                 }
@@ -487,7 +493,7 @@ impl Worker {
                         }
                         resume_quietly(stopped);
                     }
-                    Reason::Signal(signal) if self.is_fatal(pid, signal) => {
+                    Reason::Signal(signal) if self.is_fatal(&stopped, signal) => {
                         let process = self.process_of(pid.as_raw()).unwrap_or(0);
                         return Ok(Some((Ending::Crash { signal: signal.number(), process }, Some(stopped))));
                     }
@@ -517,9 +523,14 @@ impl Worker {
     }
 
     /// True if `signal` is a fault that the program does not handle.
-    fn is_fatal(&self, pid: Pid, signal: Signal) -> bool {
-        let handled = self.process_of(pid.as_raw()).map_or(0, |p| self.arena.world.procs[p].handled);
-        is_fault(signal.number()) && handled & 1 << (signal.number() - 1) == 0
+    fn is_fatal(&self, stopped: &Stopped, signal: Signal) -> bool {
+        let world = &self.arena.world;
+        let handled = self.process_of(stopped.pid().as_raw()).map_or(0, |p| world.procs[p].handled);
+        if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
+            return false;
+        }
+        let asked_for = world.threads.get(world.current).is_some_and(|t| t.tsc_faults);
+        asked_for || !counter::is_reading(stopped)
     }
 
     /// Ends a traced execution.

@@ -370,6 +370,17 @@ impl<'a> Run<'a> {
             self.arena.world.threads[t].compare = true;
         }
         match self.arena.world.perform(t, value) {
+            // A stop, without a handler.
+            Applied::Signalled(true) if self.arena.world.threads[t].taken.signal == 0 => {
+                self.returned(t, &op, signals::EINTR);
+                self.deliver(t);
+                if self.arena.world.threads[t].alive() {
+                    self.advance(t);
+                }
+            }
+            Applied::Signalled(false) if self.arena.world.threads[t].taken.signal == 0 => {
+                self.arena.world.resume(t, op);
+            }
             Applied::Signalled(fails) => {
                 self.handle(t, Some((op, fails)));
                 self.advance(t);

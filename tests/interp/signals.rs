@@ -17,7 +17,7 @@ pub const CHILD: i32 = 17;
 pub const CONT: i32 = 18;
 pub const STOP: i32 = 19;
 
-const EINTR: i64 = 4;
+pub const EINTR: i64 = 4;
 
 /// A handler that runs.
 #[derive(Clone, Copy, Debug)]

@@ -335,8 +335,11 @@ fn copy_content(place: &Place, own: &Path, size: u64) {
     raw!(libc::SYS_close, to);
 }
 
-/// A process of the world has the real file open, or mapped shared.
+/// A process of the world has the real file open, or mapped shared, or a message may carry a descriptor of it.
 fn is_open_elsewhere(id: (u64, u64)) -> bool {
+    if crate::mail::under_way() {
+        return true;
+    }
     let regions = arena().regions.as_slice();
     if regions.iter().any(|r| r.dev == id.0 + 1 && r.ino == id.1) {
         return true;

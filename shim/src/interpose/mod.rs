@@ -4,6 +4,8 @@
 mod c11;
 mod cond;
 mod io;
+#[cfg(feature = "enomem")]
+pub mod malloc;
 mod misc;
 mod mqueue;
 mod msg;

@@ -1,5 +1,6 @@
 //! pthread_create, join, detach, cancel, once. Threads themselves are glibc's; they become fibers at the clone call.
 
+use vsrun_model::inject::ENOMEM;
 use vsrun_model::object::NONE;
 use vsrun_model::{op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED};
 
@@ -7,7 +8,7 @@ use super::timed;
 use crate::init::libc_functions;
 use crate::local::{local, me, world};
 use crate::sys::{load, store_if};
-use crate::{gate, sync};
+use crate::{gate, inject, sync};
 
 const PTHREAD_CANCEL_DISABLE: i32 = 1;
 
@@ -56,9 +57,13 @@ fn is_detached(attr: u64) -> bool {
 
 #[no_mangle]
 extern "C" fn pthread_create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
+    // It fails as a whole, here: what is noted for the clone call must be this thread's when that is made.
+    if inject::strikes(ENOMEM) {
+        return libc::EAGAIN;
+    }
     local().next_start = start;
     local().next_detached = is_detached(attr);
-    let result = call4(libc_functions().pthread_create, thread, attr, start, arg);
+    let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
     local().next_start = 0;
     local().next_detached = false;
     result

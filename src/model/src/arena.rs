@@ -30,6 +30,10 @@ pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 pub const POOL_ADDR: u64 = 0x2100_0000_0000;
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
+/// Where descriptors of files that messages of the program carry go in and come out.
+pub const MAIL_IN_FD: i32 = 247;
+#[allow(missing_docs)]
+pub const MAIL_OUT_FD: i32 = 248;
 /// Descriptor of what stands in the kernel for each descriptor of the model.
 pub const PLACE_FD: i32 = 249;
 /// Descriptor of the arena in every process of a world.
@@ -42,7 +46,7 @@ pub const RANDOM_FD: i32 = 252;
 pub const GUARD_FD: i32 = 253;
 /// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
 /// take for their scripts.
-pub const FIRST_FD: i32 = 249;
+pub const FIRST_FD: i32 = 247;
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
 

@@ -43,6 +43,8 @@ impl DescKind {
     pub const SIGNAL: DescKind = DescKind(5);
     pub const EPOLL: DescKind = DescKind(6);
     pub const QUEUE: DescKind = DescKind(7);
+    /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
+    pub const FILE: DescKind = DescKind(8);
 
     /// The word for it in reports.
     pub fn name(self) -> &'static str {
@@ -54,6 +56,7 @@ impl DescKind {
             DescKind::SIGNAL => "signalfd",
             DescKind::EPOLL => "epoll",
             DescKind::QUEUE => "message queue",
+            DescKind::FILE => "file",
             _ => "descriptor",
         }
     }

@@ -21,6 +21,7 @@ pub mod channel;
 pub mod closing;
 mod cond;
 mod connect;
+pub mod counter;
 mod cycle;
 pub mod depend;
 pub mod epoll;

@@ -160,6 +160,7 @@ impl World {
             self.procs[p].random =
                 self.procs[parent].random ^ self.threads[t].uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             self.threads[t].sigmask = self.threads[creator].sigmask;
+            self.threads[t].tsc_faults = self.threads[creator].tsc_faults;
         }
         Some((p, t))
     }

@@ -9,6 +9,11 @@
 //! or after the next one. Second halves of waits (of a condition variable, at a barrier) go on waiting, and may be woken
 //! while the handler runs; a futex wait is left and begun anew.
 //!
+//! A stop interrupts waits as well. Most calls are begun again by the kernel before the program notices; some fail with
+//! EINTR once the process goes on, though no handler ran (`fails_by_stop`). A thread that is parked at one of these while its
+//! process stops may have been about to call or have been waiting, so it has two further alternatives after that: *on*:
+//! it had not called yet, and the operation is published again; and *by stop*: the call fails.
+//!
 //! A signal for a process is taken as Linux does it (complete_signal): by the first thread if it wants it, else by the
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
@@ -18,7 +23,7 @@ use crate::fd::is_fd;
 use crate::object::NONE;
 use crate::op::{self, Kind, Op};
 use crate::process::ProcState;
-use crate::thread::ThreadState;
+use crate::thread::{Thread, ThreadState};
 use crate::world::{Applied, World};
 use crate::{errno, Pid, Tid};
 
@@ -44,12 +49,18 @@ pub const NUMBER: u16 = 0x7f;
 pub const BEFORE: u16 = 0x80;
 /// Bit of [`Op::signals`]: a signal may interrupt the operation, which then fails with EINTR.
 pub const INTERRUPTS: u16 = 0x100;
+/// Bits of [`Op::signals`] that are alternatives each, in this order.
+pub const ALTERNATIVES: u16 = BEFORE | INTERRUPTS | STOP_BEFORE | STOP_INTERRUPTS;
 /// Bit of [`Op::signals`]: signals are pending for the process, which has other threads.
 pub const SHARED_PENDING: u16 = 0x200;
 /// Bit of [`Op::signals`]: a signal that the operation waits for is pending.
 pub const AWAITED: u16 = 0x400;
 /// Bit of [`Op::signals`]: the process is stopped, whatever the operation would do.
 pub const STANDS_STILL: u16 = 0x800;
+/// Bit of [`Op::signals`]: a stop has come while the thread was here, but before its call.
+pub const STOP_BEFORE: u16 = 0x1000;
+/// Bit of [`Op::signals`]: a stop has interrupted the operation, which then fails with EINTR.
+pub const STOP_INTERRUPTS: u16 = 0x2000;
 
 /// The bit of a signal in a mask.
 pub const fn bit(signal: i32) -> u64 {
@@ -214,9 +225,16 @@ impl World {
         if process.stopped != 0 {
             return STANDS_STILL;
         }
+        let hit = if !thread.stop_hit {
+            0
+        } else if thread.pending.has(op::PARTIAL) {
+            STOP_INTERRUPTS
+        } else {
+            STOP_BEFORE | STOP_INTERRUPTS
+        };
         let timers = self.timeouts_any && self.timers.len > 0;
         if thread.sigpending | process.sigpending == 0 && !timers || thread.state != ThreadState::PARKED {
-            return 0;
+            return hit;
         }
         let op = &thread.pending;
         let shared = self.shared_pending(thread.pid) != 0 && process.live_threads > 1;
@@ -251,7 +269,10 @@ impl World {
                 ways = ways & !NUMBER | BEFORE | signal as u16;
             }
         }
-        ways
+        // With a handler that runs as well these are the same.
+        let same =
+            if ways & BEFORE != 0 { STOP_BEFORE } else { 0 } | if ways & INTERRUPTS != 0 { STOP_INTERRUPTS } else { 0 };
+        ways | hit & !same
     }
 
     /// The first of the signals `ready` that `t` takes: its own ones first.
@@ -263,14 +284,23 @@ impl World {
     /// Further alternatives of the pending operation of `t`.
     pub(crate) fn signal_choices(&self, t: Tid) -> u32 {
         let ways = self.signal_ways(t);
-        u32::from(ways & BEFORE != 0) + u32::from(ways & INTERRUPTS != 0)
+        (ways & ALTERNATIVES).count_ones()
     }
 
-    /// Performs the `n`-th of these alternatives: `t` takes the signal, which is in `Thread::taken` then.
+    /// Performs the `n`-th of these alternatives: `t` takes the signal, which is in `Thread::taken` then; signal 0: it
+    /// was a stop, and no handler runs.
     pub(crate) fn interrupt(&mut self, t: Tid, n: u32) -> Applied {
         let ways = self.signal_ways(t);
         let op = self.threads[t].pending;
-        let before = n == 0 && ways & BEFORE != 0;
+        let way = nth_bit(ways & ALTERNATIVES, n);
+        if way & (STOP_BEFORE | STOP_INTERRUPTS) != 0 {
+            let thread = &mut self.threads[t];
+            thread.state = ThreadState::RUNNING;
+            thread.stop_hit = false;
+            thread.taken = SigInfo::default();
+            return Applied::Signalled(way == STOP_INTERRUPTS);
+        }
+        let before = way == BEFORE;
         let mask =
             if before && op.kind != Kind::FUTEX_SLEEP { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if op.kind == Kind::SIGWAIT { op.arg as u64 } else { 0 };
@@ -373,6 +403,14 @@ impl World {
             self.procs[p].stopped = signal as u8;
             self.procs[p].stop_news = STOPPED;
             self.procs[p].stopper = sender;
+            for at in 0..self.live.len {
+                let t = self.live[at];
+                let Thread { pid, state, pending: op, .. } = self.threads[t];
+                let untimed = Op { flags: op.flags & !(op::TIMED | op::CANCEL_POINT), ..op };
+                if pid == p && state == ThreadState::PARKED && fails_by_stop(&op) && self.choices_of(t, &untimed) == 0 {
+                    self.threads[t].stop_hit = true;
+                }
+            }
         }
     }
 
@@ -524,6 +562,28 @@ pub const CONTINUED: u8 = 2;
 
 fn waits_for(op: &Op, state: ThreadState, signal: i32) -> bool {
     op.kind == Kind::SIGWAIT && state == ThreadState::PARKED && op.arg as u64 & bit(signal) != 0
+}
+
+/// The `n`-th bit that is set, from the lowest; 0 if there are fewer.
+fn nth_bit(mut bits: u16, n: u32) -> u16 {
+    for _ in 0..n {
+        bits &= bits.wrapping_sub(1);
+    }
+    bits & bits.wrapping_neg()
+}
+
+/// Whether a blocked `op` fails with EINTR where its process is stopped and goes on, without a handler (signal(7), "Interruption
+/// of system calls and library functions by stop signals"; measured on Linux 6.18, where System V message queues and
+/// futexes are not among them).
+fn fails_by_stop(op: &Op) -> bool {
+    match op.kind {
+        Kind::SYSV_OP | Kind::SIGWAIT | Kind::FD_WAIT => true,
+        // What has been transferred is what the call gives then.
+        Kind::FD_READ | Kind::FD_WRITE if op.has(op::PARTIAL) => true,
+        // A socket with SO_RCVTIMEO or SO_SNDTIMEO.
+        Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT | Kind::FD_SEND => op.has(op::TIMED),
+        _ => false,
+    }
 }
 
 /// Whether a blocked `op` fails with EINTR once a handler has run, installed with SA_RESTART or not (signal(7), and the

@@ -517,7 +517,8 @@ impl World {
         while at != NONE {
             let Right { desc, next } = self.rights[at];
             self.rights[at] = Right { desc: NONE, next: core::mem::replace(&mut self.free_right, at) };
-            if self.descs[desc].refs == 1 {
+            // What becomes of a file is the kernel's.
+            if self.descs[desc].refs == 1 && self.descs[desc].kind != DescKind::FILE {
                 self.reaches_far();
             }
             self.desc_drop(desc);

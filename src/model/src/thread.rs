@@ -175,8 +175,12 @@ pub struct Thread {
     pub within: u64,
     /// Its pending operation has a mask of its own, `within`.
     pub masked: bool,
+    /// Its process has been stopped while it was parked at an operation that this can interrupt; see `signal`.
+    pub stop_hit: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
+    /// It has asked for faults where it reads the time-stamp counter. The shim's.
+    pub tsc_faults: bool,
     /// Alternate signal stack: address, flags, size. The shim's.
     pub altstack: [u64; 3],
     /// The signal taken last.
@@ -203,6 +207,8 @@ pub struct Thread {
     pub sembuf: [SemBuf; MAX_SEMBUF],
     /// Faults that have struck it.
     pub faults: u8,
+    /// No fault strikes it now. The shim's.
+    pub spared: bool,
     /// Channels that it has made.
     pub made: u32,
     /// Descriptions that the pending poll asks about.
@@ -272,7 +278,9 @@ impl World {
             sigmask: 0,
             within: 0,
             masked: false,
+            stop_hit: false,
             sigpending: 0,
+            tsc_faults: false,
             altstack: [0; 3],
             taken: SigInfo::default(),
             handlers: [Handling::default(); MAX_HANDLERS],
@@ -285,6 +293,7 @@ impl World {
             staged: NONE,
             n_sembuf: 0,
             faults: 0,
+            spared: false,
             made: 0,
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],

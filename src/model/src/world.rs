@@ -268,7 +268,8 @@ pub struct World {
     pub free_message: u32,
     /// See `free_socket`.
     pub free_right: u32,
-    pad3: u32,
+    /// Descriptors of files that messages have carried so far; see [`crate::fd::DescKind::FILE`].
+    pub mails: u32,
     /// Sockets made so far.
     pub socket_serial: u64,
     /// What came with what was received last: valid until the next operation.
@@ -343,6 +344,7 @@ impl World {
         self.rights.clear();
         (self.free_socket, self.free_message, self.free_right) = (NONE, NONE, NONE);
         self.socket_serial = 0;
+        self.mails = 0;
         self.received = Message::default();
     }
 
@@ -420,6 +422,7 @@ impl World {
         self.free_message = other.free_message;
         self.free_right = other.free_right;
         self.socket_serial = other.socket_serial;
+        self.mails = other.mails;
         self.received = other.received;
     }
 
@@ -442,6 +445,7 @@ impl World {
         thread.pending = op;
         thread.born_expired = expired;
         thread.woken = false;
+        thread.stop_hit = false;
         thread.state = ThreadState::PARKED;
     }
 
@@ -476,7 +480,17 @@ impl World {
         if self.procs[thread.pid].stopped != 0 {
             return 0;
         }
-        self.choices_of(t, &thread.pending) + self.signal_choices(t)
+        self.own_choices(t) + self.signal_choices(t)
+    }
+
+    /// The ways of the pending operation of `t` itself, without those in which a signal comes. What is under way when its
+    /// process is stopped is over with what has been transferred.
+    fn own_choices(&self, t: Tid) -> u32 {
+        let thread = &self.threads[t];
+        if thread.stop_hit && thread.pending.has(crate::op::PARTIAL) {
+            return 0;
+        }
+        self.choices_of(t, &thread.pending)
     }
 
     /// The same for `op` in the place of the pending operation.
@@ -525,7 +539,7 @@ impl World {
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
         if self.signal_ways(t) != 0 {
-            let own = self.choices_of(t, &op);
+            let own = self.own_choices(t);
             if value >= own {
                 return self.interrupt(t, value - own);
             }
