@@ -14,10 +14,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use vsrun_model::arena::MAX_SYSCALLS;
-use vsrun_model::depend::TIMED_OUT;
-use vsrun_model::fd::is_fd;
-use vsrun_model::lock::is_lock;
-use vsrun_model::op::TIMED;
 use vsrun_model::{signal, Act, End, Kind, Op};
 
 use super::bounds;
@@ -208,8 +204,6 @@ impl State {
 /// leave out.
 fn unproven(search: SearchKind, trace: &Trace) -> Option<&'static str> {
     let signalled = |op: &Op| op.signals & (signal::ALTERNATIVES | signal::AWAITED) != 0;
-    let by_timer = |act: &Act| is_fd(act.op.kind) && !act.op.has(TIMED) && act.fate & TIMED_OUT != 0;
-    let record = |op: &Op| is_lock(op.kind) && op.kind != Kind::FLOCK;
     let steps = trace.steps.iter().map(|s| &s.act);
     let seen = trace.seen.iter().chain([&trace.last]);
     let alone = trace.steps.iter().all(|s| s.act.uid == trace.steps[0].act.uid) && seen.clone().all(|s| s.len() <= 1);
@@ -218,11 +212,7 @@ fn unproven(search: SearchKind, trace: &Trace) -> Option<&'static str> {
     }
     let reason = |act: &Act| match () {
         () if signalled(&act.op) => Some("signals were delivered"),
-        () if record(&act.op) => Some("record locks were taken"),
-        () if act.op.kind == Kind::FD_SEND => Some("datagrams were sent"),
-        () if matches!(act.op.kind, Kind::FD_CONNECT | Kind::FD_ACCEPT) => Some("sockets were connected"),
         () if act.op.kind == Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
-        () if by_timer(act) => Some("a timer's descriptor was waited for"),
         () => None,
     };
     steps.chain(seen.flatten().map(|s| &s.act)).find_map(reason)
