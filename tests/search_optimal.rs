@@ -7,10 +7,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interp::digest::refused;
-use interp::events::{Fd, On};
 use interp::generate::{program, runner, Family};
 use interp::signals::about_signals;
-use interp::sockets::Sock;
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
@@ -180,7 +178,9 @@ fn check(family: Family) {
     let result = runner(config).run(&program(family), |program| {
         let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
         let held = match held {
-            Err(e) if program.iter().flatten().any(|ins| about_signals(ins) && !strict || unproven(ins) && !loses(&e)) => {
+            Err(e)
+                if program.iter().flatten().any(|ins| about_signals(ins) && !strict || unproven(ins) && !loses(&e)) =>
+            {
                 println!("{program:?}: {e}");
                 *failed.borrow_mut() += 1;
                 true

@@ -84,6 +84,9 @@ pub struct Node {
     pub rank: u32,
     /// What leads here; the root has none.
     pub step: Option<Step>,
+    /// What the step was expected to do beyond its operation when it was inserted. It may do less: it ends its thread and is not
+    /// the last of its process. Siblings were inserted because of what it was expected to do, so it does not cover them.
+    pub(super) expected: Effects,
     pub phase: Phase,
     /// What happened before the step, and itself. Known once visited.
     pub clock: Clock,
@@ -136,6 +139,7 @@ impl Node {
             depth,
             rank,
             step,
+            expected: step.map_or(Effects::NONE, |s| s.did),
             phase: Phase::Waiting,
             clock: Clock::new(),
             visited: false,
@@ -149,6 +153,11 @@ impl Node {
             unsettled: Vec::new(),
             covers: Vec::new(),
         }
+    }
+
+    /// The step as it covers what its siblings lead to.
+    fn covering(&self) -> Option<Step> {
+        self.step.map(|s| Step { did: s.did.with(self.expected), ..s })
     }
 }
 
@@ -315,7 +324,7 @@ impl Tree {
                 let rank = self.nodes[next].rank;
                 node.complete.retain(|c| c.0 < rank);
                 let living = self.nodes[at].children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < rank);
-                node.complete.extend(living.filter_map(|c| Some((c.rank, c.step?))));
+                node.complete.extend(living.filter_map(|c| Some((c.rank, c.covering()?))));
                 node.children.push(i + 1);
             }
             nodes.push(node);
@@ -351,7 +360,7 @@ impl Tree {
         let parent = &self.nodes[node.parent];
         let living = parent.children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < node.rank);
         let done = parent.complete.iter().filter(|c| c.0 < node.rank).map(|c| c.1);
-        let before = living.filter_map(|c| c.step).chain(done);
+        let before = living.filter_map(Node::covering).chain(done);
         parent.sleep.iter().copied().chain(before).filter(|s| !step.wakes(s)).collect()
     }
 
@@ -385,7 +394,7 @@ impl Tree {
         self.cut(at);
         let (parent, rank) = (self.nodes[at].parent, self.nodes[at].rank);
         self.nodes[parent].children.retain(|&c| c != at);
-        if let Some(step) = self.nodes[at].step {
+        if let Some(step) = self.nodes[at].covering() {
             self.nodes[parent].complete.push((rank, step));
         }
         self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
@@ -425,7 +434,7 @@ impl Tree {
     /// The steps from `at`, in order, with the nodes they lead to ([`NOWHERE`] where these are complete).
     fn children_of(&self, at: usize) -> impl Iterator<Item = (Step, usize)> {
         let node = &self.nodes[at];
-        let living = node.children.iter().filter_map(|&c| Some((self.nodes[c].rank, (self.nodes[c].step?, c))));
+        let living = node.children.iter().filter_map(|&c| Some((self.nodes[c].rank, (self.nodes[c].covering()?, c))));
         let complete = node.complete.iter().map(|&(rank, step)| (rank, (step, NOWHERE)));
         let mut all: Vec<(u32, (Step, usize))> = complete.chain(living).collect();
         all.sort_by_key(|c| c.0);
@@ -553,7 +562,7 @@ impl Tree {
     /// sleeps: source sets (the paper's Algorithm 1). `first`: the one that is to be added.
     pub fn insert_first(&mut self, at: usize, v: &[Step], first: Step) -> Inserted {
         let node = &self.nodes[at];
-        let children = node.children.iter().filter_map(|&c| self.nodes[c].step);
+        let children = node.children.iter().filter_map(|&c| self.nodes[c].covering());
         let known: Vec<Step> =
             children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
         // Unlike with whole sequences it is not enough that `q` is independent of `v`: what comes first must be part of it.
