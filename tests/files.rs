@@ -61,8 +61,14 @@ impl Place {
     }
 
     fn vsrun(&self, arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vsrun"));
-        command.args(arguments).current_dir(self.dir.join("w")).env(MARK, &self.dir).process_group(0);
+        // The tests may run where SIGINT is ignored (in the background of a shell), which vsrun inherits and respects.
+        let mut command = Command::new("env");
+        command
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_vsrun")])
+            .args(arguments)
+            .current_dir(self.dir.join("w"))
+            .env(MARK, &self.dir)
+            .process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun")
     }
 
