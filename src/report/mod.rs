@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 mod channels;
 pub mod identity;
 pub mod json;
+mod files;
 mod locks;
 pub mod mismatch;
 mod paint;

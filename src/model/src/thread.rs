@@ -129,6 +129,8 @@ pub struct Thread {
     pub compare: bool,
     /// Failed polls (try and timed operations) in a row, see [`POLLS`].
     pub polls: u8,
+    /// What it looked up or read last in a file, a hash; 0: something else. Written by the shim.
+    pub looked: u64,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.
@@ -255,6 +257,7 @@ impl World {
             woken: false,
             compare: false,
             polls: 0,
+            looked: 0,
             in_once: 0,
             born_expired: false,
             once: NONE,
