@@ -106,12 +106,19 @@ fn watches() -> bool {
 /// Performs a call with `kernel`, after a visible operation if it uses what is shared.
 pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let plan = if watches() { planned(nr, &a) } else { None };
-    let Some((op, same)) = plan else {
+    let Some((mut op, mut same)) = plan else {
         let result = kernel();
         made(nr, &a, result);
         return result;
     };
-    gate::pass(op);
+    loop {
+        gate::pass(op);
+        // What names lead to may be something else by now: then all that was done is to look.
+        match planned(nr, &a) {
+            Some((now, now_same)) if !covers(&op, &now) => (op, same) = (now, now_same),
+            _ => break,
+        }
+    }
     let result = kernel();
     made(nr, &a, result);
     let thread = me();
@@ -121,6 +128,13 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     thread.polls = if vain && op.tries() { thread.polls.saturating_add(1) } else { 0 };
     thread.looked = same;
     result
+}
+
+/// Whether the operation `now` concerns nothing that `op` does not.
+fn covers(op: &Op, now: &Op) -> bool {
+    let same = |a: ObjId, b: ObjId| b == NONE || a == b;
+    now.arg & !op.arg == 0 && op.kind == now.kind && same(op.obj, now.obj) && same(op.obj2, now.obj2)
+        || !matches!(now.kind, Kind::PATH_LOOK | Kind::PATH_CHANGE | Kind::PATH_TRUNCATE)
 }
 
 fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
@@ -501,16 +515,18 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         }
     }
     let makes = matches!(name.does, Does::Makes(_) | Does::Removes | Does::Replaces);
-    plan.changes |= makes && plan.names != 0;
     if makes {
         let (_, dir) = seen.split();
-        let how = if changes { Use::Write } else { Use::Read };
         if changes {
-            use_listing(&seen.get()[..dir], how, plan);
+            use_listing(&seen.get()[..dir], Use::Write, plan);
+        } else {
+            // By the time it is performed it may change something.
+            add_shared((LISTING, hash(&seen.get()[..dir])), plan);
         }
         if removes_directory {
             use_listing(seen.get(), Use::Read, plan);
         }
+        plan.changes |= plan.names != 0;
     }
     // What a directory lists may be settled when it is opened (tmpfs).
     if stat.is_some_and(|s| s.is_dir()) && name.opens {
@@ -556,32 +572,45 @@ fn use_path(path: &[u8], changes: bool, plan: &mut Plan) {
             if *byte == b'/' && at > 0 {
                 let changed = |&row: &u32| arena().files.used_files[row].is_changed();
                 if let Some(row) = arena().used_file((NAME, so_far)).filter(changed) {
-                    use_row(row, so_far, Use::Read, plan);
+                    use_row(row, Use::Read, plan);
                 }
             }
             so_far = step(so_far, byte);
         }
     }
     let number = hash(path);
-    use_hash((NAME, number), number, if changes { Use::Write } else { Use::Read }, plan);
+    use_hash((NAME, number), if changes { Use::Write } else { Use::Read }, plan);
 }
 
 fn use_listing(dir: &[u8], how: Use, plan: &mut Plan) {
-    let number = hash(dir);
-    use_hash((LISTING, number), number.rotate_left(7), how, plan);
+    use_hash((LISTING, hash(dir)), how, plan);
 }
 
-fn use_hash(id: (u64, u64), bit: u64, how: Use, plan: &mut Plan) {
+fn use_hash(id: (u64, u64), how: Use, plan: &mut Plan) {
     let row = arena().used_file(id).or_else(|| arena().add_used_file(id, id.1));
     match row {
-        Some(row) => use_row(row, bit, how, plan),
+        Some(row) => use_row(row, how, plan),
         None => unexplored(|| Err(0)),
     }
 }
 
-fn use_row(row: u32, bit: u64, how: Use, plan: &mut Plan) {
+/// A bit for the name or listing with these numbers.
+fn bit(dev: u64, ino: u64) -> i64 {
+    path_bit(if dev == LISTING { ino.rotate_left(7) } else { ino })
+}
+
+fn use_row(row: u32, how: Use, plan: &mut Plan) {
     if arena().use_file(local().cur, row, how) == Verdict::Visible {
-        plan.names |= path_bit(bit);
+        let used = &arena().files.used_files[row];
+        plan.names |= bit(used.dev, used.ino);
+    }
+}
+
+/// The name concerns the operation if it is shared by now.
+fn add_shared(id: (u64, u64), plan: &mut Plan) {
+    let row = arena().used_file(id).or_else(|| arena().add_used_file(id, id.1));
+    if row.is_some_and(|row| arena().is_file_shared(row)) {
+        plan.names |= bit(id.0, id.1);
     }
 }
 

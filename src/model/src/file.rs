@@ -77,11 +77,6 @@ impl Used {
     /// A name that was changed.
     const CHANGED: u32 = 16;
 
-    /// Each use is a visible operation.
-    pub fn is_shared(&self) -> bool {
-        self.state & Used::SHARED != 0
-    }
-
     /// Somebody has changed it beside other threads.
     pub fn is_changed(&self) -> bool {
         self.state & Used::CHANGED != 0
@@ -202,19 +197,25 @@ impl Arena {
         Key::new(SHARED, kind, used.number ^ salt)
     }
 
-    /// Thread `t` uses the file of that row, now or when its next operation is performed.
-    pub fn use_file(&mut self, t: Tid, row: u32, what: Use) -> Verdict {
+    /// True if each use of the file of that row is visible, as far as is known by now.
+    pub fn is_file_shared(&mut self, row: u32) -> bool {
         if self.files.used_files[row].state & Used::ASKED == 0 {
             let known = self.is_known(name_of(self.key_of_file(row)));
             self.files.used_files[row].state |= Used::ASKED | if known { Used::SHARED } else { 0 };
         }
+        self.files.used_files[row].state & Used::SHARED != 0
+    }
+
+    /// Thread `t` uses the file of that row, now or when its next operation is performed.
+    pub fn use_file(&mut self, t: Tid, row: u32, what: Use) -> Verdict {
+        let shared = self.is_file_shared(row);
         let is_name = self.files.used_files[row].dev == NAME;
         if what == Use::Write && self.files.used_files[row].dev >= LISTING {
             let state = &mut self.files.used_files[row].state;
             self.files.names_changed += u32::from(is_name && *state & Used::CHANGED == 0);
             *state |= Used::CHANGED;
         }
-        if self.files.used_files[row].is_shared() {
+        if shared {
             return Verdict::Visible;
         }
         let (shares, sizes, logs) = self.conflicts(t, row, what);
