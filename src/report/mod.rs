@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 mod channels;
+mod files;
 pub mod identity;
 pub mod json;
-mod files;
 mod locks;
 pub mod mismatch;
 mod paint;

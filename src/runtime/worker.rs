@@ -729,8 +729,9 @@ impl Worker {
             let bytes = &bytes[..(len as usize).min(bytes.len())];
             (len > 0).then(|| String::from_utf8_lossy(bytes).escape_debug().to_string())
         };
-        let shown = name(&files.shown, files.shown_len)
-            .map(|file| format!("file {file} is written by one thread and used by another: their order is not explored"));
+        let shown = name(&files.shown, files.shown_len).map(|file| {
+            format!("file {file} is written by one thread and used by another: their order is not explored")
+        });
         let logged = name(&files.logged, files.logged_len).map(|file| {
             format!("file {file} is written by several threads and read by none: the order of what is in it is not explored")
         });

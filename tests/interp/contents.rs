@@ -86,7 +86,11 @@ impl Run<'_> {
             Uses::Read(f) => c.values[f as usize],
             Uses::Take(f, n) => {
                 let first = !std::mem::replace(&mut c.taken[f as usize][n as usize], true);
-                if first { 1 + c.values[f as usize] } else { 0 }
+                if first {
+                    1 + c.values[f as usize]
+                } else {
+                    0
+                }
             }
             Uses::Write(f, value) => set(&mut c.values[f as usize], value),
             Uses::Bump(f) => set(&mut c.values[f as usize], last + 1),

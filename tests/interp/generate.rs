@@ -177,9 +177,8 @@ fn files() -> Block {
 
 fn contents() -> Block {
     let bump = (0u32..2).prop_map(|f| vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))]);
-    let locked = (0u32..2, 0u32..2).prop_map(|(m, f)| {
-        section(m, How::Block, vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))])
-    });
+    let locked = (0u32..2, 0u32..2)
+        .prop_map(|(m, f)| section(m, How::Block, vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))]));
     let guarded = (0u32..3, 0u32..2)
         .prop_map(|(n, f)| vec![Ins::Use(Uses::Make(n)), Ins::SkipIf(17), Ins::Use(Uses::Append(f, 5))]);
     let uses = prop_oneof![

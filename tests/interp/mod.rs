@@ -425,6 +425,10 @@ impl<'a> Run<'a> {
         }
         let mut result = result;
         if let Some(uses) = self.instruction(t).and_then(contents::uses_of) {
+            // What it does to names may be something else than when it was published.
+            if self.arena.plan.unshared {
+                self.is_visible_use(t, uses);
+            }
             result = self.use_contents(t, uses);
             self.after_use(t, op, result);
         }

@@ -90,8 +90,7 @@ struct Plan {
 }
 
 impl Plan {
-    const NOTHING: Plan =
-        Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0 };
+    const NOTHING: Plan = Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0 };
 
     fn is_visible(&self) -> bool {
         self.names != 0 || self.writes != NONE || self.reads != NONE
@@ -354,10 +353,13 @@ enum Does {
 
 /// What the names are in a call.
 fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
-    let one = |dir: u64, path: u64, follow: bool, does| [Some(Named { dir: dir as i32, path, follow, opens: false, does }), None];
+    let one = |dir: u64, path: u64, follow: bool, does| {
+        [Some(Named { dir: dir as i32, path, follow, opens: false, does }), None]
+    };
     let here = AT_FDCWD as u64;
     let two = |x: (u64, u64, Does), y: (u64, u64, Does), follow: bool| {
-        let name = |(dir, path, does): (u64, u64, Does), follow| Named { dir: dir as i32, path, follow, opens: false, does };
+        let name =
+            |(dir, path, does): (u64, u64, Does), follow| Named { dir: dir as i32, path, follow, opens: false, does };
         [Some(name(x, follow)), Some(name(y, false))]
     };
     let opens = |dir: u64, path: u64, flags: i32| {
