@@ -2,7 +2,7 @@
 //! program: the model knows only which uses depend on each other.
 
 use vsrun_model::errno::{EEXIST, ENOENT};
-use vsrun_model::file::{path_bit, Use, Verdict, NAME, PLACED};
+use vsrun_model::file::{path_bit, Use, Verdict, NAME, PLACE, PLACED};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, Op, Tid};
@@ -130,7 +130,8 @@ impl Run<'_> {
         let file = |f: u32, how| ((DEVICE, u64::from(f)), how);
         let name = |n: u32, changes| ((NAME, u64::from(n)), if changes { Use::Write } else { Use::Read });
         let all: Vec<_> = match uses {
-            Uses::Read(f) | Uses::Take(f, _) => vec![file(f, Use::Read)],
+            Uses::Read(f) => vec![file(f, Use::Read)],
+            Uses::Take(f, n) => vec![file(f, Use::Read), ((PLACE, u64::from(2 * f + n)), Use::Write)],
             Uses::Write(f, _) | Uses::Bump(f) | Uses::Append(f, _) => vec![file(f, Use::Write)],
             Uses::Copy(from, to) => vec![file(from, Use::Read), file(to, Use::Write)],
             Uses::Make(n) => vec![name(n, !exists(n))],

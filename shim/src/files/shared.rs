@@ -4,7 +4,7 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{MAX_SYSCALLS, SHARED_FILES};
-use vsrun_model::file::{path_bit, Use, Verdict, LISTING, NAME, PLACED};
+use vsrun_model::file::{path_bit, Use, Verdict, LISTING, NAME, PLACE, PLACED};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
@@ -237,6 +237,24 @@ fn of_descriptor(fd: i32, what: Use) -> ObjId {
     id.map_or(NONE, |id| use_of(id, what, || name_of(fd)))
 }
 
+/// A read that moves the place of the description: visible too if others read through the same one.
+fn moving(fd: i32) -> ObjId {
+    let reads = of_descriptor(fd, Use::Read);
+    let Some(id) = Stat::of_fd(fd).ok().filter(|_| reads == NONE).and_then(|stat| file(&stat)) else { return reads };
+    // One that is not known may be any of the file.
+    let name = description(fd).map_or(0, |d| u64::from(*d));
+    let id_of_place = (PLACE, if name == 0 { mix(id.0, id.1) } else { name });
+    let row = arena().used_file(id_of_place).or_else(|| arena().add_used_file(id_of_place, id_of_place.1));
+    let Some(row) = row else {
+        unexplored(|| name_of(fd));
+        return NONE;
+    };
+    if arena().use_file(local().cur, row, Use::Write) != Verdict::Visible {
+        return NONE;
+    }
+    arena().used_file(id).map_or(NONE, |file| object(file, || name_of(fd)))
+}
+
 /// What the descriptor may be used for decides what it is to look at the size.
 fn size_by(fd: i32) -> Use {
     match raw!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 & libc::O_ACCMODE {
@@ -259,7 +277,7 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     let mut from = fd;
     match nr {
         libc::SYS_read | libc::SYS_readv => {
-            reads = of_descriptor(fd, Use::Read);
+            reads = moving(fd);
             placed = false;
         }
         libc::SYS_pread64 | libc::SYS_preadv => reads = of_descriptor(fd, Use::Read),

@@ -28,6 +28,8 @@ pub const MAX_USERS: usize = 8;
 pub const NAME: u64 = u64::MAX;
 /// [`Used::dev`] of what a directory lists: `ino` is a hash of its path.
 pub const LISTING: u64 = u64::MAX - 1;
+/// [`Used::dev`] of the place of an open file description: `ino` names it. Reads that move it write it.
+pub const PLACE: u64 = u64::MAX - 2;
 /// In [`Op::mask`] of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 
@@ -175,9 +177,8 @@ impl Arena {
     /// A new row for it. `number` is the same in every execution: from its path; another one is taken where it is taken. `None`: no
     /// room.
     pub fn add_used_file(&mut self, (dev, ino): (u64, u64), mut number: u64) -> Option<u32> {
-        let names = dev == NAME || dev == LISTING;
-        let taken = |f: &Used, number| f.number == number && f.dev != NAME && f.dev != LISTING;
-        while !names && self.files.used_files.as_slice().iter().any(|f| taken(f, number)) {
+        let taken = |f: &Used, number| f.number == number && f.dev < PLACE;
+        while dev < PLACE && self.files.used_files.as_slice().iter().any(|f| taken(f, number)) {
             number = number.wrapping_add(1);
         }
         let nobody = User { thread: NONE, read: 0, wrote: 0, sized: 0 };
@@ -193,7 +194,11 @@ impl Arena {
     fn key_of_file(&self, row: u32) -> Key {
         let used = &self.files.used_files[row];
         let kind = if used.dev == NAME || used.dev == LISTING { ObjKind::PATHS } else { ObjKind::FILE };
-        let salt = if used.dev == LISTING { 1 << 63 } else { 0 };
+        let salt = match used.dev {
+            LISTING => 1 << 63,
+            PLACE => 1 << 62,
+            _ => 0,
+        };
         Key::new(SHARED, kind, used.number ^ salt)
     }
 
@@ -220,8 +225,8 @@ impl Arena {
         }
         let (shares, sizes, logs) = self.conflicts(t, row, what);
         let used = &mut self.files.used_files[row];
-        // Which of two makes a name is told to both; which writes first, only to readers.
-        if shares || logs && is_name || what == Use::Read && used.state & Used::LOGGED != 0 {
+        // Which of two makes a name, or moves a place, is told to both; which writes first, only to readers.
+        if shares || logs && (is_name || used.dev == PLACE) || what == Use::Read && used.state & Used::LOGGED != 0 {
             used.state |= Used::SHARED;
             let name = name_of(self.key_of_file(row));
             self.note(name, 0);
@@ -232,7 +237,7 @@ impl Arena {
             (sizes && first(&mut used.state, Used::NOTED), logs && first(&mut used.state, Used::LOGGED));
         match () {
             () if noted => Verdict::Unexplored,
-            () if logged && used.dev != LISTING => Verdict::Logged,
+            () if logged && used.dev < PLACE => Verdict::Logged,
             () => Verdict::Passes,
         }
     }
