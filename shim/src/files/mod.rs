@@ -13,8 +13,6 @@ mod walk;
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::arena::MAX_SYSCALLS;
-
 use crate::local::arena;
 use crate::{end, net, signal};
 use path::Path;
