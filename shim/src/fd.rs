@@ -152,6 +152,10 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
     }
     match nr {
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] as i32 != a[1] as i32 => files::forget_descriptor(a[1] as i32),
+        _ => {}
+    }
+    match nr {
         libc::SYS_close_range => {
             close_range(a[0] as u32, a[1] as u32, a[2]);
             return None;

@@ -213,16 +213,22 @@ fn bind(desc: DescId, address: Address) -> i64 {
             return -(libc::EACCES as i64);
         }
     }
+    let mut address = address;
+    let made = address::make_before(&mut address);
+    if let Some(error) = made.filter(|&error| error < 0) {
+        return error;
+    }
     let op = naming(Kind::FD_BIND, s, address, false);
     let mut result = 0;
-    gate::pass_then(op, |_| result = bound(s, address));
+    gate::pass_then(op, |_| result = bound(s, address, made.is_some()));
     result
 }
 
-fn bound(s: SockId, mut address: Address) -> i64 {
+/// `made`: its file is there already.
+fn bound(s: SockId, mut address: Address, made: bool) -> i64 {
     let cur = local().cur;
     let socket = world().sockets[s];
-    if address.is_path() {
+    if address.is_path() && !made {
         let error = address::make_file(&mut address);
         if error < 0 {
             return error;
@@ -349,6 +355,7 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
     if address::is_service(&address) && world().socket_at(s, &address, false).is_none() {
         return -(libc::ENOENT as i64);
     }
+    address::seek(&address);
     loop {
         let link = match address::look_up(&mut address) {
             Ok(link) => link,

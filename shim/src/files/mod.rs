@@ -4,7 +4,9 @@
 //! the layer makes no difference for their path. So an execution that writes no file pays nothing.
 
 mod calls;
+mod descriptors;
 mod layer;
+mod names;
 mod open;
 mod path;
 mod seen;
@@ -18,8 +20,10 @@ use crate::{end, net, signal};
 use path::Path;
 use walk::Place;
 
+pub use descriptors::forget as forget_descriptor;
 pub use layer::{given, is_private};
-pub use shared::{mapped, using};
+pub use names::connects;
+pub use shared::{announce, mapped, note, using};
 
 /// What becomes of a call.
 pub enum Answer {
@@ -160,6 +164,23 @@ pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
         // What is not to be seen in the layer may be there without it.
         Some(Answer::Done(error)) => Err(error),
         _ => Ok((dir, path)),
+    }
+}
+
+/// What a path led to is not to be relied on any more.
+pub fn forget_walk() {
+    // SAFETY: see `Cell`.
+    let room = unsafe { &mut *ROOM.0.get() };
+    room.one.forget();
+    room.two.forget();
+}
+
+/// The call itself comes next: it will follow the path of the last [`locate`].
+pub fn keep_walk(dir: i32, path: u64, flags: i32) {
+    if arena().files.private != 0 && layered() && !shared::is_empty(path) {
+        // SAFETY: see `Cell`.
+        let room = unsafe { &mut *ROOM.0.get() };
+        room.one.keep(dir, given(path), flags & libc::AT_SYMLINK_NOFOLLOW == 0);
     }
 }
 

@@ -33,7 +33,12 @@ pub struct Place {
     pub named: bool,
     rest: Path,
     other: Path,
+    found: Result<(), i64>,
+    kept: Option<Asked>,
 }
+
+/// Directory, path (where it is, and its length), and whether a last link is followed.
+type Asked = (i32, usize, usize, bool);
 
 const LINKS: u32 = 40;
 const ENOENT: i64 = -(libc::ENOENT as i64);
@@ -42,7 +47,18 @@ impl Place {
     /// Nowhere.
     pub const fn new() -> Place {
         let (at, rest, other) = (Path::new(), Path::new(), Path::new());
-        Place { at, side: Side::Real, stat: None, clean: true, slash: false, named: false, rest, other }
+        Place {
+            at,
+            side: Side::Real,
+            stat: None,
+            clean: true,
+            slash: false,
+            named: false,
+            rest,
+            other,
+            found: Err(ENOENT),
+            kept: None,
+        }
     }
 
     /// The directory: its real name.
@@ -60,6 +76,25 @@ impl Place {
     /// Goes where `path` leads from directory `dir`; `follow`: also through a last link. What does not exist in a
     /// directory that does is a place too.
     pub fn find(&mut self, dir: i32, path: &[u8], follow: bool) -> Result<(), i64> {
+        let asked = (dir, path.as_ptr() as usize, path.len(), follow);
+        if self.kept.take() != Some(asked) {
+            self.found = self.walk(dir, path, follow);
+        }
+        self.found
+    }
+
+    /// The next [`Place::find`] finds the same as the last one if it is asked this: the path was followed for the same call, and nobody
+    /// else has run since.
+    pub fn keep(&mut self, dir: i32, path: &[u8], follow: bool) {
+        self.kept = Some((dir, path.as_ptr() as usize, path.len(), follow));
+    }
+
+    /// The next [`Place::find`] looks for itself.
+    pub fn forget(&mut self) {
+        self.kept = None;
+    }
+
+    fn walk(&mut self, dir: i32, path: &[u8], follow: bool) -> Result<(), i64> {
         (self.clean, self.named, self.slash, self.side) = (true, false, false, Side::Real);
         if path.is_empty() {
             return Err(ENOENT);

@@ -19,6 +19,7 @@ use crate::files::FILE_BUCKETS;
 use crate::object::{Key, ObjKind, NONE, SHARED};
 use crate::op::{Kind, Op};
 use crate::sharing::name_of;
+use crate::thread::Thread;
 use crate::world::World;
 use crate::{ObjId, Pid, Tid};
 
@@ -29,7 +30,11 @@ pub const NAME: u64 = u64::MAX;
 /// [`Used::dev`] of what a directory lists: `ino` is a hash of its path.
 pub const LISTING: u64 = u64::MAX - 1;
 /// [`Used::dev`] of the place of an open file description: `ino` names it. Reads that move it write it.
-pub const PLACE: u64 = u64::MAX - 2;
+pub const PLACE: u64 = u64::MAX - 3;
+/// [`Used::dev`] of a socket that is found by its path: `ino` is a hash of that.
+pub const SOCKET: u64 = u64::MAX - 2;
+/// In [`User`]: from some time on, until its process ends.
+const ALWAYS: u32 = u32::MAX;
 /// In [`Op::mask`] of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 
@@ -197,6 +202,7 @@ impl Arena {
         let salt = match used.dev {
             LISTING => 1 << 63,
             PLACE => 1 << 62,
+            SOCKET => 3 << 62,
             _ => 0,
         };
         Key::new(SHARED, kind, used.number ^ salt)
@@ -269,11 +275,21 @@ impl Arena {
         let user = &mut file.users[place];
         user.thread = t;
         match what {
-            Use::Read => user.read = now,
+            Use::Read => user.read = user.read.max(now),
             Use::Size => user.sized = now,
-            Use::Write => user.wrote = now,
+            Use::Write => user.wrote = user.wrote.max(now),
         }
         (shares, sizes, logs)
+    }
+
+    /// Thread `t` may go on reading the file of that row, and writing it, without being seen until its process ends: it is mapped.
+    pub fn keep_using(&mut self, t: Tid, row: u32, writes: bool) {
+        let file = &mut self.files.used_files[row];
+        let Some(user) = file.users[..file.len as usize].iter_mut().find(|u| u.thread == t) else { return };
+        user.read = ALWAYS;
+        if writes {
+            user.wrote = ALWAYS;
+        }
     }
 
     /// The object of a file that is shared, or of all names. `Some((object, true))`: it is new and has no name yet.
@@ -308,7 +324,15 @@ fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
     if u == t || created_after(&|creator| creator == u, at) {
         return true;
     }
-    if world.threads[u].joined && world.threads[u].heir == t {
+    if at == ALWAYS {
+        // Its mappings are also those of its other threads and of the processes that it made.
+        let inherits = |x: &Thread| {
+            x.pid != world.threads[u].pid && world.threads.get(x.creator).is_some_and(|c| c.pid == world.threads[u].pid)
+        };
+        if world.threads.as_slice().iter().any(inherits) {
+            return false;
+        }
+    } else if world.threads[u].joined && world.threads[u].heir == t {
         return true;
     }
     // Waited for by the thread that goes on, or by one that then created it. How far one got that was killed is open.
