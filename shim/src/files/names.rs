@@ -237,6 +237,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     if seen.set(&[place.at.get()]).is_err() || seen_as(&mut seen).is_err() {
         return false;
     }
+    for &link in &place.links[..place.followed] {
+        use_hash((NAME, link), Use::Read, plan);
+    }
     let shm = seen.get().starts_with(b"/dev/shm/");
     if place.side == Side::Outside && !shm || seen.get().first() != Some(&b'/') {
         return stat.is_some();
@@ -247,6 +250,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         Does::Replaces => found.is_ok() && there,
         _ => false,
     };
+    if changes && stat.is_some_and(|s| s.is_dir()) {
+        arena().files.directories_changed += 1;
+    }
     let below = !removes_directory && name.does != Does::Sets(false);
     if changes && stat.is_some_and(|s| s.is_dir()) && below {
         // Everything below has another name then, or is there for others.

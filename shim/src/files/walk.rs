@@ -1,7 +1,10 @@
 //! Following a path through the real file system and the private layer on top of it, component by component.
 
+use core::cell::UnsafeCell;
+
 use super::layer::{self, is_own, is_whiteout, row_of};
 use super::path::{Path, Stat};
+use super::shared::{hash, watches};
 use crate::local::arena;
 use crate::raw;
 
@@ -31,6 +34,10 @@ pub struct Place {
     pub slash: bool,
     /// The path has a last component that is a name: one can make or remove what it names.
     pub named: bool,
+    /// Hashes of the names of the links that were followed, while uses of names are looked at.
+    pub links: [u64; LINKS],
+    /// How many.
+    pub followed: usize,
     rest: Path,
     other: Path,
     found: Result<(), i64>,
@@ -40,7 +47,26 @@ pub struct Place {
 /// Directory, path (where it is, and its length), and whether a last link is followed.
 type Asked = (i32, usize, usize, bool);
 
-const LINKS: u32 = 40;
+/// Directories of the real file system by a hash of their path, with [`vsrun_model::files::Files::directories_changed`] then.
+struct Directories(UnsafeCell<[(u64, u32); DIRECTORIES]>);
+// SAFETY: one kernel thread a process; used for a statement at a time.
+unsafe impl Sync for Directories {}
+
+const DIRECTORIES: usize = 256;
+static KNOWN: Directories = Directories(UnsafeCell::new([(0, 0); DIRECTORIES]));
+
+fn known(path: &[u8]) -> &'static mut (u64, u32) {
+    // SAFETY: see `Directories`.
+    unsafe { &mut (*KNOWN.0.get())[hash(path) as usize % DIRECTORIES] }
+}
+
+/// What is a directory is one until somebody takes a directory away, which is seen while uses of names are looked at; and
+/// nothing lies over it.
+fn may_know() -> bool {
+    arena().files.shadows.len == 0 && watches()
+}
+
+const LINKS: usize = 40;
 const ENOENT: i64 = -(libc::ENOENT as i64);
 
 impl Place {
@@ -54,6 +80,8 @@ impl Place {
             clean: true,
             slash: false,
             named: false,
+            links: [0; LINKS],
+            followed: 0,
             rest,
             other,
             found: Err(ENOENT),
@@ -96,6 +124,7 @@ impl Place {
 
     fn walk(&mut self, dir: i32, path: &[u8], follow: bool) -> Result<(), i64> {
         (self.clean, self.named, self.slash, self.side) = (true, false, false, Side::Real);
+        self.followed = 0;
         if path.is_empty() {
             return Err(ENOENT);
         }
@@ -128,7 +157,6 @@ impl Place {
     }
 
     fn go(&mut self, follow: bool) -> Result<(), i64> {
-        let mut links = 0;
         loop {
             let from = self.rest.get().iter().take_while(|&&b| b == b'/').count();
             let len = self.rest.get()[from..].iter().take_while(|&&b| b != b'/').count();
@@ -152,6 +180,9 @@ impl Place {
                 }
                 _ => {}
             }
+            if !last && self.enter_known(name)? {
+                continue;
+            }
             self.step(name)?;
             let Some(stat) = self.stat else {
                 if last {
@@ -161,10 +192,15 @@ impl Place {
                 return Err(ENOENT);
             };
             if stat.kind() == libc::S_IFLNK && (!last || follow || slash) {
-                links += 1;
-                if links > LINKS {
+                if self.followed == LINKS {
                     return Err(-(libc::ELOOP as i64));
                 }
+                if watches() {
+                    self.other.set(&[self.at.get()])?;
+                    layer::seen_as(&mut self.other)?;
+                    self.links[self.followed] = hash(self.other.get());
+                }
+                self.followed += 1;
                 if self.through_link()? {
                     continue;
                 }
@@ -184,7 +220,25 @@ impl Place {
             if !stat.is_dir() {
                 return Err(-(libc::ENOTDIR as i64));
             }
+            if may_know() {
+                *known(self.at.get()) = (hash(self.at.get()), arena().files.directories_changed);
+            }
         }
+    }
+
+    /// Steps into `name` in the directory `at` without asking the kernel, if that was a directory before and still is.
+    fn enter_known(&mut self, name: &[u8]) -> Result<bool, i64> {
+        if !may_know() {
+            return Ok(false);
+        }
+        let len = self.at.get().len();
+        self.at.join(name)?;
+        let path = self.at.get();
+        if *known(path) == (hash(path), arena().files.directories_changed) {
+            return Ok(true);
+        }
+        self.at.cut(len);
+        Ok(false)
     }
 
     /// The path ends with a directory that has no name in it: `/`, `.`, `..`.

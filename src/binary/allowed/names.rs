@@ -59,6 +59,10 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
         // poll without descriptors is a sleep.
         return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, Op(KindClass::Sleep), POLL, Locks]);
     }
+    if name == "bind" {
+        // Makes a name too.
+        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, PATHS, Op(KindClass::Sleep), POLL, Locks]);
+    }
     if harmless::uses_files(name) {
         return Some(&[FILE, PATHS, POLL, Locks]);
     }
@@ -73,14 +77,13 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
 
 /// Functions that may work on pipes, sockets and files. That stdio does so too, where a standard stream is a pipe, is left out:
 /// otherwise everything that prints would be bounded by nothing; such an operation shows as one outside its bound.
-const DESCRIPTORS: [&str; 63] = [
+const DESCRIPTORS: [&str; 62] = [
     "__poll_chk",
     "__read_chk",
     "__recv_chk",
     "__recvfrom_chk",
     "accept",
     "accept4",
-    "bind",
     "close",
     "close_range",
     "closefrom",

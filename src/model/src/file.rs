@@ -253,8 +253,9 @@ impl Arena {
     fn conflicts(&mut self, t: Tid, row: u32, what: Use) -> (bool, bool, bool) {
         let now = self.world.threads.len;
         let file = &self.files.used_files[row];
-        let others = file.users[..file.len as usize].iter().filter(|u| u.thread != t);
-        let open = |at: u32, u: &User| at > 0 && !ordered(&self.world, u.thread, at, t);
+        let others = file.users[..file.len as usize].iter().filter(|u| u.thread != t || u.read == ALWAYS);
+        let open =
+            |at: u32, u: &User| at > 0 && (u.thread != t || at == ALWAYS) && !ordered(&self.world, u.thread, at, t);
         let (mut shares, mut sizes, mut logs) = (false, false, false);
         for u in others {
             match what {
@@ -321,18 +322,25 @@ fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
         }
         false
     };
-    if u == t || created_after(&|creator| creator == u, at) {
-        return true;
-    }
     if at == ALWAYS {
         // Its mappings are also those of its other threads and of the processes that it made.
+        let of = world.threads[u].pid;
         let inherits = |x: &Thread| {
-            x.pid != world.threads[u].pid && world.threads.get(x.creator).is_some_and(|c| c.pid == world.threads[u].pid)
+            let waited = world.procs.get(x.pid).is_some_and(|p| p.waited > 0 && p.waiter == t);
+            let mut above = world.threads.get(x.creator);
+            while let Some(thread) = above.filter(|thread| thread.pid != of) {
+                above = world.threads.get(thread.creator);
+            }
+            x.pid != of && above.is_some() && !waited
         };
         if world.threads.as_slice().iter().any(inherits) {
             return false;
         }
-    } else if world.threads[u].joined && world.threads[u].heir == t {
+    }
+    if u == t || created_after(&|creator| creator == u, at) {
+        return true;
+    }
+    if at != ALWAYS && world.threads[u].joined && world.threads[u].heir == t {
         return true;
     }
     // Waited for by the thread that goes on, or by one that then created it. How far one got that was killed is open.

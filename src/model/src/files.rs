@@ -69,6 +69,8 @@ pub struct Files {
     pub logged_len: u32,
     /// Entries of `used_files` that stand for names and have been changed.
     pub names_changed: u32,
+    /// How often a directory was about to be taken away, to get another name or other attributes.
+    pub directories_changed: u32,
     /// Path of the first file that several threads write in any order, and nobody reads.
     pub logged: [u8; MAX_SHOWN],
     /// Shadows, by number.
@@ -91,6 +93,7 @@ impl Files {
         self.copies.clear();
         self.logged_len = 0;
         self.names_changed = 0;
+        self.directories_changed = 0;
         if self.used_files.len > 0 {
             self.buckets = [0; FILE_BUCKETS];
             self.used_files.clear();
