@@ -3,6 +3,7 @@
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
 use crate::files;
+use crate::local::me;
 use crate::sys::{bytes, load, store};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -130,11 +131,10 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
     }
 }
 
-/// Notes that what is bound to a path is looked for.
+/// What is bound to a path is looked for: a step of its own where others take such names away. What is found then holds.
 pub fn seek(address: &Address) {
-    if address.is_path() {
-        files::connects(path_of(address).as_ptr() as u64);
-    }
+    me().settled =
+        address.is_path() && files::announce(files::CONNECT, [path_of(address).as_ptr() as u64, 0, 0, 0, 0, 0]);
 }
 
 /// Makes the file that a local socket is to be found under before anything is done to the socket, if others use that name: true if

@@ -215,6 +215,7 @@ fn bind(desc: DescId, address: Address) -> i64 {
     }
     let mut address = address;
     let made = address::make_before(&mut address);
+    me().settled = made.is_some();
     if let Some(error) = made.filter(|&error| error < 0) {
         return error;
     }
@@ -355,8 +356,8 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
     if address::is_service(&address) && world().socket_at(s, &address, false).is_none() {
         return -(libc::ENOENT as i64);
     }
-    address::seek(&address);
     loop {
+        address::seek(&address);
         let link = match address::look_up(&mut address) {
             Ok(link) => link,
             Err(error) => return error,
@@ -386,7 +387,7 @@ pub fn refuse_interrupted_connect() {
 
 /// The file that the pending operation names may have changed since it was published: called when it has the turn.
 pub fn look_again() {
-    if me().address.is_path() {
+    if me().address.is_path() && !me().settled {
         let mut address = me().address;
         if address::look_up(&mut address).is_ok() {
             me().address = address;

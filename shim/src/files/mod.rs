@@ -22,7 +22,7 @@ use walk::Place;
 
 pub use descriptors::forget as forget_descriptor;
 pub use layer::{given, is_private};
-pub use names::connects;
+pub use names::CONNECT;
 pub use shared::{announce, mapped, note, using};
 
 /// What becomes of a call.

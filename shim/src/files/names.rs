@@ -16,6 +16,8 @@ use crate::local::{arena, local, world};
 use crate::sys::load;
 
 const AT_FDCWD: i32 = libc::AT_FDCWD;
+/// Stands for a call that looks for a socket by a path, its first argument: shown as connect.
+pub const CONNECT: i64 = libc::SYS_connect | 1 << 16;
 
 /// What a call is about to do, as far as it is shared.
 #[derive(Clone, Copy)]
@@ -67,6 +69,8 @@ enum Does {
     Removes,
     /// The new name in a rename.
     Replaces,
+    /// Looks for what is bound to it.
+    Connects,
     /// Sets permissions, owner, times or extended attributes; true: also who may look up what is below.
     Sets(bool),
     /// The same, of what this descriptor refers to.
@@ -99,6 +103,7 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
         [Some(Named { dir: dir as i32, path, follow, opens: true, does }), None]
     };
     match nr {
+        CONNECT => one(here, a[0], true, Does::Connects),
         libc::SYS_open => opens(here, a[0], a[1] as i32),
         libc::SYS_openat => opens(a[0], a[1], a[2] as i32),
         libc::SYS_creat => opens(here, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
@@ -258,8 +263,13 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         // Everything below has another name then, or is there for others.
         unexplored(|| Ok(copy_of(&seen)));
     }
-    use_path(seen.get(), changes, plan);
-    if found.is_err() {
+    if name.does == Does::Connects {
+        // That it is bound the model knows.
+        use_hash((SOCKET, hash(seen.get())), Use::Read, plan);
+    } else {
+        use_path(seen.get(), changes, plan);
+    }
+    if found.is_err() && name.does != Does::Connects {
         // It may come to be while this is pending.
         let rest = given(name.path);
         let last = rest.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
@@ -270,6 +280,12 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     let makes = matches!(name.does, Does::Makes(_) | Does::Removes | Does::Replaces);
     if makes {
+        let socket = (SOCKET, hash(seen.get()));
+        if changes && (name.does == Does::Replaces || stat.is_some_and(|s| s.kind() == libc::S_IFSOCK)) {
+            use_hash(socket, Use::Write, plan);
+        } else {
+            add_shared(socket, plan);
+        }
         let (_, dir) = seen.split();
         if changes {
             use_listing(&seen.get()[..dir], Use::Write, plan);
@@ -284,9 +300,6 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     if matches!(name.does, Does::Sets(_)) {
         plan.changes |= plan.names != 0;
-    }
-    if matches!(name.does, Does::Removes | Does::Replaces) && stat.is_some_and(|s| s.kind() == libc::S_IFSOCK) {
-        use_socket(seen.get(), Use::Write);
     }
     // It tells when something in it was made or taken away, which is not explored.
     if name.does == Does::Stats && stat.is_some_and(|s| s.is_dir()) {
@@ -373,32 +386,5 @@ fn add_shared(id: (u64, u64), plan: &mut Plan) {
     let row = arena().used_file(id).or_else(|| arena().add_used_file(id, id.1));
     if row.is_some_and(|row| arena().is_file_shared(row)) {
         plan.names |= bit(id.0, id.1);
-    }
-}
-
-/// Connects to what is bound to a name, or takes that away. Which is first is not explored.
-fn use_socket(path: &[u8], how: Use) {
-    let id = (SOCKET, hash(path));
-    let row = arena().used_file(id).or_else(|| arena().add_used_file(id, id.1));
-    if row.is_none_or(|row| arena().use_file(local().cur, row, how) == Verdict::Visible) {
-        let mut name = Path::new();
-        unexplored(|| name.set(&[path]).map(|()| name));
-    }
-}
-
-/// A socket is found by its path: bound to it by whom it waits for as a visible operation, but taken away as none.
-pub fn connects(path: u64) {
-    if super::shared::watches() {
-        super::on_stack(path, plan_connect);
-    }
-}
-
-extern "C" fn plan_connect(path: u64) {
-    // SAFETY: see `Cell` for the room.
-    let place = unsafe { &mut (*super::ROOM.0.get()).one };
-    let mut seen = Path::new();
-    let found = place.find(AT_FDCWD, given(path), true);
-    if found.is_ok() && seen.set(&[place.at.get()]).is_ok() && seen_as(&mut seen).is_ok() {
-        use_socket(seen.get(), Use::Read);
     }
 }
