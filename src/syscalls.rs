@@ -2,8 +2,8 @@
 
 use vsrun_model::arena::SHARED_FILES;
 
-/// Accesses to a file by several threads in no certain order.
-const FILES: &str = "reads and writes of files by several threads";
+/// Uses of a file by several threads in an order that is not explored.
+const FILES: &str = "some uses of files by several threads";
 
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {

@@ -195,10 +195,12 @@ fn real_files_are_changed_when_that_is_asked_for() {
 #[test]
 fn files_over_which_processes_communicate_are_recognized() {
     let place = Place::new("shared", "small.c");
-    let (_, report) = place.explore(&["--keep-going", "../program", "log"]);
-    assert_eq!((&report["verdict"], &report["complete"]), (&"ok".into(), &false.into()), "{report}");
+    let (code, report) = place.explore(&["--keep-going", "../program", "log"]);
+    assert_eq!((code, &report["complete"]), (0, &true.into()), "what nobody reads has no order that matters: {report}");
     let notes = report["notes"].as_array().expect("notes");
-    assert!(notes.iter().any(|n| n.as_str().is_some_and(|n| n.contains("/w/log is written by one"))), "{report}");
+    let told =
+        |n: &Value| n.as_str().is_some_and(|n| n.contains("/w/log is written by several threads and read by none"));
+    assert!(notes.iter().any(told), "{report}");
     // A wait puts them in order.
     let (code, report) = place.explore(&["--keep-going", "../program", "wait"]);
     assert_eq!((code, &report["complete"]), (0, &true.into()), "{report}");

@@ -86,6 +86,7 @@ agree! {
     agree_on_sysv_semaphores: Sysv;
     agree_on_message_queues: Msg;
     agree_on_locks_of_files: Files;
+    agree_on_contents_of_files: Contents;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
     agree_on_futexes: Futex;

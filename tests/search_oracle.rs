@@ -95,6 +95,7 @@ agree! {
     agree_on_sysv_semaphores: Sysv;
     agree_on_message_queues: Msg;
     agree_on_locks_of_files: Files;
+    agree_on_contents_of_files: Contents;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
     agree_on_futexes: Futex;
@@ -209,6 +210,11 @@ fn unshared_objects_lose_nothing_in_any_family() {
     for family in Family::ALL {
         check(family, unshared_objects_lose_nothing);
     }
+}
+
+#[test]
+fn unshared_files_lose_nothing() {
+    check(Family::Contents, unshared_objects_lose_nothing);
 }
 
 /// Preemptions of a path, counted state by state: the thread that moved before could have gone on, and another did.

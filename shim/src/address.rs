@@ -3,6 +3,7 @@
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
 use crate::files;
+use crate::local::me;
 use crate::sys::{bytes, load, store};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -130,6 +131,23 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
     }
 }
 
+/// What is bound to a path is looked for: a step of its own where others take such names away. What is found then holds.
+pub fn seek(address: &Address) {
+    me().settled =
+        address.is_path() && files::announce(files::CONNECT, [path_of(address).as_ptr() as u64, 0, 0, 0, 0, 0]);
+}
+
+/// Makes the file that a local socket is to be found under before anything is done to the socket, if others use that name: true if
+/// it has, with 0 or a negative error number.
+pub fn make_before(address: &mut Address) -> Option<i64> {
+    if !address.is_path() {
+        return None;
+    }
+    let path = path_of(address);
+    let call = [libc::AT_FDCWD as u64, path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0, 0, 0];
+    files::announce(libc::SYS_mknodat, call).then(|| make_file(address))
+}
+
 /// Makes the file that a local socket is found under. 0 or a negative error number.
 pub fn make_file(address: &mut Address) -> i64 {
     let path = path_of(address);
@@ -149,7 +167,9 @@ pub fn make_file(address: &mut Address) -> i64 {
 /// Removes the file that was just made for a socket that cannot have it.
 pub fn remove_file(address: &Address) {
     let path = path_of(address);
-    files::ask(libc::SYS_unlinkat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, 0, 0, 0, 0]);
+    let call = [libc::AT_FDCWD as u64, path.as_ptr() as u64, 0, 0, 0, 0];
+    files::note(libc::SYS_unlinkat, call);
+    files::ask(libc::SYS_unlinkat, call);
 }
 
 /// Sockets of services of the machine, which is none of the program's world: as if they did not run.

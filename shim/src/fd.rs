@@ -14,7 +14,7 @@ use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
 use crate::sys::{cstr, decimal, load, store};
-use crate::{end, epoll, event, fifo, gate, mqueue, net, pipe, poll, raw, socket, sync};
+use crate::{end, epoll, event, fifo, files, gate, mqueue, net, pipe, poll, raw, socket, sync};
 
 const EBADF: i64 = -(libc::EBADF as i64);
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -150,6 +150,10 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     }
     if !world().has_fds(local().pid) {
         return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+    }
+    match nr {
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] as i32 != a[1] as i32 => files::forget_descriptor(a[1] as i32),
+        _ => {}
     }
     match nr {
         libc::SYS_close_range => {
@@ -659,5 +663,5 @@ pub fn make_place() {
 
 /// Passes a call on that concerns files, on behalf of one that mixes them with descriptors of the model.
 pub fn on_file(nr: i64, a: [u64; 6]) -> i64 {
-    net::through(nr, a)
+    files::using(nr, a, || net::through(nr, a))
 }

@@ -3,28 +3,39 @@
 use vsrun_model::fd::{ACCESS, NONBLOCK};
 
 use crate::local::{local, world};
-use crate::sys::{cstr, load};
+use crate::sys::cstr;
 use crate::{end, fd, files, gate, raw};
 
-/// Offsets in struct stat.
-const ST_INO: u64 = 8;
-const ST_MODE: u64 = 24;
+/// Words of struct stat.
+const ST_INO: usize = 1;
+const ST_MODE: usize = 3;
 const AT_SYMLINK_NOFOLLOW: i32 = 0x100;
+
+/// Where `path` leads from directory `dir`, as the kernel finds it, and what that is, if it is a FIFO.
+fn find(dir: i32, path: u64, follow: i32) -> Option<(i32, u64, [u64; 18])> {
+    let mut stat = [0u64; 18];
+    let located = files::locate(dir, path, follow);
+    files::keep_walk(dir, path, follow);
+    let (dir, path) = located.ok()?;
+    let result = raw!(libc::SYS_newfstatat, dir, path, stat.as_mut_ptr(), follow);
+    (result == 0 && stat[ST_MODE] as u32 & libc::S_IFMT == libc::S_IFIFO).then_some((dir, path, stat))
+}
 
 /// Opens `path`, relative to directory `dir`, if it is a FIFO.
 pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if path == 0 || flags & libc::O_PATH != 0 {
         return None;
     }
-    let mut stat = [0u64; 18];
-    let at = stat.as_mut_ptr() as u64;
     let follow = if flags & libc::O_NOFOLLOW != 0 { AT_SYMLINK_NOFOLLOW } else { 0 };
     let given = path;
-    let (dir, path) = files::locate(dir, path, follow).ok()?;
-    let result = raw!(libc::SYS_newfstatat, dir, path, at, follow);
-    if result < 0 || load::<u32>(at + ST_MODE) & libc::S_IFMT != libc::S_IFIFO {
-        return None;
+    let mut found = find(dir, path, follow)?;
+    files::forget_walk();
+    if files::announce(libc::SYS_faccessat, [dir as u64, path, 0, 0, 0, 0]) {
+        // Others make and remove it.
+        found = find(dir, path, follow)?;
+        files::forget_walk();
     }
+    let (dir, path, stat) = found;
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
         return Some(-(libc::EEXIST as i64));
     }
@@ -42,7 +53,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     }
     let whole = cstr(given, 4096);
     let name = whole.rsplit(|&byte| byte == b'/').next().unwrap_or(whole);
-    let Some(obj) = world().fifo(load(at), load(at + ST_INO), name) else { out_of_room() };
+    let Some(obj) = world().fifo(stat[0], stat[ST_INO], name) else { out_of_room() };
     let kept = flags as u32 & (ACCESS | NONBLOCK | libc::O_APPEND as u32);
     let mut number = 0;
     let op = world().fifo_op(obj);

@@ -515,6 +515,7 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
     loop {
         let mut op = world().channel_op(Kind::FD_SEND, sock.input, memory.len() as i64);
         if to.is_some() {
+            address::seek(&target);
             let link = match address::look_up(&mut target) {
                 Ok(link) => link,
                 Err(error) => return error,

@@ -347,8 +347,12 @@ fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
     result
 }
 
-/// Calls that pass through unless they would touch what is vsrun's.
+/// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {
+    crate::files::using(nr, a, || guarded_call(nr, a))
+}
+
+fn guarded_call(nr: i64, a: [u64; 6]) -> i64 {
     const EBADF: i64 = -(libc::EBADF as i64);
     match nr {
         libc::SYS_close if ours(a[0]) => EBADF,

@@ -368,6 +368,14 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
 
 /// execve and execveat. Returns only if it fails.
 pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
+    let threaded = !local().borrowed && world().procs[local().pid].threaded;
+    let look = [dir as u64, path, 0, flags as u64, 0, 0];
+    if threaded {
+        // Which file it is is settled when the other threads are gone.
+        crate::files::note(libc::SYS_execveat, look);
+    } else {
+        crate::files::announce(libc::SYS_execveat, look);
+    }
     let (dir, path) = match crate::files::locate(dir, path, flags) {
         Ok(program) => program,
         Err(error) => return error,
@@ -375,7 +383,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     if let Err(error) = check_program(dir, path, flags, 0) {
         return error;
     }
-    if !local().borrowed && world().procs[local().pid].threaded {
+    if threaded {
         gate::pass(Op::new(Kind::EXEC));
     }
     let released = crate::locks::close_locked(0, i32::MAX, true);

@@ -30,6 +30,9 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_mmap => {
             let shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
             let start = result as u64;
+            if flags as i32 & libc::MAP_ANONYMOUS == 0 {
+                files::mapped(fd as i32, prot as i32, shared);
+            }
             if shared {
                 note(start, len, flags as i32, fd as i32, offset);
             } else if local().n_ranges > 0 {

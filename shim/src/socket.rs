@@ -213,16 +213,23 @@ fn bind(desc: DescId, address: Address) -> i64 {
             return -(libc::EACCES as i64);
         }
     }
+    let mut address = address;
+    let made = address::make_before(&mut address);
+    me().settled = made.is_some();
+    if let Some(error) = made.filter(|&error| error < 0) {
+        return error;
+    }
     let op = naming(Kind::FD_BIND, s, address, false);
     let mut result = 0;
-    gate::pass_then(op, |_| result = bound(s, address));
+    gate::pass_then(op, |_| result = bound(s, address, made.is_some()));
     result
 }
 
-fn bound(s: SockId, mut address: Address) -> i64 {
+/// `made`: its file is there already.
+fn bound(s: SockId, mut address: Address, made: bool) -> i64 {
     let cur = local().cur;
     let socket = world().sockets[s];
-    if address.is_path() {
+    if address.is_path() && !made {
         let error = address::make_file(&mut address);
         if error < 0 {
             return error;
@@ -350,6 +357,7 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
         return -(libc::ENOENT as i64);
     }
     loop {
+        address::seek(&address);
         let link = match address::look_up(&mut address) {
             Ok(link) => link,
             Err(error) => return error,
@@ -379,7 +387,7 @@ pub fn refuse_interrupted_connect() {
 
 /// The file that the pending operation names may have changed since it was published: called when it has the turn.
 pub fn look_again() {
-    if me().address.is_path() {
+    if me().address.is_path() && !me().settled {
         let mut address = me().address;
         if address::look_up(&mut address).is_ok() {
             me().address = address;

@@ -392,10 +392,7 @@ impl<'a> Shared<'a> {
         task: &Task,
         outcome: &Outcome,
     ) -> Result<(), Failure> {
-        if let Some(file) = worker.shared_file() {
-            let text = format!("file {file} is written by one thread and used by another: their order is not explored");
-            self.lock().counts.note(&text);
-        }
+        worker.files_left_out().iter().for_each(|text| self.lock().counts.note(text));
         let circles = other_circles(&worker.arena.world, outcome);
         let judged = judge(worker, inspector, (task.number, &task.schedule), outcome)?;
         self.record(worker, inspector, task, outcome, judged)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 mod channels;
+mod files;
 pub mod identity;
 pub mod json;
 mod locks;

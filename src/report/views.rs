@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
 use vsrun_model::channel::ChanKind;
+use vsrun_model::file::is_file;
 use vsrun_model::inject::fault_of;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
 use vsrun_model::signal::{self, Handling};
@@ -71,7 +72,7 @@ fn channel_name(world: &World, object: &Object) -> String {
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
     let Some(object) = world.objects.get(id) else { return "?".to_string() };
     let key = &object.key;
-    let named = matches!(key.kind, ObjKind::SEM | ObjKind::RECORDS | ObjKind::FLOCK);
+    let named = matches!(key.kind, ObjKind::SEM | ObjKind::RECORDS | ObjKind::FLOCK | ObjKind::FILE | ObjKind::PATHS);
     let own = world.names.as_slice().iter().find(|name| name.obj == id && named);
     if let Some(name) = own {
         return String::from_utf8_lossy(&name.bytes[..(name.len as usize).min(name.bytes.len())]).into_owned();
@@ -81,6 +82,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
         ObjKind::MSGQ => return format!("queue {}", key.addr),
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
+        ObjKind::PATHS => return "names of files".to_string(),
         ObjKind::CHANNEL => return super::sockets::name(world, id).unwrap_or_else(|| channel_name(world, object)),
         _ => {}
     }
@@ -186,6 +188,7 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::SYSV_OP => ["semop", "semop", "semtimedop"],
         Kind::SYSV_CTL => ["semctl"; 3],
         Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK => [super::locks::call_name(op); 3],
+        kind if is_file(kind) => [super::files::call_name(op); 3],
         Kind::MQ_SEND => ["mq_send", "mq_send", "mq_timedsend"],
         Kind::MQ_RECEIVE => ["mq_receive", "mq_receive", "mq_timedreceive"],
         Kind::FUTEX_WAIT | Kind::FUTEX_SLEEP => ["futex_wait"; 3],
@@ -228,6 +231,7 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
             object() + &super::channels::queue_arguments(op)
         }
+        kind if is_file(kind) => super::files::arguments(op, names),
         Kind::FUTEX_WAKE => format!("{}, {}", object(), many(op.arg & 0xffff_ffff)),
         Kind::FUTEX_WAKE_OP if op.obj2 != NONE => {
             format!("{}, wake {}, {}", two(", "), many(op.arg & 0xffff_ffff), many(op.arg >> 32))

@@ -722,11 +722,20 @@ impl Worker {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)
     }
 
-    /// The first file over which threads communicated in the execution last run.
-    pub fn shared_file(&self) -> Option<String> {
+    /// What the execution last run did with files and is not explored: sentences.
+    pub fn files_left_out(&self) -> Vec<String> {
         let files = &self.arena.files;
-        let len = (files.shown_len as usize).min(files.shown.len());
-        (len > 0).then(|| String::from_utf8_lossy(&files.shown[..len]).escape_debug().to_string())
+        let name = |bytes: &[u8], len: u32| {
+            let bytes = &bytes[..(len as usize).min(bytes.len())];
+            (len > 0).then(|| String::from_utf8_lossy(bytes).escape_debug().to_string())
+        };
+        let shown = name(&files.shown, files.shown_len).map(|file| {
+            format!("file {file} is written by one thread and used by another: their order is not explored")
+        });
+        let logged = name(&files.logged, files.logged_len).map(|file| {
+            format!("file {file} is written by several threads and read by none: the order of what is in it is not explored")
+        });
+        shown.into_iter().chain(logged).collect()
     }
 
     /// Calls that went to the kernel since the root, by number.

@@ -157,6 +157,11 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Exit => plain(KindClass::Exit),
         Ins::Fd(..) | Ins::Sock(..) => plain(KindClass::On(ObjKind::CHANNEL)),
         Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
+        Ins::Use(_) => vec![
+            (KindClass::On(ObjKind::FILE), Operand::Any),
+            (KindClass::On(ObjKind::PATHS), Operand::Any),
+            (KindClass::Poll, Operand::Any),
+        ],
         // See where these are used: anything may come of signals.
         Ins::Kill(..) | Ins::Tkill(..) => plain(KindClass::Kill),
         Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_) | Ins::Log(_) => Vec::new(),

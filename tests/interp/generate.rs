@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::contents::Uses;
 use super::events::{Fd, On, Watching};
 use super::signals::{ALARM, CONT, FATAL, LOCKS, POSTS, STOP};
 use super::sockets::{Does, Sock};
@@ -18,6 +19,7 @@ pub enum Family {
     Sysv,
     Msg,
     Files,
+    Contents,
     Rw,
     Barrier,
     Futex,
@@ -32,13 +34,14 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 17] = [
+    pub const ALL: [Family; 18] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
         Family::Sysv,
         Family::Msg,
         Family::Files,
+        Family::Contents,
         Family::Rw,
         Family::Barrier,
         Family::Futex,
@@ -168,6 +171,38 @@ fn files() -> Block {
         1 => one(part().prop_map(Ins::RecordUnlock)),
         1 => one((part(), write()).prop_map(|(f, w)| Ins::RecordTest(f, w))),
         4 => one((0u32..2, 1u32..4, lock, how()).prop_map(|(f, d, w, how)| Ins::Flock(f, d, w, how))),
+    ]
+    .boxed()
+}
+
+fn contents() -> Block {
+    let bump = (0u32..2).prop_map(|f| vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))]);
+    let locked = (0u32..2, 0u32..2)
+        .prop_map(|(m, f)| section(m, How::Block, vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))]));
+    let guarded = (0u32..3, 0u32..2)
+        .prop_map(|(n, f)| vec![Ins::Use(Uses::Make(n)), Ins::SkipIf(17), Ins::Use(Uses::Append(f, 5))]);
+    let uses = prop_oneof![
+        4 => (0u32..2).prop_map(Uses::Read),
+        1 => (0u32..2, 0u32..2).prop_map(|(f, n)| Uses::Take(f, n)),
+        3 => (0u32..2, 1i64..4).prop_map(|(f, v)| Uses::Write(f, v)),
+        2 => (0u32..2, 1i64..4).prop_map(|(f, v)| Uses::Append(f, v)),
+        1 => (0u32..2).prop_map(|f| Uses::Copy(f, 1 - f)),
+        3 => (0u32..3).prop_map(Uses::Make),
+        3 => (0u32..3).prop_map(Uses::Unlink),
+        2 => (0u32..3, 1u32..3).prop_map(|(a, b)| Uses::Rename(a, (a + b) % 3)),
+        3 => (0u32..3).prop_map(Uses::Look),
+        1 => (0u32..3, 0u32..3).prop_map(|(a, b)| Uses::Both(a, b)),
+        1 => (0u32..3, 0u32..2).prop_map(|(n, f)| Uses::Truncate(n, f)),
+    ];
+    prop_oneof![
+        6 => one(uses.prop_map(Ins::Use)),
+        3 => bump,
+        1 => locked,
+        1 => guarded,
+        1 => one((0u32..2).prop_map(Ins::Post)),
+        1 => one((0u32..2, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+        1 => one((1usize..4).prop_map(|n| Ins::Wait(Some(n), How::Block))),
+        1 => one((0usize..4).prop_map(|n| Ins::Join(n, How::Block))),
     ]
     .boxed()
 }
@@ -399,6 +434,7 @@ fn block(family: Family) -> Block {
         Family::Sysv => sysv(),
         Family::Msg => msg(),
         Family::Files => files(),
+        Family::Contents => contents(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
         Family::Futex => futex(),
@@ -438,7 +474,7 @@ struct Shape {
 
 fn shape(family: Family) -> impl Strategy<Value = Shape> {
     let forks = match family {
-        Family::Process | Family::Files => 0.6,
+        Family::Process | Family::Files | Family::Contents => 0.6,
         Family::Event | Family::Mqueue | Family::Socket => 0.4,
         Family::Sysv | Family::Msg | Family::Signal | Family::All => 0.3,
         _ => 0.0,

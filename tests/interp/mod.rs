@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod brute;
+pub mod contents;
 pub mod digest;
 pub mod events;
 pub mod generate;
@@ -105,6 +106,8 @@ pub enum Ins {
     Fd(events::Fd, events::On, How),
     /// Something with a socket.
     Sock(sockets::Sock, sockets::Does, How),
+    /// Uses the contents or the name of a file.
+    Use(contents::Uses),
     /// A signal for the process of that thread.
     Kill(usize, i32),
     /// A signal for that thread, which its creator's process knows.
@@ -167,6 +170,7 @@ impl Machine {
         let (unshared, timeouts_any) = (self.unshared, self.timeouts_any);
         let arena = self.arena();
         arena.world.reset();
+        arena.files.reset();
         arena.world.timeouts_any = timeouts_any;
         let mut plan = Plan::default();
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
@@ -241,6 +245,8 @@ pub struct Objects {
     pub msgq: Vec<u32>,
     pub records: Vec<u32>,
     pub flock: Vec<u32>,
+    pub file: Vec<u32>,
+    pub paths: u32,
 }
 
 /// Flavours of the mutexes by number.
@@ -264,6 +270,8 @@ pub struct Run<'a> {
     pub started: Vec<Option<Tid>>,
     /// Variables, one per mutex.
     pub vars: Vec<i64>,
+    /// What is in files.
+    pub contents: contents::Contents,
 }
 
 fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
@@ -292,6 +300,7 @@ impl<'a> Run<'a> {
             fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new() }],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
+            contents: contents::Contents::default(),
         };
         run.started[0] = Some(t);
         run.make_objects();
@@ -330,6 +339,8 @@ impl<'a> Run<'a> {
         self.objects.sysv = self.arena.world.sysv_make(7, SYSV.len() as u32).expect("room");
         self.objects.records = (0..2).map(|i| self.make(ObjKind::RECORDS, i, 0, 0, 0)).collect();
         self.objects.flock = (0..2).map(|i| self.make(ObjKind::FLOCK, i, 0, 0, 0)).collect();
+        self.objects.file = (0..contents::FILES).map(|i| self.make(ObjKind::FILE, i, 0, 0, 0)).collect();
+        self.objects.paths = self.make(ObjKind::PATHS, 0, 0, 0, 0);
         let queue = |limit| Queue { limit, ..Queue::default() };
         let world = &mut self.arena.world;
         let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
@@ -412,6 +423,15 @@ impl<'a> Run<'a> {
         if op.kind == Kind::STOPPED {
             return;
         }
+        let mut result = result;
+        if let Some(uses) = self.instruction(t).and_then(contents::uses_of) {
+            // What it does to names may be something else than when it was published.
+            if self.arena.plan.unshared {
+                self.is_visible_use(t, uses);
+            }
+            result = self.use_contents(t, uses);
+            self.after_use(t, op, result);
+        }
         self.sends(t, op);
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
@@ -486,6 +506,11 @@ impl<'a> Run<'a> {
                 continue;
             };
             if let Some(op) = self.visible(t, &ins) {
+                let uses = contents::uses_of(&ins).filter(|_| self.arena.plan.unshared);
+                if uses.is_some_and(|uses| !self.is_visible_use(t, uses)) {
+                    self.returned(t, &op, 0);
+                    continue;
+                }
                 match self.arena.pass(t, &op) {
                     None => return self.arena.world.publish(t, op),
                     Some(Applied::Done(result)) => {
@@ -645,6 +670,7 @@ impl<'a> Run<'a> {
             Ins::Cancel(n) => Op::on(Kind::CANCEL, self.started[n]?),
             Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
             Ins::Sock(sock, does, how) => return self.on_socket(t, sock, does, how),
+            Ins::Use(uses) => self.on_file(uses),
             Ins::Kill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
             Ins::Tkill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
             Ins::Suspend(mask) => {

@@ -60,7 +60,7 @@ fn refused(nr: i64) -> Option<&'static [u8]> {
 }
 
 /// Calls that change attributes by name: where directory and path are, and whether a last link is followed.
-fn attribute(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
+pub(super) fn attribute(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
     let follow = |at: usize| a[at] as i32 & libc::AT_SYMLINK_NOFOLLOW == 0;
     Some(match nr {
         libc::SYS_truncate | libc::SYS_chmod | libc::SYS_chown | libc::SYS_utime | libc::SYS_utimes => (None, 0, true),
@@ -71,6 +71,12 @@ fn attribute(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
         libc::SYS_fchownat => (Some(0), 1, follow(4)),
         _ => return None,
     })
+}
+
+/// Such a call changes permissions or owner.
+pub(super) fn sets_access(nr: i64) -> bool {
+    matches!(nr, libc::SYS_chmod | libc::SYS_chown | libc::SYS_lchown | libc::SYS_fchownat)
+        || matches!(nr, libc::SYS_fchmodat | SYS_FCHMODAT2)
 }
 
 /// Calls that change attributes of an open file.

@@ -4,22 +4,26 @@
 //! the layer makes no difference for their path. So an execution that writes no file pays nothing.
 
 mod calls;
+mod descriptors;
 mod layer;
+mod names;
 mod open;
 mod path;
 mod seen;
+mod shared;
 mod walk;
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::arena::{MAX_SYSCALLS, SHARED_FILES};
-
-use crate::local::{arena, local, world};
+use crate::local::arena;
 use crate::{end, net, signal};
-use path::{Path, Stat};
+use path::Path;
 use walk::Place;
 
+pub use descriptors::forget as forget_descriptor;
 pub use layer::{given, is_private};
+pub use names::CONNECT;
+pub use shared::{announce, mapped, note, using};
 
 /// What becomes of a call.
 pub enum Answer {
@@ -89,16 +93,20 @@ extern "C" fn answer(request: u64) {
     request.answer = Some(answer_to(request.nr, request.args, room));
 }
 
+/// Calls `function` with `argument` on a stack that is big enough for work on paths.
+fn on_stack(argument: u64, function: extern "C" fn(u64)) {
+    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
+    // SAFETY: `function` has this type and returns; the stack is big enough for it, and nobody else's: see `Cell`.
+    unsafe { vs_on_stack(argument, function, top) };
+}
+
 /// A call that may name or change a file, with the private layer in its place.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     if arena().files.private == 0 || !concerns_files(nr, &a) {
-        note_use(nr, &a);
         return net::through(nr, a);
     }
     let mut request = Request { nr, args: a, answer: None };
-    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
-    // SAFETY: `answer` has this type and returns; the stack is big enough for it, and nobody else's: see `Cell`.
-    unsafe { vs_on_stack(&raw mut request as u64, answer, top) };
+    on_stack(&raw mut request as u64, answer);
     match request.answer {
         Some(Answer::Done(result)) => {
             if let Some(n) = arena().control.passed.get_mut(nr as usize) {
@@ -133,9 +141,7 @@ pub fn ask(nr: i64, a: [u64; 6]) -> i64 {
         return kernel(nr, a);
     }
     let mut request = Request { nr, args: a, answer: None };
-    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
-    // SAFETY: as in `call`.
-    unsafe { vs_on_stack(&raw mut request as u64, answer, top) };
+    on_stack(&raw mut request as u64, answer);
     match request.answer {
         Some(Answer::Done(result)) => result,
         Some(Answer::Call(nr, b)) => kernel(nr, b),
@@ -152,14 +158,29 @@ pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
     }
     let args = [dir as u64, path, 0, flags as u64, 0, 0];
     let mut request = Request { nr: libc::SYS_execveat, args, answer: None };
-    let top = STACK_MEMORY.0.get() as u64 + STACK as u64;
-    // SAFETY: as in `call`.
-    unsafe { vs_on_stack(&raw mut request as u64, answer, top) };
+    on_stack(&raw mut request as u64, answer);
     match request.answer {
         Some(Answer::Call(_, b)) => Ok((b[0] as i32, b[1])),
         // What is not to be seen in the layer may be there without it.
         Some(Answer::Done(error)) => Err(error),
         _ => Ok((dir, path)),
+    }
+}
+
+/// What a path led to is not to be relied on any more.
+pub fn forget_walk() {
+    // SAFETY: see `Cell`.
+    let room = unsafe { &mut *ROOM.0.get() };
+    room.one.forget();
+    room.two.forget();
+}
+
+/// The call itself comes next: it will follow the path of the last [`locate`].
+pub fn keep_walk(dir: i32, path: u64, flags: i32) {
+    if arena().files.private != 0 && layered() && !shared::is_empty(path) {
+        // SAFETY: see `Cell`.
+        let room = unsafe { &mut *ROOM.0.get() };
+        room.one.keep(dir, given(path), flags & libc::AT_SYMLINK_NOFOLLOW == 0);
     }
 }
 
@@ -189,55 +210,4 @@ fn answer_to(nr: i64, a: [u64; 6], room: &mut Room) -> Answer {
         _ => calls::change(nr, a, room),
     };
     result.unwrap_or_else(Answer::Done)
-}
-
-/// Reads and writes of regular files, so that a file over which threads communicate is recognized.
-pub fn note_use(nr: i64, a: &[u64; 6]) {
-    let (reads, writes) = match nr {
-        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readv | libc::SYS_preadv | 327 => (Some(a[0]), None),
-        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev | 328 => (None, Some(a[0])),
-        libc::SYS_ftruncate | libc::SYS_fallocate => (None, Some(a[0])),
-        libc::SYS_sendfile => (Some(a[1]), Some(a[0])),
-        libc::SYS_copy_file_range | libc::SYS_splice => (Some(a[0]), Some(a[2])),
-        _ => return,
-    };
-    if local().borrowed || local().phase == crate::local::Phase::BeforeRoot {
-        return;
-    }
-    if let Some(fd) = reads.filter(|_| arena().files.written.len > 0) {
-        note_access(fd as i32, false);
-    }
-    if let Some(fd) = writes {
-        note_access(fd as i32, true);
-    }
-}
-
-/// An access to what a descriptor refers to. What vsrun itself hands to the program is no file of its.
-fn note_access(fd: i32, write: bool) {
-    if !world().concurrent && !write {
-        return;
-    }
-    let Ok(stat) = Stat::of_fd(fd) else { return };
-    // What collects the program's output has no name and is in no layer.
-    let nameless = stat.links() == 0 && stat.id().0 != arena().files.dev;
-    if stat.kind() != libc::S_IFREG || nameless {
-        return;
-    }
-    let cur = local().cur;
-    if arena().files.access(world(), cur, stat.id(), write) {
-        arena().control.passed[SHARED_FILES.min(MAX_SYSCALLS - 1)] += 1;
-        show(fd);
-    }
-}
-
-/// Keeps the name of the first file with unordered accesses for the report.
-fn show(fd: i32) {
-    let files = &mut arena().files;
-    let mut name = Path::new();
-    if files.shown_len != 0 || name.of_descriptor(fd).and_then(|()| layer::seen_as(&mut name)).is_err() {
-        return;
-    }
-    let len = name.get().len().min(files.shown.len());
-    files.shown[..len].copy_from_slice(&name.get()[..len]);
-    files.shown_len = len as u32;
 }

@@ -3,7 +3,7 @@
 use super::layer::{self, access, copy, target};
 use super::path::{Path, Stat};
 use super::walk::{Place, Side};
-use super::{given, note_access, Answer};
+use super::{given, Answer};
 use crate::raw;
 
 const EEXIST: i64 = -(libc::EEXIST as i64);
@@ -96,9 +96,5 @@ fn nameless(place: &mut Place, flags: i32, mode: u64) -> Result<Answer, i64> {
 /// Opens in the layer. The memory that it lies in may know no direct input and output, which changes nothing for the
 /// program but speed.
 fn open_own(path: u64, flags: i32, mode: u64) -> Answer {
-    let fd = raw!(libc::SYS_open, path, flags & !libc::O_DIRECT, mode);
-    if fd >= 0 && flags & libc::O_TRUNC != 0 && may_write(flags) {
-        note_access(fd as i32, true);
-    }
-    Answer::Done(fd)
+    Answer::Done(raw!(libc::SYS_open, path, flags & !libc::O_DIRECT, mode))
 }

@@ -20,7 +20,7 @@ pub fn only_looks(nr: i64) -> bool {
 }
 
 /// Where a call has its directory and path, and whether it follows a last link.
-fn named(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
+pub(super) fn named(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
     let nofollow = |at: usize| a[at] as i32 & NOFOLLOW == 0;
     Some(match nr {
         libc::SYS_stat | libc::SYS_access | libc::SYS_chdir | libc::SYS_statfs => (None, 0, true),

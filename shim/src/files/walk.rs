@@ -1,7 +1,10 @@
 //! Following a path through the real file system and the private layer on top of it, component by component.
 
+use core::cell::UnsafeCell;
+
 use super::layer::{self, is_own, is_whiteout, row_of};
 use super::path::{Path, Stat};
+use super::shared::{hash, watches};
 use crate::local::arena;
 use crate::raw;
 
@@ -31,18 +34,59 @@ pub struct Place {
     pub slash: bool,
     /// The path has a last component that is a name: one can make or remove what it names.
     pub named: bool,
+    /// Hashes of the names of the links that were followed, while uses of names are looked at.
+    pub links: [u64; LINKS],
+    /// How many.
+    pub followed: usize,
     rest: Path,
     other: Path,
+    found: Result<(), i64>,
+    kept: Option<Asked>,
 }
 
-const LINKS: u32 = 40;
+/// Directory, path (where it is, and its length), and whether a last link is followed.
+type Asked = (i32, usize, usize, bool);
+
+/// Directories of the real file system by a hash of their path, with [`vsrun_model::files::Files::directories_changed`] then.
+struct Directories(UnsafeCell<[(u64, u32); DIRECTORIES]>);
+// SAFETY: one kernel thread a process; used for a statement at a time.
+unsafe impl Sync for Directories {}
+
+const DIRECTORIES: usize = 256;
+static KNOWN: Directories = Directories(UnsafeCell::new([(0, 0); DIRECTORIES]));
+
+fn known(path: &[u8]) -> &'static mut (u64, u32) {
+    // SAFETY: see `Directories`.
+    unsafe { &mut (*KNOWN.0.get())[hash(path) as usize % DIRECTORIES] }
+}
+
+/// What is a directory is one until somebody takes a directory away, which is seen while uses of names are looked at; and
+/// nothing lies over it.
+fn may_know() -> bool {
+    arena().files.shadows.len == 0 && watches()
+}
+
+const LINKS: usize = 40;
 const ENOENT: i64 = -(libc::ENOENT as i64);
 
 impl Place {
     /// Nowhere.
     pub const fn new() -> Place {
         let (at, rest, other) = (Path::new(), Path::new(), Path::new());
-        Place { at, side: Side::Real, stat: None, clean: true, slash: false, named: false, rest, other }
+        Place {
+            at,
+            side: Side::Real,
+            stat: None,
+            clean: true,
+            slash: false,
+            named: false,
+            links: [0; LINKS],
+            followed: 0,
+            rest,
+            other,
+            found: Err(ENOENT),
+            kept: None,
+        }
     }
 
     /// The directory: its real name.
@@ -60,7 +104,27 @@ impl Place {
     /// Goes where `path` leads from directory `dir`; `follow`: also through a last link. What does not exist in a
     /// directory that does is a place too.
     pub fn find(&mut self, dir: i32, path: &[u8], follow: bool) -> Result<(), i64> {
+        let asked = (dir, path.as_ptr() as usize, path.len(), follow);
+        if self.kept.take() != Some(asked) {
+            self.found = self.walk(dir, path, follow);
+        }
+        self.found
+    }
+
+    /// The next [`Place::find`] finds the same as the last one if it is asked this: the path was followed for the same call, and nobody
+    /// else has run since.
+    pub fn keep(&mut self, dir: i32, path: &[u8], follow: bool) {
+        self.kept = Some((dir, path.as_ptr() as usize, path.len(), follow));
+    }
+
+    /// The next [`Place::find`] looks for itself.
+    pub fn forget(&mut self) {
+        self.kept = None;
+    }
+
+    fn walk(&mut self, dir: i32, path: &[u8], follow: bool) -> Result<(), i64> {
         (self.clean, self.named, self.slash, self.side) = (true, false, false, Side::Real);
+        self.followed = 0;
         if path.is_empty() {
             return Err(ENOENT);
         }
@@ -93,7 +157,6 @@ impl Place {
     }
 
     fn go(&mut self, follow: bool) -> Result<(), i64> {
-        let mut links = 0;
         loop {
             let from = self.rest.get().iter().take_while(|&&b| b == b'/').count();
             let len = self.rest.get()[from..].iter().take_while(|&&b| b != b'/').count();
@@ -117,6 +180,9 @@ impl Place {
                 }
                 _ => {}
             }
+            if !last && self.enter_known(name)? {
+                continue;
+            }
             self.step(name)?;
             let Some(stat) = self.stat else {
                 if last {
@@ -126,10 +192,15 @@ impl Place {
                 return Err(ENOENT);
             };
             if stat.kind() == libc::S_IFLNK && (!last || follow || slash) {
-                links += 1;
-                if links > LINKS {
+                if self.followed == LINKS {
                     return Err(-(libc::ELOOP as i64));
                 }
+                if watches() {
+                    self.other.set(&[self.at.get()])?;
+                    layer::seen_as(&mut self.other)?;
+                    self.links[self.followed] = hash(self.other.get());
+                }
+                self.followed += 1;
                 if self.through_link()? {
                     continue;
                 }
@@ -149,7 +220,25 @@ impl Place {
             if !stat.is_dir() {
                 return Err(-(libc::ENOTDIR as i64));
             }
+            if may_know() {
+                *known(self.at.get()) = (hash(self.at.get()), arena().files.directories_changed);
+            }
         }
+    }
+
+    /// Steps into `name` in the directory `at` without asking the kernel, if that was a directory before and still is.
+    fn enter_known(&mut self, name: &[u8]) -> Result<bool, i64> {
+        if !may_know() {
+            return Ok(false);
+        }
+        let len = self.at.get().len();
+        self.at.join(name)?;
+        let path = self.at.get();
+        if *known(path) == (hash(path), arena().files.directories_changed) {
+            return Ok(true);
+        }
+        self.at.cut(len);
+        Ok(false)
     }
 
     /// The path ends with a directory that has no name in it: `/`, `.`, `..`.

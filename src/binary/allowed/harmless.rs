@@ -1,8 +1,7 @@
 //! Functions of libc and of the run-time libraries of C and C++ that do nothing visible.
 //!
-//! NOTE [Descriptors] Calls on files, pipes and sockets are here because they go to the kernel unseen today, and the
-//! search says itself that nothing is complete then. When pipes and sockets become objects of the model, their
-//! functions must move to `names.rs`.
+//! NOTE [Descriptors] Calls on files, pipes and sockets are here too; those that are visible where others use the same are named
+//! before (`names.rs`, [`uses_files`]). Stdio is not: where its file is shared, an operation shows as one outside its bound.
 //!
 //! Not here, though they look harmless: setuid and its like, which send a signal to every thread; flockfile, which keeps
 //! a lock; what uses name services (getpwnam, getaddrinfo), which load libraries.
@@ -229,6 +228,107 @@ const CXX_NAMES: [&str; 14] = [
 /// Whether `name` neither does anything visible nor takes a lock.
 pub fn is_pure(name: &str) -> bool {
     PURE.binary_search(&name).is_ok()
+}
+
+/// Whether `name` uses files or their names: a visible operation where others use them too.
+pub fn uses_files(name: &str) -> bool {
+    let name = name.strip_suffix("64").unwrap_or(name);
+    matches!(
+        name,
+        "__fxstat"
+            | "__lxstat"
+            | "__xstat"
+            | "__fxstatat"
+            | "__open_2"
+            | "__open64_2"
+            | "__openat_2"
+            | "__openat64_2"
+            | "__pread_chk"
+            | "__pread64_chk"
+            | "__readlink_chk"
+            | "__readlinkat_chk"
+            | "__realpath_chk"
+            | "access"
+            | "canonicalize_file_name"
+            | "chdir"
+            | "chmod"
+            | "chown"
+            | "copy_file_range"
+            | "creat"
+            | "eaccess"
+            | "euidaccess"
+            | "faccessat"
+            | "fallocate"
+            | "fchmod"
+            | "fchmodat"
+            | "fchown"
+            | "fchownat"
+            | "fremovexattr"
+            | "fsetxattr"
+            | "fstat"
+            | "fstatat"
+            | "ftruncate"
+            | "futimens"
+            | "futimes"
+            | "futimesat"
+            | "getdents"
+            | "getxattr"
+            | "lchown"
+            | "lgetxattr"
+            | "link"
+            | "linkat"
+            | "listxattr"
+            | "llistxattr"
+            | "lremovexattr"
+            | "lseek"
+            | "lsetxattr"
+            | "lstat"
+            | "lutimes"
+            | "mkdir"
+            | "mkdirat"
+            | "mkdtemp"
+            | "mkfifo"
+            | "mkfifoat"
+            | "mknod"
+            | "mknodat"
+            | "mkostemp"
+            | "mkstemp"
+            | "open"
+            | "openat"
+            | "opendir"
+            | "posix_fallocate"
+            | "pread"
+            | "preadv"
+            | "preadv2"
+            | "pwrite"
+            | "pwritev"
+            | "pwritev2"
+            | "readdir"
+            | "readdir_r"
+            | "readlink"
+            | "readlinkat"
+            | "realpath"
+            | "remove"
+            | "removexattr"
+            | "rename"
+            | "renameat"
+            | "renameat2"
+            | "rmdir"
+            | "setxattr"
+            | "stat"
+            | "statfs"
+            | "statvfs"
+            | "statx"
+            | "symlink"
+            | "symlinkat"
+            | "tmpfile"
+            | "truncate"
+            | "unlink"
+            | "unlinkat"
+            | "utime"
+            | "utimensat"
+            | "utimes"
+    )
 }
 
 /// Whether `name` does nothing visible, but may take a lock of libc's own.

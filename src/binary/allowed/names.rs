@@ -41,6 +41,8 @@ const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
 const MQUEUE: Effect = Op(KindClass::On(ObjKind::CHANNEL));
 const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
 const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
+const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
+const PATHS: Effect = Op(KindClass::On(ObjKind::PATHS));
 const POLL: Effect = Op(KindClass::Poll);
 const JOIN: &[Effect] = &[Op(KindClass::Join)];
 const WAIT: &[Effect] = &[Op(KindClass::Wait)];
@@ -55,7 +57,14 @@ const KILL: &[Effect] = &[Op(KindClass::Kill), Op(KindClass::Exit)];
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
     if DESCRIPTORS.contains(&name) {
         // poll without descriptors is a sleep.
-        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Sleep), POLL, Locks]);
+        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, Op(KindClass::Sleep), POLL, Locks]);
+    }
+    if name == "bind" {
+        // Makes a name too.
+        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, PATHS, Op(KindClass::Sleep), POLL, Locks]);
+    }
+    if harmless::uses_files(name) {
+        return Some(&[FILE, PATHS, POLL, Locks]);
     }
     if harmless::is_pure(name) {
         return Some(NOTHING);
@@ -66,16 +75,15 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
     objects(name).or_else(|| threads(name)).or_else(|| callbacks(name)).or_else(|| cxx(name))
 }
 
-/// Functions that may work on pipes and sockets. That stdio does so too, where a standard stream is a pipe, is left out:
+/// Functions that may work on pipes, sockets and files. That stdio does so too, where a standard stream is a pipe, is left out:
 /// otherwise everything that prints would be bounded by nothing; such an operation shows as one outside its bound.
-const DESCRIPTORS: [&str; 63] = [
+const DESCRIPTORS: [&str; 62] = [
     "__poll_chk",
     "__read_chk",
     "__recv_chk",
     "__recvfrom_chk",
     "accept",
     "accept4",
-    "bind",
     "close",
     "close_range",
     "closefrom",

@@ -59,7 +59,12 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         | libc::SYS_poll
         | libc::SYS_ppoll
         | libc::SYS_select
-        | libc::SYS_pselect6 => &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Sleep), Op(KindClass::Poll)],
+        | libc::SYS_pselect6 => &[
+            Op(KindClass::On(ObjKind::CHANNEL)),
+            Op(KindClass::On(ObjKind::FILE)),
+            Op(KindClass::Sleep),
+            Op(KindClass::Poll),
+        ],
         libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
         libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],
         libc::SYS_exit_group => &[Op(KindClass::Exit)],

@@ -4,6 +4,7 @@
 //! matter. `dependent` may say "dependent" too often, never too seldom.
 
 use crate::fd::{by_mask, is_fd, looks, moves};
+use crate::file;
 use crate::lock::{self, LockState};
 use crate::msg::removes_queue;
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
@@ -118,6 +119,7 @@ impl Act {
             }
             // Which number a descriptor has depends on what others had at the time; it is the same description.
             Kind::FD_CLOSE | Kind::FD_CONTROL => act.op.arg = 0,
+            kind if file::is_file(kind) => act.op = file::renamed(&act.op),
             kind if lock::is_lock(kind) => act.state = LockState::of(self.state, 0).renamed(process).pack(),
             Kind::WAIT => {
                 let state = WaitState::of(self.state);
@@ -543,6 +545,7 @@ fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
         (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
         (Class::Down, Class::Down) => conditional && a.state.min(b.state) >= 2,
         (Class::FileLock, Class::FileLock) => !lock::overlap(&a.op, &b.op) || both_test(a, b),
+        (Class::File, Class::File) => file::commute(o, &a.op, &b.op),
         (Class::Sysv, Class::Sysv) => a.op.mask & b.op.mask == 0 || sysv_commute(a, b, conditional),
         _ => false,
     }
@@ -563,6 +566,7 @@ pub(crate) enum Class {
     Down,
     Sysv,
     FileLock,
+    File,
     Other,
 }
 
@@ -581,6 +585,7 @@ pub(crate) fn class(o: u32, act: &Act) -> Class {
         Kind::SEM_WAIT => Class::Down,
         Kind::SYSV_OP => Class::Sysv,
         kind if lock::is_lock(kind) => Class::FileLock,
+        kind if file::is_file(kind) => Class::File,
         Kind::MSG_CTL if Ctl(act.op.arg as u8) == Ctl::ACCESS => Class::Read,
         _ => Class::Other,
     }

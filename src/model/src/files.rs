@@ -4,20 +4,17 @@
 //! that belongs to one real directory: a directory of its own with what was made, changed (a copy) or taken away (a
 //! whiteout) there. The layer itself is kept by the shim; here is what all processes must know of it.
 //!
-//! Reads and writes of files are no visible operations, so a file over which threads communicate is only recognized as
-//! such: two accesses, one of them a write, that are not ordered by creation, join or wait.
+//! Who uses which file, and when that is a visible operation: [`crate::file`].
 
-use crate::object::NONE;
+use crate::file::Used;
 use crate::table::Table;
-use crate::world::World;
-use crate::{Pid, Tid};
 
 /// Longest path of a directory that has a shadow, bytes.
 pub const MAX_DIR: usize = 1024;
 /// Longest path of a file in a report, bytes; longer ones are cut.
 pub const MAX_SHOWN: usize = 512;
-/// Users of a file that are told apart; any more count as unordered.
-pub const MAX_USERS: usize = 8;
+/// Buckets of files that are used.
+pub const FILE_BUCKETS: usize = 1024;
 
 /// The private layer over one real directory.
 #[derive(Clone, Copy, Debug)]
@@ -53,34 +50,6 @@ pub struct Copied {
     pub ino: u64,
 }
 
-/// Last accesses of one thread to a file: numbers of threads created until then, 0 for never.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct User {
-    /// The thread.
-    pub thread: Tid,
-    /// Its last read.
-    pub read: u32,
-    /// Its last write.
-    pub wrote: u32,
-}
-
-/// A file that was written in this execution, and who has used it since.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Used {
-    /// Device, as the kernel knows it.
-    pub dev: u64,
-    /// Inode, as the kernel knows it.
-    pub ino: u64,
-    /// Entries of `users`.
-    pub len: u32,
-    /// Unordered accesses have been seen.
-    pub shared: u32,
-    /// Who has used it.
-    pub users: [User; MAX_USERS],
-}
-
 /// What is known of files in one execution. Written by the holder of the turn.
 #[repr(C)]
 pub struct Files {
@@ -92,16 +61,26 @@ pub struct Files {
     pub dev: u64,
     /// Number of the next listing of a directory.
     pub listings: u32,
-    /// Bytes of `shown`; 0: no file with unordered accesses was seen.
+    /// Bytes of `shown`; 0: all is explored.
     pub shown_len: u32,
-    /// Path of the first file with unordered accesses, as the program knows it.
+    /// Path of the first file of which some order of uses is not explored, as the program knows it.
     pub shown: [u8; MAX_SHOWN],
+    /// Bytes of `logged`; 0: there is none.
+    pub logged_len: u32,
+    /// Entries of `used_files` that stand for names and have been changed.
+    pub names_changed: u32,
+    /// How often a directory was about to be taken away, to get another name or other attributes.
+    pub directories_changed: u32,
+    /// Path of the first file that several threads write in any order, and nobody reads.
+    pub logged: [u8; MAX_SHOWN],
     /// Shadows, by number.
     pub shadows: Table<Shadow, 1024>,
     /// Copies.
     pub copies: Table<Copied, 4096>,
-    /// Files that were written.
-    pub written: Table<Used, 1024>,
+    /// Heads of the chains of `used_files`, 1 + index; valid once there is one.
+    pub buckets: [u32; FILE_BUCKETS],
+    /// Files and names that were used beside other threads.
+    pub used_files: Table<Used, 16384>,
 }
 
 impl Files {
@@ -112,7 +91,13 @@ impl Files {
         self.shown_len = 0;
         self.shadows.clear();
         self.copies.clear();
-        self.written.clear();
+        self.logged_len = 0;
+        self.names_changed = 0;
+        self.directories_changed = 0;
+        if self.used_files.len > 0 {
+            self.buckets = [0; FILE_BUCKETS];
+            self.used_files.clear();
+        }
     }
 
     /// The shadow of the directory with these numbers.
@@ -126,78 +111,4 @@ impl Files {
         shadow.path.get_mut(..path.len())?.copy_from_slice(path);
         self.shadows.push(shadow)
     }
-
-    /// The file with these numbers, if it was written; with `add`, from now on.
-    fn written(&mut self, dev: u64, ino: u64, add: bool) -> Option<u32> {
-        let found = self.written.as_slice().iter().position(|f| f.dev == dev && f.ino == ino);
-        match found {
-            Some(at) => Some(at as u32),
-            None if add => {
-                let nobody = User { thread: NONE, read: 0, wrote: 0 };
-                self.written.push(Used { dev, ino, len: 0, shared: 0, users: [nobody; MAX_USERS] })
-            }
-            None => None,
-        }
-    }
-
-    /// Thread `t` reads or writes the file with these numbers. True: for the first time, an access to this file is not
-    /// ordered with one before it.
-    pub fn access(&mut self, world: &World, t: Tid, (dev, ino): (u64, u64), write: bool) -> bool {
-        let Some(at) = self.written(dev, ino, write) else {
-            // No room: then nothing is known of this file.
-            return write;
-        };
-        let now = world.threads.len;
-        let file = &mut self.written[at];
-        let users = &file.users[..file.len as usize];
-        let conflicts = |u: &&User| u.thread != t && (u.wrote > 0 || write && u.read > 0);
-        let since = |u: &User| u.wrote.max(if write { u.read } else { 0 });
-        let mut unordered = users.iter().filter(conflicts).any(|u| !ordered(world, u.thread, since(u), t));
-        let known = users.iter().position(|u| u.thread == t);
-        let place = known.or((file.len < MAX_USERS as u32).then_some(file.len as usize));
-        match place {
-            Some(place) => {
-                file.len = file.len.max(place as u32 + 1);
-                let user = &mut file.users[place];
-                user.thread = t;
-                if write {
-                    user.wrote = now;
-                } else {
-                    user.read = now;
-                }
-            }
-            None => unordered = true,
-        }
-        unordered && core::mem::replace(&mut file.shared, 1) == 0
-    }
-}
-
-/// True if what thread `u` did when there were `at` threads comes before what thread `t` does now in every order of
-/// independent steps: by the creation of `t` or of one that created it, by a join, or by a wait for `u`'s process.
-fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
-    let created_after = |by: &dyn Fn(Tid) -> bool, since: u32| {
-        let mut child = t;
-        while let Some(thread) = world.threads.get(child).filter(|thread| thread.creator != NONE) {
-            if child >= since && by(thread.creator) {
-                return true;
-            }
-            child = thread.creator;
-        }
-        false
-    };
-    if u == t || created_after(&|creator| creator == u, at) {
-        return true;
-    }
-    if world.threads[u].joined && world.threads[u].heir == t {
-        return true;
-    }
-    // Waited for by the thread that goes on, or by one that then created it.
-    let mut process: Pid = world.threads[u].pid;
-    while let Some(ended) = world.procs.get(process).filter(|p| p.waited > 0) {
-        if ended.waiter == t || created_after(&|creator| creator == ended.waiter, ended.waited) {
-            return true;
-        }
-        process = world.threads[ended.waiter].pid;
-    }
-    false
 }

@@ -29,6 +29,7 @@ pub mod errno;
 pub mod event;
 pub mod fd;
 pub mod fifo;
+pub mod file;
 pub mod files;
 pub mod footprint;
 mod futex;

@@ -43,6 +43,8 @@ obj_kinds! {
     MSGQ = 20, "message queue";
     RECORDS = 22, "file";
     FLOCK = 23, "file (flock)";
+    FILE = 25, "file";
+    PATHS = 26, "names of files";
     CHANNEL = 11, "channel";
 }
 

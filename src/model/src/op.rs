@@ -139,6 +139,19 @@ kinds! {
     RECORD_TEST = 112, "fcntl_getlk";
     /// flock; a close that may give a lock back too.
     FLOCK = 113, "flock";
+    /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see
+    /// [`crate::file`].
+    FILE_READ = 120, "file_read";
+    /// Change the contents of file `obj`.
+    FILE_WRITE = 121, "file_write";
+    /// Change the contents of file `obj` to those of file `obj2`.
+    FILE_COPY = 122, "file_copy";
+    /// Look names of files up: `obj` stands for all of them, `arg` is a set of them; `obj2` is a file that is looked at too.
+    PATH_LOOK = 123, "path_look";
+    /// Make, remove or exchange names of files; the contents of `obj2` change too.
+    PATH_CHANGE = 124, "path_change";
+    /// Look names up and change the contents of file `obj2` (truncate, open with O_TRUNC).
+    PATH_TRUNCATE = 125, "path_truncate";
     /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
     /// channel that it concerns.
     FD_READ = 64, "read";

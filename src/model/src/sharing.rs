@@ -354,7 +354,7 @@ impl Arena {
         }
     }
 
-    fn is_known(&self, name: u64) -> bool {
+    pub(crate) fn is_known(&self, name: u64) -> bool {
         self.known_shared.as_slice().binary_search(&name).is_ok()
     }
 
@@ -373,7 +373,7 @@ impl Arena {
         self.note(name_of(key), declared);
     }
 
-    fn note(&mut self, name: u64, declared: u32) {
+    pub(crate) fn note(&mut self, name: u64, declared: u32) {
         if !self.is_known(name) && !self.noted.as_slice().iter().any(|n| n.name == name) {
             self.noted.push(Noted { name, declared, pad: 0 });
         }

@@ -129,6 +129,10 @@ pub struct Thread {
     pub compare: bool,
     /// Failed polls (try and timed operations) in a row, see [`POLLS`].
     pub polls: u8,
+    /// What it looked up or read last in a file, a hash; 0: something else. Written by the shim.
+    pub looked: u64,
+    /// The file that `address` names is the one that was found, in a step before. Written by the shim.
+    pub settled: bool,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.
@@ -255,6 +259,8 @@ impl World {
             woken: false,
             compare: false,
             polls: 0,
+            looked: 0,
+            settled: false,
             in_once: 0,
             born_expired: false,
             once: NONE,

@@ -5,6 +5,7 @@ use crate::depend::Effects;
 use crate::epoll::{Delivered, Watch, MAX_EVENTS};
 use crate::fd::{is_fd, watches, Desc, FdPage};
 use crate::fifo::{Fifo, MAX_FIFOS};
+use crate::file::is_file;
 use crate::lock::{FileLock, KnownFile, Tagged};
 use crate::msg::{Chunk, Queue, Queued};
 use crate::object::{Key, ObjKind, Object, NONE};
@@ -547,6 +548,10 @@ impl World {
         self.threads[t].state = ThreadState::RUNNING;
         self.threads[t].long_run = false;
         let applied = self.apply(t, op, value);
+        // Whether a use of a file was in vain is known later, and to the shim.
+        if is_file(op.kind) {
+            return applied;
+        }
         if op.tries() || op.has(op::TIMED) {
             self.note_poll(t, op.kind, applied);
         }
