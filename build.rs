@@ -24,6 +24,8 @@ fn build(root: &Path, target: &Path, features: &str) {
     command.arg("rustc").arg("--manifest-path").arg(root.join("shim/Cargo.toml"));
     command.args(["--release", "--lib", "--target", "x86_64-unknown-linux-gnu", "--target-dir"]).arg(target);
     command.args(["--features", features]);
+    // The model is a crate of its own, and each visible operation goes through a dozen of its functions.
+    command.args(["--config", "profile.release.lto=\"fat\"", "--config", "profile.release.codegen-units=1"]);
     // The constructor must run before those of all other libraries; relocations are done at load time.
     command.args(["--", "-Clink-arg=-Wl,-z,initfirst", "-Clink-arg=-Wl,-z,now", "-Cforce-unwind-tables=yes"]);
     for inherited in

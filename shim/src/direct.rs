@@ -100,6 +100,7 @@ pub fn park() -> ! {
 }
 
 /// Says that the last step of the scenario is being taken: what follows may be a loop without end.
+#[inline(never)]
 pub fn last_step(t: Tid) {
     let process = &world().procs[world().threads[t].pid];
     let (mut a, mut b) = ([0; 24], [0; 24]);

@@ -40,6 +40,20 @@ pub fn text_of(base: u64) -> (u64, u64) {
     (low & !4095, (high + 4095) & !4095)
 }
 
+/// Calls `f` with start, length and protection of each segment of the image at `base` that is not to be written: whole pages.
+pub fn each_fixed_segment(base: u64, mut f: impl FnMut(u64, u64, i32)) {
+    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
+    for i in 0..n as u64 {
+        let ph = table + 56 * i;
+        let flags: u32 = load(ph + 4);
+        if load::<u32>(ph) == PT_LOAD && flags & 2 == 0 {
+            let (start, end) = (base + load::<u64>(ph + 16), base + load::<u64>(ph + 16) + load::<u64>(ph + 40));
+            let prot = libc::PROT_READ | if flags & 1 != 0 { libc::PROT_EXEC } else { 0 };
+            f(start & !4095, ((end + 4095) & !4095) - (start & !4095), prot);
+        }
+    }
+}
+
 /// A loaded object's dynamic symbols.
 pub struct Image {
     bias: u64,
@@ -184,6 +198,8 @@ pub struct Auxv {
     pub vdso: u64,
     /// Sixteen random bytes.
     pub random: u64,
+    /// The dynamic loader, or 0.
+    pub base: u64,
 }
 
 /// Reads the auxiliary vector behind the environment.
@@ -199,6 +215,7 @@ pub fn auxv(envp: u64) -> Auxv {
         match load::<u64>(at) {
             3 => found.phdr = value,
             5 => found.phnum = value,
+            7 => found.base = value,
             25 => found.random = value,
             33 => found.vdso = value,
             _ => {}

@@ -75,6 +75,7 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     signal::read_dispositions();
     if local().phase == Phase::BeforeRoot {
         rewrite::libc_sites(&auxv);
+        rewrite::keep_page_tables(&auxv);
     }
     signal::install_net(net::on_sigsys as *const () as u64);
     signal::install_fault();

@@ -106,6 +106,8 @@ pub struct Local {
     pub spin: Spin,
     /// First and one past the last address of the shim's text.
     pub text: (u64, u64),
+    /// A path that was followed is kept for the call itself, see `files::keep_walk`.
+    pub keeps_walk: bool,
 }
 
 struct Cell(UnsafeCell<Local>);
@@ -131,6 +133,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     n_onces: 0,
     spin: Spin::NONE,
     text: (0, 0),
+    keeps_walk: false,
 }));
 
 /// This process's state. Borrow it for a statement, never across a switch of fibers.

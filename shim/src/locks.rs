@@ -95,7 +95,7 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     if denied && !test {
         return EBADF;
     }
-    let [records, _] = objects(fd, &real);
+    let [records, _] = files::with_stack(|| objects(fd, &real));
     let mut op = Op::on(if test { Kind::RECORD_TEST } else { Kind::RECORD_LOCK }, records).arg(first as i64);
     op.deadline = last;
     op.mask = if by_file { by_description(describe(fd, &real)) } else { 0 };
@@ -173,7 +173,7 @@ pub fn flock(fd: i32, what: i32) -> i64 {
         _ => return EINVAL,
     };
     let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return EBADF };
-    let [_, object] = objects(fd, &real);
+    let [_, object] = files::with_stack(|| objects(fd, &real));
     let mut op = Op::on(Kind::FLOCK, object);
     op.mask = mask | by_description(describe(fd, &real));
     op.deadline = LAST;
@@ -197,7 +197,7 @@ fn too_many() -> ! {
 /// The file behind a descriptor, by the numbers that the program knows it by: those of a file and of its private copy are
 /// the same.
 fn known(fd: i32, real: &Real) -> Option<u64> {
-    let (dev, ino) = files::known_as(fd, (real.dev, real.ino), |_| {});
+    let (dev, ino) = files::with_stack(|| files::known_as(fd, (real.dev, real.ino), |_| {}));
     world().locked_files.as_slice().iter().find(|f| f.dev == dev && f.ino == ino).map(|f| f.number)
 }
 

@@ -83,7 +83,7 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
     match nr {
         libc::SYS_futex => crate::futex::call(a),
         449 | 454..=456 => crate::futex::refuse_new(nr),
-        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => clone(nr, a, context),
+        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => clone(nr, a, start_of(context)),
         libc::SYS_exit => process::exit_thread(a[0] as i32),
         libc::SYS_exit_group => process::exit_group((a[0] as i32 & 0xff) << 8),
         libc::SYS_wait4 => process::wait4(a[0] as i32, a[1], a[2] as i32, a[3]),
@@ -292,8 +292,9 @@ fn tgkill(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     0
 }
 
-fn clone(nr: i64, a: [u64; 6], context: u64) -> i64 {
-    let mut args = CloneArgs { start: start_of(context), ..CloneArgs::default() };
+/// clone and its like; `start`: what a new thread begins with.
+pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
+    let mut args = CloneArgs { start, ..CloneArgs::default() };
     match nr {
         libc::SYS_clone3 => {
             let p = a[0];

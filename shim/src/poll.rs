@@ -22,6 +22,7 @@ struct Asked {
 }
 
 /// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
+#[inline(never)]
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     let timeout = match timeout(nr, a) {
         Ok(timeout) => timeout,
@@ -63,12 +64,20 @@ fn timeout(nr: i64, a: [u64; 6]) -> Result<Option<u64>, i64> {
     }
 }
 
+/// The stack is the program's, and may be small: room for many is taken only where many are asked for.
+const FEW_ASKED: usize = 64;
+
 fn of_array(at: u64, n: u64, timeout: Option<u64>) -> i64 {
-    if n as usize > MAX_ASKED {
-        end::unsupported(&[b"a poll of more than 1024 descriptors"]);
+    match n as usize {
+        n if n <= FEW_ASKED => of_array_in::<FEW_ASKED>(at, n, timeout),
+        n if n <= MAX_ASKED => of_array_in::<MAX_ASKED>(at, n, timeout),
+        _ => end::unsupported(&[b"a poll of more than 1024 descriptors"]),
     }
-    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; MAX_ASKED];
-    let n = n as usize;
+}
+
+#[inline(never)]
+fn of_array_in<const ROOM: usize>(at: u64, n: usize, timeout: Option<u64>) -> i64 {
+    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
     for (i, one) in asked[..n].iter_mut().enumerate() {
         let entry = at + 8 * i as u64;
         *one = Asked { fd: load(entry), events: load(entry + 4), ready: 0 };
@@ -97,12 +106,27 @@ fn of_sets(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
     if n as usize > MAX_ASKED {
         end::unsupported(&[b"a select of descriptors above 1023"]);
     }
-    let word = |set: u64, fd: u64| set + fd / 64 * 8;
-    let has = |set: u64, fd: u64| set != 0 && load::<u64>(word(set, fd)) >> (fd % 64) & 1 != 0;
-    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; MAX_ASKED];
+    let wanted = (0..n).filter(|&fd| sets.iter().any(|&set| is_in(set, fd))).count();
+    match wanted {
+        0..=FEW_ASKED => of_sets_in::<FEW_ASKED>(n, sets, timeout),
+        _ => of_sets_in::<MAX_ASKED>(n, sets, timeout),
+    }
+}
+
+fn word(set: u64, fd: u64) -> u64 {
+    set + fd / 64 * 8
+}
+
+fn is_in(set: u64, fd: u64) -> bool {
+    set != 0 && load::<u64>(word(set, fd)) >> (fd % 64) & 1 != 0
+}
+
+#[inline(never)]
+fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
+    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
     let mut used = 0;
     for fd in 0..n {
-        let wanted = [has(sets[0], fd), has(sets[1], fd), has(sets[2], fd)];
+        let wanted = sets.map(|set| is_in(set, fd));
         if wanted == [false; 3] {
             continue;
         }
@@ -210,6 +234,7 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
 }
 
 /// Asks the kernel about files, without waiting; gives how many are ready.
+#[inline(never)]
 fn of_files(asked: &mut [Asked]) -> i64 {
     let mut count = 0;
     for one in asked.iter_mut().filter(|one| one.fd >= 0) {
@@ -226,7 +251,15 @@ fn of_files(asked: &mut [Asked]) -> i64 {
 
 /// Waits for input from outside: the kernel does, and vsrun sees it.
 fn outside(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
-    let mut entries = [0u64; MAX_ASKED];
+    match asked.len() {
+        0..=FEW_ASKED => outside_in::<FEW_ASKED>(asked, timeout),
+        _ => outside_in::<MAX_ASKED>(asked, timeout),
+    }
+}
+
+#[inline(never)]
+fn outside_in<const ROOM: usize>(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    let mut entries = [0u64; ROOM];
     for (entry, one) in entries.iter_mut().zip(asked.iter()) {
         *entry = one.fd as u32 as u64 | u64::from(one.events) << 32;
     }

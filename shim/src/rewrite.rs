@@ -1,17 +1,19 @@
 //! Hot trap sites of libc, rewritten to jumps. A trap costs 1.6 us, mostly for the signal frame; creating and joining
 //! a thread makes ten.
 //!
-//! NOTE [Sites] Only the sequence `mov eax, N; syscall` (7 bytes) is rewritten, for calls that never need the
-//! caller's registers or unwind through it, and only if no direct branch of libc goes to its second instruction. The
-//! bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a site alone.
-//! It is done once, before the root, while the process has one thread.
+//! NOTE [Sites] Only the sequences `mov eax, N; syscall` (7 bytes) and `mov eax, N; lea rsi, [..]; syscall` (14 bytes) are
+//! rewritten, for calls that never unwind through it, and only if no direct branch of libc goes into it behind its first
+//! instruction. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
+//! site alone. It is done once, before the root, while the process has one thread.
 
 use crate::elf::Auxv;
+use crate::fiber::Start;
 use crate::sys::{load, store};
 use crate::{elf, net, raw};
 
 /// Calls whose sites are rewritten.
-const HOT: [i64; 18] = [
+const HOT: [i64; 19] = [
+    libc::SYS_clone3,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigaction,
     libc::SYS_mmap,
@@ -34,9 +36,13 @@ const HOT: [i64; 18] = [
 /// Sites that are rewritten at most.
 const MAX_SITES: usize = 256;
 /// Bytes of a thunk.
-const THUNK: u64 = 32;
-/// `mov eax, imm32; syscall`.
-const SITE: u64 = 7;
+const THUNK: u64 = 48;
+/// `mov eax, imm32`.
+const MOV: u64 = 5;
+/// `lea rsi, [rip + disp32]` or `lea rsi, [reg + disp32]`.
+const LEA: u64 = 7;
+/// `syscall`.
+const SYSCALL: u64 = 2;
 
 core::arch::global_asm!(
     // Entered by a call from a thunk, with the registers of a system call; preserves what a system call preserves.
@@ -47,7 +53,7 @@ core::arch::global_asm!(
     " push rbp",
     " mov rbp, rsp",
     " and rsp, -16",
-    " sub rsp, 304",
+    " sub rsp, 368",
     " mov [rsp], rdi",
     " mov [rsp + 8], rsi",
     " mov [rsp + 16], rdx",
@@ -70,6 +76,18 @@ core::arch::global_asm!(
     " movups [rsp + 256], xmm13",
     " movups [rsp + 272], xmm14",
     " movups [rsp + 288], xmm15",
+    // What a new thread begins with besides, and where: behind the site, which the jump at the end of the thunk goes to.
+    " mov rcx, [rbp]",
+    " mov [rsp + 304], rcx",
+    " mov [rsp + 312], rbx",
+    " mov [rsp + 320], r12",
+    " mov [rsp + 328], r13",
+    " mov [rsp + 336], r14",
+    " mov [rsp + 344], r15",
+    " mov rcx, [rbp + 8]",
+    " movsxd r11, dword ptr [rcx + 9]",
+    " lea rcx, [rcx + r11 + 13]",
+    " mov [rsp + 352], rcx",
     " mov edi, eax",
     " mov rsi, rsp",
     " call {call}",
@@ -106,8 +124,33 @@ extern "C" {
     fn vs_hot_call();
 }
 
-extern "C" fn hot_call(nr: u32, args: u64) -> i64 {
-    net::call(nr as i64, load::<[u64; 6]>(args), 0)
+/// `frame`: rdi, rsi, rdx, r10, r8, r9, sixteen vector registers, rbp, rbx, r12 to r15, and the address behind the site.
+extern "C" fn hot_call(nr: u32, frame: u64) -> i64 {
+    let args: [u64; 6] = load(frame);
+    if i64::from(nr) == libc::SYS_clone3 {
+        let [rdi, rsi, rdx, r10, r8, r9] = args;
+        let start = Start { saved: load(frame + 304), scratch: [r8, r9, r10, rdi, rsi, rdx], rip: load(frame + 352) };
+        return net::clone(libc::SYS_clone3, args, start);
+    }
+    net::call(nr as i64, args, 0)
+}
+
+/// Bytes of the site at `at`; 0: there is none.
+fn length(text: &[u8]) -> u64 {
+    let syscall = |at: u64| text.get(at as usize..(at + SYSCALL) as usize) == Some(&[0x0f, 0x05]);
+    let lea = |lea: &[u8]| {
+        let by_register = |modrm: u8| modrm & 0xf8 == 0xb0 && modrm != 0xb4;
+        lea[..2] == [0x48, 0x8d] && (lea[2] == 0x35 || by_register(lea[2]))
+    };
+    match text {
+        [0xb8, ..] if syscall(MOV) => MOV + SYSCALL,
+        [0xb8, ..] if syscall(MOV + LEA) && lea(&text[MOV as usize..]) => MOV + LEA + SYSCALL,
+        _ => 0,
+    }
+}
+
+fn length_at(site: u64) -> u64 {
+    length(crate::sys::bytes(site, (MOV + LEA + SYSCALL) as usize))
 }
 
 /// Rewrites the hot sites of libc. Whatever stands in the way, the sites simply go on trapping.
@@ -150,13 +193,38 @@ pub fn libc_sites(auxv: &Auxv) {
     raw!(libc::SYS_mprotect, low, high - low, rx);
 }
 
+/// Makes fork copy the page tables of libc, the loader and this library. The kernel leaves out those of file mappings that no
+/// page of has been written to, and each execution then begins with some twenty page faults on code that has been used before,
+/// 2 us each. Whatever stands in the way, they come.
+pub fn keep_page_tables(auxv: &Auxv) {
+    let libc = elf::libc_image(auxv).map_or(0, |image| image.base());
+    for base in [elf::own_base(), libc, auxv.base].into_iter().filter(|&base| base != 0) {
+        elf::each_fixed_segment(base, |start, length, prot| {
+            if raw!(libc::SYS_mprotect, start, length, prot | libc::PROT_WRITE) >= 0 {
+                store(start, load::<u8>(start));
+                raw!(libc::SYS_mprotect, start, length, prot);
+            }
+        });
+    }
+}
+
 fn relative(from: u64, to: u64) -> i32 {
     to.wrapping_sub(from) as i32
 }
 
-/// The thunk: over the red zone, number, call, back behind the site.
+/// The thunk: what stood between number and call, over the red zone, number, call, back behind the site.
 fn write_thunk(at: u64, site: u64, entry: u64) {
-    let nr: u32 = load(site + 1);
+    let (nr, length): (u32, u64) = (load(site + 1), length_at(site));
+    let mut at = at;
+    if length > MOV + SYSCALL {
+        let lea: [u8; LEA as usize] = load(site + MOV);
+        store(at, lea);
+        if lea[2] == 0x35 {
+            let target = (site + MOV + LEA).wrapping_add(load::<i32>(site + MOV + 3) as i64 as u64);
+            store(at + 3, relative(at + LEA, target));
+        }
+        at += LEA;
+    }
     store(at, [0x48u8, 0x8d, 0x64, 0x24, 0x80]);
     store(at + 5, 0xb8u8);
     store(at + 6, nr);
@@ -164,7 +232,7 @@ fn write_thunk(at: u64, site: u64, entry: u64) {
     store(at + 11, relative(at + 15, entry));
     store(at + 15, [0x48u8, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]);
     store(at + 23, 0xe9u8);
-    store(at + 24, relative(at + 28, site + SITE));
+    store(at + 24, relative(at + 28, site + length));
 }
 
 /// Addresses of the sites in [low, high), ascending.
@@ -172,8 +240,8 @@ fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
     let text = crate::sys::bytes(low, (high - low) as usize);
     let mut n = 0;
     let mut at = 0;
-    while at + SITE as usize <= text.len() && n < MAX_SITES {
-        if text[at] == 0xb8 && text[at + 5] == 0x0f && text[at + 6] == 0x05 {
+    while at + (MOV + LEA + SYSCALL) as usize <= text.len() && n < MAX_SITES {
+        if length(&text[at..]) > 0 {
             let nr = u32::from_le_bytes([text[at + 1], text[at + 2], text[at + 3], text[at + 4]]);
             if HOT.contains(&(nr as i64)) {
                 sites[n] = low + at as u64;
@@ -190,9 +258,10 @@ fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize)
     let text = crate::sys::bytes(low, (high - low) as usize);
     let mut good = [true; MAX_SITES];
     let mut mark = |target: u64| {
-        // Any target from the second byte of the site to the second of `syscall`.
+        // The second instruction of the site, or the third. Code does not go to the middle of one.
         let after = sites[..n].partition_point(|&s| s < target);
-        if after > 0 && target < sites[after - 1] + SITE {
+        let into = |site: u64| target == site + MOV || length_at(site) > MOV + SYSCALL && target == site + MOV + LEA;
+        if after > 0 && into(sites[after - 1]) {
             good[after - 1] = false;
         }
     };

@@ -244,10 +244,15 @@ pub fn deliver() {
     if local().phase == Phase::Off || local().borrowed {
         return;
     }
-    let cur = local().cur;
-    if world().due(cur) == 0 {
-        return;
+    if world().due(local().cur) != 0 {
+        deliver_due();
     }
+}
+
+// Not part of what every operation goes through: what is kept takes room on the program's stack.
+#[cold]
+#[inline(never)]
+fn deliver_due() {
     let kept = Kept::keep();
     loop {
         let cur = local().cur;
@@ -263,6 +268,7 @@ pub fn deliver() {
 
 /// The running fiber has taken a signal while it was parked at `op`: the handler runs. `fails`: in the call, which then
 /// fails; otherwise the operation goes on. True: it fails.
+#[inline(never)]
 pub fn run_taken(op: &Op, fails: bool) -> bool {
     let info = me().taken;
     if info.signal == 0 {

@@ -15,7 +15,7 @@ mod walk;
 
 use core::cell::UnsafeCell;
 
-use crate::local::arena;
+use crate::local::{arena, local};
 use crate::{end, net, signal};
 use path::Path;
 use walk::Place;
@@ -100,6 +100,30 @@ fn on_stack(argument: u64, function: extern "C" fn(u64)) {
     unsafe { vs_on_stack(argument, function, top) };
 }
 
+/// Calls `f` on that stack, if this is not on it already.
+pub fn with_stack<R>(f: impl FnOnce() -> R) -> R {
+    struct Work<F, R>(Option<F>, Option<R>);
+    extern "C" fn run<F: FnOnce() -> R, R>(work: u64) {
+        // SAFETY: `with_stack` made it and waits.
+        let work = unsafe { &mut *(work as *mut Work<F, R>) };
+        work.1 = work.0.take().map(|f| f());
+    }
+    fn run_of<F: FnOnce() -> R, R>(_: &Work<F, R>) -> extern "C" fn(u64) {
+        run::<F, R>
+    }
+    let here = 0u8;
+    if (&raw const here as u64).wrapping_sub(STACK_MEMORY.0.get() as u64) < STACK as u64 {
+        return f();
+    }
+    let mut work = Work(Some(f), None);
+    let function = run_of(&work);
+    on_stack(&raw mut work as u64, function);
+    match work.1 {
+        Some(result) => result,
+        None => end::bug(b"work with paths was not done"),
+    }
+}
+
 /// A call that may name or change a file, with the private layer in its place.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     if arena().files.private == 0 || !concerns_files(nr, &a) {
@@ -169,6 +193,10 @@ pub fn locate(dir: i32, path: u64, flags: i32) -> Result<(i32, u64), i64> {
 
 /// What a path led to is not to be relied on any more.
 pub fn forget_walk() {
+    // The room is two pages that most programs never use.
+    if !core::mem::take(&mut local().keeps_walk) {
+        return;
+    }
     // SAFETY: see `Cell`.
     let room = unsafe { &mut *ROOM.0.get() };
     room.one.forget();

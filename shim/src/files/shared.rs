@@ -11,6 +11,7 @@ use super::descriptors::{description, file_of, made, only_writes};
 use super::layer::seen_as;
 use super::names::names;
 use super::path::{Path, Stat};
+use super::with_stack;
 use crate::local::{arena, local, me, world, Phase};
 use crate::sys::load;
 use crate::{gate, raw};
@@ -102,12 +103,18 @@ fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
 }
 
 /// Notes that there is an order that matters and is not explored, with a name for the first such file.
+#[cold]
+#[inline(never)]
 pub(super) fn unexplored(name: impl FnOnce() -> Result<Path, i64>) {
     arena().control.passed[SHARED_FILES.min(MAX_SYSCALLS - 1)] += 1;
-    let files = &mut arena().files;
-    if files.shown_len != 0 {
-        return;
+    if arena().files.shown_len == 0 {
+        with_stack(|| show(name));
     }
+}
+
+#[inline(never)]
+fn show(name: impl FnOnce() -> Result<Path, i64>) {
+    let files = &mut arena().files;
     if let Ok(name) = name() {
         let len = name.get().len().min(files.shown.len());
         files.shown[..len].copy_from_slice(&name.get()[..len]);
@@ -144,17 +151,27 @@ pub(super) fn file(stat: &Stat) -> Option<(u64, u64)> {
 }
 
 /// Notes a use of a file; its object if that is visible. `name` is its path.
+///
+/// Paths are long, and the stack is the program's: only what is called seldom has them.
 pub(super) fn use_of(id: (u64, u64), what: Use, name: impl Fn() -> Result<Path, i64>) -> ObjId {
-    let cur = local().cur;
-    let row = match arena().used_file(id) {
-        Some(row) => Some(row),
-        None => arena().add_used_file(id, name().map_or(id.1, |name| hash(name.get()))),
-    };
-    let Some(row) = row else {
+    let Some(row) = arena().used_file(id).or_else(|| with_stack(|| first_use(id, &name))) else {
         unexplored(name);
         return NONE;
     };
-    match arena().use_file(cur, row, what) {
+    match arena().use_file(local().cur, row, what) {
+        Verdict::Passes => NONE,
+        verdict => with_stack(|| judged(verdict, row, &name)),
+    }
+}
+
+#[inline(never)]
+fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
+    arena().add_used_file(id, name().map_or(id.1, |name| hash(name.get())))
+}
+
+#[inline(never)]
+fn judged(verdict: Verdict, row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
+    match verdict {
         Verdict::Passes => NONE,
         Verdict::Unexplored => {
             unexplored(name);
@@ -170,6 +187,7 @@ pub(super) fn use_of(id: (u64, u64), what: Use, name: impl Fn() -> Result<Path, 
     }
 }
 
+#[inline(never)]
 fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
     let Some((obj, new)) = arena().file_object(row) else {
         crate::end::unsupported(&[b"the program shares more files than vsrun can hold"])
@@ -209,7 +227,7 @@ fn moving(fd: i32) -> ObjId {
     if arena().use_file(local().cur, row, Use::Write) != Verdict::Visible {
         return NONE;
     }
-    arena().used_file(id).map_or(NONE, |file| object(file, || name_of(fd)))
+    arena().used_file(id).map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
 }
 
 /// What the descriptor may be used for decides what it is to look at the size.
@@ -309,12 +327,17 @@ pub fn mapped(fd: i32, prot: i32, shared: bool) {
     if matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
         return;
     }
-    let Some(id) = file_of(fd) else { return };
+    if let Some(id) = file_of(fd) {
+        with_stack(|| keep(id, fd, shared && prot & libc::PROT_WRITE != 0));
+    }
+}
+
+#[inline(never)]
+fn keep(id: (u64, u64), fd: i32, writes: bool) {
     let name = || name_of(fd);
     if arena().used_file(id).is_none() && name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/")) {
         return;
     }
-    let writes = shared && prot & libc::PROT_WRITE != 0;
     let mut visible = use_of(id, Use::Read, name) != NONE;
     if writes {
         visible |= use_of(id, Use::Write, name) != NONE;

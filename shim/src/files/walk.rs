@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use super::layer::{self, is_own, is_whiteout, row_of};
 use super::path::{Path, Stat};
 use super::shared::{hash, watches};
-use crate::local::arena;
+use crate::local::{arena, local};
 use crate::raw;
 
 /// Where something is.
@@ -114,6 +114,7 @@ impl Place {
     /// The next [`Place::find`] finds the same as the last one if it is asked this: the path was followed for the same call, and nobody
     /// else has run since.
     pub fn keep(&mut self, dir: i32, path: &[u8], follow: bool) {
+        local().keeps_walk = true;
         self.kept = Some((dir, path.as_ptr() as usize, path.len(), follow));
     }
 

@@ -12,28 +12,26 @@ impl World {
     fn waits_for_lock(&self, t: Tid) -> Option<ObjId> {
         let thread = self.threads.get(t)?;
         let op: &Op = &thread.pending;
-        if thread.state != ThreadState::PARKED || self.choices(t) > 0 {
-            return None;
-        }
         let lasting = !op.has(op::TRY) && (!op.has(op::TIMED) || thread.woken);
-        match op.kind {
+        let lock = match op.kind {
             Kind::MUTEX_LOCK | Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::SPIN_LOCK | Kind::ONCE
                 if lasting =>
             {
-                Some(op.obj)
+                op.obj
             }
-            Kind::FUTEX_PI_WAIT if lasting => Some(op.obj),
-            Kind::COND_WAKE if thread.woken => Some(op.obj2),
-            _ => None,
-        }
+            Kind::FUTEX_PI_WAIT if lasting => op.obj,
+            Kind::COND_WAKE if thread.woken => op.obj2,
+            _ => return None,
+        };
+        (thread.state == ThreadState::PARKED && self.choices(t) == 0).then_some(lock)
     }
 
     /// The thread that `t` waits to see the end of.
     fn joins(&self, t: Tid) -> Option<Tid> {
         let thread = self.threads.get(t)?;
         let op = &thread.pending;
-        let lasting = op.kind == Kind::JOIN && !op.has(op::TRY | op::TIMED) && self.choices(t) == 0;
-        (thread.state == ThreadState::PARKED && lasting).then_some(op.obj)
+        let lasting = op.kind == Kind::JOIN && !op.has(op::TRY | op::TIMED);
+        (lasting && thread.state == ThreadState::PARKED && self.choices(t) == 0).then_some(op.obj)
     }
 
     /// Calls `f` with each thread that `t` waits for.

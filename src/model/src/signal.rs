@@ -219,7 +219,20 @@ impl World {
     }
 
     /// [`Op::signals`] of the pending operation of `t`.
+    #[inline]
     pub(crate) fn signal_ways(&self, t: Tid) -> u16 {
+        let thread = &self.threads[t];
+        let process = &self.procs[thread.pid];
+        // Asked several times at every transition, and hardly ever is there one.
+        let timers = self.timeouts_any && self.timers.len > 0;
+        if thread.sigpending | process.sigpending == 0 && process.stopped == 0 && !thread.stop_hit && !timers {
+            return 0;
+        }
+        self.ways_of_signals(t)
+    }
+
+    #[inline(never)]
+    fn ways_of_signals(&self, t: Tid) -> u16 {
         let thread = &self.threads[t];
         let process = &self.procs[thread.pid];
         if process.stopped != 0 {
