@@ -71,6 +71,7 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
     let (act, bound) = (&members[mine].seen.act, members[other].bound);
     bound.anything
         || reaches_everything(act)
+        || act.op.signals != 0
         || [KindClass::Exit, KindClass::ThreadExit, KindClass::Kill, KindClass::Exec].iter().any(|&c| bound.has(c))
         || (bound.has(KindClass::Fork) || bound.has(KindClass::ProcessEnd)) && has_siblings(other, members)
         || waits_for(act, &members[other])

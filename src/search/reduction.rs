@@ -26,6 +26,7 @@ use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
 use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
 use vsrun_model::lock::is_lock;
+use vsrun_model::signal;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
 
 use super::canon::Canon;
@@ -485,11 +486,8 @@ impl Reduction {
             }
             return answer;
         }
-        // A toss has the same alternatives everywhere. Others are found once the first of them has been run there.
-        let tossed =
-            run.path.get(n + 1).filter(|_| p.act.op.kind == Kind::TOSS).and_then(|&at| self.tree.node(at).step);
-        let same = |s: &Step| s.thread() == p.act.tid && i64::from(s.value) <= p.act.op.arg;
-        let value = tossed.filter(same).map_or(0, |s| s.value);
+        // Others are found once the first of them has been run there.
+        let value = self.alternative_of(run, n, p).filter(|&value| self.means_the_same(run, at, p, value)).unwrap_or(0);
         let mut last = vec![Step { act, value, did }];
         last.extend(comes_after(self.step(run, at), &act));
         match self.insertion {
@@ -500,6 +498,26 @@ impl Reduction {
             Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
         }
         answer
+    }
+
+    /// The alternative in which `p` is performed as step `n`, if it is.
+    fn alternative_of(&self, run: &Run, n: usize, p: &Pending) -> Option<u32> {
+        let step = self.tree.node(*run.path.get(n + 1)?).step?;
+        (step.thread() == p.act.tid).then_some(step.value)
+    }
+
+    /// Whether an alternative of `p` means the same in state `at`: one of a toss does everywhere, one in which a signal comes
+    /// where the same ones are pending.
+    fn means_the_same(&self, run: &Run, at: usize, p: &Pending, value: u32) -> bool {
+        let stood = || self.pending_of(run.path[at.max(p.origin)], p.act.tid);
+        match p.act.op.kind {
+            Kind::TOSS if i64::from(value) <= p.act.op.arg => true,
+            _ if p.act.op.signals == 0 => false,
+            _ => {
+                let ways = |act: &Act| act.op.signals & (signal::ALTERNATIVES | signal::NUMBER);
+                stood().is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices)
+            }
+        }
     }
 
     /// Whether threads of other processes than that of `p`, a record lock, may wait for record locks between steps `at` and `n`.

@@ -9,6 +9,7 @@ use crate::lock::{self, LockState};
 use crate::msg::removes_queue;
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op, REACHES};
+use crate::signal::{BY_CLOCK, SHARED_PENDING};
 use crate::sysv::{Ctl, SEMVMX};
 use crate::thread::{ThreadState, Uid};
 use crate::world::World;
@@ -381,7 +382,7 @@ pub fn reaches_everything(a: &Act) -> bool {
             | Kind::FUTEX_PI_WAIT
             | Kind::FUTEX_UNLOCK_PI
     ) || a.op.kind == Kind::MQ_SEND && a.op.has(op::VARIANT)
-        || a.op.signals != 0
+        || a.op.signals & BY_CLOCK != 0
         || a.fate & (TIMED_OUT | GIVES_WAY) != 0
         || lock::fails_in_circle(a)
 }
@@ -404,6 +405,7 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
         || awaits(b, a, a_did)
         || waits_with(a, b)
         || waits_with(b, a)
+        || share_signals(a, b)
         || lock::moves_circles(&a.op, &b.op)
         || lock::moves_circles(&b.op, &a.op)
         || a.pid == b.pid && exit_meets_end(a_did, b_did)
@@ -498,6 +500,12 @@ fn awaits(a: &Act, b: &Act, b_did: Effects) -> bool {
 /// Whether the end of a process is visible depends on which other threads it still has.
 fn exit_meets_end(a: Effects, b: Effects) -> bool {
     a.has(Effects::EXITS) && b.has(Effects::ENDS) || b.has(Effects::EXITS) && a.has(Effects::ENDS)
+}
+
+/// Signals are pending for the process: who takes one rests on which threads there are, and on what they block, which is no
+/// operation. That a signal is pending for one thread alone changes nothing for others.
+pub(crate) fn share_signals(a: &Act, b: &Act) -> bool {
+    a.pid == b.pid && (a.op.signals | b.op.signals) & SHARED_PENDING != 0
 }
 
 /// `a` waits for something that `b` may do or take away whatever its transition is.

@@ -10,6 +10,7 @@ use crate::lock::moves_or_waits;
 use crate::msg::removes_queue;
 use crate::object::NONE;
 use crate::op::{self, Kind, REACHES};
+use crate::signal::SHARED_PENDING;
 use crate::sysv::Ctl;
 use crate::{ObjId, Pid, Tid};
 
@@ -121,9 +122,9 @@ pub fn found_at(act: &Act, did: Effects, mut keep: impl FnMut(Place)) {
     }
 }
 
-/// True if every operation depends on one that did this.
+/// True if every operation may depend on one that did this.
 pub fn is_wide(act: &Act, did: Effects) -> bool {
-    reaches_everything(act) || did.wakes_others()
+    reaches_everything(act) || act.op.signals & SHARED_PENDING != 0 || did.wakes_others()
 }
 
 /// Calls `look` with each place where there may be steps that an operation depends on. One that [`is_wide`] depends on all

@@ -4,6 +4,7 @@ use crate::depend::{operands, reaches_everything, Act, Effects, IN_ONCE};
 use crate::fd::{by_mask, is_fd};
 use crate::object::NONE;
 use crate::op::{Kind, REACHES};
+use crate::signal::SHARED_PENDING;
 
 /// Bit of operations that name no object.
 const NAMELESS: u64 = 1 << 63;
@@ -15,7 +16,8 @@ pub fn imprint(a: &Act, did: Effects) -> u64 {
     let meets_others = by_mask(&a.op)
         || is_fd(a.op.kind) && a.op.has(REACHES)
         || matches!(a.op.kind, Kind::JOIN | Kind::WAIT | Kind::NAME | Kind::ONCE)
-        || a.fate & IN_ONCE != 0;
+        || a.fate & IN_ONCE != 0
+        || a.op.signals & SHARED_PENDING != 0;
     let circles = crate::lock::moves_or_waits(&a.op) != [false; 2];
     if circles || did.has(wide) || meets_others || reaches_everything(a) {
         return u64::MAX;

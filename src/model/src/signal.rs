@@ -62,6 +62,9 @@ pub const STOP_BEFORE: u16 = 0x1000;
 /// Bit of [`Op::signals`]: a stop has interrupted the operation, which then fails with EINTR.
 pub const STOP_INTERRUPTS: u16 = 0x2000;
 
+/// Bit of [`Op::signals`]: a signal is pending that came because nothing else could move.
+pub const BY_CLOCK: u16 = 0x4000;
+
 /// The bit of a signal in a mask.
 pub const fn bit(signal: i32) -> u64 {
     1 << ((signal - 1) & 63)
@@ -251,7 +254,8 @@ impl World {
         }
         let op = &thread.pending;
         let shared = self.shared_pending(thread.pid) != 0 && process.live_threads > 1;
-        let mut ways = if shared { SHARED_PENDING } else { 0 };
+        let by_clock = process.by_clock & (thread.sigpending | process.sigpending) != 0;
+        let mut ways = if shared { SHARED_PENDING } else { 0 } | if by_clock { BY_CLOCK } else { 0 };
         if matches!(op.kind, Kind::NONE | Kind::EXIT | Kind::THREAD_EXIT | Kind::STOPPED) {
             return ways;
         }
