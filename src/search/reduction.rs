@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
+use vsrun_model::depend::{as_it_stood, operands, TIMED_OUT, WOKEN};
 use vsrun_model::lock::is_lock;
 use vsrun_model::signal;
-use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid};
+use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
 
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
@@ -487,7 +487,8 @@ impl Reduction {
             return answer;
         }
         // Others are found once the first of them has been run there.
-        let value = self.alternative_of(run, n, p).filter(|&value| self.means_the_same(run, at, p, value)).unwrap_or(0);
+        let same = |&value: &u32| self.means_the_same(run, n, p, value, taken);
+        let value = self.alternative_of(run, n, p).filter(same).unwrap_or(0);
         let mut last = vec![Step { act, value, did }];
         last.extend(comes_after(self.step(run, at), &act));
         match self.insertion {
@@ -506,18 +507,24 @@ impl Reduction {
         (step.thread() == p.act.tid).then_some(step.value)
     }
 
-    /// Whether an alternative of `p` means the same in state `at`: one of a toss does everywhere, one in which a signal comes
-    /// where the same ones are pending.
-    fn means_the_same(&self, run: &Run, at: usize, p: &Pending, value: u32) -> bool {
-        let stood = || self.pending_of(run.path[at.max(p.origin)], p.act.tid);
-        match p.act.op.kind {
-            Kind::TOSS if i64::from(value) <= p.act.op.arg => true,
-            _ if p.act.op.signals == 0 => false,
-            _ => {
-                let ways = |act: &Act| act.op.signals & (signal::ALTERNATIVES | signal::NUMBER);
-                stood().is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices)
-            }
+    /// Whether an alternative of `p`, as it is performed as step `n`, means the same without the steps `taken`: one of a toss does
+    /// everywhere, one in which a signal comes where the same ones are pending, and who is woken where nothing is taken away
+    /// that is about the same object.
+    fn means_the_same(&self, run: &Run, n: usize, p: &Pending, value: u32, taken: &[usize]) -> bool {
+        let at = taken[0];
+        if p.act.op.kind == Kind::TOSS && i64::from(value) <= p.act.op.arg {
+            return true;
         }
+        if p.act.op.signals != 0 {
+            let ways = |act: &Act| act.op.signals & (signal::ALTERNATIVES | signal::NUMBER);
+            let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
+            return stood.is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices);
+        }
+        let about = |k: usize| {
+            let theirs = operands(&self.step(run, k).act.op);
+            operands(&p.act.op).iter().any(|&o| o != NONE && theirs.contains(&o))
+        };
+        value > 0 && !(at..n).any(|k| self.follows(run, k, taken) && about(k))
     }
 
     /// Whether threads of other processes than that of `p`, a record lock, may wait for record locks between steps `at` and `n`.

@@ -17,6 +17,7 @@ use crate::lock::{self, LockState, DESCRIPTION, THREADED, UNLOCK};
 use crate::msg::QueueState;
 use crate::object::NONE;
 use crate::op::{self, packed_semops, Kind, Op};
+use crate::signal::{BEFORE, INTERRUPTS, SHARED_PENDING};
 use crate::sysv::{Ctl, SEMVMX};
 
 /// Whether it is enabled.
@@ -99,8 +100,16 @@ impl Question<'_> {
             Kind::COND_WAKE | Kind::BARRIER_WAKE => a.op.signals != 0 || a.op.has(op::RESUMED),
             _ => a.op.signals != 0,
         };
-        let others = self.kept.iter().chain(self.dropped).map(|d| d.act);
-        if [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).chain(others).any(signals) {
+        // A signal that is for its thread alone stays pending, and lets it go on in one way or another.
+        let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & SHARED_PENDING == 0;
+        if self.seen.is_some_and(|s| comes(s.0)) && comes(self.act) {
+            return (Answer::Yes, *self.seen.map_or(self.act, |s| s.0));
+        }
+        let bare = |a: &Act| Act { op: Op { signals: 0, ..a.op }, ..*a };
+        let concerns = |a: &Act| dependent_after(&bare(a), Effects::NONE, &bare(self.act), Effects::NONE, false);
+        let mut others = self.kept.iter().chain(self.dropped).map(|d| d.act);
+        let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(signals);
+        if own || others.any(|a| signals(a) && concerns(a)) {
             return (Answer::Unknown, act);
         }
         let seen = self.seen.map_or(0, |s| s.0.fate);
