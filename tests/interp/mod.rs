@@ -383,7 +383,7 @@ impl<'a> Run<'a> {
         match self.arena.world.perform(t, value) {
             // A stop, without a handler.
             Applied::Signalled(true) if self.arena.world.threads[t].taken.signal == 0 => {
-                self.returned(t, &op, signals::EINTR);
+                self.interrupted(t, &op);
                 self.deliver(t);
                 if self.arena.world.threads[t].alive() {
                     self.advance(t);

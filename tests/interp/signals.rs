@@ -110,6 +110,12 @@ impl Run<'_> {
         self.deliver(t);
     }
 
+    /// `op` of `t` fails. What the last wait for events has given is another one's.
+    pub(super) fn interrupted(&mut self, t: Tid, op: &Op) {
+        self.arena.world.delivered.clear();
+        self.returned(t, op, EINTR);
+    }
+
     /// `t` has taken a signal: its handler begins, and those of others that are due.
     pub(super) fn handle(&mut self, t: Tid, resume: Option<(Op, bool)>) {
         let thread = &mut self.arena.world.threads[t];
@@ -158,7 +164,7 @@ impl Run<'_> {
         }
         match frame.resume {
             None => self.deliver(t),
-            Some((op, true)) => self.returned(t, &op, EINTR),
+            Some((op, true)) => self.interrupted(t, &op),
             Some((op, false)) => {
                 let kind = if op.kind == Kind::FUTEX_SLEEP { Kind::FUTEX_WAIT } else { op.kind };
                 self.arena.world.resume(t, Op { kind, ..op });
