@@ -421,7 +421,9 @@ pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     let fate = stood.fate & !TIMED_OUT | performed.fate & TIMED_OUT;
     let mut op = stood.op;
     if is_fd(op.kind) && op.kind == performed.op.kind {
-        (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
+        // What an instance of epoll that has been closed in between watched, an end reached.
+        let before = if op.kind == Kind::FD_CLOSE_ALL { op.mask } else { 0 };
+        (op.mask, op.flags) = (before | performed.op.mask, performed.op.flags);
     }
     Act { fate, op, ..*stood }
 }
