@@ -14,7 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use vsrun_model::arena::MAX_SYSCALLS;
-use vsrun_model::{signal, Act, End, Kind, Op};
+use vsrun_model::op::VARIANT;
+use vsrun_model::world::{GAVE_UP_FLOCK, SEVERAL_OWNERS, SHUT_LISTENER};
+use vsrun_model::{Act, End, Kind, World};
 
 use super::bounds;
 use super::found::{look, Candidate, Found};
@@ -197,25 +199,30 @@ impl State {
 }
 
 /// What a program does for which `search` is not proven to lose nothing: random programs with it have, rarely, shown a
-/// trace that was missed (tests/search_optimal.rs). Then the search is not complete, and says so.
-///
-/// Signals: the search leaves out what it takes to be equivalent by the numbers of alternatives, and which of them means
-/// what changes once an operation is enabled at which one could be delivered. A thread that is alone has no orders to
-/// leave out.
-fn unproven(search: SearchKind, trace: &Trace) -> Option<&'static str> {
-    let signalled = |op: &Op| op.signals & (signal::ALTERNATIVES | signal::AWAITED) != 0;
+/// trace that was missed (tests/search_optimal.rs). Then the search is not complete, and says so. A thread that is alone has
+/// no orders to leave out.
+fn unproven(search: SearchKind, trace: &Trace, world: &World) -> Option<&'static str> {
     let steps = trace.steps.iter().map(|s| &s.act);
     let seen = trace.seen.iter().chain([&trace.last]);
     let alone = trace.steps.iter().all(|s| s.act.uid == trace.steps[0].act.uid) && seen.clone().all(|s| s.len() <= 1);
     if alone || !matches!(search, SearchKind::Dpor | SearchKind::Optimal) {
         return None;
     }
-    let reason = |act: &Act| match () {
-        () if signalled(&act.op) => Some("signals were delivered"),
-        () if act.op.kind == Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
-        () => None,
+    let changes = steps.clone().any(|act| act.op.kind == Kind::FD_EPOLL_CTL);
+    let reason = |act: &Act| match act.op.kind {
+        Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
+        Kind::MQ_SEND if act.op.has(VARIANT) => Some("a message was sent while mq_notify waited for one"),
+        _ => None,
     };
-    steps.chain(seen.flatten().map(|s| &s.act)).find_map(reason)
+    match () {
+        () if world.beyond & SHUT_LISTENER != 0 => Some("a listening socket was shut down beside other threads"),
+        () if world.beyond & GAVE_UP_FLOCK != 0 => Some("flock gave up one kind of lock to wait for the other"),
+        () if world.beyond & SEVERAL_OWNERS != 0 => {
+            Some("F_GETLK found locks of several processes, in the order of their list")
+        }
+        () if changes => Some("what an epoll instance watches was changed beside other threads"),
+        () => steps.chain(seen.flatten().map(|s| &s.act)).find_map(reason),
+    }
 }
 
 /// Saves where it is time to; what goes wrong is noted.
@@ -540,7 +547,7 @@ impl<'a> Shared<'a> {
         counts.max_depth = counts.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
         counts.cut |= outcome.trace.end == End::DEPTH;
         counts.printed.extend(printed);
-        if let Some(reason) = unproven(self.setting.config.search, &outcome.trace) {
+        if let Some(reason) = unproven(self.setting.config.search, &outcome.trace, &worker.arena.world) {
             counts.note(&format!("{reason}{NOT_PROVEN}"));
         }
         if worker.arena.world.asked_for_sigio {

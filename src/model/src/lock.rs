@@ -15,7 +15,7 @@
 use crate::object::*;
 use crate::op::{self, Kind, Op};
 use crate::thread::ThreadState;
-use crate::world::{Applied, End, World};
+use crate::world::{Applied, End, World, GAVE_UP_FLOCK, SEVERAL_OWNERS};
 use crate::{errno, Act, ObjId, Pid, Tid};
 
 /// Last byte of the largest file.
@@ -271,6 +271,9 @@ impl World {
     /// pid of its owner or -1; first and last byte.
     pub(crate) fn record_test_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let found = self.locks_against(t, op).next();
+        if found.is_some_and(|one| self.locks_against(t, op).any(|other| other.owner != one.owner)) {
+            self.beyond |= SEVERAL_OWNERS;
+        }
         self.threads[t].out = match found {
             None => [0; 3],
             Some(l) => {
@@ -306,6 +309,9 @@ impl World {
             return self.set_range(self.threads[t].pid, op, write);
         }
         let changed = self.changes_flock(owner, op);
+        if changed {
+            self.beyond |= GAVE_UP_FLOCK;
+        }
         self.set_range(self.threads[t].pid, op, None);
         match () {
             () if op.has(op::TRY) => Applied::Done(errno::EAGAIN),

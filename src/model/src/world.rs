@@ -36,6 +36,13 @@ pub const MAX_MESSAGE: usize = 1024;
 /// Threads of a lock cycle that are kept for the report.
 pub const MAX_CYCLE: usize = 64;
 
+/// Bit of [`World::beyond`]: a socket that listens has been shut down.
+pub const SHUT_LISTENER: u8 = 1;
+/// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
+pub const GAVE_UP_FLOCK: u8 = 2;
+/// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
+pub const SEVERAL_OWNERS: u8 = 4;
+
 /// Virtual time that passes at every visible operation, ns.
 pub const TICK: u64 = 1_000;
 /// Virtual monotonic time at the start of a world, ns.
@@ -138,6 +145,8 @@ pub struct World {
     pub held_back: bool,
     /// SIGIO was asked for (FIOASYNC), which input does not send. Written by the shim.
     pub asked_for_sigio: bool,
+    /// What has been done for which reductions are not proven: [`SHUT_LISTENER`], ..
+    pub beyond: u8,
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
     pub past_cycles: bool,
     /// States in a row without anything enabled that make a process livelocked; 0 = off.
@@ -284,6 +293,7 @@ impl World {
         self.any_robust = false;
         self.held_back = false;
         self.asked_for_sigio = false;
+        self.beyond = 0;
         self.now = START;
         self.fired = START;
         self.ids = 1000;
@@ -358,6 +368,7 @@ impl World {
         self.any_robust = other.any_robust;
         self.held_back = other.held_back;
         self.asked_for_sigio = other.asked_for_sigio;
+        self.beyond = other.beyond;
         self.livelock = other.livelock;
         self.now = other.now;
         self.fired = other.fired;
