@@ -121,7 +121,6 @@ fn of_sockets(nr: i64) -> bool {
 
 /// What a call that only sockets have gives for a descriptor that is not of the model. `None`: it is a socket, which the
 /// program was started with.
-#[inline(never)]
 fn not_a_socket(fd: u64) -> Option<i64> {
     let mut stat = [0u64; 18];
     if raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
@@ -151,10 +150,6 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     }
     if !world().has_fds(local().pid) {
         return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
-    }
-    match nr {
-        libc::SYS_dup2 | libc::SYS_dup3 if a[0] as i32 != a[1] as i32 => files::forget_descriptor(a[1] as i32),
-        _ => {}
     }
     match nr {
         libc::SYS_close_range => {
@@ -314,7 +309,6 @@ pub fn close(fd: i32) -> i64 {
     0
 }
 
-#[inline(never)]
 fn close_range(first: u32, last: u32, flags: u64) {
     const CLOSE_RANGE_CLOEXEC: u64 = 4;
     if flags & CLOSE_RANGE_CLOEXEC != 0 || first > last {
@@ -346,7 +340,6 @@ fn named(fd: i64, desc: DescId) -> i64 {
 }
 
 /// dup2 and dup3 with two numbers. `None`: neither is of the model.
-#[inline(never)]
 fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
     let (from, to) = (find(a[0]), find(a[1]));
     if from.is_none() && to.is_none()
@@ -359,6 +352,9 @@ fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
     }
     if to.is_some() {
         forget(a[1] as i32);
+    }
+    if from.is_some() {
+        files::forget_descriptor(a[1] as i32);
     }
     let closing = crate::locks::before_close(a[1] as i32);
     let fd = raw!(nr, a[0], a[1], a[2]);
@@ -568,7 +564,6 @@ fn by_path(path: u64) -> Option<(i32, DescId)> {
 }
 
 /// Opens what is of the model by its path.
-#[inline(never)]
 fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     open_again(path, flags).or_else(|| fifo::open(dir, path, flags))
 }
@@ -590,7 +585,6 @@ fn open_again(path: u64, flags: i32) -> Option<i64> {
     Some(install(new, flags & libc::O_CLOEXEC != 0))
 }
 
-#[inline(never)]
 fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
     let (_, desc) = by_path(path)?;
     let (_, inode) = identity(desc);

@@ -133,7 +133,6 @@ pub fn copy(channel: ChanId, from: u64, memory: &Memory, skip: u64, n: u64, to_r
 }
 
 /// pipe and pipe2.
-#[inline(never)]
 pub fn make(at: u64, flags: i32) -> i64 {
     if flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_DIRECT) != 0 {
         return EINVAL;
@@ -336,7 +335,6 @@ fn from_file(from: u64, offset: u64, n: u64, mut put: impl FnMut(Memory) -> i64)
 }
 
 /// splice between a pipe and a file, or between pipes. `None`: neither is of the model.
-#[inline(never)]
 pub fn splice(a: [u64; 6]) -> Option<i64> {
     let (input, out) = (fd::find(a[0]), fd::find(a[2]));
     if input.is_none() && out.is_none() {

@@ -22,6 +22,7 @@ struct Asked {
 }
 
 /// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
+// Not part of what every call on descriptors goes through: what is asked takes room on the program's stack.
 #[inline(never)]
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
     let timeout = match timeout(nr, a) {
@@ -64,7 +65,8 @@ fn timeout(nr: i64, a: [u64; 6]) -> Result<Option<u64>, i64> {
     }
 }
 
-/// The stack is the program's, and may be small: room for many is taken only where many are asked for.
+/// The stack is the program's, and may be small: room for many is taken only where many are asked for, which is why each of the
+/// functions that take it is there twice and is not inlined.
 const FEW_ASKED: usize = 64;
 
 fn of_array(at: u64, n: u64, timeout: Option<u64>) -> i64 {

@@ -22,7 +22,6 @@ const FLAGS: i32 = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
 const MAX_BACKLOG: u32 = 4096;
 
 /// socket.
-#[inline(never)]
 pub fn make(domain: i32, typ: i32, protocol: i32) -> i64 {
     let fresh = match checked(domain, typ & !FLAGS, protocol) {
         Ok(fresh) => fresh,
@@ -81,7 +80,6 @@ pub fn own_credentials() -> Credentials {
 }
 
 /// socketpair.
-#[inline(never)]
 pub fn pair(domain: i32, typ: i32, protocol: i32, at: u64) -> i64 {
     let fresh = match checked(domain, typ & !FLAGS, protocol) {
         Ok(fresh) if fresh.0 == UNIX => fresh,

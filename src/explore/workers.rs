@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use vsrun_model::arena::MAX_SYSCALLS;
 use vsrun_model::op::VARIANT;
 use vsrun_model::world::{GAVE_UP_FLOCK, SEVERAL_OWNERS, SHUT_LISTENER};
-use vsrun_model::{Act, End, Kind, World};
+use vsrun_model::{End, Kind, Op, World};
 
 use super::bounds;
 use super::found::{look, Candidate, Found};
@@ -202,26 +202,33 @@ impl State {
 /// trace that was missed (tests/search_optimal.rs). Then the search is not complete, and says so. A thread that is alone has
 /// no orders to leave out.
 fn unproven(search: SearchKind, trace: &Trace, world: &World) -> Option<&'static str> {
-    let steps = trace.steps.iter().map(|s| &s.act);
     let seen = trace.seen.iter().chain([&trace.last]);
     let alone = trace.steps.iter().all(|s| s.act.uid == trace.steps[0].act.uid) && seen.clone().all(|s| s.len() <= 1);
     if alone || !matches!(search, SearchKind::Dpor | SearchKind::Optimal) {
         return None;
     }
-    let changes = steps.clone().any(|act| act.op.kind == Kind::FD_EPOLL_CTL);
-    let reason = |act: &Act| match act.op.kind {
+    // What was done, and what was pending and may have been left out.
+    let acts = trace.steps.iter().map(|s| &s.act).chain(seen.flatten().map(|s| &s.act));
+    beyond(world).or_else(|| acts.map(|act| act.op).find_map(|op| not_claimed(&op)))
+}
+
+/// What the world has seen happen, of `unproven`.
+fn beyond(world: &World) -> Option<&'static str> {
+    let reasons = [
+        (SHUT_LISTENER, "a listening socket was shut down beside other threads"),
+        (GAVE_UP_FLOCK, "flock gave up one kind of lock to wait for the other"),
+        (SEVERAL_OWNERS, "F_GETLK found locks of several processes, in the order of their list"),
+    ];
+    reasons.into_iter().find(|(bit, _)| world.beyond & bit != 0).map(|(_, reason)| reason)
+}
+
+/// What an operation is by itself, of `unproven`.
+fn not_claimed(op: &Op) -> Option<&'static str> {
+    match op.kind {
         Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
-        Kind::MQ_SEND if act.op.has(VARIANT) => Some("a message was sent while mq_notify waited for one"),
+        Kind::MQ_SEND if op.has(VARIANT) => Some("a message was sent while mq_notify waited for one"),
+        Kind::FD_EPOLL_CTL => Some("what an epoll instance watches was changed beside other threads"),
         _ => None,
-    };
-    match () {
-        () if world.beyond & SHUT_LISTENER != 0 => Some("a listening socket was shut down beside other threads"),
-        () if world.beyond & GAVE_UP_FLOCK != 0 => Some("flock gave up one kind of lock to wait for the other"),
-        () if world.beyond & SEVERAL_OWNERS != 0 => {
-            Some("F_GETLK found locks of several processes, in the order of their list")
-        }
-        () if changes => Some("what an epoll instance watches was changed beside other threads"),
-        () => steps.chain(seen.flatten().map(|s| &s.act)).find_map(reason),
     }
 }
 
