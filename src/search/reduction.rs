@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{as_it_stood, operands, TIMED_OUT, WOKEN};
+use vsrun_model::depend::{as_it_stood, operands, Reach, TIMED_OUT, WOKEN};
 use vsrun_model::lock::is_lock;
 use vsrun_model::signal;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
@@ -486,6 +486,7 @@ impl Reduction {
             }
             return answer;
         }
+        let act = self.as_reaching(run, n, p, act, taken);
         // Others are found once the first of them has been run there.
         let same = |&value: &u32| self.means_the_same(run, n, p, value, taken);
         let value = self.alternative_of(run, n, p).filter(same).unwrap_or(0);
@@ -499,6 +500,34 @@ impl Reduction {
             Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
         }
         answer
+    }
+
+    /// `act`, the operation `p` in the state that comes without the steps `taken` and what follows them: on descriptors, with the
+    /// channels that it reaches there. Rather more than less, where steps that are taken away changed them.
+    fn as_reaching(&self, run: &Run, n: usize, p: &Pending, act: Act, taken: &[usize]) -> Act {
+        let at = taken[0];
+        let stands = |k: usize| if k == n { Some(&p.act) } else { self.pending_of(run.path[k], p.act.tid).map(|q| &q.act) };
+        let reach = |k: usize| stands(k).and_then(Reach::of);
+        let Some(mut here) = reach(at.max(p.origin)) else { return act };
+        let mut changed = false;
+        for k in at..n {
+            let away = self.follows(run, k, taken);
+            if k < p.origin {
+                // What it would reach without such a step is recorded nowhere.
+                let lost = away.then(|| here.changed_by(&self.step(run, k).act)).flatten();
+                (changed, here) = (changed || lost.is_some(), lost.map_or(here, |lost| here.with(lost)));
+                continue;
+            }
+            let (Some(before), Some(after)) = (reach(k), reach(k + 1)) else { return act };
+            match away {
+                true => changed |= before != after,
+                false => here = here.with(after.beyond(before)),
+            }
+        }
+        match changed {
+            true => here.put(&act),
+            false => act,
+        }
     }
 
     /// The alternative in which `p` is performed as step `n`, if it is.

@@ -125,7 +125,7 @@ fn encode_tree(tree: &Tree, under_way: Option<usize>, out: &mut Vec<u8>) {
         let node = tree.node(at);
         node.rank.encode(out);
         node.step.encode(out);
-        node.expected.0.encode(out);
+        node.expected.encode(out);
         let phase = if under_way == Some(at) { Phase::Waiting } else { node.phase };
         (phase as u8).encode(out);
         (node.whole && phase != Phase::Waiting).encode(out);
@@ -179,7 +179,7 @@ fn decode_node(
     parent: Option<(usize, &Node)>,
     threads: usize,
 ) -> Result<(Node, usize), DecodeError> {
-    let (rank, step, expected) = (u32::decode(from)?, Option::<Step>::decode(from)?, Effects(u8::decode(from)?));
+    let (rank, step, expected) = (u32::decode(from)?, Option::<Step>::decode(from)?, Option::<Step>::decode(from)?);
     let (index, depth) = parent.map_or((NOWHERE, 0), |(index, p)| (index, p.depth + 1));
     let mut node = Node::new(index, depth, rank, step);
     node.expected = expected;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
-use vsrun_model::depend::{as_it_stood, ends_otherwise};
+use vsrun_model::depend::{as_it_stood, either, ends_otherwise};
 use vsrun_model::{dependent_after, Act, Effects, Kind};
 
 use super::clock::Clock;
@@ -84,9 +84,9 @@ pub struct Node {
     pub rank: u32,
     /// What leads here; the root has none.
     pub step: Option<Step>,
-    /// What the step was expected to do beyond its operation when it was inserted. It may do less: it ends its thread and is not
-    /// the last of its process. Siblings were inserted because of what it was expected to do, so it does not cover them.
-    pub(super) expected: Effects,
+    /// The step as it was expected when it was inserted. It may do less: it ends its thread and is not the last of its process,
+    /// or reaches fewer channels. Siblings were inserted because of what it was expected to do, so it does not cover them.
+    pub(super) expected: Option<Step>,
     pub phase: Phase,
     /// What happened before the step, and itself. Known once visited.
     pub clock: Clock,
@@ -139,7 +139,7 @@ impl Node {
             depth,
             rank,
             step,
-            expected: step.map_or(Effects::NONE, |s| s.did),
+            expected: step,
             phase: Phase::Waiting,
             clock: Clock::new(),
             visited: false,
@@ -157,7 +157,8 @@ impl Node {
 
     /// The step as it covers what its siblings lead to.
     fn covering(&self) -> Option<Step> {
-        self.step.map(|s| Step { did: s.did.with(self.expected), ..s })
+        let (came, expected) = (self.step?, self.expected?);
+        Some(Step { act: either(&came.act, &expected.act), did: came.did.with(expected.did), ..came })
     }
 }
 

@@ -421,11 +421,64 @@ pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     let fate = stood.fate & !TIMED_OUT | performed.fate & TIMED_OUT;
     let mut op = stood.op;
     if is_fd(op.kind) && op.kind == performed.op.kind {
-        // What an instance of epoll that has been closed in between watched, an end reached.
-        let before = if op.kind == Kind::FD_CLOSE_ALL { op.mask } else { 0 };
-        (op.mask, op.flags) = (before | performed.op.mask, performed.op.flags);
+        (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
     }
     Act { fate, op, ..*stood }
+}
+
+/// The channels that an operation on descriptors concerns: bits of [`Op::mask`], and the flags that say how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reach {
+    mask: u32,
+    flags: u8,
+}
+
+impl Reach {
+    /// `None`: it is not on descriptors.
+    pub fn of(act: &Act) -> Option<Reach> {
+        is_fd(act.op.kind).then(|| Reach { mask: act.op.mask, flags: act.op.flags & Reach::flags_of(act.op.kind) })
+    }
+
+    /// Those of its flags that others change.
+    fn flags_of(kind: Kind) -> u8 {
+        match kind {
+            Kind::FD_POLL | Kind::MQ_SEND => REACHES | op::VARIANT,
+            _ => REACHES,
+        }
+    }
+
+    /// Both.
+    pub fn with(self, other: Reach) -> Reach {
+        Reach { mask: self.mask | other.mask, flags: self.flags | other.flags }
+    }
+
+    /// What `other` does not have.
+    pub fn beyond(self, other: Reach) -> Reach {
+        Reach { mask: self.mask & !other.mask, flags: self.flags & !other.flags }
+    }
+
+    /// What an operation that was performed may have changed in this.
+    pub fn changed_by(self, act: &Act) -> Option<Reach> {
+        let changes = by_mask(&act.op) || act.op.kind == Kind::FD_ACCEPT;
+        (changes && act.op.mask & self.mask != 0).then(|| Reach { mask: act.op.mask, flags: self.flags })
+    }
+
+    /// `act` with this.
+    pub fn put(self, act: &Act) -> Act {
+        let flags = act.op.flags & !Reach::flags_of(act.op.kind) | self.flags;
+        Act { op: Op { mask: self.mask, flags, ..act.op }, ..*act }
+    }
+}
+
+/// An operation that was expected in one form and came in another one: as it depends on all that either depends on.
+pub fn either(came: &Act, expected: &Act) -> Act {
+    if came.op.kind != expected.op.kind {
+        return *came;
+    }
+    let fate = (came.fate | expected.fate) & !WOKEN | came.fate & expected.fate & WOKEN;
+    let op = Op { signals: came.op.signals | expected.op.signals, ..came.op };
+    let act = Act { fate, op, ..*came };
+    Reach::of(came).zip(Reach::of(expected)).map_or(act, |(a, b)| a.with(b).put(&act))
 }
 
 /// Operations on descriptors, one of which concerns more channels than it names, or that wake the same epoll instance.

@@ -7,8 +7,8 @@
 //!
 //! NOTE [Reach] What is done to a channel concerns the instances that watch it, and those that watch these: their bits
 //! are in the operation's mask, as far as they watch when the operation is recorded ([`World::act`]). What adds to or
-//! changes the watches has the bits of the channel too, so that the mask of an operation changes only with operations
-//! that it depends on. Reads and writes of different channels depend on each other only where both may put a watch into
+//! changes the watches, or ends an instance, has the bits of the channel too, so that the mask of an operation changes only
+//! with operations that it depends on. Reads and writes of different channels depend on each other only where both may put a watch into
 //! the list of a common instance ([`REACHES`]): the order of the list is the order of those.
 
 use crate::channel::{ChanId, ChanKind};
@@ -110,7 +110,10 @@ impl World {
                     }
                 }
             }
-            Kind::FD_CLOSE_ALL => op.mask |= self.fds_from(p, 0).fold(0, |mask, (_, d)| mask | self.desc_reach(d)),
+            Kind::FD_CLOSE_ALL => {
+                let closed = |mask: u32, (_, d): (i32, DescId)| mask | self.desc_reach(d) | self.watched_by(d);
+                op.mask |= self.fds_from(p, 0).fold(0, closed);
+            }
             Kind::FD_EPOLL_CTL => {
                 for fd in [op.arg as i32, (op.arg >> 32) as i32] {
                     op.mask |= self.fd(p, fd).map_or(0, |desc| self.desc_reach(desc));
@@ -131,6 +134,9 @@ impl World {
                         op = op.with(REACHES);
                     }
                     let instance = self.channels[id].kind == ChanKind::EPOLL;
+                    if op.kind == Kind::FD_CLOSE {
+                        op.mask |= self.bits_watched_by(id);
+                    }
                     if self.queued_by(id, events) || instance && !moves(op.kind) {
                         op = op.with(REACHES);
                     }
@@ -166,6 +172,16 @@ impl World {
         let Some(desc) = self.descs.get(desc) else { return 0 };
         let socket = if desc.kind == DescKind::SOCKET { self.socket_bits(desc) } else { 0 };
         self.reach(desc.input) | self.reach(desc.output) | socket
+    }
+
+    /// The bits of what a description watches, if it is an instance: with its end it watches nothing any more.
+    fn watched_by(&self, desc: DescId) -> u32 {
+        self.descs.get(desc).filter(|d| d.kind == DescKind::EPOLL).map_or(0, |d| self.bits_watched_by(d.input))
+    }
+
+    fn bits_watched_by(&self, epoll: ChanId) -> u32 {
+        let own = self.watches.as_slice().iter().filter(|w| w.epoll == epoll);
+        own.fold(0, |bits, w| bits | self.desc_bits(w.desc))
     }
 
     /// What the sockets that are connected to the one that reads from a channel reach.
