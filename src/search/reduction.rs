@@ -150,7 +150,9 @@ impl Reduction {
             // The race cannot be reversed after all: an execution for nothing.
             self.sleep_blocked += 1;
             let last = path.iter().rev().copied().find(|&n| self.tree.node(n).visited).unwrap_or(0);
-            for Covered { depth, v, unsure } in self.tree.withdraw(leaf) {
+            let blocked = path.get(trace.steps.len() + 1).copied().filter(|&n| !self.tree.node(n).visited);
+            let (gone, covers) = self.tree.withdraw(blocked.unwrap_or(leaf));
+            for Covered { depth, v, unsure, .. } in covers {
                 self.insert(path[depth], v, unsure);
             }
             self.tree.complete(last);
@@ -506,7 +508,8 @@ impl Reduction {
     /// channels that it reaches there. Rather more than less, where steps that are taken away changed them.
     fn as_reaching(&self, run: &Run, n: usize, p: &Pending, act: Act, taken: &[usize]) -> Act {
         let at = taken[0];
-        let stands = |k: usize| if k == n { Some(&p.act) } else { self.pending_of(run.path[k], p.act.tid).map(|q| &q.act) };
+        let stands =
+            |k: usize| if k == n { Some(&p.act) } else { self.pending_of(run.path[k], p.act.tid).map(|q| &q.act) };
         let reach = |k: usize| stands(k).and_then(Reach::of);
         let Some(mut here) = reach(at.max(p.origin)) else { return act };
         let mut changed = false;

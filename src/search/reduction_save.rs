@@ -40,9 +40,11 @@ impl Codec for Covered {
         self.depth.encode(out);
         self.v.encode(out);
         self.unsure.encode(out);
+        self.own_from.encode(out);
     }
     fn decode(from: &mut Reader) -> Result<Covered, DecodeError> {
-        Ok(Covered { depth: usize::decode(from)?, v: Vec::decode(from)?, unsure: bool::decode(from)? })
+        let (depth, v, unsure) = (usize::decode(from)?, Vec::decode(from)?, bool::decode(from)?);
+        Ok(Covered { depth, v, unsure, own_from: usize::decode(from)? })
     }
 }
 

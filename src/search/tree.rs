@@ -119,6 +119,9 @@ pub struct Covered {
     pub v: Vec<Step>,
     /// It is not known whether its last step is enabled.
     pub unsure: bool,
+    /// Where it is the sequence that ends at the leaf, on trial since what it was inserted below may be blocked: depth of the first
+    /// state that none but its steps lead to. One of these that is blocked is blocked elsewhere too. Otherwise [`NOWHERE`].
+    pub own_from: usize,
 }
 
 /// A race of a step with earlier ones.
@@ -428,7 +431,7 @@ impl Tree {
     pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
         let asleep = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE));
         let known = asleep.chain(self.children_of(at)).collect();
-        let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure };
+        let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure, own_from: NOWHERE };
         self.insert_among(known, at, v, &given)
     }
 
@@ -481,21 +484,22 @@ impl Tree {
         }
         // Below what may turn out to be blocked it is on trial, too: then it is to be inserted elsewhere.
         let on_trial = self.may_be_blocked(at);
+        let own_from = self.nodes[at].depth + 1;
         let mut at = at;
         for step in v {
             at = self.add_waiting(at, step);
         }
         self.nodes[at].unsure = given.unsure || on_trial;
         if on_trial {
-            self.nodes[at].covers.push(given.clone());
+            self.nodes[at].covers.push(Covered { own_from, ..given.clone() });
         }
         self.waiting += 1;
         Inserted::New
     }
 
-    /// True if nothing that waits at or below `at` is known to be enabled.
+    /// True if nothing at or below `at`, which no execution has reached, is known to be enabled.
     fn may_be_blocked(&self, at: usize) -> bool {
-        self.nodes[at].phase == Phase::Waiting && self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure)
+        !self.nodes[at].visited && self.leaves_of(at).all(|leaf| self.nodes[leaf].unsure)
     }
 
     fn insert_below(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
@@ -523,20 +527,30 @@ impl Tree {
         }
     }
 
-    /// The execution of a leaf that was unsure has shown that its last step is blocked there: the leaf is no more, nor what
-    /// led to nothing else. Gives what it was to cover.
-    pub fn withdraw(&mut self, leaf: usize) -> Vec<Covered> {
-        let covers = std::mem::take(&mut self.nodes[leaf].covers);
-        let mut at = leaf;
-        while at != 0 && self.nodes[at].children.is_empty() && !self.nodes[at].visited {
-            let parent = self.nodes[at].parent;
-            self.open.remove(&(self.nodes[at].depth, at));
-            self.nodes[parent].children.retain(|&c| c != at);
-            self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
-            self.free.push(at);
-            at = parent;
+    /// The execution of a leaf that was unsure has shown that the step to `blocked`, on the way to it, is blocked there: what is below
+    /// on trial is no more, nor what led to nothing else. Gives the nodes that are gone, and what they were to cover.
+    pub fn withdraw(&mut self, blocked: usize) -> (BTreeSet<usize>, Vec<Covered>) {
+        let (mut gone, mut covers, depth) = (BTreeSet::new(), Vec::new(), self.nodes[blocked].depth);
+        let on_trial: Vec<usize> = self.leaves_of(blocked).filter(|&leaf| self.nodes[leaf].unsure).collect();
+        for leaf in on_trial {
+            self.waiting -= u64::from(self.nodes[leaf].phase == Phase::Waiting);
+            covers.extend(self.nodes[leaf].covers.drain(..).filter(|c| c.own_from > depth));
+            let mut at = leaf;
+            while at != 0 && self.nodes[at].children.is_empty() && !self.nodes[at].visited {
+                let parent = self.nodes[at].parent;
+                self.open.remove(&(self.nodes[at].depth, at));
+                self.nodes[parent].children.retain(|&c| c != at);
+                self.nodes[at] = Node::new(NOWHERE, 0, 0, None);
+                self.free.push(at);
+                gone.insert(at);
+                at = parent;
+            }
+            let waits = |&c: &usize| self.nodes[c].phase == Phase::Waiting;
+            if at != 0 && !self.nodes[at].children.iter().any(waits) {
+                self.open.remove(&(self.nodes[at].depth, at));
+            }
         }
-        covers
+        (gone, covers)
     }
 
     /// True if a sequence equivalent to `v` leads from `at` along what is there or sleeps, by steps of `v` alone: then
