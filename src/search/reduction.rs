@@ -516,9 +516,9 @@ impl Reduction {
         for k in at..n {
             let away = self.follows(run, k, taken);
             if k < p.origin {
-                // What it would reach without such a step is recorded nowhere.
-                let lost = away.then(|| here.changed_by(&self.step(run, k).act)).flatten();
-                (changed, here) = (changed || lost.is_some(), lost.map_or(here, |lost| here.with(lost)));
+                // What it would reach beyond that is not recorded for an operation that comes later.
+                let taken = away.then(|| here.with(here.taken_by(&self.step(run, k).act)));
+                (changed, here) = (changed || taken.is_some_and(|with| with != here), taken.unwrap_or(here));
                 continue;
             }
             let (Some(before), Some(after)) = (reach(k), reach(k + 1)) else { return act };

@@ -327,6 +327,8 @@ impl World {
             Kind::FD_POLL => self.polled_state(t),
             Kind::FD_WAIT => i64::from(self.channel_of(op.obj).is_some_and(|epoll| self.epoll_ready(t, epoll))),
             Kind::FD_OPENED => i64::from(self.fifo_opened(op)),
+            Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => self.taken_out_of_reach(t, op),
+            Kind::FD_CLOSE if op.has(op::SEVERAL) => self.taken_out_of_reach(t, op),
             kind if is_fd(kind) => self.channel_states(t, op),
             _ => 0,
         }
@@ -457,10 +459,16 @@ impl Reach {
         Reach { mask: self.mask & !other.mask, flags: self.flags & !other.flags }
     }
 
-    /// What an operation that was performed may have changed in this.
-    pub fn changed_by(self, act: &Act) -> Option<Reach> {
-        let changes = by_mask(&act.op) || act.op.kind == Kind::FD_ACCEPT;
-        (changes && act.op.mask & self.mask != 0).then(|| Reach { mask: act.op.mask, flags: self.flags })
+    /// What an operation that was performed may have taken out of this.
+    pub fn taken_by(self, act: &Act) -> Reach {
+        let (of, reached) = match act.op.kind {
+            Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => ((act.state as u64 >> 32) as u32, act.state as u32),
+            Kind::FD_CLOSE if act.op.has(op::SEVERAL) => ((act.state as u64 >> 32) as u32, act.state as u32),
+            // Which names a socket has.
+            _ if by_mask(&act.op) || act.op.kind == Kind::FD_ACCEPT => (act.op.mask, act.op.mask),
+            _ => (0, 0),
+        };
+        Reach { mask: if of & self.mask == 0 { 0 } else { reached }, flags: self.flags }
     }
 
     /// `act` with this.

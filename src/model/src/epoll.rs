@@ -15,7 +15,7 @@ use crate::channel::{ChanId, ChanKind};
 use crate::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
 use crate::fd::{is_fd, moves, poll, DescId, DescKind};
 use crate::object::NONE;
-use crate::op::{Kind, Op, REACHES, VARIANT};
+use crate::op::{Kind, Op, REACHES, SEVERAL, VARIANT};
 use crate::world::{Applied, World};
 use crate::Tid;
 
@@ -134,8 +134,9 @@ impl World {
                         op = op.with(REACHES);
                     }
                     let instance = self.channels[id].kind == ChanKind::EPOLL;
-                    if op.kind == Kind::FD_CLOSE {
+                    if instance && op.kind == Kind::FD_CLOSE {
                         op.mask |= self.bits_watched_by(id);
+                        op = op.with(SEVERAL);
                     }
                     if self.queued_by(id, events) || instance && !moves(op.kind) {
                         op = op.with(REACHES);
@@ -182,6 +183,30 @@ impl World {
     fn bits_watched_by(&self, epoll: ChanId) -> u32 {
         let own = self.watches.as_slice().iter().filter(|w| w.epoll == epoll);
         own.fold(0, |bits, w| bits | self.desc_bits(w.desc))
+    }
+
+    /// What operations do not reach any more once `t` has performed one that may take watches away: for [`Act::state`], the bits of
+    /// those whose operations these are, shifted by 32, and the bits of what they reached.
+    ///
+    /// [`Act::state`]: crate::Act
+    pub(crate) fn taken_out_of_reach(&self, t: Tid, op: &Op) -> i64 {
+        let p = self.threads[t].pid;
+        let taken = |epoll: ChanId, of: u32| (u64::from(of) << 32 | u64::from(self.reach(epoll))) as i64;
+        match op.kind {
+            Kind::FD_EPOLL_CTL => {
+                let (fd, epoll) = ((op.arg >> 32) as i32, self.channel_of(op.obj));
+                let watched = self.fd(p, fd).zip(epoll).filter(|&(desc, epoll)| self.watch(epoll, fd, desc).is_some());
+                watched.map_or(0, |(desc, epoll)| taken(epoll, self.desc_bits(desc)))
+            }
+            Kind::FD_CLOSE_ALL => {
+                let own = |desc: DescId| self.fds_from(p, 0).filter(|&(_, d)| d == desc).count();
+                let ends = |&desc: &DescId| own(desc) >= self.descs[desc].refs as usize;
+                let instances = self.fds_from(p, 0).map(|(_, d)| d).filter(|&d| self.descs[d].kind == DescKind::EPOLL);
+                let inputs = instances.filter(ends).map(|d| self.descs[d].input);
+                inputs.fold(0, |all, epoll| all | taken(epoll, self.bits_watched_by(epoll)))
+            }
+            _ => self.channel_of(op.obj).map_or(0, |epoll| taken(epoll, self.bits_watched_by(epoll))),
+        }
     }
 
     /// What the sockets that are connected to the one that reads from a channel reach.
