@@ -489,6 +489,7 @@ impl Reduction {
             return answer;
         }
         let act = self.as_reaching(run, n, p, act, taken);
+        let otherwise = Reach::of(&act) != Reach::of(&p.act);
         // Others are found once the first of them has been run there.
         let same = |&value: &u32| self.means_the_same(run, n, p, value, taken);
         let value = self.alternative_of(run, n, p).filter(same).unwrap_or(0);
@@ -496,7 +497,7 @@ impl Reduction {
         last.extend(comes_after(self.step(run, at), &act));
         match self.insertion {
             Insertion::Sequence => {
-                let race = Race { taken: taken.to_vec(), last, unsure: answer == Answer::Unknown };
+                let race = Race { taken: taken.to_vec(), last, unsure: answer == Answer::Unknown, otherwise };
                 self.put(run, n, race);
             }
             Insertion::FirstStep => self.insert_first_of(run, at, &free, p, &last, did),
@@ -580,7 +581,7 @@ impl Reduction {
     /// sequence (the paper's notdep is of the whole execution).
     ///
     /// Other executions with the same steps up to `n` continue otherwise. There the race is looked at again, unless what leads
-    /// to step `n` is covered whatever follows, see [`Tree::leads`].
+    /// to step `n` is covered whatever follows, see [`Tree::leads`]: which it is not if what follows it may come before it.
     fn put(&mut self, run: &Run, n: usize, race: Race) {
         let at = race.taken[0];
         let free = |from: usize, to: usize| {
@@ -598,7 +599,7 @@ impl Reduction {
         };
         let whole = [free(at, n), free(n, run.path.len() - 1), race.last.clone()].concat();
         self.insert(run.path[at], whole, race.unsure);
-        if !self.tree.leads(run.path[at], settled) {
+        if race.otherwise || !self.tree.leads(run.path[at], settled) {
             self.tree.node_mut(step).unsettled.push(race);
         }
     }

@@ -29,9 +29,11 @@ impl Codec for Race {
         self.taken.encode(out);
         self.last.encode(out);
         self.unsure.encode(out);
+        self.otherwise.encode(out);
     }
     fn decode(from: &mut Reader) -> Result<Race, DecodeError> {
-        Ok(Race { taken: Vec::decode(from)?, last: Vec::decode(from)?, unsure: bool::decode(from)? })
+        let (taken, last, unsure) = (Vec::decode(from)?, Vec::decode(from)?, bool::decode(from)?);
+        Ok(Race { taken, last, unsure, otherwise: bool::decode(from)? })
     }
 }
 

@@ -133,6 +133,8 @@ pub struct Race {
     pub last: Vec<Step>,
     /// It is not known whether it is enabled there.
     pub unsure: bool,
+    /// There it depends on other steps than it does as it was performed: what follows it here may come before it there.
+    pub otherwise: bool,
 }
 
 impl Node {
