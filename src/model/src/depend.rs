@@ -329,6 +329,7 @@ impl World {
             Kind::FD_OPENED => i64::from(self.fifo_opened(op)),
             Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => self.taken_out_of_reach(t, op),
             Kind::FD_CLOSE if op.has(op::SEVERAL) => self.taken_out_of_reach(t, op),
+            Kind::FD_ACCEPT => self.channel_states(t, op) | self.taken_out_of_reach(t, op),
             kind if is_fd(kind) => self.channel_states(t, op),
             _ => 0,
         }
@@ -464,8 +465,10 @@ impl Reach {
         let (of, reached) = match act.op.kind {
             Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => ((act.state as u64 >> 32) as u32, act.state as u32),
             Kind::FD_CLOSE if act.op.has(op::SEVERAL) => ((act.state as u64 >> 32) as u32, act.state as u32),
-            // Which names a socket has.
-            _ if by_mask(&act.op) || act.op.kind == Kind::FD_ACCEPT => (act.op.mask, act.op.mask),
+            Kind::FD_ACCEPT => (act.op.mask, (act.state as u64 >> 32) as u32),
+            // Which names a socket has is not recorded: it may have had any.
+            Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND => (act.op.mask, u32::MAX),
+            Kind::FD_CONTROL | Kind::FD_CLOSE if act.op.has(op::VARIANT) => (act.op.mask, u32::MAX),
             _ => (0, 0),
         };
         Reach { mask: if of & self.mask == 0 { 0 } else { reached }, flags: self.flags }

@@ -185,8 +185,9 @@ impl World {
         own.fold(0, |bits, w| bits | self.desc_bits(w.desc))
     }
 
-    /// What operations do not reach any more once `t` has performed one that may take watches away: for [`Act::state`], the bits of
-    /// those whose operations these are, shifted by 32, and the bits of what they reached.
+    /// What operations do not reach any more once `t` has performed one that takes watches away: for [`Act::state`], the bits of
+    /// those whose operations these are, shifted by 32, and the bits of what they reached. Of an accept only what is not reached,
+    /// shifted by 32.
     ///
     /// [`Act::state`]: crate::Act
     pub(crate) fn taken_out_of_reach(&self, t: Tid, op: &Op) -> i64 {
@@ -205,6 +206,8 @@ impl World {
                 let inputs = instances.filter(ends).map(|d| self.descs[d].input);
                 inputs.fold(0, |all, epoll| all | taken(epoll, self.bits_watched_by(epoll)))
             }
+            // The end of the listener is not that of the connection any more.
+            Kind::FD_ACCEPT => self.channel_of(op.obj).map_or(0, |id| i64::from(self.first_in_queue(id)) << 32),
             _ => self.channel_of(op.obj).map_or(0, |epoll| taken(epoll, self.bits_watched_by(epoll))),
         }
     }

@@ -597,11 +597,26 @@ impl World {
         let Some(s) = self.socket_of(desc) else { return 0 };
         let (mut at, mut bits) = (self.sockets[s].queue[0], 0);
         while at != NONE {
-            let ends = [Some(at), self.peer(at)].into_iter().flatten();
-            bits |= ends.fold(0, |bits, s| bits | self.channel_bit(self.sockets[s].input));
+            bits |= self.end_bits(at);
             at = self.sockets[at].next;
         }
         bits
+    }
+
+    /// The bits of both ends of a connection.
+    fn end_bits(&self, s: SockId) -> u32 {
+        let ends = [Some(s), self.peer(s)].into_iter().flatten();
+        ends.fold(0, |bits, s| bits | self.channel_bit(self.sockets[s].input))
+    }
+
+    /// Those of the first connection in the queue of the listener with this channel.
+    pub(crate) fn first_in_queue(&self, id: ChanId) -> u32 {
+        let first = self.sink(id).map_or(NONE, |s| self.sockets[s].queue[0]);
+        if first == NONE {
+            0
+        } else {
+            self.end_bits(first)
+        }
     }
 
     /// The socket that is found under an address by one of the type of `seeker`; what is connected to it comes first.
