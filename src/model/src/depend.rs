@@ -418,15 +418,16 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
 
 /// The operation of `performed` as it was in an earlier state, where it was recorded as `stood`, as far as that matters to
 /// transitions made there. A deadline that could have fired then and did not is nothing to others; nor are channels that
-/// an operation on descriptors reached then and did not when it was performed: what changed that is on one of its objects
-/// itself.
+/// an operation on descriptors reached then and did not when it was performed, nor the circle that a lock would have closed: what
+/// changed that is on one of its objects itself, or moves circles.
 pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     let fate = stood.fate & !TIMED_OUT | performed.fate & TIMED_OUT;
     let mut op = stood.op;
     if is_fd(op.kind) && op.kind == performed.op.kind {
         (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
     }
-    Act { fate, op, ..*stood }
+    let state = if op.kind == Kind::RECORD_LOCK && op.kind == performed.op.kind { performed.state } else { stood.state };
+    Act { fate, op, state, ..*stood }
 }
 
 /// The channels that an operation on descriptors concerns: bits of [`Op::mask`], and the flags that say how.
