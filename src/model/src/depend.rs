@@ -426,7 +426,8 @@ pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     if is_fd(op.kind) && op.kind == performed.op.kind {
         (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
     }
-    let state = if op.kind == Kind::RECORD_LOCK && op.kind == performed.op.kind { performed.state } else { stood.state };
+    let state =
+        if op.kind == Kind::RECORD_LOCK && op.kind == performed.op.kind { performed.state } else { stood.state };
     Act { fate, op, state, ..*stood }
 }
 

@@ -172,6 +172,8 @@ impl LockState {
             () if self.writer != 0 && self.writer != self.me => Some(false),
             // What this owner holds is given up first.
             () if op.kind == Kind::FLOCK && write && self.many => None,
+            // Another owner may hold another part of the range, for writing too.
+            () if !write && self.many && self.writer != 0 => None,
             () => Some(!write || !self.many && (self.reader == 0 || self.reader == self.me)),
         }
     }
