@@ -23,7 +23,8 @@ use crate::thread::Thread;
 use crate::world::World;
 use crate::{ObjId, Pid, Tid};
 
-/// Users of a file that are told apart; any more count as unordered.
+/// Users of a file that are told apart. Any more that only read it are kept as one, which is in no order with anybody; one that
+/// writes makes the file shared.
 pub const MAX_USERS: usize = 8;
 /// [`Used::dev`] of a name: `ino` is a hash of the path.
 pub const NAME: u64 = u64::MAX;
@@ -42,7 +43,7 @@ pub const PLACED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct User {
-    /// The thread.
+    /// The thread; [`NONE`]: several that only read.
     pub thread: Tid,
     /// Its last read.
     pub read: u32,
@@ -254,8 +255,8 @@ impl Arena {
         let now = self.world.threads.len;
         let file = &self.files.used_files[row];
         let others = file.users[..file.len as usize].iter().filter(|u| u.thread != t || u.read == ALWAYS);
-        let open =
-            |at: u32, u: &User| at > 0 && (u.thread != t || at == ALWAYS) && !ordered(&self.world, u.thread, at, t);
+        let unordered = |u: Tid, at: u32| u == NONE || !ordered(&self.world, u, at, t);
+        let open = |at: u32, u: &User| at > 0 && (u.thread != t || at == ALWAYS) && unordered(u.thread, at);
         let (mut shares, mut sizes, mut logs) = (false, false, false);
         for u in others {
             match what {
@@ -268,13 +269,23 @@ impl Arena {
                 }
             }
         }
-        let known = file.users[..file.len as usize].iter().position(|u| u.thread == t);
-        let place = known.or((file.len < MAX_USERS as u32).then_some(file.len as usize));
-        let Some(place) = place else { return (true, sizes, logs) };
+        let users = &file.users[..file.len as usize];
+        let known = users.iter().position(|u| u.thread == t);
+        let several = || {
+            let reads = |u: &User| u.wrote == 0;
+            let merged = users.iter().position(|u| u.thread == NONE).or_else(|| users.iter().rposition(reads));
+            merged.filter(|_| what != Use::Write)
+        };
+        let free = (file.len < MAX_USERS as u32).then_some(file.len as usize);
+        let Some(place) = known.or(free).or_else(several) else { return (true, sizes, logs) };
         let file = &mut self.files.used_files[row];
+        let merges = known.is_none() && free.is_none();
         file.len = file.len.max(place as u32 + 1);
         let user = &mut file.users[place];
-        user.thread = t;
+        user.thread = if merges { NONE } else { t };
+        if merges && (user.read > 0 || what == Use::Read) {
+            user.read = ALWAYS;
+        }
         match what {
             Use::Read => user.read = user.read.max(now),
             Use::Size => user.sized = now,
