@@ -1,9 +1,10 @@
 //! Addresses of sockets as the program has them in its memory.
 
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
+use vsrun_model::arena::Policy;
 
 use crate::files;
-use crate::local::me;
+use crate::local::{arena, me};
 use crate::sys::{bytes, load, store};
 
 const EINVAL: i64 = -(libc::EINVAL as i64);
@@ -172,9 +173,13 @@ pub fn remove_file(address: &Address) {
     files::ask(libc::SYS_unlinkat, call);
 }
 
-/// Sockets of services of the machine, which is none of the program's world: as if they did not run.
-pub fn is_service(address: &Address) -> bool {
+/// Sockets of services of the machine, which is none of the program's world: as if they did not run, unless the program made the
+/// file itself. Asked after [`seek`] and [`look_up`]: that it is sought is an operation only where somebody makes the name, which
+/// a search finds out; a single execution does not.
+pub fn is_absent_service(address: &Address) -> bool {
     const SERVICES: [&[u8]; 6] =
         [b"/var/run/nscd/", b"/run/nscd/", b"/dev/log", b"/run/systemd/", b"/var/run/syslog", b"/run/dbus/"];
-    SERVICES.iter().any(|service| address.name().starts_with(service))
+    let service = || SERVICES.iter().any(|service| address.name().starts_with(service));
+    let private = arena().files.private != 0 && arena().plan.policy != Policy::LIKELY;
+    address.is_path() && private && !files::is_made(address.ino) && service()
 }

@@ -10,6 +10,7 @@ use vsrun_model::channel::ChanId;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::object::NONE;
 use vsrun_model::op::CANCEL_POINT;
+use vsrun_model::world::SIGIO;
 use vsrun_model::{Kind, Op, ThreadState};
 
 use crate::local::{arena, local, me, world};
@@ -455,7 +456,7 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
         // Input does not send SIGIO, and the report says that something was not modelled.
         FIOASYNC => {
             if load::<i32>(a[2]) != 0 {
-                world().asked_for_sigio = true;
+                world().never_come |= SIGIO;
             }
             0
         }

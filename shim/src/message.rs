@@ -508,9 +508,6 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
             fd::note_passed(libc::SYS_sendto);
             return -(libc::ENETUNREACH as i64);
         }
-        if address::is_service(&target) && world().socket_at(s, &target, false).is_none() {
-            return -(libc::ENOENT as i64);
-        }
     }
     loop {
         let mut op = world().channel_op(Kind::FD_SEND, sock.input, memory.len() as i64);
@@ -520,6 +517,9 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
                 Ok(link) => link,
                 Err(error) => return error,
             };
+            if address::is_absent_service(&target) {
+                return -(libc::ENOENT as i64);
+            }
             me().address = target;
             op = op.with(op::VARIANT);
             op.mask = if link { u32::MAX } else { op.mask | socket::names_of(s, &target) };

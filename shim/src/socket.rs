@@ -353,15 +353,15 @@ fn connect(desc: DescId, mut address: Address) -> i64 {
         }
         return ENETUNREACH;
     }
-    if address::is_service(&address) && world().socket_at(s, &address, false).is_none() {
-        return -(libc::ENOENT as i64);
-    }
     loop {
         address::seek(&address);
         let link = match address::look_up(&mut address) {
             Ok(link) => link,
             Err(error) => return error,
         };
+        if address::is_absent_service(&address) {
+            return -(libc::ENOENT as i64);
+        }
         if socket.is_dgram() {
             let op = naming(Kind::FD_BIND, s, address, link);
             let mut result = 0;

@@ -1,7 +1,8 @@
 //! alarm, setitimer and POSIX timers: the arguments of the calls. They run on the virtual clock; see the model.
 
 use vsrun_model::object::NONE;
-use vsrun_model::timer::ITIMER;
+use vsrun_model::timer::{ITIMER, ITIMER_PROF, ITIMER_VIRTUAL};
+use vsrun_model::world::CPU_TIMER;
 use vsrun_model::{Kind, Op};
 
 use crate::local::{arena, local, world};
@@ -41,9 +42,10 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     }
 }
 
-fn itimer() -> u32 {
+fn itimer(which: i32) -> u32 {
     let p = local().pid;
-    match world().itimer(p) {
+    let id = [ITIMER, ITIMER_VIRTUAL, ITIMER_PROF][which as usize % 3];
+    match world().itimer(p, id) {
         Some(at) => at,
         None => out_of_room(),
     }
@@ -64,19 +66,27 @@ fn timer(id: i32) -> Option<u32> {
 /// Time to the expiry of the timer at `at`, and its interval, ns.
 fn left(at: u32) -> (u64, u64) {
     let (timer, now) = (world().timers[at], world().now);
+    if timer.processor {
+        return (timer.left, timer.interval);
+    }
     (if timer.deadline == 0 { 0 } else { timer.deadline.saturating_sub(now).max(1) }, timer.interval)
 }
 
 fn arm(at: u32, ns: u64, interval: u64) {
-    let deadline = if ns == 0 { 0 } else { time::relative(ns) };
+    let processor = world().timers[at].processor;
+    if processor && ns != 0 && world().timers[at].signal != 0 {
+        world().never_come |= CPU_TIMER;
+    }
+    let deadline = if ns == 0 || processor { 0 } else { time::relative(ns) };
     let timer = &mut world().timers[at];
+    timer.left = ns;
     (timer.deadline, timer.interval) = (deadline, interval);
     (timer.overrun, timer.last_overrun) = (0, 0);
 }
 
 /// Seconds that were left of the one before, rounded as Linux does: up, but for less than half a second over one.
 fn alarm(seconds: u32) -> i64 {
-    let at = itimer();
+    let at = itimer(libc::ITIMER_REAL);
     let (before, _) = left(at);
     arm(at, u64::from(seconds) * SECOND, 0);
     let (whole, rest) = (before / SECOND, before % SECOND);
@@ -101,21 +111,13 @@ fn time_value(addr: u64) -> Option<(u64, u64)> {
     Some((timeval(addr + 16)?, timeval(addr)?))
 }
 
-fn real_only(which: i32) {
-    if which != 0 {
-        let name: &[u8] = if which == 1 { b"ITIMER_VIRTUAL" } else { b"ITIMER_PROF" };
-        end::unsupported(&[b"interval timers of processor time (", name, b")"]);
-    }
-}
-
 fn setitimer(which: i32, new: u64, old: u64) -> i64 {
     if !(0..3).contains(&which) {
         return EINVAL;
     }
-    real_only(which);
     getitimer(which, old);
     let Some((value, interval)) = time_value(new) else { return EINVAL };
-    arm(itimer(), value, interval);
+    arm(itimer(which), value, interval);
     0
 }
 
@@ -123,9 +125,8 @@ fn getitimer(which: i32, at: u64) -> i64 {
     if !(0..3).contains(&which) {
         return EINVAL;
     }
-    real_only(which);
     if at != 0 {
-        let (value, interval) = left(itimer());
+        let (value, interval) = left(itimer(which));
         for (addr, ns) in [(at, interval), (at + 16, value)] {
             store(addr, (ns / SECOND) as i64);
             store(addr + 8, (ns % SECOND / 1000) as i64);
@@ -135,12 +136,13 @@ fn getitimer(which: i32, at: u64) -> i64 {
 }
 
 fn create(clock: i32, event: u64, id: u64) -> i64 {
-    if !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
+    let processor = is_processor_time(clock);
+    if !processor && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
         let mut digits = [0; 24];
         end::unsupported(&[b"timer_create of clock ", decimal(&mut digits, clock as i64)]);
     }
     let p = local().pid;
-    let numbers = world().timers.as_slice().iter().filter(|t| t.pid == p && t.id != ITIMER).map(|t| t.id);
+    let numbers = world().timers.as_slice().iter().filter(|t| t.pid == p && t.id >= 0).map(|t| t.id);
     let number = numbers.max().map_or(0, |last| last + 1);
     let (mut value, mut signal, mut notify, mut target) = (number as u64, libc::SIGALRM, SIGEV_SIGNAL, NONE);
     if event != 0 {
@@ -159,8 +161,9 @@ fn create(clock: i32, event: u64, id: u64) -> i64 {
         }
         _ => return EINVAL,
     }
-    if world().timer_make(p, target, number, signal, value).is_none() {
-        out_of_room();
+    match world().timer_make(p, target, number, signal, value) {
+        Some(at) => world().timers[at].processor = processor,
+        None => out_of_room(),
     }
     if clock == libc::CLOCK_REALTIME {
         realtime(number, true);
@@ -169,6 +172,12 @@ fn create(clock: i32, event: u64, id: u64) -> i64 {
     }
     store(id, number);
     0
+}
+
+/// The clocks of processes and threads: the two of the caller's own, and those by number, which are negative
+/// (CPUCLOCK_MAX in include/linux/posix-timers.h says that 3 is no such clock).
+fn is_processor_time(clock: i32) -> bool {
+    matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) || clock < 0 && clock & 3 != 3
 }
 
 /// Notes whether absolute times of a timer are dates.
@@ -184,7 +193,10 @@ fn settime(id: i32, flags: i32, new: u64, old: u64) -> i64 {
         gettime(id, old);
     }
     arm(at, value, interval);
-    if flags & libc::TIMER_ABSTIME != 0 && value != 0 {
+    if flags & libc::TIMER_ABSTIME != 0 && world().timers[at].processor {
+        let now = time::read(libc::CLOCK_PROCESS_CPUTIME_ID);
+        world().timers[at].left = if value == 0 { 0 } else { value.saturating_sub(now).max(1) };
+    } else if flags & libc::TIMER_ABSTIME != 0 && value != 0 {
         let clock = if world().timers[at].realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
         world().timers[at].deadline = time::absolute(clock, value).max(1);
         world().fire_timers();

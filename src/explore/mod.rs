@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use crate::args::{Config, SearchKind, Timeouts};
 use crate::binary::{self, text, BinaryId};
-use crate::report::{Bug, BugKind, Incomplete, ProgramStatus, Summary, Verdict, NOT_PROVEN, NO_SIGIO};
+use crate::report::{Bug, BugKind, Incomplete, ProgramStatus, Summary, Verdict, NEVER_CAME, NOT_PROVEN};
 use crate::runtime::inspect::Inspector;
 use crate::runtime::session::{self, Input};
 use crate::runtime::tracee;
@@ -352,7 +352,7 @@ fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -
     }
     // What went to the kernel and could have mattered to others was not explored: then nothing is complete.
     let all_modelled = passed_calls.is_empty();
-    let proven = !counts.notes.iter().any(|n| n.ends_with(NOT_PROVEN) || n == NO_SIGIO);
+    let proven = !counts.notes.iter().any(|n| n.ends_with(NOT_PROVEN) || n.ends_with(NEVER_CAME));
     let reason = if exhaustive && !(all_modelled && proven) { Some(Incomplete::Bound) } else { reason };
     Summary {
         program: config.program.clone(),

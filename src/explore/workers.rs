@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use vsrun_model::arena::MAX_SYSCALLS;
+use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 use vsrun_model::op::VARIANT;
-use vsrun_model::world::{GAVE_UP_FLOCK, SEVERAL_OWNERS, SHUT_LISTENER};
+use vsrun_model::world::{CPU_TIMER, GAVE_UP_FLOCK, SEVERAL_OWNERS, SHUT_LISTENER, SIGIO};
 use vsrun_model::{End, Kind, Op, World};
 
 use super::bounds;
@@ -26,7 +26,7 @@ use super::save::Saver;
 use super::{search_of, watch, Failure, Setting};
 use crate::args::{Config, SearchKind};
 use crate::report::identity::fnv1a;
-use crate::report::{Bug, BugKind, Incomplete, NOT_PROVEN, NO_SIGIO};
+use crate::report::{Bug, BugKind, Incomplete, NEVER_CAME, NOT_PROVEN};
 use crate::runtime::inspect::Inspector;
 use crate::runtime::session::Input;
 use crate::runtime::tracee;
@@ -179,8 +179,11 @@ impl State {
     }
 
     /// The next execution.
-    fn hand_out(&mut self) -> Option<Task> {
-        let schedule = self.search.next()?;
+    fn hand_out(&mut self, search: SearchKind) -> Option<Task> {
+        let mut schedule = self.search.next()?;
+        if search == SearchKind::Once {
+            schedule.policy = Policy::LIKELY;
+        }
         self.under_way += 1;
         self.started += 1;
         let (objects, restarts) = (Arc::clone(self.sharing.objects()), self.sharing.restarts());
@@ -435,7 +438,7 @@ impl<'a> Shared<'a> {
                 }
             }
             let wait = state.under_way > 0 && (!state.search.parallel() || state.sharing.is_due());
-            match if wait || spent.is_some() { None } else { state.hand_out() } {
+            match if wait || spent.is_some() { None } else { state.hand_out(self.setting.config.search) } {
                 Some(task) => return Some(task),
                 None if spent.is_none() && state.under_way > 0 => {
                     state.idle += 1;
@@ -557,8 +560,12 @@ impl<'a> Shared<'a> {
         if let Some(reason) = unproven(self.setting.config.search, &outcome.trace, &worker.arena.world) {
             counts.note(&format!("{reason}{NOT_PROVEN}"));
         }
-        if worker.arena.world.asked_for_sigio {
-            counts.note(NO_SIGIO);
+        let signals = [
+            (SIGIO, "SIGIO for input on a descriptor (FIOASYNC)"),
+            (CPU_TIMER, "the signal of a timer of processor time"),
+        ];
+        for (_, signal) in signals.iter().filter(|(bit, _)| worker.arena.world.never_come & bit != 0) {
+            counts.note(&format!("{signal}{NEVER_CAME}"));
         }
         if worker.arena.world.held_back {
             counts.note(

@@ -108,9 +108,8 @@ pub enum Incomplete {
 /// The end of the notes of searches whose reduction is not proven for what the program does: they are not complete then.
 pub const NOT_PROVEN: &str = ": the reduction is not proven for that; --search naive explores all";
 
-/// Note of executions in which input should have sent signals that it did not send: they are not all there is.
-pub const NO_SIGIO: &str =
-    "SIGIO for input on a descriptor (FIOASYNC) was asked for and is not modelled: it never came";
+/// The end of the notes of executions in which signals should have come that did not: they are not all there is.
+pub const NEVER_CAME: &str = " was asked for and is not modelled: it never came";
 
 impl Incomplete {
     /// The word of the contract.

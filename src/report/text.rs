@@ -226,8 +226,8 @@ fn explored(summary: &Summary) -> String {
         Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NOT_PROVEN)) => {
             "the search took schedules to be equivalent, which is not proven for what the program does (see the notes)"
         }
-        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n == super::NO_SIGIO) => {
-            "all schedules of what is modelled were run, but SIGIO is not"
+        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NEVER_CAME)) => {
+            "all schedules of what is modelled were run, but some signals are not (see the notes)"
         }
         Some(Incomplete::Bound) => {
             "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)"

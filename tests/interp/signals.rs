@@ -68,7 +68,7 @@ impl Run<'_> {
             (Kind::KILL, Some(&Ins::Tkill(n, _))) => self.started[n].expect("a thread"),
             (Kind::TIMER, Some(&Ins::Alarm(ms))) => {
                 let world = &mut self.arena.world;
-                let at = world.itimer(op.obj).expect("room");
+                let at = world.itimer(op.obj, vsrun_model::timer::ITIMER).expect("room");
                 world.timers[at].deadline = vsrun_model::world::START + u64::from(ms) * 1_000_000;
                 return world.fire_timers();
             }

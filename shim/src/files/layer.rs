@@ -17,6 +17,11 @@ const EEXIST: i64 = -(libc::EEXIST as i64);
 /// In numbers of new files, so that they are not those of real ones.
 const NEW: u64 = 1 << 48;
 
+/// A file with this number, as the program sees it, was made in the layer.
+pub fn is_made(ino: u64) -> bool {
+    ino & NEW != 0
+}
+
 fn private() -> &'static [u8] {
     let path = &arena().control.shim_path;
     let end = path.iter().position(|&b| b == 0).unwrap_or(path.len());
@@ -38,10 +43,13 @@ pub fn is_private(path: &[u8]) -> bool {
     path.starts_with(private())
 }
 
-/// The layer does not reach there.
+/// The layer does not reach there: nothing in it is a file that lasts. Of /dev it has what is made and taken away; the devices
+/// that are there stay what they are.
 pub fn is_outside(path: &[u8]) -> bool {
-    let below = |top: &[u8]| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
-    [b"/proc".as_slice(), b"/sys", b"/dev"].iter().any(|top| below(top)) || is_private(path)
+    const TOPS: [&[u8]; 7] =
+        [b"/proc", b"/sys", b"/dev/shm", b"/dev/pts", b"/dev/fd", b"/dev/mqueue", b"/dev/hugepages"];
+    let below = |top: &&[u8]| path.strip_prefix(*top).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
+    TOPS.iter().any(below) || is_private(path)
 }
 
 /// Becomes the directory that stands for /dev/shm.

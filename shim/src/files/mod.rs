@@ -21,7 +21,7 @@ use path::Path;
 use walk::Place;
 
 pub use descriptors::forget as forget_descriptor;
-pub use layer::{given, is_private};
+pub use layer::{given, is_made, is_private};
 pub use names::CONNECT;
 pub use shared::{announce, mapped, note, using};
 

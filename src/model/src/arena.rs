@@ -23,7 +23,7 @@ use crate::{Pid, Tid};
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -135,6 +135,8 @@ impl Policy {
     /// Any enabled thread, by the seed, with a probability in proportion to the transitions that it has left, as far as is
     /// known from `Arena::expected`: so that with threads of known lengths all interleavings are about equally likely.
     pub const WALK: Policy = Policy(3);
+    /// As [`Policy::STAY`], and what is likelier outside: a signal interrupts a call that waits, rather than come just before it.
+    pub const LIKELY: Policy = Policy(4);
 }
 
 /// The schedule and bounds of an execution.

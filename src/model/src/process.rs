@@ -247,7 +247,7 @@ impl World {
         self.procs[p].threaded = false;
         self.procs[p].handled = 0;
         self.procs[p].restarts = 0;
-        self.drop_timers(p, |timer| timer.id != crate::timer::ITIMER);
+        self.drop_timers(p, |timer| timer.id >= 0);
         self.threads[t].n_handlers = 0;
         self.threads[t].altstack = [0; 3];
         self.threads[t].held = false;

@@ -6,6 +6,7 @@ use crate::fd::is_fd;
 use crate::object::NONE;
 use crate::op::Kind;
 use crate::process::ProcState;
+use crate::signal::{ALTERNATIVES, BEFORE, INTERRUPTS};
 use crate::thread::YIELD_WINDOW;
 use crate::world::{End, World, TICK};
 use crate::Tid;
@@ -215,6 +216,7 @@ impl Arena {
             Policy::RANDOM => self.pick_random(),
             Policy::PCT => self.pick_pct(),
             Policy::WALK => self.pick_by_rest(),
+            Policy::LIKELY => self.pick_stay().map(|pick| self.likely(pick)),
             _ => self.pick_stay(),
         };
         if chosen.is_none() {
@@ -251,6 +253,14 @@ impl Arena {
         let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
         let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
         awake.min_by_key(|e| self.world.threads[e.0].long_run)
+    }
+
+    fn likely(&self, (t, value): (Tid, u32)) -> (Tid, u32) {
+        let both = BEFORE | INTERRUPTS;
+        let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(0, |e| e.1);
+        // No more than these two: the call itself cannot go on.
+        let waits = choices == 2 && self.world.signal_ways(t) & ALTERNATIVES == both;
+        (t, if waits { 1 } else { value })
     }
 
     fn pick_random(&mut self) -> Option<(Tid, u32)> {

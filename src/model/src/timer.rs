@@ -11,10 +11,16 @@ use crate::{Pid, Tid};
 pub const MAX_TIMERS: usize = 1024;
 /// Number of the interval timer (alarm, setitimer) of a process.
 pub const ITIMER: i32 = -1;
+/// Numbers of its interval timers of processor time.
+pub const ITIMER_VIRTUAL: i32 = -2;
+#[allow(missing_docs)]
+pub const ITIMER_PROF: i32 = -3;
 
 const SI_TIMER: i32 = -2;
 const SI_KERNEL: i32 = 128;
 const SIGALRM: i32 = 14;
+const SIGVTALRM: i32 = 26;
+const SIGPROF: i32 = 27;
 
 /// A timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,9 +44,13 @@ pub struct Timer {
     pub overrun: u32,
     /// Those of the signal that was taken last.
     pub last_overrun: u32,
+    /// What is left of processor time, ns: of a timer that counts it. None is used up on the virtual clock, so it does not expire.
+    pub left: u64,
     /// Absolute times are dates.
     pub realtime: bool,
-    pad: [u8; 7],
+    /// It counts processor time: its deadline is never set.
+    pub processor: bool,
+    pad: [u8; 6],
 }
 
 impl World {
@@ -61,12 +71,19 @@ impl World {
         }
     }
 
-    /// The interval timer of process `p`, made if need be. `None`: the table is full.
-    pub fn itimer(&mut self, p: Pid) -> Option<u32> {
-        match self.timer(p, ITIMER) {
-            Some(at) => Some(at),
-            None => self.timer_make(p, NONE, ITIMER, SIGALRM, 0),
+    /// The interval timer `id` of process `p`, made if need be. `None`: the table is full.
+    pub fn itimer(&mut self, p: Pid, id: i32) -> Option<u32> {
+        let signal = match id {
+            ITIMER => SIGALRM,
+            ITIMER_VIRTUAL => SIGVTALRM,
+            _ => SIGPROF,
+        };
+        if let Some(at) = self.timer(p, id) {
+            return Some(at);
         }
+        let at = self.timer_make(p, NONE, id, signal, 0)?;
+        self.timers[at].processor = id != ITIMER;
+        Some(at)
     }
 
     /// Deletes a timer. A signal of it that is pending stays so.

@@ -36,6 +36,11 @@ pub const MAX_MESSAGE: usize = 1024;
 /// Threads of a lock cycle that are kept for the report.
 pub const MAX_CYCLE: usize = 64;
 
+/// Bit of [`World::never_come`]: SIGIO, which input sends where FIOASYNC asks for it.
+pub const SIGIO: u8 = 1;
+/// Bit of [`World::never_come`]: the signal of a timer of processor time.
+pub const CPU_TIMER: u8 = 2;
+
 /// Bit of [`World::beyond`]: a socket that listens has been shut down.
 pub const SHUT_LISTENER: u8 = 1;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
@@ -143,8 +148,8 @@ pub struct World {
     pub any_robust: bool,
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool,
-    /// SIGIO was asked for (FIOASYNC), which input does not send. Written by the shim.
-    pub asked_for_sigio: bool,
+    /// Signals that were asked for and are not modelled, so that they never come: [`SIGIO`], [`CPU_TIMER`]. Written by the shim.
+    pub never_come: u8,
     /// What has been done for which reductions are not proven: [`SHUT_LISTENER`], ..
     pub beyond: u8,
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
@@ -292,7 +297,7 @@ impl World {
         self.concurrent = false;
         self.any_robust = false;
         self.held_back = false;
-        self.asked_for_sigio = false;
+        self.never_come = 0;
         self.beyond = 0;
         self.now = START;
         self.fired = START;
@@ -367,7 +372,7 @@ impl World {
         self.concurrent = other.concurrent;
         self.any_robust = other.any_robust;
         self.held_back = other.held_back;
-        self.asked_for_sigio = other.asked_for_sigio;
+        self.never_come = other.never_come;
         self.beyond = other.beyond;
         self.livelock = other.livelock;
         self.now = other.now;
