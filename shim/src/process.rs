@@ -270,13 +270,17 @@ fn gate_out(starting: bool, creator: Tid) {
 }
 
 /// Signal `signal`, sent by the running fiber, kills process `p`. Of the first process that is a crash, as a shell
-/// would say; others may be killed by those who know what they do.
+/// would say; others may be killed by those who know what they do, and so may itself by a signal that it had noticed: thus
+/// daemons end that clean up when they are told to end.
 pub fn killed_by(p: Pid, signal: i32) {
     if p != 0 {
         return;
     }
     arena().control.status = signal;
     arena().control.status_known = 1;
+    if local().pid == p && world().procs[p].noticed & vsrun_model::signal::bit(signal) != 0 {
+        return;
+    }
     world().finish(vsrun_model::End::KILLED, local().cur, NONE, signal as u32);
     end::finish();
 }

@@ -76,6 +76,9 @@ pub struct Process {
     pub restarts: u64,
     /// Pending signals that were sent by a timer.
     pub by_clock: u64,
+    /// Signals that it has noticed, by handlers or by waiting for them. One that it sends itself then is its way to say what ended
+    /// it.
+    pub noticed: u64,
     /// The signal that stopped it, 0: it is not stopped.
     pub stopped: u8,
     /// What its parent has not been told: [`crate::signal::STOPPED`], [`crate::signal::CONTINUED`] or 0.
@@ -138,6 +141,7 @@ impl World {
             ignored: 0,
             restarts: 0,
             by_clock: 0,
+            noticed: 0,
             stopped: 0,
             stop_news: 0,
             no_stop_news: false,

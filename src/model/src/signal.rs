@@ -364,6 +364,9 @@ impl World {
             self.procs[p].by_clock &= !bit(signal);
         }
         self.threads[t].taken = info;
+        if (self.procs[p].handled | self.threads[t].sigmask) & bit(signal) != 0 {
+            self.procs[p].noticed |= bit(signal);
+        }
         true
     }
 
