@@ -1,14 +1,16 @@
 //! Files as private layers, further root processes and what they leave over, with the vsrun binary.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
-use nix::unistd::Pid;
+use nix::unistd::{geteuid, Pid};
 use serde_json::Value;
 
 /// Processes of a run are known by this variable.
@@ -270,6 +272,29 @@ fn a_local_socket_has_its_file_in_the_layer() {
     assert!(report["notes"].to_string().contains("peers that do not come"), "{report}");
     assert!(report["executions"].as_u64() > Some(1), "{report}");
     assert_eq!(place.content(), before);
+}
+
+/// Of /dev the program has what it makes and takes away for itself; the devices in it are the real ones. A name of one of the machine's
+/// services is a name like others where the program is that service itself.
+#[test]
+fn what_is_made_in_dev_is_private() {
+    let place = Place::new("dev", "syslog.c");
+    let names = || {
+        let all = fs::read_dir("/dev").expect("a directory").flatten();
+        all.map(|entry| (entry.file_name(), entry.metadata().expect("a file").ino())).collect::<BTreeMap<_, _>>()
+    };
+    let before = names();
+    let arguments = ["--with", "../program client", "--search", "optimal", "--keep-going", "../program"];
+    let (code, report) = place.explore(&arguments);
+    assert_eq!((code, &report["verdict"], &report["complete"]), (0, &"ok".into(), &true.into()), "{report}");
+    // Others than root may make nothing there; then the program says so in its only execution.
+    if geteuid().is_root() {
+        assert!(report["executions"].as_u64() > Some(1), "{report}");
+        assert!(report["notes"].to_string().contains("2 outcomes"), "{report}");
+    } else {
+        assert_eq!(place.output(), "no permission\n");
+    }
+    assert_eq!(names(), before);
 }
 
 #[test]

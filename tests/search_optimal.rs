@@ -216,8 +216,7 @@ fn is_counted(program: &Program, error: &str) -> bool {
 /// What vsrun says that the reductions are not proven for.
 fn unproven(ins: &Ins) -> bool {
     match ins {
-        Ins::Fd(_, on, _) => matches!(on, On::Watch(..) | On::Change(..) | On::Unwatch(_) | On::Notify),
-        Ins::Sock(Sock::Listener, does, _) => matches!(does, Does::ShutReceive | Does::ShutSend),
+        Ins::Fd(_, on, _) => matches!(on, On::Notify),
         Ins::RecordTest(..) | Ins::Flock(..) => true,
         _ => false,
     }

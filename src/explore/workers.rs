@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 use vsrun_model::op::VARIANT;
-use vsrun_model::world::{CPU_TIMER, GAVE_UP_FLOCK, SEVERAL_OWNERS, SHUT_LISTENER, SIGIO};
+use vsrun_model::world::{CPU_TIMER, GAVE_UP_FLOCK, SEVERAL_OWNERS, SIGIO};
 use vsrun_model::{End, Kind, Op, World};
 
 use super::bounds;
@@ -218,7 +218,6 @@ fn unproven(search: SearchKind, trace: &Trace, world: &World) -> Option<&'static
 /// What the world has seen happen, of `unproven`.
 fn beyond(world: &World) -> Option<&'static str> {
     let reasons = [
-        (SHUT_LISTENER, "a listening socket was shut down beside other threads"),
         (GAVE_UP_FLOCK, "flock gave up one kind of lock to wait for the other"),
         (SEVERAL_OWNERS, "F_GETLK found locks of several processes, in the order of their list"),
     ];
@@ -230,7 +229,6 @@ fn not_claimed(op: &Op) -> Option<&'static str> {
     match op.kind {
         Kind::FUTEX_LOCK_PI => Some("futexes with priority inheritance were locked"),
         Kind::MQ_SEND if op.has(VARIANT) => Some("a message was sent while mq_notify waited for one"),
-        Kind::FD_EPOLL_CTL => Some("what an epoll instance watches was changed beside other threads"),
         _ => None,
     }
 }

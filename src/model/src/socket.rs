@@ -10,7 +10,7 @@ use crate::depend::Effects;
 use crate::errno;
 use crate::fd::{poll, Desc, DescId, DescKind, READ_WRITE};
 use crate::object::NONE;
-use crate::world::{World, SHUT_LISTENER};
+use crate::world::World;
 use crate::{Pid, Tid};
 
 /// Index of a socket in [`World::sockets`].
@@ -530,9 +530,6 @@ impl World {
     pub fn socket_shutdown(&mut self, s: SockId, how: u8) -> i64 {
         let socket = self.sockets[s];
         let stream = !socket.is_dgram();
-        if self.concurrent && socket.state == SockState::LISTEN {
-            self.beyond |= SHUT_LISTENER;
-        }
         match socket.state {
             SockState::LISTEN if socket.is_tcp() => {
                 if how & NO_RECEIVE != 0 {

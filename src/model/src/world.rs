@@ -41,12 +41,10 @@ pub const SIGIO: u8 = 1;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 
-/// Bit of [`World::beyond`]: a socket that listens has been shut down.
-pub const SHUT_LISTENER: u8 = 1;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
-pub const GAVE_UP_FLOCK: u8 = 2;
+pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
-pub const SEVERAL_OWNERS: u8 = 4;
+pub const SEVERAL_OWNERS: u8 = 2;
 
 /// Virtual time that passes at every visible operation, ns.
 pub const TICK: u64 = 1_000;
@@ -150,7 +148,7 @@ pub struct World {
     pub held_back: bool,
     /// Signals that were asked for and are not modelled, so that they never come: [`SIGIO`], [`CPU_TIMER`]. Written by the shim.
     pub never_come: u8,
-    /// What has been done for which reductions are not proven: [`SHUT_LISTENER`], ..
+    /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].
     pub beyond: u8,
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.
     pub past_cycles: bool,
