@@ -398,3 +398,100 @@ fn traces_that_were_once_lost() {
     let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
     assert!(lost.is_empty(), "{lost:#?}");
 }
+
+/// The same with descriptors and locks of files, where what a step depends on rests on what came before.
+#[test]
+fn traces_that_were_once_lost_with_descriptors() {
+    use interp::events::{Fd as F, On, Watching};
+    use interp::sockets::{Does, Sock as S};
+    use interp::File;
+    use interp::How::{Block, Timed, Try};
+    use Ins::*;
+    let programs: Vec<Program> = vec![
+        // What the write reaches depends on whether the watch is there yet.
+        vec![
+            vec![Create(1), Create(2), Create(3), Fd(F::Outer, On::Watch(F::Counter, Watching::Level), Block)],
+            vec![Fd(F::Semaphore, On::Put(2), Block), Fd(F::Counter, On::Put(1), Block)],
+            vec![Fd(F::PipeIn, On::Take(1), Try), Fd(F::Counter, On::Put(1), Block)],
+            vec![Fd(F::Semaphore, On::Put(1), Block), Fd(F::Inner, On::Events(2), Block)],
+        ],
+        // The end of an instance takes away what the write reached.
+        vec![
+            vec![Fork(1), Fork(2), Fd(F::Counter, On::Put(2), Block), Fd(F::Inner, On::Close, Block)],
+            vec![Fd(F::Inner, On::Change(F::Timer, Watching::Level), Block)],
+            vec![Fd(F::Inner, On::Close, Block), Fd(F::Semaphore, On::Put(1), Block)],
+        ],
+        // A wait that is tried in vain is behind others that are on trial.
+        vec![
+            vec![
+                Create(1),
+                Create(2),
+                Create(3),
+                Fd(F::PipeIn, On::Poll(F::Semaphore), Block),
+                Fd(F::Inner, On::Watch(F::Semaphore, Watching::Edge), Block),
+            ],
+            vec![Fd(F::PipeIn, On::Take(1), Try)],
+            vec![Fd(F::Outer, On::Events(2), Block), Fd(F::Inner, On::Events(1), Block)],
+            vec![Fd(F::PipeIn, On::Take(2), Try)],
+        ],
+        // Two that are tried in vain cover each other.
+        vec![
+            vec![Fork(1), Create(2), Create(3), Fd(F::Inner, On::Events(1), Timed(1))],
+            vec![Fd(F::Semaphore, On::Put(1), Block), Fd(F::Inner, On::Watch(F::PipeOut, Watching::Edge), Block)],
+            vec![Fd(F::Outer, On::Events(2), Timed(2)), Fd(F::Timer, On::Set(2, 1), Block)],
+            vec![
+                Fd(F::Outer, On::Watch(F::Semaphore, Watching::Level), Block),
+                Fd(F::Semaphore, On::Poll(F::Timer), Block),
+            ],
+        ],
+        // An accept takes a connection away from the end of its listener.
+        vec![
+            vec![
+                Create(1),
+                Fork(2),
+                Create(3),
+                Sock(S::Listener, Does::Accept, Block),
+                Sock(S::First, Does::Receive(2), Block),
+                Sock(S::First, Does::ShutSend, Block),
+                Sock(S::Second, Does::Receive(1), Block),
+            ],
+            vec![Sock(S::One, Does::Connect, Block), Sock(S::One, Does::Send(1), Block)],
+            vec![
+                Sock(S::One, Does::Connect, Block),
+                Sock(S::One, Does::Send(1), Block),
+                Sock(S::Listener, Does::Close, Block),
+            ],
+            vec![Sock(S::Listener, Does::Accept, Block)],
+        ],
+        // What the close meets, where it comes before the accept, follows it here.
+        vec![
+            vec![
+                Fork(1),
+                Fork(2),
+                Create(3),
+                Sock(S::Left, Does::Receive(1), Block),
+                Sock(S::Vdp, Does::Receive(3), Block),
+            ],
+            vec![Sock(S::Two, Does::Connect, Block), Sock(S::Listener, Does::Accept, Block)],
+            vec![Sock(S::Listener, Does::Close, Block)],
+            vec![Sock(S::Vdp, Does::Send(700), Block), Sock(S::Left, Does::ShutSend, Block)],
+        ],
+        // Two hold parts of what is to be locked for reading.
+        vec![
+            vec![
+                Fork(1),
+                Record(File { file: 1, first: 0, last: 3, description: None }, true, Block),
+                Create(2),
+                RecordUnlock(File { file: 1, first: 0, last: 3, description: None }),
+            ],
+            vec![
+                Record(File { file: 1, first: 4, last: 7, description: None }, true, Block),
+                RecordUnlock(File { file: 1, first: 4, last: 7, description: None }),
+            ],
+            vec![Record(File { file: 1, first: 2, last: 5, description: None }, false, Block)],
+        ],
+    ];
+    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
+    let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+}
