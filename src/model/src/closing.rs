@@ -13,7 +13,8 @@
 //! have no end.
 
 use crate::arena::Arena;
-use crate::fd::DescId;
+use crate::channel::ChanKind;
+use crate::fd::{DescId, DescKind};
 use crate::object::NONE;
 use crate::op::Kind;
 use crate::process::ProcState;
@@ -53,7 +54,10 @@ fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
             clients && world.names.as_slice().iter().any(|n| n.obj == op.obj)
         }
         Kind::FD_ACCEPT | Kind::SIGSUSPEND | Kind::SIGWAIT => true,
-        Kind::FD_READ => world.channel_of(op.obj).and_then(|c| world.sink(c)).is_some_and(|s| world.takes_strangers(s)),
+        Kind::FD_READ => world.channel_of(op.obj).is_some_and(|c| {
+            let signals = world.channels[c].kind == ChanKind::SIGNALS;
+            signals || world.sink(c).is_some_and(|s| world.takes_strangers(s))
+        }),
         Kind::FD_POLL => {
             let thread = &world.threads[t];
             thread.polled[..(thread.n_polled as usize).min(thread.polled.len())]
@@ -68,9 +72,10 @@ fn waits_for_a_peer(world: &World, t: Tid, clients: bool) -> bool {
     }
 }
 
-/// A socket that hears of peers it does not know yet.
+/// A socket that hears of peers it does not know yet, or a signal descriptor.
 fn meets_strangers(world: &World, desc: DescId) -> bool {
-    world.socket_of(desc).is_some_and(|s| world.takes_strangers(s))
+    let signals = world.descs.get(desc).is_some_and(|d| d.kind == DescKind::SIGNAL);
+    signals || world.socket_of(desc).is_some_and(|s| world.takes_strangers(s))
 }
 
 /// Operations in which threads without work wait for others of their process.
