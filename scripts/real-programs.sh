@@ -40,6 +40,8 @@ head -c 1500000 lines >text
 python=$(command -v python3 >/dev/null && python3 -c 'import sys; print(sys.executable)') || python=python3
 
 compared=0 differences=0 begun=0
+# What stands before a command to run it as another user; further options of vsrun.
+as=() options=()
 row() { printf '%-18s %-12s %-14s %-9s %11s %9s\n' "$@"; }
 
 # What went wrong, below the row.
@@ -73,14 +75,16 @@ under_vsrun() {
     local mode=$1 code=0 status same=differs
     shift
     start_clock
-    timeout 300 "$vsrun" "$@" --format json --output ours "${command[@]}" </dev/null >json 2>errors || code=$?
+    timeout 300 "${as[@]}" "$vsrun" "${options[@]}" "$@" --format json --output ours "${command[@]}" </dev/null >json 2>errors || code=$?
     status=$(field program_status)
     cmp -s native ours && same=same
     row "" "$mode" "${status:-none}" "$same" "$(field transitions)" "$(seconds)"
     [ "$code" -eq 3 ] || [ "$code" -eq 0 ] ||
         wrong "vsrun ended with $code: $(sed -n 's/.*"summary":"\([^"]*\)".*/\1/p' json) $(tail -n 2 errors)"
     [ "$same" = same ] || wrong "the output differs: $(cmp native ours 2>&1 || true)"
-    [ "$status" = "exit $native_status" ] || wrong "the status is ${status:-unknown}, natively $native_status"
+    # A shell says 128 and the number of the signal.
+    [ "$status" = "exit $native_status" ] || [ "$status" = "signal $((native_status - 128))" ] ||
+        wrong "the status is ${status:-unknown}, natively $native_status"
     [ "$(field transitions)" != 0 ] || wrong "it has no visible operation: no threads or processes were used"
     if grep -q 'differ in what they printed' json; then
         wrong "$(sed -n 's/.*"notes":\[\([^]]*\)\].*/\1/p' json)"
@@ -120,7 +124,7 @@ serve() {
     shift 3
     native_status=0
     start_clock
-    "$@" >log 2>&1 </dev/null &
+    "${as[@]}" "$@" >log 2>&1 </dev/null &
     pid=$!
     timeout 30 sh -c "$client" >native 2>&1 </dev/null || wrong "natively the client of $name fails: $(tail -n 2 log)"
     kill "$pid"
@@ -217,6 +221,53 @@ if there mosquitto mosquitto mosquitto_pub mosquitto_sub; then
         for i in $(seq 50); do if say up yes 2>/dev/null; then break; fi; sleep 0.1; done
         mosquitto_sub -p 21214 -q 1 -t news -C 2 & sleep 0.5; say news first; say news second; wait' \
         mosquitto -p 21214
+fi
+
+if there lighttpd lighttpd curl; then
+    mkdir -p light
+    echo hello >light/index.html
+    printf 'server.%s\n' "document-root = \"$dir/light\"" 'port = 21215' 'bind = "127.0.0.1"' \
+        "errorlog = \"$dir/light/log\"" >light.conf
+    serve lighttpd $few '
+        at=http://127.0.0.1:21215
+        for i in $(seq 50); do if curl -s $at/index.html; then break; fi; sleep 0.1; done
+        curl -s -o /dev/null -w "%{http_code}\n" $at/nothing' \
+        lighttpd -D -f "$dir/light.conf"
+fi
+
+if there haproxy haproxy curl; then
+    printf '%s\n' global 'nbthread 2' defaults 'mode http' 'timeout connect 1s' 'timeout client 1s' 'timeout server 1s' \
+        'frontend f' 'bind 127.0.0.1:21216' 'http-request return status 200 content-type text/plain string "hi"' >ha.conf
+    serve haproxy $few '
+        for i in $(seq 50); do if curl -s http://127.0.0.1:21216/; then break; fi; sleep 0.1; done' \
+        haproxy -db -f "$dir/ha.conf"
+fi
+
+# Its processes start one another, share memory and semaphores, and wake each other by signals and sockets. It does not run as root.
+postgres=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+if there PostgreSQL "${postgres:-.}/postgres" psql setpriv; then
+    if [ "$(id -u)" -eq 0 ]; then
+        as=(setpriv --reuid postgres --regid postgres --clear-groups)
+        chmod 755 "$dir"
+        cp "$vsrun" shared-vsrun
+        chmod 755 shared-vsrun
+        vsrun=$dir/shared-vsrun
+    fi
+    mkdir pg
+    if [ "$(id -u)" -eq 0 ]; then chown postgres pg; fi
+    "${as[@]}" "$postgres/initdb" -D "$dir/pg/data" -A trust >/dev/null
+    touch json ours
+    # Each run begins with the same database.
+    options=(--files private)
+    if [ "$(id -u)" -eq 0 ]; then chown postgres json ours; fi
+    serve PostgreSQL $few '
+        ask() { psql -X -q -A -t -h 127.0.0.1 -p 21217 -U postgres -c "$1" postgres; }
+        for i in $(seq 50); do if ask "select 1" 2>/dev/null; then break; fi; sleep 0.1; done
+        ask "create table t(n integer)"
+        ask "insert into t select generate_series(1, 100)" & answer=$(ask "select 6 * 7"); wait; echo "$answer"
+        ask "select count(*), sum(n) from t"; ask "drop table t"' \
+        "$postgres/postgres" -D "$dir/pg/data" -p 21217 -c listen_addresses=127.0.0.1 -c "unix_socket_directories=$dir/pg"
+    as=() options=()
 fi
 
 if [ "$differences" -gt 0 ]; then
