@@ -10,7 +10,6 @@ use interp::digest::refused;
 use interp::events::On;
 use interp::generate::{program, runner, Family};
 use interp::signals::about_signals;
-use interp::sockets::{Does, Sock};
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
