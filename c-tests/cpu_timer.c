@@ -10,7 +10,6 @@
 #include <sys/time.h>
 #include <time.h>
 
-
 static void never(int signal)
 {
     (void)signal;

@@ -5,11 +5,9 @@
    writer   the parent changes it meanwhile: what a child reads depends on the order */
 #include "../shim/include/vs.h"
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 
 enum { CHILDREN = 12 };
 

@@ -254,12 +254,11 @@ if there PostgreSQL "${postgres:-.}/postgres" psql setpriv; then
         vsrun=$dir/shared-vsrun
     fi
     mkdir pg
-    if [ "$(id -u)" -eq 0 ]; then chown postgres pg; fi
-    "${as[@]}" "$postgres/initdb" -D "$dir/pg/data" -A trust >/dev/null
     touch json ours
+    if [ "$(id -u)" -eq 0 ]; then chown postgres pg json ours; fi
+    "${as[@]}" "$postgres/initdb" -D "$dir/pg/data" -A trust >/dev/null
     # Each run begins with the same database.
     options=(--files private)
-    if [ "$(id -u)" -eq 0 ]; then chown postgres json ours; fi
     serve PostgreSQL $few '
         ask() { psql -X -q -A -t -h 127.0.0.1 -p 21217 -U postgres -c "$1" postgres; }
         for i in $(seq 50); do if ask "select 1" 2>/dev/null; then break; fi; sleep 0.1; done

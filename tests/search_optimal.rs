@@ -351,6 +351,12 @@ fn blocked_by_several() {
     assert_eq!(held, Ok(true));
 }
 
+fn assert_each_trace_once(programs: &[Program]) {
+    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
+    let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+}
+
 /// Programs of random tests in which a trace was once lost, or run twice.
 #[test]
 fn traces_that_were_once_lost() {
@@ -393,9 +399,7 @@ fn traces_that_were_once_lost() {
             vec![Signal(1)],
         ],
     ];
-    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
-    let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
-    assert!(lost.is_empty(), "{lost:#?}");
+    assert_each_trace_once(&programs);
 }
 
 /// The same with descriptors and locks of files, where what a step depends on rests on what came before.
@@ -490,7 +494,5 @@ fn traces_that_were_once_lost_with_descriptors() {
             vec![Record(File { file: 1, first: 2, last: 5, description: None }, false, Block)],
         ],
     ];
-    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
-    let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
-    assert!(lost.is_empty(), "{lost:#?}");
+    assert_each_trace_once(&programs);
 }

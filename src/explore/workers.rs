@@ -201,8 +201,8 @@ impl State {
     }
 }
 
-/// What a program does for which `search` is not proven to lose nothing: random programs with it have, rarely, shown a
-/// trace that was missed (tests/search_optimal.rs). Then the search is not complete, and says so. A thread that is alone has
+/// What a program does for which `search` is not proven to lose nothing: random programs with some of it have shown a trace
+/// that was missed (tests/search_optimal.rs, `unproven`). Then the search is not complete, and says so. A thread that is alone has
 /// no orders to leave out.
 fn unproven(search: SearchKind, trace: &Trace, world: &World) -> Option<&'static str> {
     let seen = trace.seen.iter().chain([&trace.last]);

@@ -24,8 +24,9 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{as_it_stood, operands, Reach, TIMED_OUT, WOKEN};
+use vsrun_model::depend::{as_it_stood, operands, TIMED_OUT, WOKEN};
 use vsrun_model::lock::is_lock;
+use vsrun_model::reach::Reach;
 use vsrun_model::signal;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
 

@@ -9,6 +9,7 @@ use crate::lock::{self, LockState};
 use crate::msg::removes_queue;
 use crate::object::{ObjKind, DESTROYED, NONE, NOT_RECOVERABLE, PREFER_WRITER};
 use crate::op::{self, Kind, Op, REACHES};
+use crate::reach::Reach;
 use crate::signal::{BY_CLOCK, SHARED_PENDING};
 use crate::sysv::{Ctl, SEMVMX};
 use crate::thread::{ThreadState, Uid};
@@ -429,58 +430,6 @@ pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     let state =
         if op.kind == Kind::RECORD_LOCK && op.kind == performed.op.kind { performed.state } else { stood.state };
     Act { fate, op, state, ..*stood }
-}
-
-/// The channels that an operation on descriptors concerns: bits of [`Op::mask`], and the flags that say how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reach {
-    mask: u32,
-    flags: u8,
-}
-
-impl Reach {
-    /// `None`: it is not on descriptors.
-    pub fn of(act: &Act) -> Option<Reach> {
-        is_fd(act.op.kind).then(|| Reach { mask: act.op.mask, flags: act.op.flags & Reach::flags_of(act.op.kind) })
-    }
-
-    /// Those of its flags that others change.
-    fn flags_of(kind: Kind) -> u8 {
-        match kind {
-            Kind::FD_POLL | Kind::MQ_SEND => REACHES | op::VARIANT,
-            _ => REACHES,
-        }
-    }
-
-    /// Both.
-    pub fn with(self, other: Reach) -> Reach {
-        Reach { mask: self.mask | other.mask, flags: self.flags | other.flags }
-    }
-
-    /// What `other` does not have.
-    pub fn beyond(self, other: Reach) -> Reach {
-        Reach { mask: self.mask & !other.mask, flags: self.flags & !other.flags }
-    }
-
-    /// What an operation that was performed may have taken out of this.
-    pub fn taken_by(self, act: &Act) -> Reach {
-        let (of, reached) = match act.op.kind {
-            Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => ((act.state as u64 >> 32) as u32, act.state as u32),
-            Kind::FD_CLOSE if act.op.has(op::SEVERAL) => ((act.state as u64 >> 32) as u32, act.state as u32),
-            Kind::FD_ACCEPT => (act.op.mask, (act.state as u64 >> 32) as u32),
-            // Which names a socket has is not recorded: it may have had any.
-            Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND => (act.op.mask, u32::MAX),
-            Kind::FD_CONTROL | Kind::FD_CLOSE if act.op.has(op::VARIANT) => (act.op.mask, u32::MAX),
-            _ => (0, 0),
-        };
-        Reach { mask: if of & self.mask == 0 { 0 } else { reached }, flags: self.flags }
-    }
-
-    /// `act` with this.
-    pub fn put(self, act: &Act) -> Act {
-        let flags = act.op.flags & !Reach::flags_of(act.op.kind) | self.flags;
-        Act { op: Op { mask: self.mask, flags, ..act.op }, ..*act }
-    }
 }
 
 /// An operation that was expected in one form and came in another one: as it depends on all that either depends on.

@@ -255,10 +255,11 @@ impl Arena {
         awake.min_by_key(|e| self.world.threads[e.0].long_run)
     }
 
+    /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.
     fn likely(&self, (t, value): (Tid, u32)) -> (Tid, u32) {
         let both = BEFORE | INTERRUPTS;
         let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(0, |e| e.1);
-        // No more than these two: the call itself cannot go on.
+        // With no more alternatives the call itself cannot go on.
         let waits = choices == 2 && self.world.signal_ways(t) & ALTERNATIVES == both;
         (t, if waits { 1 } else { value })
     }

@@ -571,51 +571,6 @@ impl World {
         i64::from(error)
     }
 
-    /// The bits of [`Op::mask`](crate::Op) for what concerns a socket, beside its channels.
-    pub(crate) fn socket_bits(&self, desc: &Desc) -> u32 {
-        let Some(socket) = self.sockets.get(desc.extra) else { return 0 };
-        let bits = socket.local.bit();
-        match socket.state {
-            SockState::CONNECTED if !socket.is_dgram() => 0,
-            SockState::CONNECTING => bits | socket.remote.bit(),
-            SockState::LISTEN | SockState::CLOSED | SockState::FAILED => bits,
-            _ if socket.is_dgram() && (socket.peer != NONE || bits != 0) => {
-                let peer = self.sockets.get(socket.peer).map_or(0, |p| self.channel_bit(p.input) | p.local.bit());
-                bits | peer | socket.remote.bit()
-            }
-            // It may come to be found under any name.
-            _ if bits == 0 => u32::MAX,
-            _ => bits,
-        }
-    }
-
-    /// Who would be told of a listener's end: both ends of the connections in its queue.
-    pub(crate) fn queue_bits(&self, desc: DescId) -> u32 {
-        let Some(s) = self.socket_of(desc) else { return 0 };
-        let (mut at, mut bits) = (self.sockets[s].queue[0], 0);
-        while at != NONE {
-            bits |= self.end_bits(at);
-            at = self.sockets[at].next;
-        }
-        bits
-    }
-
-    /// The bits of both ends of a connection.
-    fn end_bits(&self, s: SockId) -> u32 {
-        let ends = [Some(s), self.peer(s)].into_iter().flatten();
-        ends.fold(0, |bits, s| bits | self.channel_bit(self.sockets[s].input))
-    }
-
-    /// Those of the first connection in the queue of the listener with this channel.
-    pub(crate) fn first_in_queue(&self, id: ChanId) -> u32 {
-        let first = self.sink(id).map_or(NONE, |s| self.sockets[s].queue[0]);
-        if first == NONE {
-            0
-        } else {
-            self.end_bits(first)
-        }
-    }
-
     /// The socket that is found under an address by one of the type of `seeker`; what is connected to it comes first.
     pub fn socket_at(&self, seeker: SockId, address: &Address, listening: bool) -> Option<SockId> {
         let from = &self.sockets[seeker];
