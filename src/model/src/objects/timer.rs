@@ -1,0 +1,147 @@
+//! Timers that send signals: alarm, setitimer and POSIX timers, on the virtual clock. A timer fires when the clock jumps to
+//! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
+
+use crate::base::ids::{Pid, Tid, NONE};
+use crate::state::process::ProcState;
+use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
+use crate::state::world::World;
+
+const SI_TIMER: i32 = -2;
+
+const SI_KERNEL: i32 = 128;
+
+const SIGALRM: i32 = 14;
+
+const SIGVTALRM: i32 = 26;
+
+const SIGPROF: i32 = 27;
+
+impl World {
+    /// The timer `id` of process `p`.
+    pub fn timer(&self, p: Pid, id: i32) -> Option<u32> {
+        self.timers.as_slice().iter().position(|t| t.pid == p && t.id == id).map(|at| at as u32)
+    }
+
+    /// A new timer. `None`: the table is full.
+    pub fn timer_make(&mut self, p: Pid, tid: Tid, id: i32, signal: i32, value: u64) -> Option<u32> {
+        let new = Timer { pid: p, tid, id, signal, value, ..Timer::default() };
+        match self.timers.as_slice().iter().position(|t| t.pid == NONE) {
+            Some(free) => {
+                self.timers[free as u32] = new;
+                Some(free as u32)
+            }
+            None => self.timers.push(new),
+        }
+    }
+
+    /// The interval timer `id` of process `p`, made if need be. `None`: the table is full.
+    pub fn itimer(&mut self, p: Pid, id: i32) -> Option<u32> {
+        let signal = match id {
+            ITIMER => SIGALRM,
+            ITIMER_VIRTUAL => SIGVTALRM,
+            _ => SIGPROF,
+        };
+        if let Some(at) = self.timer(p, id) {
+            return Some(at);
+        }
+        let at = self.timer_make(p, NONE, id, signal, 0)?;
+        self.timers[at].processor = id != ITIMER;
+        Some(at)
+    }
+
+    /// Deletes a timer. A signal of it that is pending stays so.
+    pub fn timer_delete(&mut self, at: u32) {
+        self.timers[at] = Timer { pid: NONE, ..Timer::default() };
+        for queued in self.signals.as_mut_slice().iter_mut().filter(|q| q.timer == at + 1) {
+            queued.timer = 0;
+        }
+    }
+
+    /// Deletes timers of process `p`.
+    pub(crate) fn drop_timers(&mut self, p: Pid, which: impl Fn(&Timer) -> bool) {
+        for timer in self.timers.as_mut_slice().iter_mut().filter(|t| t.pid == p && which(t)) {
+            *timer = Timer { pid: NONE, ..Timer::default() };
+        }
+    }
+
+    /// A timer whose expiry somebody may notice: it is armed, and what it sends would not be dropped, nor is it pending
+    /// already.
+    fn may_fire(&self, at: u32) -> bool {
+        let timer = &self.timers[at];
+        if timer.pid == NONE || timer.deadline == 0 || timer.signal == 0 {
+            return false;
+        }
+        let live = self.procs[timer.pid].state == ProcState::LIVE;
+        live && !self.signals.as_slice().iter().any(|q| q.timer == at + 1)
+            && self.disposal(timer.pid, timer.tid, timer.signal) != Disposal::Ignored
+    }
+
+    /// The earliest deadline of a timer that may fire.
+    pub(crate) fn next_timer(&self) -> Option<u64> {
+        (0..self.timers.len).filter(|&at| self.may_fire(at)).map(|at| self.timers[at].deadline).min()
+    }
+
+    /// Signals that timers of process `p` would send to it.
+    pub(crate) fn armed_signals(&self, p: Pid) -> u64 {
+        let armed = (0..self.timers.len).filter(|&at| self.timers[at].pid == p && self.may_fire(at));
+        armed.fold(0, |all, at| all | bit(self.timers[at].signal))
+    }
+
+    /// Fires the timer of process `p` that sends `signal`.
+    pub(crate) fn fire_for(&mut self, p: Pid, signal: i32) {
+        let mut all = 0..self.timers.len;
+        let due = all.find(|&at| self.timers[at].pid == p && self.timers[at].signal == signal && self.may_fire(at));
+        if let Some(at) = due {
+            self.fire(at);
+        }
+    }
+
+    /// Fires all timers whose deadlines have passed.
+    pub fn fire_timers(&mut self) {
+        for at in 0..self.timers.len {
+            while self.timers[at].deadline != 0 && self.timers[at].deadline <= self.fired && self.timers[at].pid != NONE
+            {
+                self.fire(at);
+            }
+        }
+    }
+
+    fn fire(&mut self, at: u32) {
+        let timer = self.timers[at];
+        let armed = &mut self.timers[at];
+        armed.deadline = if timer.interval == 0 { 0 } else { timer.deadline + timer.interval };
+        let p = timer.pid;
+        if timer.signal == 0 || self.procs[p].state != ProcState::LIVE {
+            return;
+        }
+        if self.signals.as_slice().iter().any(|q| q.timer == at + 1) {
+            self.timers[at].overrun = timer.overrun.saturating_add(1);
+            return;
+        }
+        self.timers[at].overrun = 0;
+        let target = if self.threads.get(timer.tid).is_some_and(|t| t.alive()) { timer.tid } else { NONE };
+        let code = if timer.id == ITIMER { SI_KERNEL } else { SI_TIMER };
+        let pid = if timer.id == ITIMER { 0 } else { timer.id };
+        let info = SigInfo { signal: timer.signal, code, pid, uid: 0, value: timer.value };
+        match self.disposal(p, target, timer.signal) {
+            Disposal::Ignored => {}
+            // The one that takes it finds that it ends or stops the process.
+            _ => {
+                self.post(p, target, info, at + 1);
+                self.procs[p].by_clock |= bit(timer.signal);
+            }
+        }
+    }
+
+    /// The signal at place `at` of the queue is taken: what it says about further expiries of its timer is settled now.
+    pub(crate) fn settle_overrun(&mut self, at: u32, info: &mut SigInfo) {
+        let timer = self.signals[at].timer;
+        if timer == 0 || info.code != SI_TIMER {
+            return;
+        }
+        if let Some(timer) = self.timers.as_mut_slice().get_mut(timer as usize - 1) {
+            timer.last_overrun = core::mem::take(&mut timer.overrun);
+            info.uid = timer.last_overrun;
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The scheduler step, and which operations are no place to switch.
+
+pub mod closing;
+pub mod file;
+pub mod sharing;
+pub mod step;

@@ -1,0 +1,7 @@
+//! The state of one world, and how pending operations are published and performed.
+
+pub(crate) mod act;
+mod cycle;
+mod perform;
+
+pub use crate::state::world::*;
