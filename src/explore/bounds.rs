@@ -9,6 +9,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use vsrun_model::Kind;
+
 use crate::binary::allowed::{self as code, Program};
 use crate::binary::modules::Modules;
 use crate::binary::symbols::SymbolCache;
@@ -69,20 +71,20 @@ impl FromCode {
         match class {
             code::KindClass::On(kind) => KindClass::On(kind),
             code::KindClass::Create => KindClass::Create,
-            code::KindClass::Fork => KindClass::Fork,
-            code::KindClass::Join => KindClass::Join,
+            code::KindClass::Fork => KindClass::Does(Kind::FORK),
+            code::KindClass::Join => KindClass::Does(Kind::JOIN),
             code::KindClass::TryJoin => KindClass::TryJoin,
-            code::KindClass::Wait => KindClass::Wait,
-            code::KindClass::Exit if self.settles => KindClass::Exit,
+            code::KindClass::Wait => KindClass::Does(Kind::WAIT),
+            code::KindClass::Exit if self.settles => KindClass::Does(Kind::EXIT),
             code::KindClass::Exit => KindClass::ProcessEnd,
-            code::KindClass::ThreadExit => KindClass::ThreadExit,
-            code::KindClass::Kill => KindClass::Kill,
-            code::KindClass::Cancel => KindClass::Cancel,
-            code::KindClass::Exec => KindClass::Exec,
-            code::KindClass::Toss => KindClass::Toss,
-            code::KindClass::Yield => KindClass::Yield,
+            code::KindClass::ThreadExit => KindClass::Does(Kind::THREAD_EXIT),
+            code::KindClass::Kill => KindClass::Does(Kind::KILL),
+            code::KindClass::Cancel => KindClass::Does(Kind::CANCEL),
+            code::KindClass::Exec => KindClass::Does(Kind::EXEC),
+            code::KindClass::Toss => KindClass::Does(Kind::TOSS),
+            code::KindClass::Yield => KindClass::Does(Kind::YIELD),
             code::KindClass::Poll => KindClass::Poll,
-            code::KindClass::Sleep => KindClass::Sleep,
+            code::KindClass::Sleep => KindClass::Does(Kind::SLEEP),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
 use vsrun_model::channel::ChanKind;
-use vsrun_model::file::is_file;
 use vsrun_model::inject::fault_of;
 use vsrun_model::object::{Key, ObjKind, NONE, SHARED};
 use vsrun_model::signal::{self, Handling};
@@ -188,7 +187,7 @@ pub fn call_name(op: &Op) -> &'static str {
         Kind::SYSV_OP => ["semop", "semop", "semtimedop"],
         Kind::SYSV_CTL => ["semctl"; 3],
         Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK => [super::locks::call_name(op); 3],
-        kind if is_file(kind) => [super::files::call_name(op); 3],
+        kind if kind.row().polls == vsrun_model::kind::Polls::Unknown => [super::files::call_name(op); 3],
         Kind::MQ_SEND => ["mq_send", "mq_send", "mq_timedsend"],
         Kind::MQ_RECEIVE => ["mq_receive", "mq_receive", "mq_timedreceive"],
         Kind::FUTEX_WAIT | Kind::FUTEX_SLEEP => ["futex_wait"; 3],
@@ -231,7 +230,7 @@ fn arguments(op: &Op, names: &Names) -> String {
         Kind::MSG_SEND | Kind::MSG_RECEIVE | Kind::MSG_CTL | Kind::MQ_SEND | Kind::MQ_RECEIVE => {
             object() + &super::channels::queue_arguments(op)
         }
-        kind if is_file(kind) => super::files::arguments(op, names),
+        kind if kind.row().polls == vsrun_model::kind::Polls::Unknown => super::files::arguments(op, names),
         Kind::FUTEX_WAKE => format!("{}, {}", object(), many(op.arg & 0xffff_ffff)),
         Kind::FUTEX_WAKE_OP if op.obj2 != NONE => {
             format!("{}, wake {}, {}", two(", "), many(op.arg & 0xffff_ffff), many(op.arg >> 32))

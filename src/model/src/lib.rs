@@ -32,7 +32,7 @@ subjects! {
     /// Addresses of sockets.
     address: crate::base::address;
     /// Could an operation have come earlier?
-    before: crate::relation::before;
+    before: crate::relation::before, crate::objects::question;
     /// The table of system calls.
     calls: crate::base::calls;
     /// What is written at one end and read at the other.
@@ -50,17 +50,19 @@ subjects! {
     /// Counters, timers, signals as descriptors.
     event: crate::objects::event;
     /// Descriptors.
-    fd: crate::state::fd, crate::objects::fd;
+    fd: crate::state::fd;
     /// Ordinary files as communication objects.
     file: crate::state::files, crate::sched::file;
     /// What an execution has changed of the file system.
     files: crate::state::files;
     /// Where to look for what an operation depends on.
-    footprint: crate::relation::footprint;
+    footprint: crate::relation::index, crate::state::footprint;
     /// Faults of the environment.
     inject: crate::base::inject;
+    /// The row of each kind of operation.
+    kind: crate::objects::row;
     /// Locks of files.
-    lock: crate::state::lock, crate::state::recorded, crate::objects::lock;
+    lock: crate::state::lock, crate::state::recorded;
     /// POSIX message queues.
     mqueue: crate::state::queue;
     /// Messages and System V message queues.
@@ -88,7 +90,7 @@ pub use base::address::Address;
 pub use base::ids::{ObjId, Pid, Tid, Uid, NONE};
 pub use base::op::{Kind, Op};
 pub use relation::depend::{dependent, dependent_after, dependent_composed, may_be_coenabled};
-pub use relation::imprint::imprint;
+pub use relation::index::imprint;
 pub use sched::step::Decision;
 pub use state::act::{Act, Effects};
 pub use state::object::{Key, ObjKind, Object};

@@ -3,14 +3,106 @@
 //! The model knows how much a channel holds; the bytes lie in a ring of the pool, where who performs the operation
 //! moves them.
 
+use super::question::{Answer, Question};
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, Uid, NONE};
 use crate::base::op::Op;
-use crate::state::channel::{ChanId, ChanKind, Channel, FreeRing, NO_RING, PAGE, PIPE_SLOTS};
+use crate::base::op::{REACHES, VARIANT};
+use crate::state::act::{Act, Effects};
+use crate::state::channel::{ChanId, ChanKind, Channel, FreeRing, NO_RING, PAGE, PIPE_BUF, PIPE_SLOTS};
 use crate::state::fd::{poll, Desc};
 use crate::state::object::{Key, ObjKind, SHARED};
 use crate::state::recorded::{ChannelState, COUNTS, OTHERWISE, QUEUED, STATE_BITS};
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
+    /// channel that it concerns.
+    FD_READ = 64, "read" {
+        operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
+        perform: |w, t, op, _| w.read_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+    /// Put up to `arg` bytes into channel `obj`.
+    FD_WRITE = 65, "write" {
+        operands: Operands::Objects, enabled: blocks(World::write_choices, |q| q.channel()),
+        perform: |w, t, op, _| w.write_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+fn goes_on(state: ChannelState, op: &Op) -> Answer {
+    if state.tells(op) {
+        Answer::from(state.lets(op))
+    } else {
+        Answer::Unknown
+    }
+}
+
+/// Looks for a socket by its name, or is on one that may come to be connected.
+fn by_name(e: &Act) -> bool {
+    let channels = e.op.kind.row().channels;
+    channels.names() || channels.settles() && e.op.has(VARIANT)
+}
+
+/// True if `e` may change a channel that `p` concerns: everything may that closes descriptors.
+fn may_change(e: &Act, p: &Act) -> bool {
+    let (theirs, mine) = (e.op.kind.row().channels, p.op.kind.row().channels);
+    let looks = theirs.watches() || theirs == Channels::Watches;
+    // To move something takes one channel; the bits of the instances that watch it do not matter.
+    let concerns = !mine.moves() || theirs == Channels::ClosesAll || e.op.names(p.op.obj) && !looks || by_name(e);
+    theirs.any() && concerns && e.op.mask & p.op.mask != 0 || theirs == Channels::Ends
+}
+
+impl Question<'_> {
+    /// What is performed on a channel after a dropped operation on it depends on that one and is dropped too: the channel
+    /// is as the first dropped operation on it found it.
+    pub(crate) fn channel(&self) -> Answer {
+        let p = self.act;
+        let Some(first) = self.dropped.iter().find(|d| may_change(d.act, p) || d.did.has(Effects::FAR)) else {
+            return goes_on(ChannelState::of(p.state), &p.op);
+        };
+        // Which of the channels of its mask are those that it closes, the bits of watching instances do not tell.
+        // Those that look for a socket by its name may meet it by their bits alone: others on it do not depend on them.
+        let closes_all = first.act.op.kind.row().channels == Channels::ClosesAll;
+        if by_name(first.act) || first.did.has(Effects::FAR) || closes_all && p.op.has(REACHES) {
+            return Answer::Unknown;
+        }
+        let found = match first.found {
+            Some((before, _)) => ChannelState::of(before),
+            None if first.act.op.obj == p.op.obj => ChannelState::of(first.act.state),
+            None if first.act.op.obj2 == p.op.obj => ChannelState::second(first.act.state),
+            None => return Answer::Unknown,
+        };
+        goes_on(found, &p.op)
+    }
+
+    /// Where it depends on several things together: known if none of them has changed.
+    pub(crate) fn as_found(&self) -> Answer {
+        match self.dropped.iter().any(|d| may_change(d.act, self.act) || d.did.has(Effects::FAR)) {
+            true => Answer::Unknown,
+            false => Answer::from(self.act.state != 0),
+        }
+    }
+
+    /// The same for several channels, of which only is known whether they have an event.
+    pub(crate) fn channels(&self) -> Answer {
+        let mut state = self.act.state;
+        for d in self.dropped.iter().rev() {
+            match d.found {
+                Some((before, after)) => state = state & !(before ^ after) | before & (before ^ after),
+                None if may_change(d.act, self.act) || d.did.has(Effects::FAR) => return Answer::Unknown,
+                None => {}
+            }
+        }
+        Answer::from(state != 0)
+    }
+}
 
 /// Space of the keys of channels.
 const SPACE: u32 = SHARED | 0x3fff_fffe;
@@ -78,6 +170,32 @@ impl Channel {
             }
         }
         self.head += n;
+    }
+}
+
+impl ChannelState {
+    /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
+    pub fn tells(self, op: &Op) -> bool {
+        matches!(self.event, 0 | QUEUED)
+            || self.event == COUNTS && matches!(op.kind.row().channels, Channels::Reads | Channels::Accepts)
+    }
+
+    /// Bytes of a write of `n` that a pipe takes.
+    pub(crate) fn takes(self, n: u64) -> u64 {
+        let odd = n % PAGE;
+        let merged = if odd > 0 && odd <= self.last { odd } else { 0 };
+        merged + (n - merged).min(self.free * PAGE)
+    }
+
+    /// True if a read or write goes on.
+    pub fn lets(self, op: &Op) -> bool {
+        let n = op.arg.max(0) as u64;
+        match op.kind.row().channels {
+            Channels::Reads | Channels::Accepts | Channels::Receives => self.readable,
+            Channels::Sends => self.free > 0,
+            _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
+            _ => self.broken || self.takes(n) > 0,
+        }
     }
 }
 
@@ -215,15 +333,15 @@ impl World {
         let channel = &self.channels[id];
         if channel.is_socket() {
             let n = op.arg.max(0) as u64;
-            return if op.kind == crate::base::op::Kind::FD_READ {
+            return if op.kind.row().channels == Channels::Reads {
                 self.readable_socket(id)
             } else {
                 self.socket_writable(id, n)
             };
         }
-        match op.kind {
+        match op.kind.row().channels {
             _ if !channel.is_event() => self.state_of(id).lets(op),
-            crate::base::op::Kind::FD_READ => self.event_readable(t, channel, op),
+            Channels::Reads => self.event_readable(t, channel, op),
             _ => channel.counter_takes(op.arg as u64),
         }
     }

@@ -1,5 +1,7 @@
 //! Connections: asked for, queued, accepted.
 
+use super::question::Answer;
+use super::row::*;
 use crate::base::address::{Address, Host};
 use crate::base::errno;
 use crate::base::ids::{Tid, NONE};
@@ -9,6 +11,41 @@ use crate::state::socket::{
     SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD,
 };
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Take a connection from the queue `obj`.
+    FD_ACCEPT = 69, "accept" {
+        operands: Operands::Objects, enabled: blocks(World::accept_choices, |q| q.channel()),
+        perform: |w, t, op, _| w.accept_perform(t, op),
+        records: Records::number(|w, t, op| w.channel_states(t, op) | w.taken_out_of_reach(t, op)), cells: ON_CHANNELS,
+        follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Accepts, signals: Signals::TRANSFERS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// Connect the socket whose channel is `obj` to `Thread::address`; a bit in `mask` for what is found there.
+    FD_CONNECT = 70, "connect" {
+        operands: Operands::Objects, enabled: blocks(World::connect_choices, |_| Answer::Unknown),
+        perform: |w, t, op, _| w.connect_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Connects, signals: Signals::TRANSFERS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Send a datagram of `arg` bytes from the socket whose channel is `obj`, [`VARIANT`](crate::op::VARIANT): to `Thread::address`.
+    FD_SEND = 76, "send" {
+        operands: Operands::Objects, enabled: blocks(World::send_choices, |_| Answer::Unknown),
+        perform: |w, t, op, _| w.send_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::SendsTo, signals: Signals::TRANSFERS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Give the socket whose channel is `obj` an address, or take its name for connections (bind, listen).
+    FD_BIND = 77, "bind" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 /// What becomes of a connect in the present state.
 enum Way {
@@ -27,9 +64,10 @@ impl World {
     /// finds.
     pub(crate) fn found_reach(&self, t: Tid, op: &Op) -> u32 {
         let Some(s) = self.connecting(op) else { return 0 };
-        let target = match op.kind {
-            crate::base::op::Kind::FD_SEND => self.destination(t, op, s).ok(),
-            _ => self.socket_at(s, &self.threads[t].address, op.kind == crate::base::op::Kind::FD_CONNECT),
+        let channels = op.kind.row().channels;
+        let target = match channels == Channels::SendsTo {
+            true => self.destination(t, op, s).ok(),
+            false => self.socket_at(s, &self.threads[t].address, channels == Channels::Connects),
         };
         target.map_or(0, |to| self.reach(self.sockets[to].input))
     }

@@ -11,14 +11,34 @@
 //! with operations that it depends on. Reads and writes of different channels depend on each other only where both may put a watch into
 //! the list of a common instance ([`REACHES`]): the order of the list is the order of those.
 
+use super::row::*;
 use crate::base::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
 use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Kind, Op, REACHES, SEVERAL, VARIANT};
-use crate::objects::fd::{is_fd, moves};
+use crate::base::op::{Op, REACHES, SEVERAL, VARIANT};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::epoll::{flag, Control, Delivered, Watch, MAX_EVENTS};
 use crate::state::fd::{poll, DescId, DescKind};
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Wait for events of what is watched by the epoll instance `obj`.
+    FD_WAIT = 71, "epoll_wait" {
+        operands: Operands::Objects, enabled: blocks(World::epoll_wait_choices, |q| q.as_found()),
+        perform: |w, t, op, _| w.epoll_wait_perform(t, op),
+        records: Records::number(|w, t, op| i64::from(w.channel_of(op.obj).is_some_and(|epoll| w.epoll_ready(t, epoll)))),
+        cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Waits,
+        signals: Signals { taken: Taken::WithMask, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Events,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::watches_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+    /// Add, change or remove a watch: by the epoll instance with descriptor `arg & 0xffffffff`, of descriptor `arg >> 32`.
+    FD_EPOLL_CTL = 73, "epoll_ctl" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Watches, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 /// Instances one inside the other (EP_MAX_NESTS and the innermost).
 const MAX_NESTS: u32 = 4;
@@ -27,21 +47,22 @@ impl World {
     /// The operation as it stands now: with the bits of all instances that it concerns.
     pub(crate) fn as_it_reaches(&self, t: Tid, op: &Op) -> Op {
         let mut op = *op;
-        if !is_fd(op.kind) {
+        let channels = op.kind.row().channels;
+        if !channels.any() {
             return op;
         }
         if self.sockets.len > 0 {
             op.mask = self.mask_now(t, &op);
         }
-        if op.kind == Kind::MQ_SEND && self.mqueue_signals(op.obj) {
+        if channels == Channels::Sends && self.mqueue_signals(op.obj) {
             op = op.with(VARIANT);
         }
-        if self.n_watches == 0 && op.kind != Kind::FD_EPOLL_CTL {
+        if self.n_watches == 0 && channels != Channels::Watches {
             return op;
         }
         let p = self.threads[t].pid;
-        match op.kind {
-            Kind::FD_POLL => {
+        match channels {
+            Channels::Polls => {
                 for polled in self.polled(t) {
                     op.mask |= self.desc_reach(polled.desc);
                     // To look at an instance takes out of its list what is not ready any more.
@@ -50,39 +71,39 @@ impl World {
                     }
                 }
             }
-            Kind::FD_CLOSE_ALL => {
+            Channels::ClosesAll => {
                 let closed = |mask: u32, (_, d): (i32, DescId)| mask | self.desc_reach(d) | self.watched_by(d);
                 op.mask |= self.fds_from(p, 0).fold(0, closed);
             }
-            Kind::FD_EPOLL_CTL => {
+            Channels::Watches => {
                 for fd in [op.arg as i32, (op.arg >> 32) as i32] {
                     op.mask |= self.fd(p, fd).map_or(0, |desc| self.desc_reach(desc));
                 }
             }
             _ => {
-                let events = match op.kind {
-                    Kind::FD_READ => poll::OUT | poll::WRNORM | poll::WRBAND,
-                    Kind::FD_WRITE => poll::IN | poll::RDNORM,
+                let events = match channels {
+                    Channels::Reads => poll::OUT | poll::WRNORM | poll::WRBAND,
+                    Channels::Writes => poll::IN | poll::RDNORM,
                     _ => 0,
                 };
                 for id in [op.obj, op.obj2].into_iter().filter_map(|obj| self.channel_of(obj)) {
                     op.mask |= self.reach(id);
                     // Local datagrams are waited with by those who are connected to the receiver.
-                    let waited_with = op.kind == Kind::FD_READ && self.channels[id].kind == ChanKind::PACKET;
+                    let waited_with = channels == Channels::Reads && self.channels[id].kind == ChanKind::PACKET;
                     if waited_with && self.channels[id].source == NONE {
                         op.mask |= self.peers_reach(id);
                         op = op.with(REACHES);
                     }
                     let instance = self.channels[id].kind == ChanKind::EPOLL;
-                    if instance && op.kind == Kind::FD_CLOSE {
+                    if instance && channels == Channels::Closes {
                         op.mask |= self.bits_watched_by(id);
                         op = op.with(SEVERAL);
                     }
-                    if self.queued_by(id, events) || instance && !moves(op.kind) {
+                    if self.queued_by(id, events) || instance && !channels.moves() {
                         op = op.with(REACHES);
                     }
                 }
-                if matches!(op.kind, Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND) {
+                if channels.names() {
                     op.mask |= self.found_reach(t, &op);
                 }
             }
@@ -95,14 +116,14 @@ impl World {
     fn mask_now(&self, t: Tid, op: &Op) -> u32 {
         let own = || self.channel_of(op.obj).and_then(|id| self.sink(id)).map(|s| self.sockets[s].desc);
         let all = |mask: u32, desc: DescId| mask | self.desc_bits(desc);
-        match op.kind {
-            Kind::FD_POLL => self.polled(t).iter().fold(0, |mask, p| all(mask, p.desc)),
-            Kind::FD_CLOSE_ALL => {
+        match op.kind.row().channels {
+            Channels::Polls => self.polled(t).iter().fold(0, |mask, p| all(mask, p.desc)),
+            Channels::ClosesAll => {
                 let own = self.fds_from(self.threads[t].pid, 0);
                 own.fold(0, |mask, (_, desc)| all(mask, desc) | self.queue_bits(desc))
             }
-            Kind::FD_READ | Kind::FD_ACCEPT => own().map_or(op.mask, |desc| self.desc_bits(desc)),
-            Kind::FD_CLOSE | Kind::FD_CONTROL if op.has(VARIANT) => {
+            Channels::Reads | Channels::Accepts => own().map_or(op.mask, |desc| self.desc_bits(desc)),
+            Channels::Closes | Channels::Controls if op.has(VARIANT) => {
                 own().map_or(op.mask, |desc| self.desc_bits(desc) | self.queue_bits(desc))
             }
             _ => op.mask,
@@ -133,13 +154,13 @@ impl World {
     pub(crate) fn taken_out_of_reach(&self, t: Tid, op: &Op) -> i64 {
         let p = self.threads[t].pid;
         let taken = |epoll: ChanId, of: u32| (u64::from(of) << 32 | u64::from(self.reach(epoll))) as i64;
-        match op.kind {
-            Kind::FD_EPOLL_CTL => {
+        match op.kind.row().channels {
+            Channels::Watches => {
                 let (fd, epoll) = ((op.arg >> 32) as i32, self.channel_of(op.obj));
                 let watched = self.fd(p, fd).zip(epoll).filter(|&(desc, epoll)| self.watch(epoll, fd, desc).is_some());
                 watched.map_or(0, |(desc, epoll)| taken(epoll, self.desc_bits(desc)))
             }
-            Kind::FD_CLOSE_ALL => {
+            Channels::ClosesAll => {
                 let own = |desc: DescId| self.fds_from(p, 0).filter(|&(_, d)| d == desc).count();
                 let ends = |&desc: &DescId| own(desc) >= self.descs[desc].refs as usize;
                 let instances = self.fds_from(p, 0).map(|(_, d)| d).filter(|&d| self.descs[d].kind == DescKind::EPOLL);
@@ -147,7 +168,7 @@ impl World {
                 inputs.fold(0, |all, epoll| all | taken(epoll, self.bits_watched_by(epoll)))
             }
             // The end of the listener is not that of the connection any more.
-            Kind::FD_ACCEPT => self.channel_of(op.obj).map_or(0, |id| i64::from(self.first_in_queue(id)) << 32),
+            Channels::Accepts => self.channel_of(op.obj).map_or(0, |id| i64::from(self.first_in_queue(id)) << 32),
             _ => self.channel_of(op.obj).map_or(0, |epoll| taken(epoll, self.bits_watched_by(epoll))),
         }
     }

@@ -5,8 +5,9 @@
 //! that goes on because of a timer has [`TIMED_OUT`](crate::depend::TIMED_OUT) in its fate, so that it depends on
 //! everything, like one that gives up at its deadline.
 
+use super::row::Channels;
 use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Kind, Op};
+use crate::base::op::Op;
 use crate::state::channel::{ChanId, ChanKind, Channel};
 use crate::state::fd::{poll, Desc, DescId, DescKind};
 use crate::state::signal::SigInfo;
@@ -124,12 +125,12 @@ impl World {
 
     /// The same for the timers that the operation of `t` waits for.
     fn timers_awaited(&self, t: Tid, op: &Op, each: &mut dyn FnMut(u64)) {
-        match op.kind {
+        match op.kind.row().channels {
             _ if self.n_timers == 0 && self.timers.len == 0 => {}
-            Kind::FD_POLL => {
+            Channels::Polls => {
                 self.polled(t).iter().for_each(|p| self.timers_of(t, p.desc, p.events.into(), each));
             }
-            Kind::FD_READ | Kind::FD_WAIT => match self.channel_of(op.obj) {
+            Channels::Reads | Channels::Waits => match self.channel_of(op.obj) {
                 Some(id) if self.channels[id].kind == ChanKind::EPOLL => self.timers_watched(t, id, each),
                 Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
                     each(self.channels[id].value);

@@ -9,44 +9,53 @@
 //! descriptions can be named at once (poll, the end of a process): [`Op::mask`](crate::Op) has a bit for each channel
 //! that an operation concerns, chosen by the channel's name, and two operations without a common bit are independent.
 
+use super::row::*;
 use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, REACHES, VARIANT};
+use crate::base::op::SEVERAL;
+use crate::base::op::{Kind, Op, VARIANT};
 use crate::state::channel::ChanId;
 use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED};
 use crate::state::world::{Applied, World};
 
-/// True for operations on descriptions.
-pub fn is_fd(kind: Kind) -> bool {
-    (Kind::FD_READ.0..=Kind::FD_LAST.0).contains(&kind.0) || matches!(kind, Kind::MQ_SEND | Kind::MQ_RECEIVE)
+kinds! {
+    /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.
+    FD_CLOSE = 66, "close" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.close_perform(t, op),
+        records: Records { state: |w, t, op| match op.has(SEVERAL) {
+            true => w.taken_out_of_reach(t, op),
+            false => w.channel_states(t, op),
+        }, ..UNNUMBERED }, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Closes, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Change the state of a description with channels `obj` and `obj2` (fcntl, shutdown, socket options).
+    FD_CONTROL = 67, "fcntl" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: UNNUMBERED, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Wait for events of the descriptions in `Thread::polled`.
+    FD_POLL = 68, "poll" {
+        operands: Operands::Objects, enabled: blocks(World::poll_choices, |q| match q.act.op.has(VARIANT) {
+            true => q.as_found(),
+            false => q.channels(),
+        }), perform: |w, t, op, _| w.poll_perform(t, op),
+        records: Records::number(|w, t, _| w.polled_state(t)), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Events,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+    /// Close all descriptors: the end of a process.
+    FD_CLOSE_ALL = 72, "close (all, at the end of the process)" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| w.close_all_perform(t),
+        records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::ClosesAll, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
 }
 
-/// True for operations that only look at the channels they name, several of them.
-pub fn watches(kind: Kind) -> bool {
-    matches!(kind, Kind::FD_POLL | Kind::FD_WAIT)
-}
-
-/// True for operations on descriptions that concern the channels of [`Op::mask`], not just those they name.
-pub fn by_mask(op: &Op) -> bool {
-    is_fd(op.kind)
-        && (watches(op.kind)
-            || matches!(
-                op.kind,
-                Kind::FD_CLOSE_ALL | Kind::FD_EPOLL_CTL | Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND
-            )
-            || matches!(op.kind, Kind::FD_CONTROL | Kind::FD_CLOSE) && op.has(VARIANT)
-            || op.has(REACHES) && !moves(op.kind))
-}
-
-/// True for operations that only look: two of them commute.
-pub(crate) fn looks(op: &Op) -> bool {
-    op.kind == Kind::FD_POLL && !op.has(VARIANT)
-}
-
-/// True for operations that move something into or out of one channel, which is all that they concern, but for the
-/// instances that they wake.
-pub(crate) fn moves(kind: Kind) -> bool {
-    matches!(kind, Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::MQ_SEND | Kind::MQ_RECEIVE)
-}
+/// The states of the channels. Which number a descriptor has depends on what others had at the time; it is the same description.
+const UNNUMBERED: Records = Records { state: World::channel_states, renamed: |act, _| act.op.arg = 0, settles: false };
 
 impl World {
     /// The description that descriptor `fd` of process `p` names, if it is one of the model.

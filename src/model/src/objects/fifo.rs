@@ -3,6 +3,7 @@
 //! An open waits until the other end has been opened since, even if it has been closed again by then (fs/pipe.c,
 //! fifo_open): so each end counts how often it has been opened.
 
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Op, VARIANT};
@@ -10,7 +11,26 @@ use crate::objects::channel::name_hash;
 use crate::state::channel::{ChanId, ChanKind, Fifo, PIPE_RING};
 use crate::state::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use crate::state::object::{Key, ObjKind};
-use crate::state::world::World;
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Open one end of a FIFO.
+    FD_OPEN = 74, "open" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
+    FD_OPENED = 75, "open (waiting)" {
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(w.fifo_opened(op) || w.cancelled(t, op)), |q| q.as_found()),
+        perform: |w, _, op, _| Applied::Done(if w.fifo_opened(op) { 0 } else { -errno::EINTR }),
+        records: Records::number(|w, _, op| i64::from(w.fifo_opened(op))), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Opens, signals: Signals::RESTARTS, polls: Polls::Again,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 impl World {
     /// The object of a FIFO; `name`: the last part of its path, which names it in every execution. `None`: no room.

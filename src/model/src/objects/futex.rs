@@ -1,10 +1,58 @@
 //! Futexes: wait, wake, bitset, requeue. A wait compares when it is performed (the shim reads the word and sets
 //! `Thread::compare`), then sleeps as a second operation.
 
+use super::cond::{wakes, WAITERS};
+use super::question::Answer;
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Kind, Op};
+use crate::state::act::WOKEN;
+use crate::state::footprint::How;
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// FUTEX_WAIT: compare and go to sleep.
+    FUTEX_WAIT = 60, "futex_wait" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_wait_perform(t, op),
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Second half of [`Kind::FUTEX_WAIT`].
+    FUTEX_SLEEP = 61, "futex_sleep" {
+        operands: Operands::Objects, enabled: blocks(World::futex_sleep_choices, |q| Answer::from(q.woken())),
+        perform: |w, t, op, _| w.futex_sleep_perform(t, op),
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Woken { given: act.fate & WOKEN != 0 }),
+        follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None,
+        signals: Signals { taken: Taken::Sleeps(Leave::Queue), fails: Fails::UnlessRestartedOrTimed, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_WAKE of `arg` waiters.
+    FUTEX_WAKE = 62, "futex_wake" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_wake_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
+        follows: NOBODY, blocks: GIVES,
+        role: Role::Wakes, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
+    FUTEX_REQUEUE = 63, "futex_requeue" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_requeue_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
+    /// (`Thread::compare`), `arg >> 32` of `obj2`.
+    FUTEX_WAKE_OP = 114, "futex_wake_op" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_op_choices(op)), perform: World::futex_wake_op_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 impl World {
     pub(crate) fn futex_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {

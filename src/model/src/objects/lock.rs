@@ -12,14 +12,154 @@
 //! depend on all waits for record locks ([`THREADED`]). Where a lock has several owners of which some wait in turn and others do
 //! not, the answer of the kernel depends on the order of its lists: that is refused.
 
+use super::question::{Answer, Did, Question};
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Pid, Tid, NONE};
 use crate::base::op::{Kind, Op, TRY};
-use crate::state::act::Act;
-use crate::state::lock::{owner_process, FileLock, CLOSE, DESCRIPTION, IS_DESCRIPTION, NAME_SHIFT, UNLOCK, WRITE};
+use crate::state::act::{Act, Effects};
+use crate::state::footprint::{Cell, Footprint, How};
+use crate::state::lock::{
+    owner_process, FileLock, CLOSE, DESCRIPTION, IS_DESCRIPTION, NAME_SHIFT, THREADED, UNLOCK, WRITE,
+};
 use crate::state::recorded::LockState;
 use crate::state::thread::ThreadState;
 use crate::state::world::{Applied, End, World, GAVE_UP_FLOCK, SEVERAL_OWNERS};
+
+kinds! {
+    /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
+    RECORD_LOCK = 110, "fcntl_lock" {
+        operands: Operands::Objects, enabled: blocks(World::record_lock_choices, |q| q.file_lock()),
+        perform: |w, t, op, _| w.record_lock_perform(t, op),
+        records: Records { settles: true, ..RECORDS }, cells: |act, _, cells| {
+            if LockState::of(act.state, 0).circle {
+                cells.touch(Cell::World, How::Writes);
+            }
+            cells.touch(Cell::LockCircles, How::Changes);
+            if may_circle(&act.op) {
+                cells.touch(Cell::LockCircles, How::Looks);
+            }
+            touch_range(act, false, cells);
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::FileLock(FileLockUse::Takes), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Give back such locks; also what the close of a descriptor does.
+    RECORD_UNLOCK = 111, "fcntl_unlock" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.record_unlock_perform(t, op),
+        records: RECORDS, cells: |act, _, cells| {
+            cells.touch(Cell::LockCircles, How::Changes);
+            touch_range(act, false, cells);
+        }, follows: NOBODY, blocks: |e, _| e.op.has(THREADED),
+        role: Role::FileLock(FileLockUse::GivesBack), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// F_GETLK.
+    RECORD_TEST = 112, "fcntl_getlk" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.record_test_perform(t, op),
+        records: RECORDS, cells: |act, _, cells| touch_range(act, true, cells), follows: NOBODY, blocks: GIVES,
+        role: Role::FileLock(FileLockUse::Tests), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// flock; a close that may give a lock back too.
+    FLOCK = 113, "flock" {
+        operands: Operands::Objects, enabled: blocks(World::flock_choices, |q| q.file_lock()),
+        perform: |w, t, op, _| w.flock_perform(t, op),
+        records: RECORDS, cells: |act, _, cells| touch_range(act, false, cells),
+        follows: NOBODY, blocks: |e, _| e.op.mask & UNLOCK == 0,
+        role: Role::FileLock(FileLockUse::Whole), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// See [`LockState`].
+const RECORDS: Records = Records {
+    state: |w, t, op| w.lock_state(t, op).pack(),
+    renamed: |act, to| act.state = LockState::of(act.state, 0).renamed(to.process).pack(),
+    settles: false,
+};
+
+fn touch_range(act: &Act, tests: bool, cells: &mut Footprint) {
+    let (first, last) = range_of(&act.op);
+    cells.touch_all(act, How::FileLock { first, last, tests });
+}
+
+/// An operation on locks of files.
+fn is_lock(op: &Op) -> bool {
+    matches!(op.kind.row().role, Role::FileLock(_))
+}
+
+/// Whether two of them are about the same bytes. F_GETLK tells how far the lock reaches that it finds, which those next to it change.
+fn overlap(a: &Op, b: &Op) -> bool {
+    let test = a.kind == Kind::RECORD_TEST || b.kind == Kind::RECORD_TEST;
+    let (a, b) = (range_of(a), range_of(b));
+    test || a.0 <= b.1 && b.0 <= a.1
+}
+
+/// True if `e` may have let a lock of a file go that stood against `p`.
+fn gives_locks_back(e: &Did, p: &Act) -> bool {
+    let on_file = e.act.op.names(p.op.obj) && is_lock(&e.act.op) && e.act.op.kind != Kind::RECORD_TEST;
+    let changed = e.found.is_some_and(|(before, after)| before != after);
+    on_file || changed || e.did.has(Effects::ENDS) || e.act.op.kind.row().channels.any()
+}
+
+impl Question<'_> {
+    /// Operations on the same part of a file depend on each other; those that stay may all the same be about other parts of what
+    /// `p` wants. What another one has found tells where it was about the same part; and one that is blocked may be in a
+    /// circle, which lets it go on.
+    fn file_lock(&self) -> Answer {
+        let p = self.act;
+        let me = owner_of(&p.op, p.pid);
+        let mut state = Some(p.state);
+        let meets = |a: &Act| a.op.names(p.op.obj) && overlap(&a.op, &p.op);
+        for d in self.dropped {
+            match d.found {
+                Some((before, after)) if before != after => state = Some(before),
+                _ if !meets(d.act) => continue,
+                _ if range_of(&d.act.op) == range_of(&p.op) => state = Some(d.act.state),
+                _ => state = None,
+            }
+            break;
+        }
+        // Others change locks without an operation on them: the end of a process, a close.
+        let ends = self.dropped.iter().any(|d| d.did.has(Effects::ENDS));
+        let granted = match (state, self.not_locked_by_kept(me)) {
+            (_, Some(false)) => Some(false),
+            (Some(state), kept) if !ends => match LockState::of(state, me).grants(&p.op) {
+                Some(true) => kept,
+                Some(false) if !self.kept.iter().any(|k| gives_locks_back(k, p)) => Some(false),
+                _ => None,
+            },
+            _ => None,
+        };
+        let threads = self.dropped.iter().any(|d| d.act.op.has(THREADED) && is_lock(&d.act.op));
+        let circles = self.lock_waits && p.op.kind == Kind::RECORD_LOCK && p.op.mask & DESCRIPTION == 0;
+        let released = self.dropped.first().is_some_and(|d| d.act.op.kind == Kind::RECORD_UNLOCK && meets(d.act));
+        match granted {
+            Some(true) => Answer::Yes,
+            Some(false) if !circles || released && !threads => Answer::No,
+            _ => Answer::Unknown,
+        }
+    }
+
+    /// Whether what `p` wants, if it is free before, is free after the transitions that stay, too.
+    fn not_locked_by_kept(&self, me: u32) -> Option<bool> {
+        let p = self.act;
+        let against = |k: &&Did| {
+            let takes =
+                k.act.op.kind == Kind::RECORD_LOCK || k.act.op.kind == Kind::FLOCK && k.act.op.mask & UNLOCK == 0;
+            let conflicts = (k.act.op.mask | p.op.mask) & WRITE != 0;
+            let other = owner_of(&k.act.op, k.act.pid) != me;
+            takes && conflicts && other && k.act.op.names(p.op.obj) && overlap(&k.act.op, &p.op)
+        };
+        let gives_back = p.op.kind == Kind::FLOCK && p.op.mask & UNLOCK != 0;
+        let Some(last) = self.kept.iter().rposition(|k| !gives_back && against(&k)) else { return Some(true) };
+        // It may have tried in vain, or have been told EDEADLK; or a later one gives the lock back.
+        let taken = !self.kept[last].act.op.tries() && !self.lock_waits;
+        let kept = self.kept[last + 1..].iter().all(|k| !gives_locks_back(k, p));
+        (taken && kept).then_some(false)
+    }
+}
 
 /// So many waits the kernel follows when it looks for a circle.
 const MAX_WAITS: usize = 10;
@@ -37,19 +177,6 @@ pub(crate) fn range_of(op: &Op) -> (u64, u64) {
     (op.arg as u64, op.deadline)
 }
 
-/// Whether two operations on one object are about the same bytes. F_GETLK tells how far the lock reaches that it finds,
-/// which those next to it change.
-pub(crate) fn overlap(a: &Op, b: &Op) -> bool {
-    let test = a.kind == Kind::RECORD_TEST || b.kind == Kind::RECORD_TEST;
-    let (a, b) = (range_of(a), range_of(b));
-    test || a.0 <= b.1 && b.0 <= a.1
-}
-
-/// True for operations on locks of files.
-pub fn is_lock(kind: Kind) -> bool {
-    matches!(kind, Kind::RECORD_LOCK | Kind::RECORD_UNLOCK | Kind::RECORD_TEST | Kind::FLOCK)
-}
-
 /// Whether waiting closes a circle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Circle {
@@ -57,6 +184,22 @@ enum Circle {
     Closed,
     /// Through some owners and not through others.
     Unclear,
+}
+
+impl LockState {
+    /// Whether `op` gets what it asks for. `None`: the state does not tell.
+    pub fn grants(self, op: &Op) -> Option<bool> {
+        let write = op.mask & WRITE != 0;
+        match () {
+            () if op.kind == Kind::FLOCK && op.mask & UNLOCK != 0 => Some(true),
+            () if self.writer != 0 && self.writer != self.me => Some(false),
+            // What this owner holds is given up first.
+            () if op.kind == Kind::FLOCK && write && self.many => None,
+            // Another owner may hold another part of the range, for writing too.
+            () if !write && self.many && self.writer != 0 => None,
+            () => Some(!write || !self.many && (self.reader == 0 || self.reader == self.me)),
+        }
+    }
 }
 
 impl World {
@@ -338,19 +481,4 @@ with EDEADLK depends on the order of the kernel's lists)";
 /// A wait that the kernel looks for circles of.
 fn may_circle(op: &Op) -> bool {
     op.kind == Kind::RECORD_LOCK && op.mask & DESCRIPTION == 0 && !op.has(TRY)
-}
-
-/// `act` would be told EDEADLK.
-pub fn fails_in_circle(act: &Act) -> bool {
-    act.op.kind == Kind::RECORD_LOCK && LockState::of(act.state, 0).circle
-}
-
-/// `a` may make or break a circle that `b` waits in, whatever file it is about.
-pub(crate) fn moves_circles(a: &Op, b: &Op) -> bool {
-    matches!(a.kind, Kind::RECORD_LOCK | Kind::RECORD_UNLOCK) && may_circle(b)
-}
-
-/// The same question for every `b`: what it is enough to ask of each alone.
-pub(crate) fn moves_or_waits(op: &Op) -> [bool; 2] {
-    [is_lock(op.kind) && op.kind != Kind::FLOCK, may_circle(op)]
 }

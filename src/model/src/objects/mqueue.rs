@@ -8,14 +8,45 @@
 //! that a message which finds the queue empty is announced although somebody waits for it: the kernel does so where the
 //! receiver comes a little later.
 
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Pid, Tid, NONE};
+use crate::base::op::VARIANT;
 use crate::base::op::{Kind, Op};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::fd::{poll, DescId, DescKind};
+use crate::state::footprint::{Cell, How};
 use crate::state::queue::{Notice, Queue};
 use crate::state::thread::ThreadState;
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the
+    /// contents are staged, see [`crate::mqueue`].
+    /// [`VARIANT`](crate::op::VARIANT), filled in where it is recorded: it may send a signal (mq_notify).
+    MQ_SEND = 107, "mq_send" {
+        operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
+        perform: |w, t, op, _| w.mq_send_perform(t, op),
+        records: Records::number(World::channel_states), cells: |act, did, cells| {
+            if act.op.has(VARIANT) {
+                cells.touch(Cell::World, How::Writes);
+            }
+            ON_CHANNELS(act, did, cells);
+        }, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_RECEIVE,
+        role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
+        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY },
+        tells: NOT, unproven: |op| op.has(VARIANT).then_some(Unproven::Notification),
+    }
+    /// mq_receive: the same; the buffer has room for the longest message.
+    MQ_RECEIVE = 108, "mq_receive" {
+        operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
+        perform: |w, t, op, _| w.mq_receive_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS,
+        follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_SEND,
+        role: Role::None, channels: Channels::Receives, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
+        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+}
 
 impl World {
     /// A new queue without a name, made by thread `t`; of `queue` the limits and the mode count. `None`: no room.

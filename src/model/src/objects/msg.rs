@@ -10,14 +10,63 @@
 //! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
 //! that one, for which the receive comes between.
 
+use super::question::{Answer, Did, Question};
+use super::row::*;
+use super::sysv::touch_removal;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Kind, Op, TRY};
+use crate::state::footprint::How;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
 use crate::state::queue::{Chunk, Queue, Queued, CHUNK, EXCEPT, NOERROR, SET_SIZE};
 use crate::state::recorded::QueueState;
 use crate::state::sem::Ctl;
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].
+    MSG_SEND = 104, "msgsnd" {
+        operands: Operands::Objects, enabled: blocks(World::msg_send_choices, |q| q.queue()),
+        perform: |w, t, op, _| w.msg_send_perform(t, op),
+        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_RECEIVE,
+        role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// msgrcv: `arg` is the type asked for, `mask` the size of the buffer and [`crate::msg::NOERROR`].
+    MSG_RECEIVE = 105, "msgrcv" {
+        operands: Operands::Objects, enabled: blocks(World::msg_receive_choices, |q| q.queue()),
+        perform: |w, t, op, _| w.msg_receive_perform(t, op),
+        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_SEND,
+        role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
+    MSG_CTL = 106, "msgctl" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.queue_ctl_perform(op),
+        records: RECORDS, cells: |act, _, cells| {
+            touch_removal(act, cells);
+            cells.touch_all(act, if Ctl(act.op.arg as u8) == Ctl::ACCESS { How::Shares } else { How::Writes });
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// See [`QueueState`].
+const RECORDS: Records = Records::number(|w, _, op| w.queue_state(op.obj).pack());
+
+impl Question<'_> {
+    /// Operations that change a queue all depend on each other.
+    fn queue(&self) -> Answer {
+        let before = |d: &Did| match d.found {
+            Some((before, after)) if before != after => Some(before),
+            _ if d.act.op.names(self.act.op.obj) => Some(d.act.state),
+            _ => None,
+        };
+        let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
+        QueueState::of(state).goes(&self.act.op).map_or(Answer::Unknown, Answer::from)
+    }
+}
 
 /// What a receive would get.
 enum Found {
@@ -25,6 +74,41 @@ enum Found {
     Nothing,
     TooLong,
     Removed,
+}
+
+impl QueueState {
+    /// Whether `op` goes on without waiting. `None`: the state does not tell.
+    pub fn goes(self, op: &Op) -> Option<bool> {
+        match op.kind == Kind::MSG_SEND {
+            _ if self.removed => Some(true),
+            true => Some(self.room && op.mask <= self.free),
+            false => self.offers(op),
+        }
+    }
+
+    /// Whether there is a message for a msgrcv.
+    fn offers(self, op: &Op) -> Option<bool> {
+        const MANY: u32 = 1 << 31;
+        let many = |rest: u32| {
+            if rest != 0 {
+                Some(true)
+            } else if self.types & MANY != 0 {
+                None
+            } else {
+                Some(false)
+            }
+        };
+        let few = self.types & !MANY;
+        match op.arg {
+            0 => Some(self.types != 0),
+            n if n < 0 && n > -32 => Some(few & ((1 << -n) - 1) != 0),
+            n if n < 0 => many(few),
+            n if n < 32 && op.has(EXCEPT) => Some(self.types & !(1 << (n - 1)) != 0),
+            n if n < 32 => Some(few & 1 << (n - 1) != 0),
+            _ if op.has(EXCEPT) => many(few),
+            _ => many(0),
+        }
+    }
 }
 
 impl World {
@@ -286,9 +370,4 @@ impl World {
             }
         }
     }
-}
-
-/// True if `op` removes a queue, which frees its key.
-pub(crate) fn removes_queue(op: &Op) -> bool {
-    op.kind == Kind::MSG_CTL && Ctl(op.arg as u8) == Ctl::REMOVE
 }

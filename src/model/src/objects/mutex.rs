@@ -1,15 +1,74 @@
 //! Mutexes: normal, recursive, errorcheck, robust; and what owning one means to condition variables.
 
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Op, TRY};
+use crate::state::act::{Act, Effects};
+use crate::state::footprint::{Footprint, How};
 use crate::state::object::{
     ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
     OWNER_DEAD, ROBUST,
 };
 use crate::state::world::{Applied, Misuse, World};
 
+kinds! {
+    /// Acquire a mutex.
+    MUTEX_LOCK = 16, "mutex_lock" {
+        operands: Operands::Objects, enabled: blocks(World::mutex_lock_choices, |q| q.lock_is_free(q.act.op.obj)),
+        perform: |w, t, op, _| w.mutex_lock_perform(t, op),
+        records: OF_MUTEX, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Release a mutex.
+    MUTEX_UNLOCK = 17, "mutex_unlock" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_unlock_perform(t, op),
+        records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
+        role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a mutex.
+    MUTEX_DESTROY = 18, "mutex_destroy" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_destroy_perform(t, op),
+        records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// 1 + the owner of the mutex.
+const OF_MUTEX: Records = Records::owner(|w, _, op| w.mutex_state(op.obj));
+
+/// [`Row::cells`] of an acquire (Figure 3): while the lock is owned the owner may acquire it again, and all others fail or wait.
+pub(crate) fn acquires(act: &Act, _: Effects, cells: &mut Footprint) {
+    cells.touch_all(act, How::Acquires { owned: act.state != 0 });
+}
+
+/// `b` releases the mutex or spin lock `m`, which its thread owns.
+pub(crate) fn releases(b: &Act, m: ObjId) -> bool {
+    match b.op.kind.row().role {
+        Role::Releases(Lock::Mutex) => b.op.obj == m && owns(b),
+        Role::WaitsOn => b.op.obj2 == m && owns(b),
+        _ => false,
+    }
+}
+
+/// The thread owns the lock that is recorded with the operation, which is none for reading and writing.
+pub(crate) fn owns(a: &Act) -> bool {
+    a.state == a.tid as i64 + 1
+}
+
 impl World {
+    /// 1 + the owner of a mutex; 0 if anybody would get through.
+    pub(crate) fn mutex_state(&self, m: ObjId) -> i64 {
+        let mutex = &self.objects[m];
+        if mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0 {
+            return 0;
+        }
+        mutex.owner.wrapping_add(1) as i64
+    }
+
     /// True if a lock operation of `t` on mutex `m` would return at once, with or without the mutex.
     pub(crate) fn mutex_ready(&self, t: Tid, m: ObjId) -> bool {
         let mutex = &self.objects[m];

@@ -8,12 +8,40 @@
 //!
 //! The kernel refuses a wait that would close a circle of such locks. One that other locks take part in it does not see.
 
+use super::question::Answer;
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Kind, Op, TRY};
 use crate::state::object::{ObjKind, OWNER_DEAD};
 use crate::state::thread::ThreadState;
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait. Everything depends on it, as on the two below: the
+    /// word of the lock changes in the program's own code too, between operations of whatever kind.
+    FUTEX_LOCK_PI = 115, "futex_lock_pi" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_lock_pi_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: |_| Some(Unproven::PriorityInheritance),
+    }
+    /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait, who are given the lock in that order.
+    FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)" {
+        operands: Operands::Objects, enabled: blocks(World::futex_pi_wait_choices, |_| Answer::Unknown),
+        perform: |w, t, op, _| w.futex_pi_wait_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::AwaitsOwner, channels: Channels::None, signals: Signals { taken: Taken::Sleeps(Leave::Inheritance), ..Signals::NEVER },
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_UNLOCK_PI.
+    FUTEX_UNLOCK_PI = 117, "futex_unlock_pi" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_unlock_pi_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 /// The owner in the word.
 pub const OWNER: u32 = 0x3fff_ffff;

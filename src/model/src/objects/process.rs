@@ -1,13 +1,96 @@
 //! Processes: fork, exit, status, wait.
 
+use super::question::{Answer, Question};
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{Pid, Tid, NONE};
 use crate::base::op::Op;
+use crate::base::op::{Kind, TRY};
 use crate::state::act::Effects;
+use crate::state::act::{Act, EXPIRED};
 use crate::state::fd::FD_PAGES;
+use crate::state::footprint::{Cell, How};
 use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 use crate::state::recorded::WaitState;
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Wait for a child process; `arg` is the pid argument of waitpid.
+    WAIT = 5, "wait" {
+        operands: Operands::Nothing, enabled: blocks(World::wait_choices, |q| q.wait()),
+        perform: |w, t, op, _| w.wait_perform(t, op),
+        records: Records { state: |w, t, op| w.wait_state(t, op).pack(), renamed: |act, to| {
+            let state = WaitState::of(act.state);
+            let target = if state.target == 0 { 0 } else { (to.process)(state.target - 1) + 1 };
+            act.state = WaitState { target, ..state }.pack();
+        }, settles: false },
+        cells: |act, _, cells| {
+            // Who waits for any child, of the same process, gets another one then.
+            let (child, sees) = (WaitState::of(act.state).target, act.op.has(TRY) || act.fate & EXPIRED != 0);
+            cells.touch(Cell::Children(act.pid), How::Awaits { child, sees });
+        },
+        follows: |a, b| WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
+        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, unproven: PROVEN,
+    }
+    /// End of a process that others can notice: `arg` is the wait status.
+    EXIT = 6, "exit_group" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, op, _| w.exit_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::NEVER, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, unproven: PROVEN,
+    }
+    /// Replace the program of a process that has had other threads.
+    EXEC = 10, "exec" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+    /// fork in a process that has had other threads, whose locks the child gets as they are.
+    FORK = 11, "fork" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
+
+impl Question<'_> {
+    fn wait(&self) -> Answer {
+        let p = self.act;
+        let WaitState { target, over, alive } = WaitState::of(p.state);
+        let (mut over, mut alive) = (i64::from(over), i64::from(alive));
+        let child = |a: &Act| a.parent == p.pid && (target == 0 || target == a.pid + 1);
+        for (i, d) in self.dropped.iter().enumerate() {
+            let again = self.dropped[..i].iter().any(|x| x.act.pid == d.act.pid && x.did.has(Effects::ENDS));
+            if child(d.act) && d.did.has(Effects::ENDS) {
+                // Without the end of one of its threads a process is not over.
+                if d.over && !again {
+                    over -= 1;
+                    alive += 1;
+                }
+            } else if let Some((before, after)) = d.found {
+                let [before, after] = [before, after].map(WaitState::of);
+                over -= i64::from(after.over) - i64::from(before.over);
+                alive -= i64::from(after.alive) - i64::from(before.alive);
+            } else if d.act.op.kind == Kind::WAIT && d.act.pid == p.pid {
+                let theirs = WaitState::of(d.act.state);
+                // Which child a wait for any has got is not recorded.
+                if target != 0 && theirs.target != target && theirs.over > 0 {
+                    return Answer::Unknown;
+                }
+                over += i64::from(theirs.over > 0);
+            } else if d.act.op.kind == Kind::FORK && d.act.pid == p.pid {
+                if target != 0 {
+                    return Answer::Unknown;
+                }
+                alive -= 1;
+            }
+        }
+        Answer::from(over > 0 || over + alive == 0)
+    }
+}
 
 impl World {
     /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.

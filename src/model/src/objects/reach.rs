@@ -2,8 +2,8 @@
 //! of epoll instances in `epoll`.
 
 use crate::base::ids::NONE;
-use crate::base::op::{Kind, Op, REACHES, SEVERAL, VARIANT};
-use crate::objects::fd::is_fd;
+use crate::base::op::{Op, REACHES, SEVERAL, VARIANT};
+use crate::objects::row::Channels;
 use crate::state::act::Act;
 use crate::state::channel::ChanId;
 use crate::state::fd::{Desc, DescId};
@@ -20,13 +20,14 @@ pub struct Reach {
 impl Reach {
     /// `None`: it is not on descriptors.
     pub fn of(act: &Act) -> Option<Reach> {
-        is_fd(act.op.kind).then(|| Reach { mask: act.op.mask, flags: act.op.flags & Reach::flags_of(act.op.kind) })
+        let channels = act.op.kind.row().channels;
+        channels.any().then(|| Reach { mask: act.op.mask, flags: act.op.flags & Reach::flags_of(channels) })
     }
 
     /// Those of its flags that others change.
-    fn flags_of(kind: Kind) -> u8 {
-        match kind {
-            Kind::FD_POLL | Kind::MQ_SEND => REACHES | VARIANT,
+    fn flags_of(channels: Channels) -> u8 {
+        match channels {
+            Channels::Polls | Channels::Sends => REACHES | VARIANT,
             _ => REACHES,
         }
     }
@@ -43,13 +44,14 @@ impl Reach {
 
     /// What an operation that was performed may have taken out of this.
     pub fn taken_by(self, act: &Act) -> Reach {
-        let (of, reached) = match act.op.kind {
-            Kind::FD_EPOLL_CTL | Kind::FD_CLOSE_ALL => ((act.state as u64 >> 32) as u32, act.state as u32),
-            Kind::FD_CLOSE if act.op.has(SEVERAL) => ((act.state as u64 >> 32) as u32, act.state as u32),
-            Kind::FD_ACCEPT => (act.op.mask, (act.state as u64 >> 32) as u32),
+        let recorded = ((act.state as u64 >> 32) as u32, act.state as u32);
+        let (of, reached) = match act.op.kind.row().channels {
+            Channels::Watches | Channels::ClosesAll => recorded,
+            Channels::Closes if act.op.has(SEVERAL) => recorded,
+            Channels::Accepts => (act.op.mask, recorded.0),
             // Which names a socket has is not recorded: it may have had any.
-            Kind::FD_CONNECT | Kind::FD_SEND | Kind::FD_BIND => (act.op.mask, u32::MAX),
-            Kind::FD_CONTROL | Kind::FD_CLOSE if act.op.has(VARIANT) => (act.op.mask, u32::MAX),
+            Channels::Connects | Channels::SendsTo | Channels::Binds => (act.op.mask, u32::MAX),
+            Channels::Controls | Channels::Closes if act.op.has(VARIANT) => (act.op.mask, u32::MAX),
             _ => (0, 0),
         };
         Reach { mask: if of & self.mask == 0 { 0 } else { reached }, flags: self.flags }
@@ -57,7 +59,7 @@ impl Reach {
 
     /// `act` with this.
     pub fn put(self, act: &Act) -> Act {
-        let flags = act.op.flags & !Reach::flags_of(act.op.kind) | self.flags;
+        let flags = act.op.flags & !Reach::flags_of(act.op.kind.row().channels) | self.flags;
         Act { op: Op { mask: self.mask, flags, ..act.op }, ..*act }
     }
 }

@@ -1,13 +1,132 @@
 //! Read-write locks. Readers are recorded one by one, so that misuse and deadlocks can name them.
 
+use super::question::{Answer, Did, Question};
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Kind, Op, TRY};
+use crate::state::act::Act;
+use crate::state::footprint::How;
 use crate::state::object::{ObjKind, DESTROYED, PREFER_WRITER};
+use crate::state::recorded::RwState;
 use crate::state::rwlock::Hold;
 use crate::state::world::{Applied, Misuse, World};
 
+kinds! {
+    /// Acquire a read-write lock for reading.
+    RW_RDLOCK = 28, "rwlock_rdlock" {
+        operands: Operands::Objects, enabled: blocks(World::rdlock_choices, |q| q.rwlock()),
+        perform: |w, t, op, _| w.rdlock_perform(t, op),
+        records: RECORDS, cells: |act, _, cells| cells.touch_all(act, How::Shares),
+        follows: |a, b| same(a, b) && owns(b), blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Read), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Acquire a read-write lock for writing.
+    RW_WRLOCK = 29, "rwlock_wrlock" {
+        operands: Operands::Objects, enabled: blocks(World::wrlock_choices, |q| q.rwlock()),
+        perform: |w, t, op, _| w.wrlock_perform(t, op),
+        records: RECORDS, cells: ON_OBJECTS,
+        follows: |a, b| same(a, b) && holds(b) && !RwState::of(a.state).prefers, blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Write), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        // One that would have to announce itself parks.
+        alone: Alone::Passes(|w, t, op| op.has(TRY) || w.write_ready(t, op.obj)), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// A writer that has announced itself on a lock that prefers writers.
+    RW_WRWAIT = 30, "rwlock_wrlock (waiting)" {
+        operands: Operands::Objects, enabled: blocks(World::wrlock_choices, |q| q.rwlock()),
+        perform: |w, t, op, _| w.wrlock_perform(t, op),
+        records: RECORDS, cells: ON_OBJECTS, follows: |a, b| same(a, b) && holds(b), blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Announced), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Release a read-write lock.
+    RW_UNLOCK = 31, "rwlock_unlock" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.rwunlock_perform(t, op),
+        records: RECORDS, cells: |act, _, cells| {
+            cells.touch_all(act, if releases_read(act) { How::Shares } else { How::Writes });
+        }, follows: NOBODY, blocks: GIVES,
+        role: Role::Releases(Lock::Either), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a read-write lock.
+    RW_DESTROY = 32, "rwlock_destroy" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.rwdestroy_perform(t, op),
+        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// See [`RwState`].
+const RECORDS: Records = Records {
+    state: |w, t, op| w.rw_state(t, op.obj).pack(),
+    renamed: |act, to| {
+        let state = RwState::of(act.state);
+        act.state = RwState { owner: to.owner(state.owner), ..state }.pack();
+    },
+    settles: false,
+};
+
+/// `b` releases the lock that `a` is on.
+fn same(a: &Act, b: &Act) -> bool {
+    b.op.kind == Kind::RW_UNLOCK && b.op.obj == a.op.obj
+}
+
+/// The thread of a release has the lock for writing.
+fn owns(a: &Act) -> bool {
+    i64::from(RwState::of(a.state).owner) == a.tid as i64 + 1
+}
+
+/// The thread of a release has the lock.
+pub(crate) fn holds(a: &Act) -> bool {
+    owns(a) || RwState::of(a.state).holds
+}
+
+/// `a` gives back a read hold.
+fn releases_read(a: &Act) -> bool {
+    a.op.kind == Kind::RW_UNLOCK && !owns(a) && RwState::of(a.state).holds
+}
+
+impl Question<'_> {
+    fn rwlock(&self) -> Answer {
+        let p = self.act;
+        let at_end = RwState::of(p.state);
+        let start = self.first_on(p.op.obj).map_or(at_end, |first| RwState::of(first.state));
+        let added = |a: &Act| match RwState::of(a.state) {
+            _ if releases_read(a) => -1,
+            found if a.op.kind == Kind::RW_RDLOCK => {
+                i64::from(found.owner == 0 && !(found.prefers && found.announced > 0))
+            }
+            _ => 0,
+        };
+        let added = |d: &Did| match d.found {
+            Some((before, after)) => i64::from(RwState::of(after).readers) - i64::from(RwState::of(before).readers),
+            None if d.act.op.names(p.op.obj) => added(d.act),
+            None => 0,
+        };
+        let readers = i64::from(at_end.readers) - self.dropped.iter().map(added).sum::<i64>();
+        Answer::from(match p.op.kind {
+            _ if start.owner == p.tid + 1 => true,
+            Kind::RW_RDLOCK => start.owner == 0 && !(start.prefers && start.announced > 0),
+            Kind::RW_WRLOCK if start.prefers => true,
+            _ => start.owner == 0 && readers == 0,
+        })
+    }
+}
+
 impl World {
+    pub(crate) fn rw_state(&self, t: Tid, l: ObjId) -> RwState {
+        let lock = &self.objects[l];
+        RwState {
+            owner: lock.owner.wrapping_add(1),
+            readers: lock.count,
+            announced: lock.value.max(0) as u32,
+            prefers: lock.flags & PREFER_WRITER != 0,
+            holds: self.read_holds(l).any(|(reader, _)| reader == t),
+        }
+    }
+
     /// The read holds of `l`, as (thread, count).
     pub fn read_holds(&self, l: ObjId) -> impl Iterator<Item = (Tid, u32)> + '_ {
         let mut at = if self.objects[l].key.kind == ObjKind::RWLOCK { self.objects[l].extra } else { NONE };

@@ -1,16 +1,86 @@
 //! POSIX semaphores: unnamed, process-shared, named.
 
+use super::question::{Answer, Did, Question};
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{Tid, NONE};
+use crate::base::op::Kind;
 use crate::base::op::{Op, TRY};
+use crate::state::footprint::{Cell, How};
 use crate::state::object::ObjKind;
 use crate::state::sem::{Name, MAX_NAME};
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Decrement a POSIX semaphore.
+    SEM_WAIT = 48, "sem_wait" {
+        operands: Operands::Objects, enabled: blocks(World::sem_wait_choices, |q| Answer::from(q.semaphore() > 0)),
+        perform: |w, t, op, _| w.sem_wait_perform(t, op),
+        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Takes { value: act.state }), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
+        polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+    /// Increment a POSIX semaphore.
+    SEM_POST = 49, "sem_post" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.sem_post_perform(op),
+        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Adds { value: act.state }), follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Read the value of a POSIX semaphore.
+    SEM_GET = 50, "sem_getvalue" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.sem_get_perform(t, op),
+        records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a POSIX semaphore.
+    SEM_DESTROY = 51, "sem_destroy" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.destroy_perform(t, op),
+        records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Look up, create or remove a name (named semaphores, SysV keys).
+    NAME = 52, "name" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| {
+            // A removed set or queue frees its key.
+            cells.touch(Cell::Removals, How::Looks);
+            cells.touch_all(act, How::Writes);
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// The value of the semaphore.
+const VALUE: Records = Records::number(|w, _, op| w.objects[op.obj].value as i64);
+
+impl Question<'_> {
+    /// The value of the semaphore without what the dropped ones added.
+    fn semaphore(&self) -> i64 {
+        let on = |d: &Did, kind: Kind| d.act.op.kind == kind && d.act.op.names(self.act.op.obj);
+        let added = |d: &Did| match d.found {
+            Some((before, after)) => after - before,
+            None if on(d, Kind::SEM_POST) => 1,
+            None if on(d, Kind::SEM_WAIT) && d.act.state > 0 => -1,
+            None => 0,
+        };
+        self.act.state - self.dropped.iter().map(added).sum::<i64>()
+    }
+}
 
 /// SEM_VALUE_MAX.
 const MAX: i32 = i32::MAX;
 
 impl World {
+    /// `t` waits for what others find by its name. A group of processes that has come to its end in that by itself is in a deadlock; a
+    /// server whose clients are all gone is not.
+    pub(crate) fn waits_by_name(&self, t: Tid, clients: bool) -> bool {
+        clients && self.names.as_slice().iter().any(|n| n.obj == self.threads[t].pending.obj)
+    }
+
     pub(crate) fn sem_wait_choices(&self, t: Tid, op: &Op) -> u32 {
         let ready = self.objects[op.obj].value > 0 || op.has(TRY);
         u32::from(ready || self.may_time_out(op) || self.cancelled(t, op))

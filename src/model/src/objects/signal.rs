@@ -18,10 +18,11 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
+use super::question::Answer;
+use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY};
-use crate::objects::fd::is_fd;
+use crate::base::op::{Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY};
 use crate::state::act::Effects;
 use crate::state::process::ProcState;
 use crate::state::signal::{
@@ -30,6 +31,40 @@ use crate::state::signal::{
 };
 use crate::state::thread::{Thread, ThreadState};
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Signal number `arg` for process `obj`.
+    KILL = 9, "kill" {
+        operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+    /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
+    SIGSUSPEND = 96, "sigsuspend" {
+        operands: Operands::Nothing, enabled: blocks(|w, t, op| u32::from(w.cancelled(t, op)), |_| Answer::No),
+        perform: |_, _, _, _| Applied::Done(errno::EINTR),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Suspends, ..Signals::FAILS }, polls: Polls::Errors,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
+    SIGWAIT = 97, "sigwait" {
+        operands: Operands::Nothing, enabled: blocks(World::sigwait_choices, |_| Answer::No),
+        perform: |w, t, op, _| w.sigwait_perform(t, op),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None,
+        signals: Signals { taken: Taken::Waits, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Errors,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// Go on after a stop signal that the process sent itself.
+    STOPPED = 98, "stopped" {
+        operands: Operands::Nothing, enabled: blocks(|_, _, _| 1, |_| Answer::No), perform: DONE,
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Stopped, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
 
 /// First real-time signal of the kernel: from there on several of the same number are queued.
 const RT_MIN: i32 = 32;
@@ -125,15 +160,15 @@ impl World {
 
     /// `op` of `t` is the wait of ppoll, pselect or epoll_pwait with a mask. Where only time is waited for it is a sleep.
     pub fn has_own_mask(&self, t: Tid, op: &Op) -> bool {
-        self.threads[t].masked && matches!(op.kind, Kind::FD_POLL | Kind::FD_WAIT | Kind::SLEEP)
+        self.threads[t].masked && op.kind.row().signals.taken == Taken::WithMask
     }
 
     /// The mask that is in force while `op` waits.
     pub fn mask_within(&self, t: Tid, op: &Op) -> u64 {
-        match op.kind {
-            Kind::SIGSUSPEND => op.arg as u64,
-            _ if self.has_own_mask(t, op) => self.threads[t].within,
-            Kind::SIGWAIT => self.threads[t].sigmask & !(op.arg as u64),
+        match op.kind.row().signals.taken {
+            Taken::Suspends => op.arg as u64,
+            Taken::WithMask if self.threads[t].masked => self.threads[t].within,
+            Taken::Waits => self.threads[t].sigmask & !(op.arg as u64),
             _ => self.threads[t].sigmask,
         }
     }
@@ -173,27 +208,29 @@ impl World {
         let shared = self.shared_pending(thread.pid) != 0 && process.live_threads > 1;
         let by_clock = process.by_clock & (thread.sigpending | process.sigpending) != 0;
         let mut ways = if shared { SHARED_PENDING } else { 0 } | if by_clock { BY_CLOCK } else { 0 };
-        if matches!(op.kind, Kind::NONE | Kind::EXIT | Kind::THREAD_EXIT | Kind::STOPPED) {
+        let row = op.kind.row();
+        let taken = row.signals.taken;
+        if matches!(taken, Taken::Never | Taken::Stopped) {
             return ways;
         }
-        if op.kind == Kind::SIGWAIT && self.awaited_pending(t, op.arg as u64) != 0 {
+        if taken == Taken::Waits && self.awaited_pending(t, op.arg as u64) != 0 {
             ways |= AWAITED;
         }
-        let before = self.deliverable(t, thread.sigmask) & if op.kind == Kind::SIGWAIT { !op.arg as u64 } else { !0 };
-        let within =
-            self.deliverable(t, self.mask_within(t, op)) & if op.kind == Kind::SIGWAIT { !op.arg as u64 } else { !0 };
+        let not_awaited = if taken == Taken::Waits { !op.arg as u64 } else { !0 };
+        let before = self.deliverable(t, thread.sigmask) & not_awaited;
+        let within = self.deliverable(t, self.mask_within(t, op)) & not_awaited;
         let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..*op };
         let blocks = || self.choices_of(t, &untimed) == 0;
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
-        let asleep = matches!(op.kind, Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT);
-        let partial = is_fd(op.kind) && op.has(PARTIAL);
+        let asleep = matches!(taken, Taken::Sleeps(_));
+        let partial = row.channels.any() && op.has(PARTIAL);
         if before != 0 && !asleep && !partial {
             ways |= BEFORE | self.first_of(t, before) as u16;
         }
         if within != 0 && blocks() {
             let signal = self.first_of(t, within);
             let restarts = process.restarts & bit(signal) != 0;
-            if fails_with_eintr(op, restarts) {
+            if row.signals.fail(op, restarts) {
                 // The clock has jumped because the thread stood here; that a timer is faster than its thread is for
                 // `timeouts_any`.
                 let by_clock = !self.timeouts_any && process.by_clock & bit(signal) != 0;
@@ -235,16 +272,17 @@ impl World {
             return Applied::Signalled(way == STOP_INTERRUPTS);
         }
         let before = way == BEFORE;
-        let mask =
-            if before && op.kind != Kind::FUTEX_SLEEP { self.threads[t].sigmask } else { self.mask_within(t, &op) };
-        let barred = if op.kind == Kind::SIGWAIT { op.arg as u64 } else { 0 };
+        let taken = op.kind.row().signals.taken;
+        let asleep = taken == Taken::Sleeps(Leave::Queue);
+        let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
+        let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
         let ready = self.deliverable(t, mask) & !barred;
         self.threads[t].state = ThreadState::RUNNING;
         self.take(t, ready);
-        match op.kind {
-            Kind::FUTEX_SLEEP => self.dequeue(t),
-            Kind::FUTEX_PI_WAIT => self.pi_leave(t, op.obj),
-            Kind::COND_WAKE | Kind::BARRIER_WAKE => {
+        match taken {
+            Taken::Sleeps(Leave::Queue) => self.dequeue(t),
+            Taken::Sleeps(Leave::Inheritance) => self.pi_leave(t, op.obj),
+            Taken::KeepsPlace => {
                 let thread = &mut self.threads[t];
                 thread.held = true;
                 thread.held_woken = thread.woken;
@@ -344,7 +382,11 @@ impl World {
                 let t = self.live[at];
                 let Thread { pid, state, pending: op, .. } = self.threads[t];
                 let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
-                if pid == p && state == ThreadState::PARKED && fails_by_stop(&op) && self.choices_of(t, &untimed) == 0 {
+                if pid == p
+                    && state == ThreadState::PARKED
+                    && op.kind.row().signals.fail_by_stop(&op)
+                    && self.choices_of(t, &untimed) == 0
+                {
                     self.threads[t].stop_hit = true;
                 }
             }
@@ -464,7 +506,7 @@ impl World {
     /// `t` goes on with `op`, at which a signal was delivered to it. A wait that kept its place may have been woken
     /// meanwhile.
     pub fn resume(&mut self, t: Tid, op: Op) {
-        if !matches!(op.kind, Kind::COND_WAKE | Kind::BARRIER_WAKE) {
+        if op.kind.row().signals.taken != Taken::KeepsPlace {
             return self.publish(t, op);
         }
         self.ops += 1;
@@ -488,12 +530,12 @@ impl World {
 
     /// `t` is in a handler that interrupted a wait in a queue, and is about to wait in another one.
     pub(crate) fn waits_twice(&self, t: Tid, op: &Op) -> bool {
-        self.threads[t].held && matches!(op.kind, Kind::COND_WAIT | Kind::FUTEX_WAIT | Kind::BARRIER_WAIT)
+        self.threads[t].held && op.kind.row().signals.taken == Taken::Queues
     }
 }
 
 fn waits_for(op: &Op, state: ThreadState, signal: i32) -> bool {
-    op.kind == Kind::SIGWAIT && state == ThreadState::PARKED && op.arg as u64 & bit(signal) != 0
+    op.kind.row().signals.taken == Taken::Waits && state == ThreadState::PARKED && op.arg as u64 & bit(signal) != 0
 }
 
 /// The `n`-th bit that is set, from the lowest; 0 if there are fewer.
@@ -502,37 +544,4 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
         bits &= bits.wrapping_sub(1);
     }
     bits & bits.wrapping_neg()
-}
-
-/// Whether a blocked `op` fails with EINTR where its process is stopped and goes on, without a handler (signal(7), "Interruption
-/// of system calls and library functions by stop signals"; measured on Linux 6.18, where System V message queues and
-/// futexes are not among them).
-fn fails_by_stop(op: &Op) -> bool {
-    match op.kind {
-        Kind::SYSV_OP | Kind::SIGWAIT | Kind::FD_WAIT => true,
-        // What has been transferred is what the call gives then.
-        Kind::FD_READ | Kind::FD_WRITE if op.has(PARTIAL) => true,
-        // A socket with SO_RCVTIMEO or SO_SNDTIMEO.
-        Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT | Kind::FD_SEND => op.has(TIMED),
-        _ => false,
-    }
-}
-
-/// Whether a blocked `op` fails with EINTR once a handler has run, installed with SA_RESTART or not (signal(7), and the
-/// kernel's ERESTARTSYS, ERESTARTNOHAND and ERESTART_RESTARTBLOCK). Locks, joins and the like wait on.
-fn fails_with_eintr(op: &Op, restarts: bool) -> bool {
-    match op.kind {
-        Kind::SLEEP | Kind::SYSV_OP | Kind::SIGSUSPEND | Kind::SIGWAIT => true,
-        Kind::FD_POLL | Kind::FD_WAIT | Kind::MSG_SEND | Kind::MSG_RECEIVE => true,
-        // With a timeout (SO_RCVTIMEO, SO_SNDTIMEO) a call on a socket never restarts.
-        Kind::FD_READ | Kind::FD_WRITE if op.has(PARTIAL) => true,
-        Kind::FD_READ | Kind::FD_WRITE | Kind::FD_ACCEPT | Kind::FD_CONNECT | Kind::FD_SEND => {
-            op.has(TIMED) || !restarts
-        }
-        Kind::FD_OPENED | Kind::RECORD_LOCK | Kind::FLOCK | Kind::MQ_SEND | Kind::MQ_RECEIVE => !restarts,
-        // A futex wait with a timeout never restarts.
-        Kind::SEM_WAIT | Kind::FUTEX_SLEEP => op.has(TIMED) || !restarts,
-        Kind::WAIT => !restarts,
-        _ => false,
-    }
 }

@@ -28,6 +28,30 @@ const MESSAGE_RING: u64 = 4 << 20;
 const LOCAL_RING: u64 = 1 << 20;
 
 impl World {
+    /// `t` reads from a socket that hears of peers it does not know yet, or signals.
+    pub(crate) fn reads_from_strangers(&self, t: Tid, _: bool) -> bool {
+        self.channel_of(self.threads[t].pending.obj).is_some_and(|c| {
+            let signals = self.channels[c].kind == ChanKind::SIGNALS;
+            signals || self.sink(c).is_some_and(|s| self.takes_strangers(s))
+        })
+    }
+
+    /// `t` polls one of these.
+    pub(crate) fn polls_strangers(&self, t: Tid, _: bool) -> bool {
+        self.polled(t).iter().any(|p| self.meets_strangers(p.desc))
+    }
+
+    /// `t` waits for the events of an instance that watches one of these.
+    pub(crate) fn watches_strangers(&self, t: Tid, _: bool) -> bool {
+        let epoll = self.channel_of(self.threads[t].pending.obj);
+        self.watches.as_slice().iter().any(|w| Some(w.epoll) == epoll && self.meets_strangers(w.desc))
+    }
+
+    fn meets_strangers(&self, desc: DescId) -> bool {
+        let signals = self.descs.get(desc).is_some_and(|d| d.kind == DescKind::SIGNAL);
+        signals || self.socket_of(desc).is_some_and(|s| self.takes_strangers(s))
+    }
+
     /// The socket of a description.
     pub fn socket_of(&self, desc: DescId) -> Option<SockId> {
         let d = self.descs.get(desc)?;

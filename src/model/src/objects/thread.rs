@@ -1,16 +1,59 @@
 //! Threads: created, parked, running, exited, joined, detached.
 
+use super::question::{Answer, Question};
+use super::row::*;
 use crate::base::address::Address;
 use crate::base::errno;
 use crate::base::ids::{Pid, Tid, Uid, NONE};
+use crate::base::op::Kind;
 use crate::base::op::{Op, CANCEL_POINT, TRY};
 use crate::state::act::Effects;
+use crate::state::act::{EXPIRED, LETS_GO};
 use crate::state::fd::{Polled, MAX_POLLED};
+use crate::state::footprint::{Cell, How};
 use crate::state::sem::SemBuf;
 use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
 use crate::state::socket::Credentials;
 use crate::state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
 use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Wait for the end of thread `obj` (an index of threads).
+    JOIN = 4, "join" {
+        operands: Operands::Thread, enabled: blocks(World::join_choices, |q| q.join()),
+        perform: |w, t, op, _| w.join_perform(t, op),
+        records: Records::number(|w, t, op| i64::from(w.join_ready(t, op))), cells: |act, _, cells| {
+            // One that does not block also sees that the end has not come yet.
+            cells.touch(Cell::Thread(act.op.obj), How::Joins { sees: act.op.has(TRY) || act.fate & EXPIRED != 0 });
+        }, follows: |a, b| a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, unproven: PROVEN,
+    }
+    /// End of a thread that leaves robust mutexes behind.
+    THREAD_EXIT = 7, "thread_exit" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| {
+            w.orphan_mutexes(t);
+            Applied::Done(0)
+        },
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Cancellation request for thread `obj`.
+    CANCEL = 8, "cancel" {
+        operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
+
+impl Question<'_> {
+    fn join(&self) -> Answer {
+        let target = self.act.op.obj;
+        Answer::from(!self.dropped.iter().any(|d| d.act.tid == target) && self.act.state != 0)
+    }
+}
 
 impl World {
     /// Creates a thread in process `pid`; `creator` is [`NONE`] for the first thread of the world.

@@ -1,10 +1,21 @@
 //! Timers that send signals: alarm, setitimer and POSIX timers, on the virtual clock. A timer fires when the clock jumps to
 //! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
 
+use super::row::*;
 use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::process::ProcState;
 use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
 use crate::state::world::World;
+
+kinds! {
+    /// Arm, disarm or delete a timer of a process that has had several threads.
+    TIMER = 99, "timer" {
+        operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
 
 const SI_TIMER: i32 = -2;
 

@@ -1,42 +1,146 @@
 //! Dependency between operations, conditional on recorded state (Stoller, TR 536, Section 7 and Figure 3).
 //!
 //! Two operations are independent in a state if neither enables or disables the other and their order does not
-//! matter. `dependent` may say "dependent" too often, never too seldom.
+//! matter. `dependent` may say "dependent" too often, never too seldom. It is derived from what transitions touch
+//! ([`Footprint`]): here is what each of them touches whatever its kind, and which ways to touch a cell commute.
 
-use crate::base::ids::NONE;
-use crate::base::op::{Kind, Op, REACHES, RESUMED, SEVERAL, TIMED, TRY, VARIANT};
-use crate::objects::fd::{by_mask, is_fd, looks, moves};
-use crate::objects::lock::{fails_in_circle, is_lock, moves_circles, overlap};
-use crate::objects::msg::removes_queue;
+use crate::base::ids::{ObjId, NONE};
+use crate::base::op::{Op, TRY};
+use crate::objects::mutex::owns;
 use crate::objects::reach::Reach;
-use crate::sched::file::{commute, is_file};
-use crate::state::act::{Act, Class, Effects, EXPIRED, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT, WOKEN};
-use crate::state::recorded::{RwState, WaitState};
-use crate::state::sem::{Ctl, SEMVMX};
+use crate::objects::row::Operands;
+use crate::objects::row::{Lock, Renaming, Role};
+use crate::objects::rwlock::holds;
+use crate::state::act::{Act, Effects, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT, WOKEN};
+use crate::state::footprint::{By, Cell, Footprint, How};
+use crate::state::sem::SEMVMX;
 use crate::state::signal::{BY_CLOCK, SHARED_PENDING};
+
+impl Footprint {
+    /// What the transition `act` touches, which did `did` beyond its operation.
+    pub fn of(act: &Act, did: Effects) -> Footprint {
+        let mut cells = Footprint::NOTHING;
+        let wide = did.wakes_others() || act.op.signals & BY_CLOCK != 0 || act.fate & (TIMED_OUT | GIVES_WAY) != 0;
+        cells.touch(Cell::World, if wide { How::Writes } else { How::Reads });
+        // Who takes a signal that is pending for the process rests on which threads there are, and on what they block, which is no
+        // operation. That a signal is pending for one thread alone changes nothing for others.
+        let shared = act.op.signals & SHARED_PENDING != 0;
+        cells.touch(Cell::Process(act.pid), if shared { How::Writes } else { How::Reads });
+        cells.touch_end(act, did);
+        // The initializer may end with any transition.
+        if act.fate & IN_ONCE != 0 {
+            cells.touch(Cell::Initializers, How::Changes);
+        }
+        (act.op.kind.row().cells)(act, did, &mut cells);
+        cells
+    }
+
+    /// Any transition of a thread may be its last, or that of its process. Whether the end of a process is visible depends on which
+    /// other threads it still has.
+    fn touch_end(&mut self, act: &Act, did: Effects) {
+        let ends = did.has(Effects::ENDS);
+        self.touch(Cell::Thread(act.tid), How::Moves { ends });
+        if act.parent != NONE {
+            self.touch(Cell::Children(act.parent), How::ChildMoves { child: act.pid, ends });
+        }
+        if ends {
+            self.touch(Cell::Left(act.pid), How::Changes);
+        }
+        if did.has(Effects::EXITS) {
+            self.touch(Cell::Left(act.pid), How::Looks);
+        }
+    }
+
+    /// Whether two transitions touch a cell in ways that do not commute; `conditional`: in the states recorded.
+    pub fn meets(&self, other: &Footprint, conditional: bool) -> bool {
+        let met =
+            |(cell, how): &(Cell, How)| other.cells().iter().any(|(c, h)| c == cell && !how.commutes(h, conditional));
+        self.cells().iter().any(met)
+    }
+
+    /// True if every operation depends on it.
+    pub fn is_wide(&self) -> bool {
+        self.cells().contains(&(Cell::World, How::Writes))
+    }
+}
+
+impl How {
+    /// Whether two ways to touch a cell commute: in the states recorded if `conditional`, else in every state.
+    pub fn commutes(&self, other: &How, conditional: bool) -> bool {
+        use How::*;
+        match (*self, *other) {
+            (Reads, Reads) | (Looks, Looks) | (Changes, Changes) | (Shares, Shares) => true,
+            (ChildMoves { .. }, ChildMoves { .. }) => true,
+            // One that does not block also sees that the end has not come yet.
+            (Moves { ends }, Joins { sees }) | (Joins { sees }, Moves { ends }) => !ends && !sees,
+            (Awaits { child: target, sees }, ChildMoves { child, ends })
+            | (ChildMoves { child, ends }, Awaits { child: target, sees }) => {
+                !ends && !sees || target != 0 && target != child + 1
+            }
+            (Channels { mask, by }, Channels { mask: other, by: also }) => mask & other == 0 || by.commutes(also),
+            (Waits | Woken { .. }, Waits | Woken { .. }) => true,
+            // Woken is woken, in every state from then on.
+            (Woken { given }, Wakes { .. } | WakesAndMore) | (Wakes { .. } | WakesAndMore, Woken { given }) => given,
+            // Two that wake everybody wake nobody twice.
+            (Wakes { all: a, nobody: m }, Wakes { all: b, nobody: n }) => conditional && (a && b || m && n),
+            // Figure 3: while the lock is owned the owner may acquire it again and all others fail or wait.
+            (Acquires { owned: a }, Acquires { owned: b }) => conditional && a && b,
+            (Adds { value: a }, Adds { value: b }) => is_far_from_limit(a.max(b)),
+            (Adds { value: a }, Takes { value: b }) | (Takes { value: b }, Adds { value: a }) => {
+                conditional && a.min(b) >= 1
+            }
+            (Takes { value: a }, Takes { value: b }) => conditional && a.min(b) >= 2,
+            (Semop { on: a, .. }, Semop { on: b, .. }) => a & b == 0 || semops_commute(*self, *other, conditional),
+            (FileLock { first, last, tests }, FileLock { first: from, last: to, tests: also }) => {
+                // F_GETLK tells how far the lock reaches that it finds, which those next to it change.
+                let apart = !(tests || also) && (last < from || to < first);
+                apart || tests && also
+            }
+            // Both would move the place of one description.
+            (File { through: Some(a) }, File { through: Some(b) }) => {
+                a == crate::state::files::PLACED || b == crate::state::files::PLACED || a != b && a != 0 && b != 0
+            }
+            (Names { set: a, looks: m }, Names { set: b, looks: n }) => a & b == 0 || m && n,
+            _ => false,
+        }
+    }
+}
+
+impl By {
+    /// For operations with a common channel in their masks.
+    fn commutes(self, other: By) -> bool {
+        match (self, other) {
+            (By::MaskLook, By::MaskLook) => true,
+            (By::Mask | By::MaskLook, _) | (_, By::Mask | By::MaskLook) => false,
+            (By::NameAndWakes, By::NameAndWakes) => false,
+            (By::Name | By::NameAndWakes, By::Name | By::NameAndWakes) => true,
+        }
+    }
+}
+
+/// A semaphore that so many more may be posted to.
+pub(crate) fn is_far_from_limit(value: i64) -> bool {
+    value < i64::from(i32::MAX) / 2
+}
+
+/// Two semops on overlapping semaphores: single increments and decrements by value, as for POSIX semaphores.
+fn semops_commute(a: How, b: How, conditional: bool) -> bool {
+    let (How::Semop { amount: x, value: v, .. }, How::Semop { amount: y, value: w, .. }) = (a, b) else { return false };
+    let value = v.min(w);
+    match () {
+        () if x == 0 || y == 0 => false,
+        () if x > 0 && y > 0 => v.max(w) + x + y < SEMVMX as i64 / 2,
+        () if x < 0 && y < 0 => conditional && value >= -x - y,
+        () if x > 0 => conditional && value >= -y && value + x <= SEMVMX as i64,
+        () => conditional && value >= -x && value + y <= SEMVMX as i64,
+    }
+}
 
 /// Operations whose effects reach beyond the objects they name, or whose enabledness depends on what everybody else
 /// does (a timeout fires when nothing else can run, a yield waits for somebody to move). A timed operation that does
 /// not need its timeout is like one without.
 pub fn reaches_everything(a: &Act) -> bool {
-    matches!(
-        a.op.kind,
-        Kind::YIELD
-            | Kind::EXIT
-            | Kind::THREAD_EXIT
-            | Kind::CANCEL
-            | Kind::KILL
-            | Kind::EXEC
-            | Kind::FORK
-            | Kind::TIMER
-            // The word of the lock changes in the program's own code too, between operations of whatever kind.
-            | Kind::FUTEX_LOCK_PI
-            | Kind::FUTEX_PI_WAIT
-            | Kind::FUTEX_UNLOCK_PI
-    ) || a.op.kind == Kind::MQ_SEND && a.op.has(VARIANT)
-        || a.op.signals & BY_CLOCK != 0
-        || a.fate & (TIMED_OUT | GIVES_WAY) != 0
-        || fails_in_circle(a)
+    Footprint::of(a, Effects::NONE).is_wide()
 }
 
 /// Whether the order of `a` and `b`, operations of different threads, can matter, for the state recorded in them.
@@ -48,21 +152,14 @@ pub fn dependent(a: &Act, b: &Act, conditional: bool) -> bool {
 /// [`dependent`] of transitions of which is known what they did beyond their operations: one that does not end its thread
 /// is nothing to those who wait for the end.
 pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditional: bool) -> bool {
-    a.uid == b.uid
-        || reaches_everything(a)
-        || reaches_everything(b)
-        || a_did.has(Effects::WIDE)
-        || b_did.has(Effects::WIDE)
-        || awaits(a, b, b_did)
-        || awaits(b, a, a_did)
-        || waits_with(a, b)
-        || waits_with(b, a)
-        || share_signals(a, b)
-        || moves_circles(&a.op, &b.op)
-        || moves_circles(&b.op, &a.op)
-        || a.pid == b.pid && exit_meets_end(a_did, b_did)
-        || meet_by_mask(a, b)
-        || shares_object(a, b, conditional)
+    Footprint::of(a, a_did).meets(&Footprint::of(b, b_did), conditional)
+}
+
+/// The part of [`dependent_after`] that is about what `a` did beyond its operation; `b` is of another thread.
+pub fn dependent_by_effects(a: &Act, a_did: Effects, b: &Act, b_did: Effects) -> bool {
+    let mut effects = Footprint::NOTHING;
+    effects.touch_end(a, a_did);
+    a_did.wakes_others() || effects.meets(&Footprint::of(b, b_did), false)
 }
 
 /// The operation of `performed` as it was in an earlier state, where it was recorded as `stood`, as far as that matters to
@@ -71,12 +168,16 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
 /// changed that is on one of its objects itself, or moves circles.
 pub fn as_it_stood(stood: &Act, performed: &Act) -> Act {
     let fate = stood.fate & !TIMED_OUT | performed.fate & TIMED_OUT;
-    let mut op = stood.op;
-    if is_fd(op.kind) && op.kind == performed.op.kind {
-        (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
+    let (mut op, mut state) = (stood.op, stood.state);
+    if op.kind == performed.op.kind {
+        let row = op.kind.row();
+        if row.channels.any() {
+            (op.mask, op.flags) = (performed.op.mask, performed.op.flags);
+        }
+        if row.records.settles {
+            state = performed.state;
+        }
     }
-    let state =
-        if op.kind == Kind::RECORD_LOCK && op.kind == performed.op.kind { performed.state } else { stood.state };
     Act { fate, op, state, ..*stood }
 }
 
@@ -91,15 +192,6 @@ pub fn either(came: &Act, expected: &Act) -> Act {
     Reach::of(came).zip(Reach::of(expected)).map_or(act, |(a, b)| a.with(b).put(&act))
 }
 
-/// Operations on descriptors, one of which concerns more channels than it names, or that wake the same epoll instance.
-/// Two that only look commute.
-fn meet_by_mask(a: &Act, b: &Act) -> bool {
-    let wake = |x: &Op, y: &Op| moves(x.kind) && moves(y.kind) && x.has(REACHES) && y.has(REACHES);
-    (by_mask(&a.op) && is_fd(b.op.kind) || by_mask(&b.op) && is_fd(a.op.kind) || wake(&a.op, &b.op))
-        && a.op.mask & b.op.mask != 0
-        && !(looks(&a.op) && looks(&b.op))
-}
-
 /// Whether `q`, which did `q_did` in a state before `s`, would do something else after it: its thread would be the last of
 /// its process then, whose end is visible. Of two that end their threads the one that is the last depends on the other
 /// by [`Effects::EXITS`]; what has been performed as the first only does not tell.
@@ -107,11 +199,6 @@ pub fn ends_otherwise(s: &Act, s_did: Effects, q: &Act, q_did: Effects) -> bool 
     // What makes the end visible may come from either.
     let visible = s_did.with(q_did).has(Effects::NEARLY_EXITS);
     s.pid == q.pid && s_did.has(Effects::LEAVES_ONE) && q_did.has(Effects::ENDS) && visible
-}
-
-/// The part of [`dependent_after`] that is about what `a` did beyond its operation.
-pub fn dependent_by_effects(a: &Act, a_did: Effects, b: &Act, b_did: Effects) -> bool {
-    a_did.has(Effects::WIDE) || awaits(b, a, a_did) || a.pid == b.pid && exit_meets_end(a_did, b_did)
 }
 
 /// Whether two composed transitions depend on each other in any state: the operations of `a`, by one thread, performed
@@ -122,7 +209,7 @@ pub fn dependent_by_effects(a: &Act, a_did: Effects, b: &Act, b_did: Effects) ->
 /// transition did beyond it.
 pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
     let excepted = |x: &Act, y: &Act| {
-        let lock = x.op.obj == y.op.obj && x.uid != y.uid && only_locks(x) && only_locks(y);
+        let lock = x.op.obj == y.op.obj && x.uid != y.uid && only_locks(x).is_some() && only_locks(y).is_some();
         lock && (passes_through(a, x.op.obj) || passes_through(b, x.op.obj))
     };
     let depend = |(x, x_did): &(Act, Effects), (y, y_did): &(Act, Effects)| {
@@ -133,218 +220,64 @@ pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
     a.iter().any(|x| b.iter().any(|y| depend(x, y)))
 }
 
-fn only_locks(act: &Act) -> bool {
-    let lock = matches!(act.op.kind, Kind::MUTEX_LOCK | Kind::MUTEX_UNLOCK | Kind::SPIN_LOCK | Kind::SPIN_UNLOCK);
-    lock && !act.op.has(TRY | TIMED) && act.op.signals == 0
+/// For an operation that does nothing but acquire (`true`) or release a mutex or spin lock, which of the two.
+fn only_locks(act: &Act) -> Option<bool> {
+    let plain = !act.op.looks() && act.op.signals == 0;
+    match act.op.kind.row().role {
+        Role::Acquires(Lock::Mutex | Lock::Spin) if plain => Some(true),
+        Role::Releases(Lock::Mutex | Lock::Spin) if plain => Some(false),
+        _ => None,
+    }
 }
 
 /// All that `acts` do to lock `o` is to acquire and then to release it.
-fn passes_through(acts: &[(Act, Effects)], o: u32) -> bool {
-    let mut on = acts.iter().map(|(act, _)| act).filter(|act| operands(&act.op).contains(&o));
-    let (first, second) = (on.next(), on.next());
-    let is = |act: Option<&Act>, kinds: [Kind; 2]| act.is_some_and(|a| only_locks(a) && kinds.contains(&a.op.kind));
-    is(first, [Kind::MUTEX_LOCK, Kind::SPIN_LOCK])
-        && is(second, [Kind::MUTEX_UNLOCK, Kind::SPIN_UNLOCK])
-        && on.next().is_none()
-}
-
-/// `a` waits for the end of the thread or of the process of `b`: any transition of `b` may be the last. One that does not
-/// block also sees that the end has not come yet.
-fn awaits(a: &Act, b: &Act, b_did: Effects) -> bool {
-    let concerns = match a.op.kind {
-        Kind::JOIN => a.op.obj == b.tid,
-        Kind::WAIT => {
-            let target = WaitState::of(a.state).target;
-            b.parent == a.pid && b.parent != NONE && (target == 0 || target == b.pid + 1)
-        }
-        _ => false,
-    };
-    concerns && (b_did.has(Effects::ENDS) || a.op.has(TRY) || a.fate & EXPIRED != 0)
-}
-
-/// Whether the end of a process is visible depends on which other threads it still has.
-fn exit_meets_end(a: Effects, b: Effects) -> bool {
-    a.has(Effects::EXITS) && b.has(Effects::ENDS) || b.has(Effects::EXITS) && a.has(Effects::ENDS)
-}
-
-/// Signals are pending for the process: who takes one rests on which threads there are, and on what they block, which is no
-/// operation. That a signal is pending for one thread alone changes nothing for others.
-pub(crate) fn share_signals(a: &Act, b: &Act) -> bool {
-    a.pid == b.pid && (a.op.signals | b.op.signals) & SHARED_PENDING != 0
-}
-
-/// `a` waits for something that `b` may do or take away whatever its transition is.
-fn waits_with(a: &Act, b: &Act) -> bool {
-    match a.op.kind {
-        Kind::JOIN => b.op.kind == Kind::JOIN && a.op.obj == b.op.obj,
-        // Both wait for children of the same process. One that another thread creates is created visibly.
-        Kind::WAIT => b.op.kind == Kind::WAIT && a.pid == b.pid,
-        // The initializer may end with any transition of the thread that runs it.
-        Kind::ONCE => b.fate & IN_ONCE != 0,
-        // A removed set or queue frees its key.
-        Kind::NAME => b.op.kind == Kind::SYSV_CTL && Ctl(b.op.arg as u8) == Ctl::REMOVE || removes_queue(&b.op),
-        _ => false,
-    }
-}
-
-/// The objects that an operation names, by index; [`NONE`] for no object.
-pub fn operands(op: &Op) -> [u32; 2] {
-    match op.kind {
-        // Threads and processes, not objects; a toss names nothing.
-        Kind::JOIN | Kind::WAIT | Kind::CANCEL | Kind::KILL | Kind::TOSS | Kind::SLEEP | Kind::TIMER => [NONE, NONE],
-        Kind::SYSV_CTL => [op.obj, NONE],
-        _ => [op.obj, op.obj2],
-    }
-}
-
-fn shares_object(a: &Act, b: &Act, conditional: bool) -> bool {
-    let theirs = operands(&b.op);
-    operands(&a.op).into_iter().any(|o| o != NONE && theirs.contains(&o) && !commute_on(o, a, b, conditional))
-}
-
-/// Whether `a` and `b` commute as far as object `o`, which both name, is concerned.
-fn commute_on(o: u32, a: &Act, b: &Act, conditional: bool) -> bool {
-    match (class(o, a), class(o, b)) {
-        (Class::CondWait | Class::Woken, Class::CondWait | Class::Woken) => true,
-        // Two that wake everybody wake nobody twice.
-        (Class::Wakes, Class::Wakes) => conditional && (broadcasts(a, b) || a.state == 0 && b.state == 0),
-        // Figure 3: while the lock is owned the owner may acquire it again and all others fail or wait.
-        (Class::Acquire, Class::Acquire) => conditional && a.state != 0 && b.state != 0,
-        // Woken is woken, in every state from then on.
-        (Class::Woken, Class::Wakes | Class::Moves) => a.fate & WOKEN != 0,
-        (Class::Wakes | Class::Moves, Class::Woken) => b.fate & WOKEN != 0,
-        (Class::Read | Class::ReadUnlock, Class::Read | Class::ReadUnlock) => true,
-        (Class::Up, Class::Up) => a.state.max(b.state) < i32::MAX as i64 / 2,
-        (Class::Up, Class::Down) | (Class::Down, Class::Up) => conditional && a.state.min(b.state) >= 1,
-        (Class::Down, Class::Down) => conditional && a.state.min(b.state) >= 2,
-        (Class::FileLock, Class::FileLock) => !overlap(&a.op, &b.op) || both_test(a, b),
-        (Class::File, Class::File) => commute(o, &a.op, &b.op),
-        (Class::Sysv, Class::Sysv) => a.op.mask & b.op.mask == 0 || sysv_commute(a, b, conditional),
-        _ => false,
-    }
-}
-
-pub(crate) fn class(o: u32, act: &Act) -> Class {
-    let first = act.op.obj == o;
-    match act.op.kind {
-        Kind::COND_WAIT | Kind::FUTEX_WAIT if first => Class::CondWait,
-        Kind::COND_WAKE | Kind::BARRIER_WAKE if act.op.has(RESUMED) => Class::Other,
-        Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::BARRIER_WAKE if first => Class::Woken,
-        Kind::MUTEX_LOCK | Kind::SPIN_LOCK => Class::Acquire,
-        Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => Class::Wakes,
-        Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP | Kind::BARRIER_WAIT => Class::Moves,
-        Kind::RW_RDLOCK => Class::Read,
-        Kind::RW_UNLOCK if releases_read(act) => Class::ReadUnlock,
-        Kind::SEM_POST => Class::Up,
-        Kind::SEM_WAIT => Class::Down,
-        Kind::SYSV_OP => Class::Sysv,
-        kind if is_lock(kind) => Class::FileLock,
-        kind if is_file(kind) => Class::File,
-        Kind::MSG_CTL if Ctl(act.op.arg as u8) == Ctl::ACCESS => Class::Read,
-        _ => Class::Other,
-    }
-}
-
-fn both_test(a: &Act, b: &Act) -> bool {
-    a.op.kind == Kind::RECORD_TEST && b.op.kind == Kind::RECORD_TEST
-}
-
-fn broadcasts(a: &Act, b: &Act) -> bool {
-    a.op.kind == Kind::COND_BROADCAST && b.op.kind == Kind::COND_BROADCAST
-}
-
-/// Two semops on overlapping semaphores: single increments and decrements by value, as for POSIX semaphores; `arg`
-/// is the amount of a single operation, 0 for a wait for zero or several operations.
-fn sysv_commute(a: &Act, b: &Act, conditional: bool) -> bool {
-    let (x, y) = (a.op.arg, b.op.arg);
-    if x == 0 || y == 0 || (a.op.flags | b.op.flags) & (VARIANT | SEVERAL) != 0 {
-        return false;
-    }
-    let value = a.state.min(b.state);
-    match (x > 0, y > 0) {
-        (true, true) => a.state.max(b.state) + x + y < SEMVMX as i64 / 2,
-        (false, false) => conditional && value >= -x - y,
-        (true, false) => conditional && value >= -y && value + x <= SEMVMX as i64,
-        (false, true) => conditional && value >= -x && value + y <= SEMVMX as i64,
-    }
-}
-
-/// A semop that commutes with others that add a little, whatever comes between.
-pub(crate) fn adds_little(a: &Act) -> bool {
-    let little = SEMVMX as i64 / 8;
-    a.op.arg > 0 && a.op.arg < little && a.state < little && a.op.flags & (VARIANT | SEVERAL) == 0
+fn passes_through(acts: &[(Act, Effects)], o: ObjId) -> bool {
+    let on = || acts.iter().map(|(act, _)| act).filter(|act| act.op.operands().contains(&o));
+    on().map(only_locks).eq([Some(true), Some(false)])
 }
 
 /// False if there is no state in which both `a` and `b` are enabled and their order matters: so that a race between
 /// them, one executed, the other pending then, cannot be reversed. When in doubt, true.
 pub fn may_be_coenabled(a: &Act, b: &Act) -> bool {
-    !(excludes(a, b) || excludes(b, a))
-}
-
-fn excludes(a: &Act, b: &Act) -> bool {
-    if a.op.has(TRY) || a.fate & LETS_GO != 0 || a.op.signals != 0 {
-        return false;
-    }
-    let same = a.op.obj == b.op.obj;
-    match a.op.kind {
-        Kind::COND_WAKE | Kind::BARRIER_WAKE if a.op.has(RESUMED) => false,
-        Kind::JOIN => a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL,
-        Kind::WAIT => WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL,
-        Kind::ONCE => a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !(b.op.kind == Kind::ONCE && same),
-        Kind::MUTEX_LOCK => releases(b, a.op.obj),
-        Kind::SPIN_LOCK => b.op.kind == Kind::SPIN_UNLOCK && same && owns(b),
-        // Before the wake-up it is not enabled, after it the two commute.
-        Kind::COND_WAKE => releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE,
-        Kind::FUTEX_SLEEP => wakes(b, a.op.obj),
-        Kind::BARRIER_WAKE => b.op.kind == Kind::BARRIER_WAIT && same,
-        Kind::RW_RDLOCK => b.op.kind == Kind::RW_UNLOCK && same && owns(b),
-        Kind::RW_WRLOCK => releases_rw(b) && same && !RwState::of(a.state).prefers,
-        Kind::RW_WRWAIT => releases_rw(b) && same,
-        _ => false,
-    }
-}
-
-/// The thread owns the lock that the operation is on.
-fn owns(a: &Act) -> bool {
-    let owner = match a.op.kind {
-        Kind::RW_UNLOCK => i64::from(RwState::of(a.state).owner),
-        _ => a.state,
+    let follows = |a: &Act, b: &Act| {
+        let lasting = !a.op.has(TRY) && a.fate & LETS_GO == 0 && a.op.signals == 0;
+        lasting && (a.op.kind.row().follows)(a, b)
     };
-    owner == a.tid as i64 + 1
-}
-
-/// `a` gives back a read hold.
-pub(crate) fn releases_read(a: &Act) -> bool {
-    a.op.kind == Kind::RW_UNLOCK && !owns(a) && RwState::of(a.state).holds
+    !(follows(a, b) || follows(b, a))
 }
 
 /// `a` releases a lock, by its operation or as the first part of a wait, and its thread holds it.
 pub fn releases_held(a: &Act) -> bool {
-    match a.op.kind {
-        Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::COND_WAIT => owns(a),
-        _ => releases_rw(a),
-    }
-}
-
-/// `a` gives back a hold of a rwlock.
-fn releases_rw(a: &Act) -> bool {
-    a.op.kind == Kind::RW_UNLOCK && (owns(a) || RwState::of(a.state).holds)
-}
-
-/// `b` releases mutex `m`, which its thread owns.
-fn releases(b: &Act, m: u32) -> bool {
-    match b.op.kind {
-        Kind::MUTEX_UNLOCK => b.op.obj == m && owns(b),
-        Kind::COND_WAIT => b.op.obj2 == m && owns(b),
+    match a.op.kind.row().role {
+        Role::Releases(Lock::Either) => holds(a),
+        Role::Releases(_) | Role::WaitsOn => owns(a),
         _ => false,
     }
 }
 
-/// `b` gives wake-ups to those that wait on `obj`.
-fn wakes(b: &Act, obj: u32) -> bool {
-    match b.op.kind {
-        Kind::COND_SIGNAL | Kind::COND_BROADCAST | Kind::FUTEX_WAKE => b.op.obj == obj,
-        Kind::FUTEX_REQUEUE | Kind::FUTEX_WAKE_OP => b.op.obj == obj || b.op.obj2 == obj,
-        _ => false,
+impl Act {
+    /// The same with other numbers for threads, processes and objects.
+    pub fn renamed(&self, to: &Renaming) -> Act {
+        let mut act = *self;
+        act.tid = (to.thread)(self.tid);
+        act.pid = (to.process)(self.pid);
+        if self.once != 0 && self.once != crate::state::act::SOME_ONCE {
+            let once = (to.object)(u32::from(self.once) - 1) + 1;
+            act.once = u16::try_from(once).unwrap_or(crate::state::act::SOME_ONCE);
+        }
+        let process = |p| if p == NONE { NONE } else { (to.process)(p) };
+        act.parent = process(self.parent);
+        match self.op.kind.row().operands {
+            Operands::Nothing => {}
+            Operands::Thread => act.op.obj = (to.thread)(self.op.obj),
+            Operands::Process => act.op.obj = process(self.op.obj),
+            Operands::One | Operands::Objects => {
+                for (operand, place) in self.op.operands().into_iter().zip([&mut act.op.obj, &mut act.op.obj2]) {
+                    *place = if operand == NONE { *place } else { (to.object)(operand) };
+                }
+            }
+        }
+        (self.op.kind.row().records.renamed)(&mut act, to);
+        act
     }
 }

@@ -2,5 +2,4 @@
 
 pub mod before;
 pub mod depend;
-pub mod footprint;
-pub mod imprint;
+pub mod index;

@@ -16,9 +16,8 @@
 
 use crate::arena::Arena;
 use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Kind, Op};
 use crate::sched::sharing::name_of;
-use crate::state::files::{Use, Used, User, Verdict, FILE_BUCKETS, LISTING, MAX_USERS, NAME, PLACE, PLACED, SOCKET};
+use crate::state::files::{Use, Used, User, Verdict, FILE_BUCKETS, LISTING, MAX_USERS, NAME, PLACE, SOCKET};
 use crate::state::object::{Key, ObjKind, SHARED};
 use crate::state::thread::Thread;
 use crate::state::world::World;
@@ -29,46 +28,6 @@ const ALWAYS: u32 = u32::MAX;
 /// A bit of the set of names for the path with that hash.
 pub fn path_bit(hash: u64) -> i64 {
     1i64 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
-}
-
-/// True for operations on files and their names.
-pub fn is_file(kind: Kind) -> bool {
-    (Kind::FILE_READ.0..=Kind::PATH_TRUNCATE.0).contains(&kind.0)
-}
-
-fn is_path(kind: Kind) -> bool {
-    matches!(kind, Kind::PATH_LOOK | Kind::PATH_CHANGE | Kind::PATH_TRUNCATE)
-}
-
-/// The operation as it is the same in every execution: without what is there for reports only.
-pub(crate) fn renamed(op: &Op) -> Op {
-    let mask = if op.kind == Kind::FILE_READ { op.mask } else { 0 };
-    Op { mask, deadline: 0, ..*op }
-}
-
-/// What an operation does to object `o`: `Err`: it changes the object; `Ok`: reads it, through that description.
-fn reads(o: ObjId, op: &Op) -> Option<u32> {
-    match op.kind {
-        Kind::FILE_READ => Some(op.mask),
-        // Its place may be that of a description.
-        Kind::FILE_COPY if op.obj != o => Some(0),
-        Kind::PATH_LOOK => Some(PLACED),
-        _ => None,
-    }
-}
-
-/// Whether two operations commute as far as object `o` is concerned, which both name.
-pub(crate) fn commute(o: ObjId, a: &Op, b: &Op) -> bool {
-    let names = |op: &Op| is_path(op.kind) && op.obj == o;
-    if names(a) && names(b) {
-        let look = |op: &Op| op.kind != Kind::PATH_CHANGE;
-        return a.arg & b.arg == 0 || look(a) && look(b);
-    }
-    match (reads(o, a), reads(o, b)) {
-        // Both would move the place of one description.
-        (Some(a), Some(b)) => a == PLACED || b == PLACED || a != b && a != 0 && b != 0,
-        _ => false,
-    }
 }
 
 fn bucket(dev: u64, ino: u64) -> usize {

@@ -49,7 +49,8 @@
 
 use crate::arena::Arena;
 use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, CANCEL_POINT, TIMED, TRY};
+use crate::base::op::{Op, CANCEL_POINT, TIMED, TRY};
+use crate::objects::row::{Alone, Role};
 use crate::state::object::{Key, SHARED};
 use crate::state::process::ProcState;
 use crate::state::sharing::{Declared, Noted, Sharing};
@@ -98,37 +99,7 @@ pub fn name_of(key: Key) -> u64 {
     mixed(space.into(), key.kind.0.into(), key.addr)
 }
 
-/// Operations on objects that may be own.
-fn tracked(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::MUTEX_LOCK
-            | Kind::MUTEX_UNLOCK
-            | Kind::MUTEX_DESTROY
-            | Kind::RW_RDLOCK
-            | Kind::RW_WRLOCK
-            | Kind::RW_UNLOCK
-            | Kind::RW_DESTROY
-            | Kind::SPIN_LOCK
-            | Kind::SPIN_UNLOCK
-            | Kind::ONCE
-            | Kind::SEM_WAIT
-            | Kind::SEM_POST
-            | Kind::SEM_GET
-            | Kind::SEM_DESTROY
-    )
-}
-
 impl World {
-    /// True if `op` would not block, whatever becomes of deadlines and requests to end.
-    fn goes_through(&self, t: Tid, op: &Op) -> bool {
-        match op.kind {
-            // One that would have to announce itself parks.
-            Kind::RW_WRLOCK => op.has(TRY) || self.write_ready(t, op.obj),
-            _ => self.choices_of(t, &Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..*op }) > 0,
-        }
-    }
-
     /// True if creation orders everything that `earlier` did up to `at` before everything that `t` does.
     fn created_after(&self, earlier: Tid, at: u64, t: Tid) -> bool {
         let mut child = t;
@@ -218,18 +189,19 @@ impl Arena {
     }
 
     fn pass_tracked(&mut self, t: Tid, op: &Op) -> Option<Applied> {
-        if op.kind == Kind::COND_WAIT {
+        let row = op.kind.row();
+        if row.role == Role::WaitsOn {
             self.use_object(t, op.obj2);
         }
-        if !tracked(op.kind) {
+        let Alone::Passes(goes_through) = row.alone else {
             self.expose(t, op);
             return None;
-        }
+        };
         let passes = self.use_object(t, op.obj) && !self.is_exposed(t);
         if !passes {
             return None;
         }
-        if !self.world.goes_through(t, op) {
+        if !goes_through(&self.world, t, op) {
             if self.world.objects[op.obj].sharing == Sharing::ATOMIC {
                 self.note_object(op.obj);
             }
@@ -247,12 +219,12 @@ impl Arena {
 
     fn count_held(&mut self, t: Tid, op: &Op, applied: Applied) {
         let held = &mut self.world.threads[t].atomic_held;
-        match op.kind {
-            Kind::MUTEX_LOCK | Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::SPIN_LOCK => {
+        match op.kind.row().role {
+            Role::Acquires(_) => {
                 let acquired = matches!(applied, Applied::Done(0 | crate::base::errno::EOWNERDEAD));
                 *held += u32::from(acquired);
             }
-            Kind::MUTEX_UNLOCK | Kind::RW_UNLOCK | Kind::SPIN_UNLOCK => *held = held.saturating_sub(1),
+            Role::Releases(_) => *held = held.saturating_sub(1),
             _ => {}
         }
     }
@@ -332,15 +304,18 @@ impl Arena {
 
     /// Makes the operations of those visible whose position between two transitions `op` of `t` can tell or change.
     fn expose(&mut self, t: Tid, op: &Op) {
-        match op.kind {
-            Kind::CANCEL => self.expose_thread(op.obj),
-            Kind::JOIN if self.gives_up(t, op) => self.expose_thread(op.obj),
-            Kind::KILL | Kind::TIMER => self.expose_process(op.obj),
+        let own = self.world.threads[t].pid;
+        match op.kind.row().alone {
+            Alone::Passes(_) | Alone::Visible => {}
+            Alone::ExposesThread => self.expose_thread(op.obj),
+            Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
+            Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
+            Alone::ExposesProcess => self.expose_process(op.obj),
             // A signal, whoever sends it, reaches it between any two operations.
-            Kind::SIGSUSPEND | Kind::SIGWAIT => self.expose_process(self.world.threads[t].pid),
-            _ if self.world.has_own_mask(t, op) => self.expose_process(self.world.threads[t].pid),
-            Kind::WAIT => self.expose_children(t, op),
-            _ => {}
+            Alone::ExposesOwnProcess => self.expose_process(own),
+            Alone::ExposesOwnProcessIfMasked if !self.world.has_own_mask(t, op) => {}
+            Alone::ExposesOwnProcessIfMasked => self.expose_process(own),
+            Alone::ExposesChildren => self.expose_children(t, op),
         }
     }
 

@@ -3,7 +3,6 @@
 use crate::arena::{Arena, Policy, Seen, Step};
 use crate::base::ids::{Tid, NONE};
 use crate::base::op::Kind;
-use crate::objects::fd::is_fd;
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::state::act::Effects;
 use crate::state::process::ProcState;
@@ -241,7 +240,7 @@ impl Arena {
         let gives_way = |t: Tid| {
             let thread = &self.world.threads[t];
             // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
-            let timed = is_fd(thread.pending.kind) && self.world.may_time_out(&thread.pending);
+            let timed = thread.pending.kind.row().channels.any() && self.world.may_time_out(&thread.pending);
             thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP || timed
         };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));

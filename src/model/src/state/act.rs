@@ -1,12 +1,8 @@
 //! A recorded operation, and what a transition did beyond its operation.
 
-use crate::base::ids::{ObjId, Pid, Tid, Uid, NONE};
+use crate::base::ids::{Pid, Tid, Uid, NONE};
 use crate::base::op::{Kind, Op};
-use crate::objects::lock::is_lock;
-use crate::relation::depend::operands;
-use crate::sched::file::{is_file, renamed};
 use crate::state::object::ObjKind;
-use crate::state::recorded::{LockState, RwState, WaitState};
 
 /// An operation of a thread, with what its dependencies are conditional on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,57 +77,6 @@ impl Act {
         op: Op::new(Kind::NONE),
         state: 0,
     };
-
-    /// The same with other numbers for threads, processes and objects: those that mean the same in every execution.
-    pub fn renamed(
-        &self,
-        thread: impl Fn(Tid) -> Tid,
-        process: impl Fn(Pid) -> Pid,
-        object: impl Fn(ObjId) -> ObjId,
-    ) -> Act {
-        let mut act = *self;
-        act.tid = thread(self.tid);
-        act.pid = process(self.pid);
-        if self.once != 0 && self.once != SOME_ONCE {
-            act.once = u16::try_from(object(u32::from(self.once) - 1) + 1).unwrap_or(SOME_ONCE);
-        }
-        act.parent = if self.parent == NONE { NONE } else { process(self.parent) };
-        let owner = |o: u32| if o == 0 { 0 } else { thread(o - 1) + 1 };
-        match self.op.kind {
-            Kind::JOIN | Kind::CANCEL => act.op.obj = thread(self.op.obj),
-            Kind::KILL | Kind::TIMER => act.op.obj = if self.op.obj == NONE { NONE } else { process(self.op.obj) },
-            _ => {
-                let [first, second] = operands(&self.op);
-                act.op.obj = if first == NONE { self.op.obj } else { object(first) };
-                act.op.obj2 = if second == NONE { self.op.obj2 } else { object(second) };
-            }
-        }
-        match self.op.kind {
-            Kind::MUTEX_LOCK
-            | Kind::MUTEX_UNLOCK
-            | Kind::MUTEX_DESTROY
-            | Kind::COND_WAIT
-            | Kind::COND_WAKE
-            | Kind::SPIN_LOCK
-            | Kind::SPIN_UNLOCK
-            | Kind::ONCE => act.state = i64::from(owner(self.state as u32)),
-            Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::RW_UNLOCK | Kind::RW_DESTROY => {
-                let state = RwState::of(self.state);
-                act.state = RwState { owner: owner(state.owner), ..state }.pack();
-            }
-            // Which number a descriptor has depends on what others had at the time; it is the same description.
-            Kind::FD_CLOSE | Kind::FD_CONTROL => act.op.arg = 0,
-            kind if is_file(kind) => act.op = renamed(&act.op),
-            kind if is_lock(kind) => act.state = LockState::of(self.state, 0).renamed(process).pack(),
-            Kind::WAIT => {
-                let state = WaitState::of(self.state);
-                let target = if state.target == 0 { 0 } else { process(state.target - 1) + 1 };
-                act.state = WaitState { target, ..state }.pack();
-            }
-            _ => {}
-        }
-        act
-    }
 }
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.
@@ -175,23 +120,4 @@ impl Effects {
     pub fn with(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)
     }
-}
-
-/// What an operation does to one of its objects, as far as commuting goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    CondWait,
-    Woken,
-    Acquire,
-    Wakes,
-    /// May wake, and does more.
-    Moves,
-    Read,
-    ReadUnlock,
-    Up,
-    Down,
-    Sysv,
-    FileLock,
-    File,
-    Other,
 }

@@ -6,6 +6,7 @@ pub mod closing;
 pub mod epoll;
 pub mod fd;
 pub mod files;
+pub mod footprint;
 pub mod lock;
 pub mod object;
 pub mod process;

@@ -1,11 +1,7 @@
 //! The recorded states of operations ([`Act::state`](crate::Act)) that are more than one number, packed into one.
 
 use crate::base::ids::Pid;
-use crate::base::op::{Kind, Op};
-use crate::state::channel::PAGE;
-use crate::state::channel::PIPE_BUF;
-use crate::state::lock::{IS_DESCRIPTION, UNLOCK, WRITE};
-use crate::state::queue::EXCEPT;
+use crate::state::lock::IS_DESCRIPTION;
 
 pub(crate) const STATE_BITS: u32 = 22;
 
@@ -50,36 +46,9 @@ impl ChannelState {
         }
     }
 
-    /// True if it tells whether `op` goes on: not of a write to a counter, nor of what depends on time and signals.
-    pub fn tells(self, op: &Op) -> bool {
-        matches!(self.event, 0 | QUEUED)
-            || self.event == COUNTS
-                && matches!(op.kind, crate::base::op::Kind::FD_READ | crate::base::op::Kind::FD_ACCEPT)
-    }
-
     /// That of the second channel.
     pub fn second(state: i64) -> ChannelState {
         ChannelState::of(state >> STATE_BITS)
-    }
-
-    /// Bytes of a write of `n` that a pipe takes.
-    pub(crate) fn takes(self, n: u64) -> u64 {
-        let odd = n % PAGE;
-        let merged = if odd > 0 && odd <= self.last { odd } else { 0 };
-        merged + (n - merged).min(self.free * PAGE)
-    }
-
-    /// True if a read or write goes on.
-    pub fn lets(self, op: &Op) -> bool {
-        let n = op.arg.max(0) as u64;
-        match op.kind {
-            crate::base::op::Kind::FD_READ | crate::base::op::Kind::FD_ACCEPT | crate::base::op::Kind::MQ_RECEIVE => {
-                self.readable
-            }
-            crate::base::op::Kind::MQ_SEND => self.free > 0,
-            _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
-            _ => self.broken || self.takes(n) > 0,
-        }
     }
 }
 
@@ -188,20 +157,6 @@ impl LockState {
         let owner = |o: u32| if o == 0 || o & IS_DESCRIPTION != 0 { o } else { process(o - 1) + 1 };
         LockState { writer: owner(self.writer), reader: owner(self.reader), ..self }
     }
-
-    /// Whether `op` gets what it asks for. `None`: the state does not tell.
-    pub fn grants(self, op: &Op) -> Option<bool> {
-        let write = op.mask & WRITE != 0;
-        match () {
-            () if op.kind == Kind::FLOCK && op.mask & UNLOCK != 0 => Some(true),
-            () if self.writer != 0 && self.writer != self.me => Some(false),
-            // What this owner holds is given up first.
-            () if op.kind == Kind::FLOCK && write && self.many => None,
-            // Another owner may hold another part of the range, for writing too.
-            () if !write && self.many && self.writer != 0 => None,
-            () => Some(!write || !self.many && (self.reader == 0 || self.reader == self.me)),
-        }
-    }
 }
 
 /// [`crate::state::act::Act::state`] of an operation on a queue: what decides whether others wait for it.
@@ -233,40 +188,6 @@ impl QueueState {
             free: (state >> 32 & 0xf_ffff) as u32,
             room: state >> 52 & 1 != 0,
             removed: state >> 53 & 1 != 0,
-        }
-    }
-
-    /// Whether `op` goes on without waiting. `None`: the state does not tell.
-    pub fn goes(self, op: &Op) -> Option<bool> {
-        match op.kind {
-            _ if self.removed => Some(true),
-            Kind::MSG_SEND => Some(self.room && op.mask <= self.free),
-            Kind::MSG_RECEIVE => self.offers(op),
-            _ => Some(true),
-        }
-    }
-
-    /// Whether there is a message for a msgrcv.
-    fn offers(self, op: &Op) -> Option<bool> {
-        const MANY: u32 = 1 << 31;
-        let many = |rest: u32| {
-            if rest != 0 {
-                Some(true)
-            } else if self.types & MANY != 0 {
-                None
-            } else {
-                Some(false)
-            }
-        };
-        let few = self.types & !MANY;
-        match op.arg {
-            0 => Some(self.types != 0),
-            n if n < 0 && n > -32 => Some(few & ((1 << -n) - 1) != 0),
-            n if n < 0 => many(few),
-            n if n < 32 && op.has(EXCEPT) => Some(self.types & !(1 << (n - 1)) != 0),
-            n if n < 32 => Some(few & 1 << (n - 1) != 0),
-            _ if op.has(EXCEPT) => many(few),
-            _ => many(0),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::{Kind, Op, TIMED, TRY};
+use crate::objects::row::Role;
 use crate::state::object::ObjKind;
 use crate::state::thread::ThreadState;
 use crate::state::world::{End, World, MAX_CYCLE};
@@ -13,14 +14,9 @@ impl World {
         let thread = self.threads.get(t)?;
         let op: &Op = &thread.pending;
         let lasting = !op.has(TRY) && (!op.has(TIMED) || thread.woken);
-        let lock = match op.kind {
-            Kind::MUTEX_LOCK | Kind::RW_RDLOCK | Kind::RW_WRLOCK | Kind::RW_WRWAIT | Kind::SPIN_LOCK | Kind::ONCE
-                if lasting =>
-            {
-                op.obj
-            }
-            Kind::FUTEX_PI_WAIT if lasting => op.obj,
-            Kind::COND_WAKE if thread.woken => op.obj2,
+        let lock = match op.kind.row().role {
+            Role::Acquires(_) | Role::AwaitsOwner if lasting => op.obj,
+            Role::Reacquires if thread.woken => op.obj2,
             _ => return None,
         };
         (thread.state == ThreadState::PARKED && self.choices(t) == 0).then_some(lock)
