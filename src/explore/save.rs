@@ -11,6 +11,7 @@
 //! Numbers are little-endian. A state is written to `FILE.tmp`, the one before is kept as `FILE.1`, and only then the new
 //! one gets its name: wherever this is cut off, a whole state is left.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -25,21 +26,23 @@ use serde_json::Value;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
+use super::counts::Counts;
 use super::found::{Candidate, Found};
-use super::workers::Counts;
-use super::Setting;
-use crate::args::{Config, SearchKind};
-use crate::binary::text::escape;
+use super::setting::Setting;
+use super::sharing::Sharing;
+use crate::base::hash::fnv1a;
+use crate::base::text::escape;
 use crate::codec::{Codec, DecodeError, Reader};
-use crate::report::identity::fnv1a;
-use crate::report::BugKind;
+use crate::config::{Config, SearchKind};
+use crate::finding::BugKind;
+use crate::incomplete::Reason;
+use crate::objects::Objects;
 use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
-use crate::sharing::{Objects, Sharing};
 
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 5\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 6\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -60,7 +63,8 @@ pub(super) struct Header {
     pub search: String,
     pub executions: u64,
     pub max_depth: u64,
-    pub cut: bool,
+    /// Why the search is not complete, and how many executions have shown it.
+    pub reasons: BTreeMap<Reason, u64>,
     pub printed: Vec<u64>,
     pub notes: Vec<String>,
     /// Calls that went to the kernel, by number.
@@ -170,7 +174,7 @@ impl Header {
             search: search_text(setting.config),
             executions: counts.executions,
             max_depth: counts.max_depth,
-            cut: counts.cut,
+            reasons: counts.reasons.clone(),
             printed: counts.printed.iter().copied().collect(),
             notes: counts.notes.clone(),
             passed: passed.to_vec(),
@@ -187,7 +191,7 @@ impl Header {
         Counts {
             executions: self.executions,
             max_depth: self.max_depth,
-            cut: self.cut,
+            reasons: self.reasons.clone(),
             printed: self.printed.iter().copied().collect(),
             notes: self.notes.clone(),
         }

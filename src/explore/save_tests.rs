@@ -44,7 +44,7 @@ fn saved() -> Saved {
         search: "--search naive".into(),
         executions: 12,
         max_depth: 5,
-        cut: true,
+        reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
         printed: vec![1, u64::MAX],
         notes: vec!["a note".into()],
         passed: vec![0, 2],

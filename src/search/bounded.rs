@@ -14,8 +14,9 @@ use vsrun_model::depend::GIVES_WAY;
 use vsrun_model::{Kind, Tid, Uid};
 
 use super::alternatives::{decode_branches, encode_branches, Branch, Item};
-use super::{is_partial, Search};
+use super::api::{is_partial, Search};
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -201,6 +202,10 @@ impl Search for Bounded {
     fn exhaustive(&self) -> bool {
         let over = self.first.is_empty() && self.queues.iter().all(Vec::is_empty) && self.running.is_empty();
         over && !self.partial
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
     }
 
     fn transitions(&self) -> u64 {

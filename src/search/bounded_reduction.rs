@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::{Choice, Policy};
 
+use super::api::{is_partial, Search};
 use super::bounded::preempts;
 use super::races::{self, Point};
-use super::{is_partial, Search};
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -290,6 +291,10 @@ impl Search for BoundedReduction {
 
     fn exhaustive(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty() && !self.partial
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
     }
 
     fn transitions(&self) -> u64 {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Policy;
 
-use super::Search;
+use super::api::Search;
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -85,6 +86,10 @@ impl Search for Random {
 
     fn exhaustive(&self) -> bool {
         false
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
     fn transitions(&self) -> u64 {

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use vsrun_model::arena::{Policy, MAX_EXPECTED};
 use vsrun_model::{End, Uid};
 
-use super::Search;
+use super::api::Search;
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -113,6 +114,10 @@ impl Search for Walk {
 
     fn exhaustive(&self) -> bool {
         false
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
     fn transitions(&self) -> u64 {

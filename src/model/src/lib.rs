@@ -43,6 +43,7 @@ pub mod object;
 pub mod op;
 mod pifutex;
 mod process;
+pub mod proven;
 pub mod reach;
 mod rwlock;
 pub mod sched;
