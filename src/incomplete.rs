@@ -172,11 +172,6 @@ impl Reasons {
         self.0.insert(reason);
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// In their order.
     pub fn iter(&self) -> impl Iterator<Item = Reason> + '_ {
         self.0.iter().copied()

@@ -36,11 +36,11 @@ fn tokens(text: &str) -> Vec<Token> {
                 end += if bytes[end] == b'\\' { 2 } else { 1 };
             }
             at = end + 1;
-        } else if rest.starts_with('\'') {
-            let escaped = rest[1..].starts_with('\\');
-            let c = rest[1..].chars().next().map_or(1, char::len_utf8);
+        } else if let Some(quoted) = rest.strip_prefix('\'') {
+            let escaped = quoted.starts_with('\\');
+            let c = quoted.chars().next().map_or(1, char::len_utf8);
             // A character, not a lifetime.
-            let is_char = escaped || rest[1 + c..].starts_with('\'');
+            let is_char = escaped || quoted[c.min(quoted.len())..].starts_with('\'');
             at = if is_char { find(at + if escaped { 3 } else { 1 + c }, "'") } else { at + 1 };
         } else if word > 0 {
             all.push(rest[..word].to_string());

@@ -80,7 +80,7 @@ pub(super) struct Found {
     /// The line about it.
     pub summary: String,
     /// What was seen. `None`: it has not been looked at (again, after a resumption).
-    shown: Option<Shown>,
+    shown: Option<Box<Shown>>,
 }
 
 impl Found {
@@ -102,7 +102,7 @@ impl Found {
     }
 
     /// Takes what was seen.
-    pub fn show(&mut self, shown: Shown) {
+    pub fn show(&mut self, shown: Box<Shown>) {
         self.summary.clone_from(&shown.bug.summary);
         self.shown = Some(shown);
     }
@@ -140,7 +140,7 @@ pub(super) enum Look {
     /// vsrun was asked to end.
     Interrupted,
     /// What was seen, if a bug of that kind was, and a note.
-    Seen(Option<Shown>, Option<String>),
+    Seen(Option<Box<Shown>>, Option<String>),
 }
 
 /// Runs an execution once more under the tracer and looks around. Where it does not show a bug of that kind again, what
@@ -168,13 +168,13 @@ pub(super) fn look(
     });
     let shown = if same { Some(again) } else { first }.map(|finding| {
         let bug = Bug::new(finding, execution);
-        let scenario = scenario_of(setting, worker.input_name(), candidate, &bug);
-        Shown { execution, bug, scenario }
+        let scenario = scenario_of(setting, candidate, &bug);
+        Box::new(Shown { execution, bug, scenario })
     });
     Ok(Look::Seen(shown, note))
 }
 
-fn scenario_of(setting: &Setting, stdin: &str, candidate: &Candidate, bug: &Bug) -> Scenario {
+fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
     let finding = bug.finding.as_deref();
     let rest = finding.is_some_and(|found| found.unrecorded > 0);
     // Steps that were too many to record are repeated by the schedule that made them.
@@ -184,9 +184,9 @@ fn scenario_of(setting: &Setting, stdin: &str, candidate: &Candidate, bug: &Bug)
     });
     let identity = finding.map_or(0, |found| found.identity);
     Scenario {
-        program: setting.program(),
+        program: setting.spec.program.clone(),
         fingerprint: setting.identity.clone(),
-        options: setting.options(stdin),
+        options: setting.spec.options.clone(),
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,

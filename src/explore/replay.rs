@@ -5,7 +5,6 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use vsrun_model::End;
 
@@ -38,22 +37,10 @@ fn load(path: &Path) -> Result<Scenario, Failure> {
 }
 
 fn spec_of(scenario: &Scenario) -> Spec {
-    let options = &scenario.options;
     Spec {
-        exe: PathBuf::from(&scenario.program.exe),
-        argv: scenario.program.argv.clone(),
-        env: scenario.program.env.clone(),
-        cwd: PathBuf::from(&scenario.program.cwd),
-        timeouts_any: options.timeouts_any,
-        inject: options.inject,
-        allow_misuse: options.allow_misuse,
-        livelock: options.livelock,
-        fail_on_exit: options.fail_on_exit,
-        private_files: !options.real_files,
-        with: options.with.clone(),
-        stop_signal: options.stop_signal,
-        divergence_timeout: Duration::from_millis(options.divergence_timeout_ms),
-        max_depth: options.max_depth.unwrap_or(u64::MAX),
+        program: scenario.program.clone(),
+        options: scenario.options.clone(),
+        max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
         objects: Arc::new(scenario.objects.clone()),
     }
 }

@@ -1,6 +1,6 @@
 //! An exploration from its beginning to its summary.
 
-use std::ffi::OsString;
+use std::path::Path;
 use std::time::Instant;
 
 use super::counts::Counts;
@@ -42,29 +42,28 @@ fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Opti
 fn resume(
     setting: &mut Setting,
     (search, sharing): (&mut dyn Search, &mut Sharing),
-    stdin: &str,
 ) -> Result<Option<(Header, Counts)>, Failure> {
     let Some(path) = &setting.config.resume else { return Ok(None) };
     let (saved, note) = Saved::load(path).map_err(Failure::environment)?;
     let refused = |why: String| Failure::environment(format!("{} cannot be resumed: {why}", escape(path)));
-    if let Some(why) = saved.header.mismatch(setting, stdin) {
+    if let Some(why) = saved.header.mismatch(setting) {
         return Err(refused(why));
     }
     sharing.resume(&saved.header.sharing).map_err(|name| refused(format!("it was saved with another {name}")))?;
     search.restore(&saved.search).map_err(|why| refused(format!("it is damaged: {why}")))?;
     // Addresses depend on the environment, and what is known of bugs on addresses.
-    setting.spec.env.clone_from(&saved.header.program.env);
+    setting.spec.program.env.clone_from(&saved.header.program.env);
     let mut counts = saved.header.counts();
     note.into_iter().for_each(|text| counts.note(&text));
     Ok(Some((saved.header, counts)))
 }
 
 /// An exploration ready to begin.
-fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
+fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     let config = setting.config;
     let mut search = search_of(config)?;
     let mut sharing = Sharing::new(config)?;
-    let (header, counts) = match resume(setting, (&mut *search, &mut sharing), stdin)? {
+    let (header, counts) = match resume(setting, (&mut *search, &mut sharing))? {
         Some((header, counts)) => (Some(header), counts),
         None => (None, Counts::default()),
     };
@@ -77,7 +76,7 @@ fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
         state.passed_earlier = header.passed;
     }
     if let Some(path) = config.save.as_ref().or(config.resume.as_ref()) {
-        let mut saver = Saver::new(path, stdin, state.seconds_earlier);
+        let mut saver = Saver::new(path, state.seconds_earlier);
         // What cannot be saved is said before the work is done.
         state.save(setting, &mut saver, state.found.values()).map_err(Failure::environment)?;
         state.saver = Some(saver);
@@ -87,15 +86,15 @@ fn prepare(setting: &mut Setting, stdin: &str) -> Result<State, Failure> {
 
 /// Explores; prints nothing but progress.
 pub fn explore(config: &Config) -> Result<Summary, Failure> {
-    let (spec, program) = spec_of(config)?;
+    let (mut spec, program) = spec_of(config)?;
     let once = config.search == SearchKind::Once;
     let input = Input::prepare(once)?;
+    spec.options.stdin = input.name().to_string();
     let mut shown = output_file(config.output.as_deref())?;
-    let identity = identity_of(&spec.exe, &program, &spec.with)?;
+    let identity = identity_of(Path::new(&spec.program.exe), &program, &spec.options.with)?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
-    let script = if program == spec.exe { OsString::new() } else { program.into_os_string() };
-    let mut setting = Setting { config, spec, identity, script };
-    let mut state = prepare(&mut setting, input.name())?;
+    let mut setting = Setting { config, spec, identity };
+    let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
     let shared = Shared::new(&setting, input, state);
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;

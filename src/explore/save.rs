@@ -161,16 +161,15 @@ impl Header {
     /// The state of an exploration.
     pub fn new<'f>(
         setting: &Setting,
-        stdin: &str,
         sharing: &Sharing,
         (counts, passed): (&Counts, &[u32]),
         seconds: f64,
         found: impl Iterator<Item = &'f Found>,
     ) -> Header {
         Header {
-            program: setting.program(),
+            program: setting.spec.program.clone(),
             fingerprint: setting.identity.clone(),
-            options: setting.options(stdin),
+            options: setting.spec.options.clone(),
             search: search_text(setting.config),
             executions: counts.executions,
             max_depth: counts.max_depth,
@@ -203,8 +202,8 @@ impl Header {
     }
 
     /// Why this is not the state of what is to be explored now, if it is not. The environment is the saved one's.
-    pub fn mismatch(&self, setting: &Setting, stdin: &str) -> Option<String> {
-        let now = setting.program();
+    pub fn mismatch(&self, setting: &Setting) -> Option<String> {
+        let now = &setting.spec.program;
         let words = |argv: &[OsString]| argv.iter().map(escape).collect::<Vec<_>>().join(" ");
         if self.program.exe != now.exe || self.program.script != now.script || self.program.argv != now.argv {
             return Some(format!("it is of another program: {}", words(&self.program.argv)));
@@ -219,8 +218,7 @@ impl Header {
         if self.search != search {
             return Some(format!("it is of another search: {}, not {search}", self.search));
         }
-        let options = setting.options(stdin);
-        let name = different_option(&self.options, &options)?;
+        let name = different_option(&self.options, &setting.spec.options)?;
         Some(format!("it was saved with another {name}"))
     }
 }
@@ -323,8 +321,6 @@ impl Saved {
 /// Saves an exploration now and then.
 pub(super) struct Saver {
     path: PathBuf,
-    /// How the program's standard input is given.
-    stdin: String,
     /// Since when this run explores, and for how many seconds earlier ones did.
     started: Instant,
     before: f64,
@@ -335,10 +331,9 @@ pub(super) struct Saver {
 
 impl Saver {
     /// Nothing is written yet.
-    pub fn new(path: &Path, stdin: &str, before: f64) -> Saver {
+    pub fn new(path: &Path, before: f64) -> Saver {
         let now = Instant::now();
-        let (path, stdin) = (path.to_path_buf(), stdin.to_string());
-        Saver { path, stdin, started: now, before, last: now, cost: Duration::ZERO }
+        Saver { path: path.to_path_buf(), started: now, before, last: now, cost: Duration::ZERO }
     }
 
     /// True if it is time to save again. A large state is saved less often.
@@ -364,7 +359,7 @@ impl Saver {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let mut header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
+        let mut header = Header::new(setting, sharing, (counts, passed), seconds, found);
         // These are not in what the search has saved.
         header.executions -= not_explored;
         let written = Saved { header, search }.write(&self.path);

@@ -25,39 +25,6 @@ pub(super) struct Setting<'a> {
     pub spec: Spec,
     /// Tells a changed program.
     pub identity: serde_json::Value,
-    /// The script that the program interprets; empty if none.
-    pub script: OsString,
-}
-
-impl Setting<'_> {
-    /// The program as scenarios name it.
-    pub fn program(&self) -> Program {
-        Program {
-            script: self.script.clone(),
-            exe: self.spec.exe.clone().into_os_string(),
-            argv: self.spec.argv.clone(),
-            cwd: self.spec.cwd.clone().into_os_string(),
-            env: self.spec.env.clone(),
-        }
-    }
-
-    /// The options that executions depend on.
-    pub fn options(&self, stdin: &str) -> Options {
-        Options {
-            timeouts_any: self.spec.timeouts_any,
-            inject: self.spec.inject,
-            allow_misuse: self.spec.allow_misuse,
-            livelock: self.spec.livelock,
-            fail_on_exit: self.spec.fail_on_exit,
-            real_files: !self.spec.private_files,
-            with: self.spec.with.clone(),
-            stop_signal: self.spec.stop_signal,
-            divergence_timeout_ms: self.spec.divergence_timeout.as_millis() as u64,
-            max_depth: self.config.bounds.depth,
-            seed: self.config.seed,
-            stdin: stdin.to_string(),
-        }
-    }
 }
 
 /// Where the program's own output goes.
@@ -74,7 +41,7 @@ pub fn output_file(path: Option<&Path>) -> io::Result<File> {
     }
 }
 
-/// The resolved program of a configuration.
+/// What a configuration says is run, and the file that was asked for; the standard input is left open.
 pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let cwd = std::env::current_dir().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
     let path = std::env::var_os("PATH");
@@ -91,23 +58,29 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let systematic =
         !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
     let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
-    let spec = Spec {
-        exe: launch.exe,
+    let script = if launch.program == launch.exe { OsString::new() } else { launch.program.clone().into_os_string() };
+    let program = Program {
+        script,
+        exe: launch.exe.into_os_string(),
         argv: launch.argv,
+        cwd: cwd.clone().into_os_string(),
         env: session::environment(),
-        cwd,
+    };
+    let options = Options {
         timeouts_any: config.timeouts == Timeouts::Any,
         inject: config.inject,
         allow_misuse: config.allow_misuse,
         livelock: config.livelock.unwrap_or(0),
         fail_on_exit: config.fail_on_exit,
-        private_files: config.private_files(),
+        real_files: !config.private_files(),
         with,
         stop_signal: config.stop_signal,
-        divergence_timeout: config.divergence_timeout,
-        max_depth: depth,
-        objects: Arc::default(),
+        divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
+        max_depth: config.bounds.depth,
+        seed: config.seed,
+        stdin: String::new(),
     };
+    let spec = Spec { program, options, max_depth: depth, objects: Arc::default() };
     Ok((spec, launch.program))
 }
 

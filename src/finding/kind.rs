@@ -38,9 +38,10 @@ impl BugKind {
 }
 
 /// The outcome in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verdict {
     /// No bug was seen.
+    #[default]
     Ok,
     /// The first bug was of this kind.
     Found(BugKind),

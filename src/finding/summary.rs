@@ -67,7 +67,7 @@ impl Bug {
 }
 
 /// The whole exploration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The program and its arguments.
     pub program: Vec<OsString>,
@@ -114,19 +114,7 @@ impl Summary {
             verdict: Verdict::Found(BugKind::Error),
             bugs: vec![bug],
             reasons: Reason::Failed.into(),
-            search: String::new(),
-            executions: 0,
-            transitions: 0,
-            sleep_blocked: 0,
-            traces: None,
-            trace: None,
-            max_depth: 0,
-            workers: 0,
-            seconds: 0.0,
-            program_status: None,
-            notes: Vec::new(),
-            passed_calls: Vec::new(),
-            with: Vec::new(),
+            ..Summary::default()
         }
     }
 

@@ -68,11 +68,6 @@ impl Words {
         self.0.append(&mut part.into().0);
     }
 
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The parts with `between` between them.
     pub fn join(parts: impl IntoIterator<Item = Words>, between: &'static str) -> Words {
         let mut all = Words::default();

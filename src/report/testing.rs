@@ -4,9 +4,8 @@ use vsrun_model::{End, Kind, ObjKind, Op, Tid, Uid};
 
 use crate::finding::{
     words, Bug, BugKind, CycleLink, Ending, Finding, ObjectView, Pending, ProcessView, StepView, Summary, ThreadStatus,
-    ThreadView, Verdict, Word, Words,
+    ThreadView, Word, Words,
 };
-use crate::incomplete::Reasons;
 use crate::scenario::{self, Found, Options, Program, Scenario, ScenarioStep, Then};
 use crate::schedule::Schedule;
 
@@ -91,22 +90,15 @@ pub fn deadlock() -> Bug {
 pub fn summary() -> Summary {
     Summary {
         program: vec!["./prog".into(), "2".into()],
-        verdict: Verdict::Ok,
-        bugs: Vec::new(),
-        reasons: Reasons::default(),
         search: "dpor".into(),
         executions: 30,
         transitions: 200,
         sleep_blocked: 4,
-        traces: None,
-        trace: None,
         max_depth: 9,
         workers: 1,
         seconds: 0.2,
-        program_status: None,
-        notes: Vec::new(),
         passed_calls: vec![("read".into(), 3), ("poll".into(), 1)],
-        with: Vec::new(),
+        ..Summary::default()
     }
 }
 

@@ -189,25 +189,8 @@ fn code_name(signal: i32, code: i32) -> String {
 }
 
 fn register_list(r: libc::user_regs_struct) -> Vec<(String, u64)> {
-    let list = [
-        ("rip", r.rip),
-        ("rsp", r.rsp),
-        ("rbp", r.rbp),
-        ("rax", r.rax),
-        ("rbx", r.rbx),
-        ("rcx", r.rcx),
-        ("rdx", r.rdx),
-        ("rsi", r.rsi),
-        ("rdi", r.rdi),
-        ("r8", r.r8),
-        ("r9", r.r9),
-        ("r10", r.r10),
-        ("r11", r.r11),
-        ("r12", r.r12),
-        ("r13", r.r13),
-        ("r14", r.r14),
-        ("r15", r.r15),
-        ("eflags", r.eflags),
-    ];
-    list.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+    macro_rules! named {
+        ($($register:ident)*) => { vec![$((stringify!($register).to_string(), r.$register)),*] };
+    }
+    named!(rip rsp rbp rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 eflags)
 }

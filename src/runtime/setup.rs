@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use vsrun_model::arena::{Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
 
@@ -39,11 +40,11 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.shim_path = path_bytes(dir)?;
     arena.control.mode = mode;
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
-    arena.world.timeouts_any = spec.timeouts_any;
-    arena.world.inject = spec.inject;
-    arena.world.allow_misuse = spec.allow_misuse;
-    arena.world.livelock = spec.livelock;
-    arena.files.private = u32::from(spec.private_files);
+    arena.world.timeouts_any = spec.options.timeouts_any;
+    arena.world.inject = spec.options.inject;
+    arena.world.allow_misuse = spec.options.allow_misuse;
+    arena.world.livelock = spec.options.livelock;
+    arena.files.private = u32::from(!spec.options.real_files);
     set_clients(arena, spec)?;
     spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
 }
@@ -51,7 +52,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
 fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
     let closing = &mut arena.closing;
     let mut bytes = Vec::new();
-    for client in &spec.with {
+    for client in &spec.options.with {
         bytes.extend_from_slice(client.exe.as_bytes());
         bytes.extend_from_slice(&[0, client.argv.len().min(128) as u8]);
         for arg in &client.argv {
@@ -59,13 +60,13 @@ fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
             bytes.push(0);
         }
     }
-    if bytes.len() > closing.commands.len() || spec.with.iter().any(|client| client.argv.len() > 128) {
+    if bytes.len() > closing.commands.len() || spec.options.with.iter().any(|client| client.argv.len() > 128) {
         return Err(StartError::Environment("the commands of --with are too long".into()));
     }
     closing.commands[..bytes.len()].copy_from_slice(&bytes);
     closing.len = bytes.len() as u32;
-    closing.clients = spec.with.len() as u32;
-    closing.stop_signal = spec.stop_signal as u32;
+    closing.clients = spec.options.with.len() as u32;
+    closing.stop_signal = spec.options.stop_signal as u32;
     Ok(())
 }
 
@@ -77,10 +78,10 @@ pub(super) fn launch_spec(
     cpu: Option<usize>,
 ) -> LaunchSpec {
     LaunchSpec {
-        exe: spec.exe.clone(),
-        argv: spec.argv.clone(),
-        envp: session::with_preload(&spec.env, &dir.shim()),
-        cwd: spec.cwd.clone(),
+        exe: PathBuf::from(&spec.program.exe),
+        argv: spec.program.argv.clone(),
+        envp: session::with_preload(&spec.program.env, &dir.shim()),
+        cwd: PathBuf::from(&spec.program.cwd),
         stdio,
         inherit: vec![(fds[0], ARENA_FD), (fds[1], POOL_FD), (fds[2], RANDOM_FD)],
         cpu,
@@ -101,7 +102,7 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
         expected_effects: schedule.expected_effects,
         late_wake: schedule.late_wake,
         blind: schedule.blind,
-        fail_on_exit: spec.fail_on_exit,
+        fail_on_exit: spec.options.fail_on_exit,
         unshared: spec.objects.unshared,
         ..Plan::default()
     };
@@ -112,7 +113,7 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
 
 /// Everything for an execution without a supervisor: the caller becomes the program by exec.
 pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
-    let dir = PrivateDir::create(spec.inject)?;
+    let dir = PrivateDir::create(spec.options.inject)?;
     let mut arena = ArenaMap::shared()?;
     set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
     prepare(&mut arena, spec, schedule)?;

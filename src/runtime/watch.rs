@@ -35,7 +35,7 @@ impl Worker {
         let other = pid != clock.pid;
         if other || visible > clock.visible {
             (clock.visible, clock.visible_cpu) = (visible, cpu);
-        } else if cpu.saturating_sub(clock.visible_cpu) > self.spec.divergence_timeout * OWN_OBJECTS {
+        } else if cpu.saturating_sub(clock.visible_cpu) > self.spec.divergence_timeout() * OWN_OBJECTS {
             return Some(Ending::Divergence);
         }
         if other || ops != clock.ops {
@@ -46,7 +46,7 @@ impl Worker {
         if cpu > clock.last_cpu + Duration::from_millis(1) {
             (clock.last_cpu, clock.busy) = (cpu, now);
         }
-        if cpu.saturating_sub(clock.moved_cpu) > self.spec.divergence_timeout {
+        if cpu.saturating_sub(clock.moved_cpu) > self.spec.divergence_timeout() {
             return Some(Ending::Divergence);
         }
         if now.duration_since(clock.busy) < clock.patience {

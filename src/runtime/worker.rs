@@ -45,7 +45,8 @@ pub struct Worker {
     pub(super) root: Pid,
     pub(super) state: Box<RootState>,
     pub(super) pool: OwnedFd,
-    random: OwnedFd,
+    /// The file behind /dev/urandom, for the life of the worker.
+    _random: OwnedFd,
     /// Where the program's output goes while executions are explored.
     pub output: Output,
     pub(super) input: Input,
@@ -89,7 +90,7 @@ impl Worker {
     ) -> Result<Worker, StartError> {
         tracee::catch_requests()?;
         let ticks = Ticks::start(LOOK)?;
-        let dir = PrivateDir::create(spec.inject)?;
+        let dir = PrivateDir::create(spec.options.inject)?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
@@ -109,7 +110,7 @@ impl Worker {
             arena,
             spec,
             pool,
-            random,
+            _random: random,
             output,
             input,
             dir,
@@ -241,16 +242,6 @@ impl Worker {
             self.spec.objects = Arc::clone(objects);
         }
         Ok(())
-    }
-
-    /// How the program's standard input is given.
-    pub fn input_name(&self) -> &'static str {
-        self.input.name()
-    }
-
-    /// Descriptor of the file behind /dev/urandom; kept for the life of the worker.
-    pub fn random_fd(&self) -> i32 {
-        self.random.as_raw_fd()
     }
 
     /// What the execution last run showed, as far as the model alone knows.

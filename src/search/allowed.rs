@@ -3,6 +3,7 @@
 //! here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use vsrun_model::depend::operands;
 use vsrun_model::fd::by_mask;
@@ -71,6 +72,29 @@ pub enum KindClass {
     Poll,
     /// Sleeps.
     Sleep,
+}
+
+impl fmt::Display for KindClass {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            KindClass::On(kind) => kind.name(),
+            KindClass::Create => "create",
+            KindClass::Fork => "fork",
+            KindClass::Join => "join",
+            KindClass::Wait => "wait",
+            KindClass::Exit => "exit",
+            KindClass::ProcessEnd => "end",
+            KindClass::ThreadExit => "thread exit",
+            KindClass::Kill => "kill",
+            KindClass::Cancel => "cancel",
+            KindClass::Exec => "exec",
+            KindClass::Toss => "toss",
+            KindClass::Yield => "yield",
+            KindClass::Sleep => "sleep",
+            KindClass::TryJoin => "try join",
+            KindClass::Poll => "poll",
+        })
+    }
 }
 
 /// What is known of a thread when its bound is asked for.

@@ -13,5 +13,5 @@ mod sockets;
 pub mod steps;
 pub mod syscalls;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 pub mod waits;

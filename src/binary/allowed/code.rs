@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::bound::Cost;
 use super::dynamic::Word;
 use super::extents::Extent;
 use super::function::{self, Summary};
@@ -65,13 +64,6 @@ impl Code {
     /// Grows when more is taken.
     pub fn size(&self) -> (usize, usize) {
         (self.taken.len(), self.labelled.len())
-    }
-
-    /// How much has been decoded so far.
-    pub fn cost(&self) -> Cost {
-        let summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = summaries.values().flatten().map(|(_, s)| s.bytes).sum();
-        Cost { functions: summaries.len(), bytes }
     }
 
     /// What the function at `start` does, entered there and at `entries`. None: there is no code.

@@ -34,5 +34,5 @@ mod value;
 #[cfg(test)]
 mod whole_tests;
 
-pub use bound::{AllowedOps, AnalysisError, Cost, KindClass, Operand, ThreadBound};
+pub use bound::{AllowedOps, AnalysisError, ThreadBound};
 pub use program::Program;

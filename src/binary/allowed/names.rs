@@ -4,8 +4,8 @@
 
 use vsrun_model::ObjKind;
 
-use super::bound::KindClass;
 use super::harmless;
+use crate::search::allowed::KindClass;
 
 /// One thing that a call does. Numbers are those of arguments, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

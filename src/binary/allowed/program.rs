@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
 use vsrun_model::ObjKind;
 
-use super::bound::{AllowedOps, AnalysisError, Cost, KindClass, Operand, ThreadBound};
+use super::bound::{AllowedOps, AnalysisError, ThreadBound};
 use super::code::Code;
 use super::image::Image;
 use super::images::Images;
 use super::names;
 use super::reach::{Reach, Registered};
 use crate::binary::modules::Modules;
+use crate::search::allowed::{KindClass, Operand};
 
 /// Where the kernel puts a position independent program when addresses are not randomized.
 pub const PROGRAM_BASE: u64 = 0x5555_5555_4000;
@@ -128,11 +129,6 @@ impl Program {
     #[cfg(test)]
     pub(super) fn images(&self) -> &Images {
         self.code.images()
-    }
-
-    /// How much has been decoded so far.
-    pub fn cost(&self) -> Cost {
-        self.code.cost()
     }
 
     /// The address of `main`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::ObjKind;
 
-use super::bound::{AllowedOps, KindClass, Operand};
+use super::bound::AllowedOps;
 use super::code::Code;
 use super::function::{Destination, Summary};
 use super::harmless;
@@ -14,6 +14,7 @@ use super::syscalls::{self, FutexCommand};
 use super::value::Value;
 use crate::base::text::escape;
 use crate::binary::symbols::demangle;
+use crate::search::allowed::{KindClass, Operand};
 
 /// Functions that were handed over to be called later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

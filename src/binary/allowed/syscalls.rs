@@ -2,8 +2,8 @@
 
 use vsrun_model::ObjKind;
 
-use super::bound::KindClass;
 use super::names::Effect;
+use crate::search::allowed::KindClass;
 
 /// The number of the futex call, whose second object depends on its command.
 pub const FUTEX: i64 = libc::SYS_futex;
