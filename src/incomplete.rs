@@ -146,69 +146,28 @@ impl From<Unproven> for Reason {
     }
 }
 
-/// A set of reasons.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reasons(BTreeSet<Reason>);
+/// A set of reasons, in their order.
+pub type Reasons = BTreeSet<Reason>;
 
-impl Reasons {
-    /// What one execution has seen, from the world at its end, whatever the search.
-    pub fn of(world: &World) -> Reasons {
-        let seen = [
-            (world.end == End::DEPTH, Reason::Depth),
-            (world.never_come & SIGIO != 0, Reason::NoSigio),
-            (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
-            (world.held_back, Reason::FairSchedules),
-        ];
-        seen.into_iter().filter(|(seen, _)| *seen).map(|(_, reason)| reason).collect()
-    }
-
-    /// What has happened there for which reductions are not proven.
-    pub fn not_proven(world: &World) -> Reasons {
-        unproven_here(world).map(Reason::from).collect()
-    }
-
-    /// Adds one.
-    pub fn add(&mut self, reason: Reason) {
-        self.0.insert(reason);
-    }
-
-    /// In their order.
-    pub fn iter(&self) -> impl Iterator<Item = Reason> + '_ {
-        self.0.iter().copied()
-    }
-
-    /// Why the search is not complete.
-    pub fn incomplete(&self) -> impl Iterator<Item = Reason> + '_ {
-        self.iter().filter(|reason| !reason.is_assumption())
-    }
-
-    /// What a complete search would assume.
-    pub fn assumptions(&self) -> impl Iterator<Item = Reason> + '_ {
-        self.iter().filter(|reason| reason.is_assumption())
-    }
-
-    /// Whether everything was explored.
-    pub fn is_complete(&self) -> bool {
-        self.incomplete().next().is_none()
-    }
+/// What one execution has seen, from the world at its end, whatever the search.
+pub fn seen_in(world: &World) -> Reasons {
+    let seen = [
+        (world.end == End::DEPTH, Reason::Depth),
+        (world.never_come & SIGIO != 0, Reason::NoSigio),
+        (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
+        (world.held_back, Reason::FairSchedules),
+    ];
+    seen.into_iter().filter(|(seen, _)| *seen).map(|(_, reason)| reason).collect()
 }
 
-impl FromIterator<Reason> for Reasons {
-    fn from_iter<I: IntoIterator<Item = Reason>>(reasons: I) -> Reasons {
-        Reasons(reasons.into_iter().collect())
-    }
+/// What has happened there for which reductions are not proven.
+pub fn not_proven_in(world: &World) -> Reasons {
+    unproven_here(world).map(Reason::from).collect()
 }
 
-impl Extend<Reason> for Reasons {
-    fn extend<I: IntoIterator<Item = Reason>>(&mut self, reasons: I) {
-        self.0.extend(reasons);
-    }
-}
-
-impl From<Reason> for Reasons {
-    fn from(reason: Reason) -> Reasons {
-        [reason].into_iter().collect()
-    }
+/// Of these, why the search is not complete; the others it only assumes.
+pub fn undoing(reasons: &Reasons) -> impl Iterator<Item = Reason> + '_ {
+    reasons.iter().copied().filter(|reason| !reason.is_assumption())
 }
 
 #[cfg(test)]
@@ -217,11 +176,10 @@ mod tests {
 
     #[test]
     fn the_first_in_order_is_told_and_assumptions_undo_nothing() {
-        let mut reasons: Reasons = [Reason::FairSchedules, Reason::UrgentTimeouts].into_iter().collect();
-        assert!(reasons.is_complete() && reasons.assumptions().count() == 2);
+        let mut reasons = Reasons::from([Reason::FairSchedules, Reason::UrgentTimeouts]);
+        assert_eq!(undoing(&reasons).count(), 0);
         reasons.extend([Reason::Bound, Reason::PiFutex, Reason::Time]);
-        assert!(!reasons.is_complete());
-        let names: Vec<_> = reasons.incomplete().map(Reason::name).collect();
+        let names: Vec<_> = undoing(&reasons).map(Reason::name).collect();
         assert_eq!(names, ["time", "not-proven:pi-futex", "bound"]);
         let json = serde_json::to_string(&reasons).unwrap();
         assert_eq!(json, r#"["time","pi-futex","bound","fair-schedules","urgent-timeouts"]"#);

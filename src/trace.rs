@@ -4,7 +4,7 @@ use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::proven::unproven;
 use vsrun_model::{End, Key, Tid, Uid, World};
 
-use crate::incomplete::{Reason, Reasons};
+use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
 
 /// Where a thread begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -101,8 +101,8 @@ impl Trace {
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             unrecorded: arena.unrecorded,
             circles: circles(world),
-            saw: Reasons::of(world),
-            beyond: Reasons::not_proven(world),
+            saw: seen_in(world),
+            beyond: not_proven_in(world),
         }
     }
 
@@ -115,7 +115,7 @@ impl Trace {
         if reduces && !(one() && seen().all(|pending| pending.len() <= 1)) {
             // What was done, and what was pending and may have been left out.
             let acts = self.steps.iter().map(|s| &s.act).chain(seen().flatten().map(|s| &s.act));
-            all.extend(self.beyond.iter());
+            all.extend(&self.beyond);
             all.extend(acts.filter_map(|act| unproven(&act.op)).map(Reason::from));
         }
         all

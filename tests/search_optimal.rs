@@ -11,7 +11,7 @@ use interp::generate::{program, runner, Family};
 use interp::signals::about_signals;
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
-use vsrun::incomplete::Reasons;
+use vsrun::incomplete::{undoing, Reasons};
 use vsrun::schedule::Schedule;
 use vsrun::search::{Optimal, Search};
 use vsrun::trace::Trace;
@@ -101,7 +101,7 @@ fn every_order(
     let mut orders = BTreeMap::new();
     for leaf in leaves {
         let (trace, outcome) = run_all(machine, program, leaf);
-        reasons.extend(trace.reasons(true).iter());
+        reasons.extend(trace.reasons(true));
         let before = orders.insert(order(&trace), outcome.clone());
         if before.as_ref().is_some_and(|b| *b != outcome) {
             return Err(format!("equivalent executions end otherwise:\n{}\n{outcome}", before.unwrap_or_default()));
@@ -135,7 +135,7 @@ fn each_trace_once(
             let what = schedule.prefix.get(step);
             return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
         }
-        reasons.extend(trace.reasons(true).iter());
+        reasons.extend(trace.reasons(true));
         search.done(schedule.ticket, &trace);
         if !matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
             let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
@@ -219,7 +219,7 @@ fn is_counted(program: &Program, error: &str, reasons: &Reasons) -> bool {
             || matches!(ins, Ins::Fd(..) | Ins::Sock(..) | Ins::Record(..) | Ins::RecordUnlock(..) | Ins::Flock(..))
     };
     let silent = !error.contains("executions for") && !error.contains("is not enabled");
-    !reasons.is_complete() || !silent && program.iter().flatten().any(ways)
+    undoing(reasons).next().is_some() || !silent && program.iter().flatten().any(ways)
 }
 
 macro_rules! optimal {

@@ -28,8 +28,8 @@ impl Counts {
 
     /// Takes account of what one execution has shown.
     pub fn see(&mut self, reasons: &Reasons) {
-        for reason in reasons.iter() {
-            *self.reasons.entry(reason).or_default() += 1;
+        for reason in reasons {
+            *self.reasons.entry(*reason).or_default() += 1;
             reason.note().into_iter().for_each(|text| self.note(text));
         }
     }

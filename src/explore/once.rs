@@ -32,7 +32,4 @@ impl Search for Once {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }

@@ -17,7 +17,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
     let passed_calls = communicating(&state.passed_calls());
     let mut reasons = reasons(config, &state, stop);
     if bugs.iter().any(|bug| bug.kind == BugKind::Error) {
-        reasons.add(Reason::Unsupported);
+        reasons.insert(Reason::Unsupported);
     }
     // What went to the kernel and could have mattered to others was not explored.
     let passed = |(name, _): &(String, u64)| if name == FILES { Reason::SharedFiles } else { Reason::PassedThrough };
@@ -61,12 +61,12 @@ fn reasons(config: &Config, state: &State, stop: Stop) -> Reasons {
     let mut all: Reasons = state.counts.reasons.keys().copied().collect();
     all.extend(stop.reason());
     if !state.search.exhaustive() {
-        let depth = all.iter().any(|reason| reason == Reason::Depth);
+        let depth = all.contains(&Reason::Depth);
         let unseen = (stop == Stop::Over && !depth).then_some(Reason::Unseen);
         all.extend(state.search.limit().or(unseen));
     }
     if config.timeouts == Timeouts::Urgent {
-        all.add(Reason::UrgentTimeouts);
+        all.insert(Reason::UrgentTimeouts);
     }
     all
 }

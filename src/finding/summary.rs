@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::kind::{BugKind, Verdict};
 use super::seen::Finding;
-use crate::incomplete::{Reason, Reasons};
+use crate::incomplete::{undoing, Reason, Reasons};
 
 /// How the first process of the program ended, in an execution that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -113,14 +113,14 @@ impl Summary {
             program: program.to_vec(),
             verdict: Verdict::Found(BugKind::Error),
             bugs: vec![bug],
-            reasons: Reason::Failed.into(),
+            reasons: [Reason::Failed].into(),
             ..Summary::default()
         }
     }
 
     /// Whether everything was explored.
     pub fn is_complete(&self) -> bool {
-        self.reasons.is_complete()
+        undoing(&self.reasons).next().is_none()
     }
 
     /// The exit code of the contract.
@@ -144,9 +144,9 @@ mod tests {
         assert_eq!((all.verdict.name(), all.exit_code(), all.is_complete()), ("error", 2, false));
         (all.verdict, all.reasons) = (Verdict::Ok, Reasons::default());
         assert_eq!((all.verdict.name(), all.exit_code()), ("ok", 0));
-        all.reasons.add(Reason::UrgentTimeouts);
+        all.reasons.insert(Reason::UrgentTimeouts);
         assert_eq!(all.exit_code(), 0);
-        all.reasons.add(Reason::Depth);
+        all.reasons.insert(Reason::Depth);
         assert_eq!(all.exit_code(), 3);
         let kinds = [BugKind::Error, BugKind::Crash, BugKind::Deadlock];
         let of = |kinds: &[BugKind]| Verdict::of(kinds.iter().copied());

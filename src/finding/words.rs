@@ -37,21 +37,6 @@ pub trait Names {
     fn process(&self, p: Pid) -> String;
 }
 
-/// Names for words that are known to refer to nothing.
-pub struct NoNames;
-
-impl Names for NoNames {
-    fn object(&self, _: ObjId) -> String {
-        "?".into()
-    }
-    fn thread(&self, _: Tid) -> String {
-        "?".into()
-    }
-    fn process(&self, _: Pid) -> String {
-        "?".into()
-    }
-}
-
 /// The sentence made of the parts: text, numbers, [`Word`]s, [`Words`].
 macro_rules! words {
     ($($part:expr),* $(,)?) => {{

@@ -12,8 +12,9 @@ pub fn object(summary: &Summary) -> Value {
     let seconds = (summary.seconds * 1e6).round() / 1e6;
     let program: Vec<_> = summary.program.iter().map(|arg| arg.to_string_lossy()).collect();
     let passed: Map<String, Value> = summary.passed_calls.iter().map(|(call, n)| (call.clone(), (*n).into())).collect();
-    let incomplete: Vec<_> = summary.reasons.incomplete().map(Reason::name).collect();
-    let assumptions: Vec<_> = summary.reasons.assumptions().map(Reason::name).collect();
+    let (assumptions, incomplete): (Vec<_>, Vec<_>) = summary.reasons.iter().partition(|reason| reason.is_assumption());
+    let names = |reasons: Vec<&Reason>| reasons.into_iter().map(|reason| reason.name()).collect::<Vec<_>>();
+    let (assumptions, incomplete) = (names(assumptions), names(incomplete));
     let mut object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"),
         "program": program,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use vsrun_model::Uid;
 
 use crate::base::text::one_line;
-use crate::finding::{Finding, Names, NoNames, StepView};
+use crate::finding::{Finding, Names, StepView};
 use crate::scenario::ScenarioStep;
 use crate::words::steps::note;
 
@@ -40,7 +40,7 @@ pub fn of_scenario(steps: &[ScenarioStep]) -> Vec<StepLine> {
         n,
         thread: step.thread.to_string(),
         op: if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() },
-        note: note(step.op, step.value, step.alternatives).map(|note| note.render(&NoNames)),
+        note: note(step.op, step.value, step.alternatives),
     };
     steps.iter().zip(1..).map(line).collect()
 }

@@ -114,26 +114,19 @@ pub fn scenario() -> Scenario {
     };
     Scenario {
         program: Program {
-            script: Default::default(),
             exe: "/bin/prog".into(),
             argv: vec!["./prog".into(), "a b".into(), std::ffi::OsString::from_vec(vec![0xff])],
             cwd: "/tmp".into(),
-            env: vec![],
+            ..Program::default()
         },
         fingerprint: serde_json::Value::Null,
         options: Options {
             timeouts_any: true,
-            inject: 0,
-            allow_misuse: false,
             livelock: 9,
-            fail_on_exit: false,
-            real_files: false,
-            with: Vec::new(),
-            stop_signal: 0,
             divergence_timeout_ms: 500,
-            max_depth: None,
             seed: 7,
             stdin: "null".into(),
+            ..Options::default()
         },
         bug: scenario::Shown { kind: BugKind::Deadlock, summary: "2 threads wait for each other".into(), identity: 1 },
         found: Found { search: "dpor".into(), execution: 3 },

@@ -12,6 +12,7 @@ use crate::finding::{
     Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
     Words,
 };
+use crate::incomplete::undoing;
 
 /// Most threads shown one by one.
 const MAX_THREADS: usize = 64;
@@ -34,7 +35,7 @@ pub fn report(summary: &Summary, colours: bool) -> String {
 /// The report on one bug.
 pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
-    let mut out = format!("{}: {}\n", paint.bad(heading(bug.kind)), one_line(&bug.summary));
+    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
     if let Some(found) = &bug.finding {
         seen(&mut out, bug, found, paint);
@@ -98,15 +99,10 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     out
 }
 
-fn heading(kind: BugKind) -> &'static str {
+fn heading(kind: BugKind) -> String {
     match kind {
-        BugKind::Deadlock => "DEADLOCK",
-        BugKind::Assert => "ASSERTION",
-        BugKind::Crash => "CRASH",
-        BugKind::Race => "RACE",
-        BugKind::Divergence => "DIVERGENCE",
-        BugKind::Livelock => "LIVELOCK",
-        BugKind::Error => "ERROR",
+        BugKind::Assert => "ASSERTION".to_string(),
+        kind => kind.name().to_uppercase(),
     }
 }
 
@@ -216,7 +212,7 @@ fn recent_steps(bug: &Bug, found: &Finding) -> String {
 }
 
 fn explored(summary: &Summary) -> String {
-    match summary.reasons.incomplete().next() {
+    match undoing(&summary.reasons).next() {
         None => format!("explored completely. {ASSUMPTION}"),
         Some(reason) => format!("NOT explored completely; {}", reason.sentence()),
     }

@@ -129,13 +129,13 @@ Verdict: no bug found in ./prog 2
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {
-        all.reasons = reason.into();
+        all.reasons = [reason].into();
         let text = closing(&all, false);
         assert!(text.contains("\n  NOT explored completely; ") && text.contains(word), "{text}");
         assert!(!text.contains("assumes"), "{text}");
         assert!(text.ends_with("  note: cannot write\\x0aa scenario\n"), "{text}");
     }
-    all.reasons = Reason::FairSchedules.into();
+    all.reasons = [Reason::FairSchedules].into();
     assert!(closing(&all, false).contains("\n  explored completely. "));
 }
 
@@ -144,7 +144,7 @@ fn the_first_bug_ends_it_and_several_are_listed() {
     let mut all = summary();
     all.bugs = vec![deadlock()];
     all.verdict = Verdict::Found(BugKind::Deadlock);
-    all.reasons = Reason::FirstBug.into();
+    all.reasons = [Reason::FirstBug].into();
     let text = report(&all, false);
     assert!(
         text.starts_with(&format!(

@@ -1,8 +1,15 @@
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::{Kind, Uid};
+
+use super::super::{Found, Options, Program, ScenarioStep, Shown, Then};
 use super::*;
-use crate::objects::{Declaration, What};
+use crate::finding::BugKind;
+use crate::objects::{Declaration, Objects, What};
+use crate::schedule::Schedule;
 
 struct Dir(PathBuf);
 
@@ -27,26 +34,21 @@ fn sample() -> Scenario {
         |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into() };
     Scenario {
         program: Program {
-            script: Default::default(),
             exe: "/bin/philosophers".into(),
             argv: vec!["philosophers".into(), "a\nb".into(), OsString::from_vec(vec![0xff, 0, b'x'])],
             cwd: "/tmp".into(),
             env: vec!["A=1".into(), OsString::from_vec(b"B=\xc3".to_vec())],
+            ..Program::default()
         },
         fingerprint: serde_json::json!({"size": 16000, "fnv": "00000000000000ff", "build_id": "abcd"}),
         options: Options {
             timeouts_any: true,
-            inject: 0,
-            allow_misuse: false,
             livelock: 3,
             fail_on_exit: true,
-            real_files: false,
-            with: Vec::new(),
-            stop_signal: 0,
             divergence_timeout_ms: 500,
-            max_depth: None,
             seed: u64::MAX,
             stdin: "null".into(),
+            ..Options::default()
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },
         found: Found { search: "dpor".into(), execution: 3 },

@@ -105,7 +105,9 @@ pub trait Search: Send {
     fn transitions(&self) -> u64;
 
     /// Executions that were cut off because everything enabled was asleep.
-    fn sleep_blocked(&self) -> u64;
+    fn sleep_blocked(&self) -> u64 {
+        0
+    }
 
     /// Mazurkiewicz traces seen, where they are counted.
     fn traces(&self) -> Option<u64> {

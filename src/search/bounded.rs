@@ -211,8 +211,4 @@ impl Search for Bounded {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }

@@ -300,10 +300,6 @@ impl Search for BoundedReduction {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }
 
 impl Codec for Path {

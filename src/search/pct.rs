@@ -104,8 +104,4 @@ impl Search for Pct {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }

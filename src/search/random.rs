@@ -95,8 +95,4 @@ impl Search for Random {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }

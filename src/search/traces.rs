@@ -61,10 +61,6 @@ impl Search for Traces {
         self.naive.transitions()
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
-
     fn traces(&self) -> Option<u64> {
         Some(self.orders.len() as u64)
     }

@@ -123,8 +123,4 @@ impl Search for Walk {
     fn transitions(&self) -> u64 {
         self.transitions
     }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
 }

@@ -9,9 +9,9 @@ use super::ops::op_text;
 use crate::finding::{words, StepView, Word, Words};
 
 /// Which alternative was taken, where there were several and the operation's text does not say it.
-pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<Words> {
+pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
     let said = alternatives > 1 && kind != Kind::TOSS;
-    said.then(|| words!["alternative ", value + 1, " of ", alternatives])
+    said.then(|| format!("alternative {} of {alternatives}", value + 1))
 }
 
 /// The signal that was delivered in the place of the operation, before it or so that it fails.
@@ -41,7 +41,7 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
             value,
             alternatives,
             text: words![op_text(&op), outcome(step, woken.as_deref())],
-            note: signalled(step).or_else(|| note(op.kind, value, alternatives)),
+            note: signalled(step).or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
         }
     };
