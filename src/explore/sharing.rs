@@ -30,7 +30,6 @@ pub struct Sharing {
     wanted: Vec<(What, String)>,
     /// Objects are taken to be unshared, as long as there is room for the names of those that are not.
     reduces: bool,
-    #[serde(with = "plain")]
     objects: Arc<Objects>,
     /// The search is systematic: it starts over when something new is known.
     systematic: bool,
@@ -43,23 +42,6 @@ pub struct Sharing {
     earlier: u64,
     /// Operations without a transition since the last beginning.
     passed: u64,
-}
-
-/// Serialization of what is shared between workers.
-mod plain {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::Objects;
-
-    pub fn serialize<S: Serializer>(objects: &Arc<Objects>, to: S) -> Result<S::Ok, S::Error> {
-        (**objects).serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Objects>, D::Error> {
-        Objects::deserialize(from).map(Arc::new)
-    }
 }
 
 impl Sharing {

@@ -1,5 +1,5 @@
 //! How it is said what vsrun found: functions from plain data to [`text`] for people and [`json`] for programs; [`show`]
-//! is for scenarios, [`mismatch()`] for replays that went another way. Nothing here knows a world or a process.
+//! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
 pub mod json;
 pub mod mismatch;

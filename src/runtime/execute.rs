@@ -53,7 +53,7 @@ impl Worker {
 
     /// Waits for the end of an untraced execution.
     fn watch(&mut self) -> io::Result<Ending> {
-        let mut clock = Clock::new(self.patience);
+        let mut clock = Clock::new();
         loop {
             match wait_any(true).map_err(io::Error::other)? {
                 Waited::Changed(pid, status) if pid == self.root => {

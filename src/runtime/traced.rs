@@ -57,7 +57,7 @@ impl Worker {
 
     /// Lets a traced execution run until it ends in any way; what stands still then is given back to be looked at.
     fn run_to_end(&mut self, first: Stopped) -> io::Result<(Ending, Option<Stopped>)> {
-        let mut clock = Clock::new(self.patience);
+        let mut clock = Clock::new();
         // The SIGSTOP that it started with is not for the program.
         drop(first.resume(None).map_err(io::Error::other)?);
         let mut stopping: Option<Ending> = None;

@@ -10,6 +10,8 @@ use crate::finding::Ending;
 /// So many times the CPU time of a divergence may be spent on operations on objects of the thread's own, which are no
 /// visible ones: a loop over these alone never comes back to the scheduler.
 const OWN_OBJECTS: u32 = 10;
+/// Without CPU time and without moving for so long, a world sits in a system call.
+const SITS: Duration = Duration::from_millis(700);
 
 impl Worker {
     pub(super) fn process_of(&self, pid: i32) -> Option<u32> {
@@ -49,7 +51,7 @@ impl Worker {
         if cpu.saturating_sub(clock.moved_cpu) > self.spec.divergence_timeout() {
             return Some(Ending::Divergence);
         }
-        if now.duration_since(clock.busy) < clock.patience {
+        if now.duration_since(clock.busy) < SITS {
             return None;
         }
         let current = self.arena.world.current;
@@ -77,13 +79,12 @@ pub(super) struct Clock {
     moved_cpu: Duration,
     last_cpu: Duration,
     busy: Instant,
-    patience: Duration,
 }
 
 impl Clock {
-    pub fn new(patience: Duration) -> Clock {
+    pub fn new() -> Clock {
         let zero = Duration::ZERO;
         let (ops, visible, pid, busy) = (u64::MAX, u64::MAX, Pid::from_raw(0), Instant::now());
-        Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy, patience }
+        Clock { ops, visible, visible_cpu: zero, pid, moved_cpu: zero, last_cpu: zero, busy }
     }
 }

@@ -30,8 +30,6 @@ use crate::objects::Objects;
 const AT_RANDOM: [u8; 16] = *b"vsrun\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b";
 /// How often a world that runs is looked at.
 const LOOK: Duration = Duration::from_millis(100);
-/// Without CPU time and without moving for so long, a world sits in a system call.
-const SITS: Duration = Duration::from_millis(700);
 /// How often the children are listed to find those that were forked meanwhile.
 const LISTINGS: usize = 100;
 /// Wall-clock time that a program may take to reach main.
@@ -63,8 +61,6 @@ pub struct Worker {
     pub(super) alive: BTreeSet<i32>,
     /// Where the program's output is passed on while an execution that is not traced runs.
     pub(super) echo: Option<File>,
-    /// How long a `Sits` verdict takes.
-    pub(super) patience: Duration,
 }
 
 impl Worker {
@@ -119,7 +115,6 @@ impl Worker {
             passed_before: [0; MAX_SYSCALLS],
             commands: 0,
             alive: BTreeSet::new(),
-            patience: SITS,
             echo,
         };
         worker.bring_to_root(root)?;

@@ -12,10 +12,6 @@ use super::sss::Sss;
 use super::traces::Traces;
 use super::walk::Walk;
 
-/// Names that [`by_name`] knows.
-pub const NAMES: [&str; 9] =
-    ["optimal", "naive", "dpor", "random", "walk", "sss", "if-sss", "exitblock", "exitblock-rw"];
-
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
     match name {

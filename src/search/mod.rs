@@ -32,7 +32,7 @@ mod walk;
 pub use api::{Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;
-pub use by_name::{by_name, NAMES};
+pub use by_name::by_name;
 pub use dpor::Dpor;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
