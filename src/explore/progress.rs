@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::args::{Config, Format, ProgressMode, SearchKind};
+use crate::config::{Config, Format, ProgressMode, SearchKind};
 
 /// How often the line is written on a terminal, and otherwise.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));

@@ -11,6 +11,7 @@
 //! Numbers are little-endian. A state is written to `FILE.tmp`, the one before is kept as `FILE.1`, and only then the new
 //! one gets its name: wherever this is cut off, a whole state is left.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -25,21 +26,23 @@ use serde_json::Value;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
+use super::counts::Counts;
 use super::found::{Candidate, Found};
-use super::workers::Counts;
-use super::Setting;
-use crate::args::{Config, SearchKind};
-use crate::binary::text::escape;
+use super::setting::Setting;
+use super::sharing::Sharing;
+use crate::base::hash::fnv1a;
+use crate::base::text::escape;
 use crate::codec::{Codec, DecodeError, Reader};
-use crate::report::identity::fnv1a;
-use crate::report::BugKind;
+use crate::config::{Config, SearchKind};
+use crate::finding::BugKind;
+use crate::incomplete::Reason;
+use crate::objects::Objects;
 use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
-use crate::sharing::{Objects, Sharing};
 
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 5\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 6\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -60,7 +63,8 @@ pub(super) struct Header {
     pub search: String,
     pub executions: u64,
     pub max_depth: u64,
-    pub cut: bool,
+    /// Why the search is not complete, and how many executions have shown it.
+    pub reasons: BTreeMap<Reason, u64>,
     pub printed: Vec<u64>,
     pub notes: Vec<String>,
     /// Calls that went to the kernel, by number.
@@ -157,20 +161,19 @@ impl Header {
     /// The state of an exploration.
     pub fn new<'f>(
         setting: &Setting,
-        stdin: &str,
         sharing: &Sharing,
         (counts, passed): (&Counts, &[u32]),
         seconds: f64,
         found: impl Iterator<Item = &'f Found>,
     ) -> Header {
         Header {
-            program: setting.program(),
+            program: setting.spec.program.clone(),
             fingerprint: setting.identity.clone(),
-            options: setting.options(stdin),
+            options: setting.spec.options.clone(),
             search: search_text(setting.config),
             executions: counts.executions,
             max_depth: counts.max_depth,
-            cut: counts.cut,
+            reasons: counts.reasons.clone(),
             printed: counts.printed.iter().copied().collect(),
             notes: counts.notes.clone(),
             passed: passed.to_vec(),
@@ -187,7 +190,7 @@ impl Header {
         Counts {
             executions: self.executions,
             max_depth: self.max_depth,
-            cut: self.cut,
+            reasons: self.reasons.clone(),
             printed: self.printed.iter().copied().collect(),
             notes: self.notes.clone(),
         }
@@ -199,8 +202,8 @@ impl Header {
     }
 
     /// Why this is not the state of what is to be explored now, if it is not. The environment is the saved one's.
-    pub fn mismatch(&self, setting: &Setting, stdin: &str) -> Option<String> {
-        let now = setting.program();
+    pub fn mismatch(&self, setting: &Setting) -> Option<String> {
+        let now = &setting.spec.program;
         let words = |argv: &[OsString]| argv.iter().map(escape).collect::<Vec<_>>().join(" ");
         if self.program.exe != now.exe || self.program.script != now.script || self.program.argv != now.argv {
             return Some(format!("it is of another program: {}", words(&self.program.argv)));
@@ -215,8 +218,7 @@ impl Header {
         if self.search != search {
             return Some(format!("it is of another search: {}, not {search}", self.search));
         }
-        let options = setting.options(stdin);
-        let name = different_option(&self.options, &options)?;
+        let name = different_option(&self.options, &setting.spec.options)?;
         Some(format!("it was saved with another {name}"))
     }
 }
@@ -319,8 +321,6 @@ impl Saved {
 /// Saves an exploration now and then.
 pub(super) struct Saver {
     path: PathBuf,
-    /// How the program's standard input is given.
-    stdin: String,
     /// Since when this run explores, and for how many seconds earlier ones did.
     started: Instant,
     before: f64,
@@ -331,10 +331,9 @@ pub(super) struct Saver {
 
 impl Saver {
     /// Nothing is written yet.
-    pub fn new(path: &Path, stdin: &str, before: f64) -> Saver {
+    pub fn new(path: &Path, before: f64) -> Saver {
         let now = Instant::now();
-        let (path, stdin) = (path.to_path_buf(), stdin.to_string());
-        Saver { path, stdin, started: now, before, last: now, cost: Duration::ZERO }
+        Saver { path: path.to_path_buf(), started: now, before, last: now, cost: Duration::ZERO }
     }
 
     /// True if it is time to save again. A large state is saved less often.
@@ -360,7 +359,7 @@ impl Saver {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let mut header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
+        let mut header = Header::new(setting, sharing, (counts, passed), seconds, found);
         // These are not in what the search has saved.
         header.executions -= not_explored;
         let written = Saved { header, search }.write(&self.path);

@@ -9,18 +9,13 @@ fn saved() -> Saved {
         env: vec!["A=1".into()],
     };
     let options = scenario::Options {
-        timeouts_any: false,
-        inject: 0,
-        allow_misuse: false,
         livelock: 3,
         fail_on_exit: true,
-        real_files: false,
-        with: Vec::new(),
-        stop_signal: 0,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
         seed: 1,
         stdin: "null".into(),
+        ..scenario::Options::default()
     };
     let bug = SavedBug {
         identity: u64::MAX,
@@ -44,7 +39,7 @@ fn saved() -> Saved {
         search: "--search naive".into(),
         executions: 12,
         max_depth: 5,
-        cut: true,
+        reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
         printed: vec![1, u64::MAX],
         notes: vec!["a note".into()],
         passed: vec![0, 2],

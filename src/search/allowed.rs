@@ -3,6 +3,7 @@
 //! here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use vsrun_model::footprint::By;
 use vsrun_model::kind::Operands;
@@ -50,6 +51,19 @@ pub enum KindClass {
     Poll,
     /// An operation of this kind, which is on no object.
     Does(Kind),
+}
+
+impl fmt::Display for KindClass {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            KindClass::On(kind) => kind.name(),
+            KindClass::Create => "create",
+            KindClass::ProcessEnd => "end",
+            KindClass::Does(kind) => kind.name(),
+            KindClass::TryJoin => "try join",
+            KindClass::Poll => "poll",
+        })
+    }
 }
 
 /// What is known of a thread when its bound is asked for.

@@ -14,8 +14,9 @@ use vsrun_model::depend::GIVES_WAY;
 use vsrun_model::{Kind, Tid, Uid};
 
 use super::alternatives::{decode_branches, encode_branches, Branch, Item};
-use super::{is_partial, Search};
+use super::api::{is_partial, Search};
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -203,11 +204,11 @@ impl Search for Bounded {
         over && !self.partial
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

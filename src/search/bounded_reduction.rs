@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::{Choice, Policy};
 
+use super::api::{is_partial, Search};
 use super::bounded::preempts;
 use super::races::{self, Point};
-use super::{is_partial, Search};
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -292,12 +293,12 @@ impl Search for BoundedReduction {
         self.waiting.is_empty() && self.running.is_empty() && !self.partial
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }
 

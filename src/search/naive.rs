@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vsrun_model::arena::Choice;
 
 use super::alternatives::{decode_branches, encode_branches, Branch, Item};
-use super::{is_partial, Search};
+use super::api::{is_partial, Search};
 use crate::codec::{Codec, DecodeError, Reader};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -144,9 +144,5 @@ impl Search for Naive {
 
     fn transitions(&self) -> u64 {
         self.transitions
-    }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Policy;
 
-use super::Search;
+use super::api::Search;
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -87,11 +88,11 @@ impl Search for Random {
         false
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

@@ -30,11 +30,11 @@ use vsrun_model::reach::Reach;
 use vsrun_model::signal;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
 
+use super::api::{is_partial, Watch};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
-use super::{is_partial, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 

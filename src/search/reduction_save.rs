@@ -87,7 +87,7 @@ impl Codec for Names {
 }
 
 impl InOrder {
-    /// See [`super::Search::save`].
+    /// See [`super::api::Search::save`].
     pub fn save(&self) -> Vec<u8> {
         let (mut out, search) = (Vec::new(), self.reduction());
         (search.insertion == Insertion::Sequence).encode(&mut out);
@@ -100,7 +100,7 @@ impl InOrder {
         out
     }
 
-    /// See [`super::Search::restore`].
+    /// See [`super::api::Search::restore`].
     ///
     /// # Errors
     /// What is wrong with the bytes.

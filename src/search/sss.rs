@@ -25,8 +25,9 @@ use vsrun_model::kind::{Lock, Role};
 use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid};
 
 use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
+use super::api::{is_partial, Search};
 use super::persistent::{persistent_set, Member};
-use super::{is_partial, Search};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::{Born, Trace};
 
@@ -470,6 +471,10 @@ impl<R: Rules> Search for Selective<R> {
 
     fn exhaustive(&self) -> bool {
         self.started && self.nodes.is_empty() && !self.partial && self.rules.caveat().is_none()
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        self.rules.caveat().map(|_| Reason::LockReleases)
     }
 
     fn wants_bounds(&self) -> bool {

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use vsrun_model::arena::{Policy, MAX_EXPECTED};
 use vsrun_model::{End, Uid};
 
-use super::Search;
+use super::api::Search;
 use crate::codec::{Codec, DecodeError, Reader};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -115,11 +116,11 @@ impl Search for Walk {
         false
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

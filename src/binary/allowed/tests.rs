@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::super::testing::TempDir;
 use super::*;
+use crate::search::allowed::{KindClass, Operand};
 
 /// Ways to compile C. All but the last keep symbols.
 const FLAGS: [&[&str]; 10] = [
@@ -347,7 +348,6 @@ fn reasons_can_be_read() {
         why("indirect"),
         ["system, called in hidden (which an indirect call in indirect may reach), may do anything"]
     );
-    assert!(program.cost().functions >= 3 && program.cost().bytes > 50);
 }
 
 /// `libhelp.so`, loaded at an address of its own, and a program that uses it.
@@ -379,7 +379,7 @@ fn libraries_of_the_program_are_analysed_too() {
             .map(|(class, operand)| match operand {
                 Operand::Addr(at) => format!("{class} {:?}", near(*at)),
                 Operand::Range(at, _) => format!("{class} {:?}[]", near(*at)),
-                Operand::Any => format!("{class} any"),
+                Operand::Any | Operand::Sems(_) => format!("{class} any"),
             })
             .collect();
         // The program has its own copy of the variable, which the library uses too.

@@ -35,7 +35,7 @@ kinds! {
         }, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_RECEIVE,
         role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
         alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY },
-        tells: NOT, unproven: |op| op.has(VARIANT).then_some(Unproven::Notification),
+        tells: NOT, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
     }
     /// mq_receive: the same; the buffer has room for the longest message.
     MQ_RECEIVE = 108, "mq_receive" {

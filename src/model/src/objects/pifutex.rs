@@ -24,7 +24,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_lock_pi_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: |_| Some(Unproven::PriorityInheritance),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: |_| Some(Unproven::PiFutex),
     }
     /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait, who are given the lock in that order.
     FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)" {

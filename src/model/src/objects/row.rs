@@ -429,14 +429,14 @@ impl Idle {
 /// missed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Unproven {
-    /// Futexes with priority inheritance are locked.
-    PriorityInheritance,
-    /// A message is sent while mq_notify waits for one.
-    Notification,
-    /// flock gives up one kind of lock to wait for the other.
-    FlockGivenUp,
-    /// F_GETLK finds locks of several owners.
+    /// flock gave up one kind of lock to wait for the other.
+    FlockGaveUp,
+    /// F_GETLK found locks of several processes, in the order of their list.
     SeveralOwners,
+    /// A futex with priority inheritance.
+    PiFutex,
+    /// A message was sent while mq_notify waited for one.
+    Notified,
 }
 
 /// [`Row::perform`] of what has no more effect than having its turn: what the caller then does belongs to the same transition.

@@ -3,10 +3,10 @@
 use crate::base::errno;
 use crate::base::ids::{ObjId, Pid, Tid, NONE};
 use crate::base::op::{Kind, Op, TIMED};
-use crate::objects::row::{Enabled, Polls};
+use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::state::object::{Key, ObjKind};
 use crate::state::thread::{ThreadState, POLLS};
-use crate::state::world::{Applied, End, Misuse, World, MAX_MESSAGE};
+use crate::state::world::{Applied, End, Misuse, World, GAVE_UP_FLOCK, MAX_MESSAGE, SEVERAL_OWNERS};
 
 impl World {
     /// Thread `t` has reached visible operation `op`.
@@ -181,6 +181,13 @@ impl World {
             &[b"the program uses more ", what.as_bytes(), b" than vsrun can hold"],
         );
         Applied::Ended
+    }
+
+    /// What has come of operations for which the reductions are not proven; what operations are by themselves, their rows say.
+    pub fn unproven(&self) -> impl Iterator<Item = Unproven> {
+        let beyond = self.beyond;
+        let all = [(GAVE_UP_FLOCK, Unproven::FlockGaveUp), (SEVERAL_OWNERS, Unproven::SeveralOwners)];
+        all.into_iter().filter(move |(bit, _)| beyond & bit != 0).map(|(_, what)| what)
     }
 
     /// The process that created `p`, or [`NONE`].
