@@ -18,6 +18,7 @@ use crate::{ObjId, Pid, Tid};
 
 /// An operation of a thread, with what its dependencies are conditional on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Act {
     /// The thread's name.
@@ -136,6 +137,7 @@ impl Act {
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Effects(pub u8);
 
