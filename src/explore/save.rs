@@ -3,9 +3,8 @@
 //! | bytes | |
 //! |---|---|
 //! | 16 | [`MAGIC`], the version in it |
-//! | 8 | length of what follows up to the checksum |
-//! | 8 + n | length and JSON of [`Header`]: what is explored, what was found |
-//! | 8 + n | length and bytes of the search (`Search::save`) |
+//! | 8 + n | length and JSON of [`Header`]: what is explored, what was found; its parts are those of scenario files |
+//! | n | bytes of the search (`Search::save`) |
 //! | 8 | checksum of everything before (FNV-1a) |
 //!
 //! Numbers are little-endian. A state is written to `FILE.tmp`, the one before is kept as `FILE.1`, and only then the new
@@ -32,7 +31,6 @@ use super::setting::Setting;
 use super::sharing::Sharing;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
-use crate::codec::{Codec, DecodeError, Reader};
 use crate::config::{Config, SearchKind};
 use crate::finding::BugKind;
 use crate::incomplete::Reason;
@@ -41,8 +39,10 @@ use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
 
+/// First bytes of a file of any version.
+const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 6\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 7\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -246,13 +246,11 @@ impl Saved {
     pub fn to_bytes(&self) -> Vec<u8> {
         let header = serde_json::to_vec(&self.header).unwrap_or_default(); // no map, no writer: it cannot fail
         let mut out = MAGIC.to_vec();
-        (header.len() + self.search.len() + 16).encode(&mut out);
-        for part in [&header, &self.search] {
-            part.len().encode(&mut out);
-            out.extend_from_slice(part);
-        }
+        out.extend((header.len() as u64).to_le_bytes());
+        out.extend(header);
+        out.extend(&self.search);
         let sum = fnv1a(out.iter().copied());
-        sum.encode(&mut out);
+        out.extend(sum.to_le_bytes());
         out
     }
 
@@ -261,25 +259,19 @@ impl Saved {
     /// # Errors
     /// What is wrong with it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Saved, String> {
-        let from = &mut Reader::new(bytes);
-        match from.take(MAGIC.len()) {
-            Ok(magic) if magic == MAGIC => {}
-            Ok(magic) if magic.starts_with(b"vsrun search ") => return Err("it is of another version of vsrun".into()),
-            _ => return Err("it is not a saved search".into()),
-        }
-        let content = usize::decode(from).and_then(|n| from.take(n));
-        let sum = content.and_then(|_| u64::decode(from)).and_then(|sum| from.end().map(|()| sum));
-        let sum = sum.map_err(|e| format!("it is damaged: {e}"))?;
-        if sum != fnv1a(bytes[..bytes.len() - 8].iter().copied()) {
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            let other = bytes.starts_with(FORMAT) && bytes.len() >= MAGIC.len();
+            return Err(
+                if other { "it was saved by another version of vsrun" } else { "it is not a saved search" }.into()
+            );
+        };
+        let (content, sum) = rest.split_last_chunk().ok_or("it is damaged: it ends too early")?;
+        if u64::from_le_bytes(*sum) != fnv1a(bytes[..bytes.len() - sum.len()].iter().copied()) {
             return Err("it is damaged: the checksum does not match".into());
         }
-        let parts = || -> Result<(&[u8], &[u8]), DecodeError> {
-            let from = &mut Reader::new(content?);
-            let mut part = || usize::decode(from).and_then(|n| from.take(n));
-            let parts = (part()?, part()?);
-            from.end().map(|()| parts)
-        };
-        let (header, search) = parts().map_err(|e| format!("it is damaged: {e}"))?;
+        let parts = content.split_first_chunk();
+        let parts = parts.and_then(|(length, rest)| rest.split_at_checked(u64::from_le_bytes(*length) as usize));
+        let (header, search) = parts.ok_or("it is damaged: its header is longer than it is")?;
         let header = serde_json::from_slice(header).map_err(|e| format!("it is damaged: {e}"))?;
         Ok(Saved { header, search: search.to_vec() })
     }

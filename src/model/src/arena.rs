@@ -87,6 +87,7 @@ pub const MAX_PATH: usize = 256;
 
 /// One choice of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Choice {
     /// The thread that moves.
@@ -95,6 +96,7 @@ pub struct Choice {
     pub value: u32,
     /// The kind of operation that is expected, or [`Kind::NONE`] for any.
     pub kind: Kind,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pad: [u8; 3],
 }
 

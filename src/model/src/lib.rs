@@ -15,6 +15,28 @@
 #[cfg(test)]
 extern crate std;
 
+/// The panic handler of a program without std. Where a build of the whole workspace makes the shim share this crate with the
+/// tool, whose serde brings std with it, the handler is std's, and a second one would be an error.
+#[macro_export]
+#[cfg(not(feature = "serde"))]
+macro_rules! panic_handler {
+    ($handler:path) => {
+        #[panic_handler]
+        fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+            $handler(info)
+        }
+    };
+}
+
+/// Nothing: see the other one.
+#[macro_export]
+#[cfg(feature = "serde")]
+macro_rules! panic_handler {
+    ($handler:path) => {
+        const _: fn(&core::panic::PanicInfo<'_>) -> ! = $handler;
+    };
+}
+
 pub mod arena;
 mod base;
 mod objects;

@@ -8,6 +8,7 @@ pub const NONE: u32 = u32::MAX;
 /// The name of a thread: its path of creation. Twelve bits a level below a leading 1; the top bit marks a hash, for
 /// paths that are too deep or too wide. It does not depend on the schedule.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Uid(pub u64);
 

@@ -4,6 +4,7 @@ use crate::base::ids::NONE;
 
 /// What a visible operation does. A transparent integer: see the crate's head for why it is not an enum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Kind(pub u8);
 
@@ -36,6 +37,7 @@ pub const RESUMED: u8 = 32;
 
 /// One visible operation: 32 bytes of plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Op {
     /// What it does.

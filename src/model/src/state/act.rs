@@ -6,6 +6,7 @@ use crate::state::object::ObjKind;
 
 /// An operation of a thread, with what its dependencies are conditional on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Act {
     /// The thread's name.
@@ -81,6 +82,7 @@ impl Act {
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct Effects(pub u8);
 

@@ -8,6 +8,7 @@ pub const SHARED: u32 = 1 << 31;
 
 /// What an object is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]
 pub struct ObjKind(pub u8);
 
