@@ -76,24 +76,10 @@ pub enum KindClass {
 
 impl fmt::Display for KindClass {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            KindClass::On(kind) => kind.name(),
-            KindClass::Create => "create",
-            KindClass::Fork => "fork",
-            KindClass::Join => "join",
-            KindClass::Wait => "wait",
-            KindClass::Exit => "exit",
-            KindClass::ProcessEnd => "end",
-            KindClass::ThreadExit => "thread exit",
-            KindClass::Kill => "kill",
-            KindClass::Cancel => "cancel",
-            KindClass::Exec => "exec",
-            KindClass::Toss => "toss",
-            KindClass::Yield => "yield",
-            KindClass::Sleep => "sleep",
-            KindClass::TryJoin => "try join",
-            KindClass::Poll => "poll",
-        })
+        match self {
+            KindClass::On(kind) => f.write_str(kind.name()),
+            other => f.write_str(&format!("{other:?}").to_lowercase()),
+        }
     }
 }
 
