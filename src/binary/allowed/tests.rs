@@ -109,7 +109,10 @@ int main(void) {
 
 #[test]
 fn arrays_of_mutexes() {
-    check(PHILOSOPHERS, &[("philosopher", &["mutex print", "mutex forks[]"]), ("main", &["create", "join", "exit_group"])]);
+    check(
+        PHILOSOPHERS,
+        &[("philosopher", &["mutex print", "mutex forks[]"]), ("main", &["create", "join", "exit_group"])],
+    );
 }
 
 #[test]
@@ -117,7 +120,10 @@ fn what_created_threads_do_counts_for_their_creator() {
     let dir = TempDir::new();
     let exe = dir.compile("p", "c", &format!("{HEAD}{PHILOSOPHERS}"), &["-O2"]);
     let program = Program::load(&exe, &[]).unwrap();
-    assert_eq!(text(&program, &exe, &program.of_main()), ["create", "exit_group", "join", "mutex forks[]", "mutex print"]);
+    assert_eq!(
+        text(&program, &exe, &program.of_main()),
+        ["create", "exit_group", "join", "mutex forks[]", "mutex print"]
+    );
     let start = program.function("philosopher").unwrap();
     assert_eq!(program.main_thread().creates.into_iter().collect::<Vec<_>>(), [start]);
     assert_eq!(program.of_function(start), program.thread(start).own);
