@@ -277,7 +277,7 @@ fn thread_view(world: &World, t: Tid, names: &Names) -> ThreadView {
         ThreadState::PARKED if world.choices(t) == 0 => ThreadStatus::Waiting,
         ThreadState::PARKED => ThreadStatus::Ready,
         ThreadState::EXITED | ThreadState::FREE => ThreadStatus::Exited,
-        _ if thread.in_call[0] != 0 => ThreadStatus::InCall,
+        _ if thread.fiber.in_call[0] != 0 => ThreadStatus::InCall,
         _ => ThreadStatus::Running,
     };
     let over = status == ThreadStatus::Exited;

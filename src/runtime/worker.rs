@@ -529,7 +529,7 @@ impl Worker {
         if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
             return false;
         }
-        let asked_for = world.threads.get(world.current).is_some_and(|t| t.tsc_faults);
+        let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);
         asked_for || !counter::is_reading(stopped)
     }
 
@@ -610,14 +610,14 @@ impl Worker {
 
     fn process_of(&self, pid: i32) -> Option<u32> {
         let procs = self.arena.world.procs.as_slice();
-        procs.iter().rposition(|p| p.real_pid == pid).map(|p| p as u32)
+        procs.iter().rposition(|p| p.own.real_pid == pid).map(|p| p as u32)
     }
 
     /// The process that has the turn.
     fn turn_holder(&self) -> Option<Pid> {
         let world = &self.arena.world;
         let thread = world.threads.get(world.current)?;
-        let real = world.procs.get(thread.pid)?.real_pid;
+        let real = world.procs.get(thread.pid)?.own.real_pid;
         (real > 0).then(|| Pid::from_raw(real))
     }
 
@@ -649,7 +649,7 @@ impl Worker {
             return None;
         }
         let current = self.arena.world.current;
-        let call = self.arena.world.threads.get(current)?.in_call;
+        let call = self.arena.world.threads.get(current)?.fiber.in_call;
         // A stopped or swapped-out machine is given ten seconds before vsrun is blamed.
         let lost = now.duration_since(clock.busy) > Duration::from_secs(10);
         (call[0] != 0 || lost).then_some(Ending::Sits { thread: current, call })
@@ -672,8 +672,8 @@ impl Worker {
     /// Kills what is left of the execution, collects it, and puts back what it changed outside its memory.
     fn clean_up(&mut self, ending: &Ending) -> io::Result<()> {
         for process in self.arena.world.procs.as_slice() {
-            if process.real_pid > 0 && process.real_pid != self.root.as_raw() {
-                self.alive.insert(process.real_pid);
+            if process.own.real_pid > 0 && process.own.real_pid != self.root.as_raw() {
+                self.alive.insert(process.own.real_pid);
             }
         }
         let rough = *ending != Ending::Modelled;

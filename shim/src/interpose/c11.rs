@@ -2,8 +2,9 @@
 
 use vsrun_model::{op, Kind, Op};
 
-use super::{cond, mutex, timed};
-use crate::{gate, sync};
+use crate::calls::time::timed;
+use crate::calls::{cond, mutex, sync};
+use crate::gate;
 
 const SUCCESS: i32 = 0;
 const BUSY: i32 = 1;

@@ -3,21 +3,22 @@
 //! All but close are cancellation points: a thread that is asked to end does so before the call, or while it waits in one
 //! on a descriptor of the model.
 
-use super::thread;
-use crate::local::{local, Phase};
+use crate::calls::fd;
+use crate::calls::thread::cancellation_point;
+use crate::gate::local::{local, Phase};
+use crate::net;
 use crate::sys::{raw6, ret};
-use crate::{fd, net};
 
 pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
         return ret(raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
     }
-    thread::cancellation_point();
+    cancellation_point();
     local().cancellable = fd::find(a[0]).is_some();
     let result = net::call(nr, a, 0);
     local().cancellable = false;
     if result == -(libc::EINTR as i64) {
-        thread::cancellation_point();
+        cancellation_point();
     }
     ret(result)
 }

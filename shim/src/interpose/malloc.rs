@@ -10,9 +10,9 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::inject::ENOMEM;
 
-use crate::local::me;
-use crate::sys::{load, set_errno};
-use crate::{elf, end, inject};
+use crate::gate::local::me;
+use crate::gate::{end, inject};
+use crate::sys::{elf, load, set_errno};
 
 const MALLOC: usize = 0;
 const CALLOC: usize = 1;
@@ -108,7 +108,7 @@ fn call3(which: usize, a: u64, b: u64, c: u64) -> u64 {
 
 /// An allocation of `size` bytes by `call`; `None`: it fails.
 fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
-    if !state().in_main || me().spared {
+    if !state().in_main || me().fiber.spared {
         return Some(call());
     }
     if size > 0 && inject::strikes(ENOMEM) {

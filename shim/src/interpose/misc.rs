@@ -2,8 +2,9 @@
 
 use vsrun_model::{Kind, Op};
 
+use crate::calls::time;
+use crate::gate::{self, end};
 use crate::sys::{cstr, decimal, ret};
-use crate::{end, gate, time};
 
 #[no_mangle]
 extern "C" fn clock_gettime(clock: i32, at: u64) -> i32 {

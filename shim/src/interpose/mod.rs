@@ -13,18 +13,3 @@ mod mutex;
 mod rwlock;
 mod sem;
 mod thread;
-
-use vsrun_model::Op;
-
-use crate::time;
-
-/// The operation, giving up at the absolute time at `abstime` on `clock`.
-fn timed(op: Op, clock: i32, abstime: u64) -> Result<Op, i32> {
-    if !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC) {
-        return Err(libc::EINVAL);
-    }
-    match time::timespec(abstime) {
-        Some(ns) => Ok(op.until(time::absolute(clock, ns))),
-        None => Err(libc::EINVAL),
-    }
-}

@@ -2,6 +2,8 @@
 //! are caught as system calls.
 
 use super::io::call;
+use crate::net;
+use crate::sys::ret;
 
 #[no_mangle]
 extern "C" fn mq_send(queue: i32, at: u64, len: u64, priority: u32) -> i32 {
@@ -25,5 +27,5 @@ extern "C" fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, unt
 
 #[no_mangle]
 extern "C" fn mq_notify(queue: i32, event: u64) -> i32 {
-    crate::sys::ret(crate::net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32
+    ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32
 }

@@ -1,7 +1,7 @@
 //! The System V message queue functions.
 
-use super::thread::cancellation_point;
-use crate::msg;
+use crate::calls::msg;
+use crate::calls::thread::cancellation_point;
 use crate::sys::ret;
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {

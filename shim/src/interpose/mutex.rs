@@ -1,34 +1,10 @@
 //! pthread_mutex_*, pthread_spin_*.
 
-use vsrun_model::object::ObjKind;
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::op;
 
-use super::timed;
-use crate::{gate, local, sync};
-
-/// Locks the mutex at `m`; `shape` adds flags or a deadline to the operation.
-pub fn lock(m: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
-    let id = sync::mutex(m);
-    match shape(Op::on(Kind::MUTEX_LOCK, id)) {
-        Ok(op) => gate::pass_mirrored(op, Some((m, id))) as i32,
-        Err(error) => error,
-    }
-}
-
-/// Unlocks the mutex at `m`.
-pub fn unlock(m: u64) -> i32 {
-    let id = sync::mutex(m);
-    gate::pass_mirrored(Op::on(Kind::MUTEX_UNLOCK, id), Some((m, id))) as i32
-}
-
-/// Destroys the mutex at `m`.
-pub fn destroy(m: u64) -> i32 {
-    let result = gate::pass(Op::on(Kind::MUTEX_DESTROY, sync::mutex(m))) as i32;
-    if result == 0 {
-        sync::mutex_gone(m);
-    }
-    result
-}
+use crate::calls::mutex::{consistent, destroy, lock, spin_init, spin_lock, spin_unlock, unlock};
+use crate::calls::sync;
+use crate::calls::time::timed;
 
 #[no_mangle]
 extern "C" fn pthread_mutex_init(m: u64, attr: u64) -> i32 {
@@ -68,8 +44,7 @@ extern "C" fn pthread_mutex_unlock(m: u64) -> i32 {
 
 #[no_mangle]
 extern "C" fn pthread_mutex_consistent(m: u64) -> i32 {
-    let id = sync::mutex(m);
-    local::world().mutex_consistent(local::local().cur, id) as i32
+    consistent(m)
 }
 
 #[no_mangle]
@@ -94,8 +69,7 @@ extern "C" fn __pthread_mutex_unlock(m: u64) -> i32 {
 
 #[no_mangle]
 extern "C" fn pthread_spin_init(s: u64, _pshared: i32) -> i32 {
-    crate::sys::store(s, 1i32);
-    sync::create(ObjKind::SPIN, s, 0);
+    spin_init(s);
     0
 }
 
@@ -106,15 +80,15 @@ extern "C" fn pthread_spin_destroy(_s: u64) -> i32 {
 
 #[no_mangle]
 extern "C" fn pthread_spin_lock(s: u64) -> i32 {
-    gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s))) as i32
+    spin_lock(s, 0)
 }
 
 #[no_mangle]
 extern "C" fn pthread_spin_trylock(s: u64) -> i32 {
-    gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s)).with(op::TRY)) as i32
+    spin_lock(s, op::TRY)
 }
 
 #[no_mangle]
 extern "C" fn pthread_spin_unlock(s: u64) -> i32 {
-    gate::pass(Op::on(Kind::SPIN_UNLOCK, sync::spin(s))) as i32
+    spin_unlock(s)
 }

@@ -2,8 +2,9 @@
 
 use vsrun_model::{op, Kind, Op};
 
-use super::timed;
-use crate::{gate, sync};
+use crate::calls::sync;
+use crate::calls::time::timed;
+use crate::gate;
 
 fn pass(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     let id = sync::rwlock(l);

@@ -27,6 +27,7 @@ pub const ETIMEDOUT: i64 = 110;
 pub const EOWNERDEAD: i64 = 130;
 pub const ENOTRECOVERABLE: i64 = 131;
 pub const EBADF: i64 = 9;
+pub const EADDRINUSE: i64 = 98;
 pub const EMSGSIZE: i64 = 90;
 pub const EPROTOTYPE: i64 = 91;
 pub const ECONNABORTED: i64 = 103;

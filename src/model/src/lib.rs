@@ -17,6 +17,7 @@ pub mod address;
 pub mod arena;
 pub mod before;
 pub mod calls;
+pub mod carrier;
 pub mod channel;
 pub mod closing;
 mod cond;
@@ -36,6 +37,7 @@ mod futex;
 mod imprint;
 pub mod inject;
 pub mod lock;
+mod machine;
 pub mod mqueue;
 pub mod msg;
 mod mutex;
@@ -56,6 +58,7 @@ pub mod table;
 mod thread;
 pub mod timer;
 mod transfer;
+mod turn;
 pub mod world;
 
 pub use address::Address;
@@ -68,7 +71,7 @@ pub use process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT,
 pub use sched::Decision;
 pub use sem::MAX_NAME;
 pub use signal::{Disposal, SigInfo};
-pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, SEM_UNDO};
+pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, NOWAIT, SEM_UNDO, SEVERAL};
 pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
 pub use world::{Applied, End, Misuse, World};
 

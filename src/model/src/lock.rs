@@ -483,3 +483,30 @@ pub(crate) fn moves_circles(a: &Op, b: &Op) -> bool {
 pub(crate) fn moves_or_waits(op: &Op) -> [bool; 2] {
     [is_lock(op.kind) && op.kind != Kind::FLOCK, may_circle(op)]
 }
+
+impl World {
+    /// A file that is locked for the first time; `number` is made another one while it is taken. `None`: no room.
+    pub fn know_locked_file(&mut self, dev: u64, ino: u64, mut number: u64) -> Option<u64> {
+        while self.locked_files.as_slice().iter().any(|f| f.number == number) {
+            number = number.wrapping_add(1);
+        }
+        self.locked_files.push(KnownFile { dev, ino, number }).map(|_| number)
+    }
+
+    /// A name that no open file description has yet, from the name of thread `t`: so names do not depend on what others do.
+    pub fn new_description_name(&self, t: Tid) -> u32 {
+        let mut hash = self.threads[t].uid.0;
+        loop {
+            hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let name = (hash >> (64 - NAME_BITS)) as u32;
+            if !self.descriptions.as_slice().iter().any(|d| d.name == name) {
+                return name;
+            }
+        }
+    }
+
+    /// An open file description takes a lock for the first time. False: no room.
+    pub fn know_description(&mut self, dev: u64, ino: u64, name: u32) -> bool {
+        self.descriptions.push(Tagged { dev, ino, name, pad: 0 }).is_some()
+    }
+}

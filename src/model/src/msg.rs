@@ -427,3 +427,29 @@ impl World {
 pub(crate) fn removes_queue(op: &Op) -> bool {
     op.kind == Kind::MSG_CTL && Ctl(op.arg as u8) == Ctl::REMOVE
 }
+
+impl World {
+    /// The date of the last send (0), receive (1) or change (2) of queue `obj`, seconds.
+    pub fn queue_dated(&mut self, obj: ObjId, what: usize, date: i64) {
+        self.queue_mut(obj).dates[what] = date;
+    }
+
+    /// The permission bits of queue `obj` are set (IPC_SET), at that date.
+    pub fn queue_set_mode(&mut self, obj: ObjId, mode: u32, date: i64) {
+        self.queue_mut(obj).mode = mode;
+        self.queue_dated(obj, 2, date);
+    }
+
+    /// An identifier for a queue made by thread `t`, which does not depend on what other threads create meanwhile, so that a
+    /// queue has the same one in every order of independent steps: the first thread counts from 0, each other one in a
+    /// range of its own.
+    pub fn new_queue_id(&self, t: Tid) -> u64 {
+        let uid = self.threads[t].uid;
+        let hash = uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let mut id = if uid == crate::Uid::MAIN { 0 } else { (hash % 0x7ffe + 1) << 16 };
+        while self.find(Key::new(SHARED, ObjKind::MSGQ, id)).is_some() {
+            id += 1;
+        }
+        id
+    }
+}

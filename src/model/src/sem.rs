@@ -90,3 +90,15 @@ impl World {
         true
     }
 }
+
+impl World {
+    /// A new semaphore at `key`, whatever was there. `None`: no room.
+    pub fn sem_new(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.make(key, |new| new.value = value)
+    }
+
+    /// The semaphore at `key`, made with `value` if it is new. `None`: no room.
+    pub fn sem_at(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.find_or_make(key, |new| new.value = value)
+    }
+}

@@ -216,3 +216,8 @@ impl World {
         self.live.as_slice().iter().filter(waits).count() as u32
     }
 }
+
+/// Flag of a semop: one of its operations has [`IPC_NOWAIT`].
+pub const NOWAIT: u8 = crate::op::VARIANT;
+/// Flag of a semop of several operations, see [`crate::op::pack_semops`].
+pub const SEVERAL: u8 = crate::op::SEVERAL;

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::address::Address;
+use crate::carrier::FiberState;
 use crate::depend::Effects;
 use crate::fd::{Polled, MAX_POLLED};
 use crate::object::NONE;
@@ -100,8 +101,8 @@ pub const YIELD_WINDOW: usize = 4;
 /// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
 pub const POLLS: u8 = 3;
 
-/// One thread. The shim owns `context`, `fs`, `vtid`, `clear_tid`, `sigmask`, `start`, `in_call`; the rest is the
-/// model's. Written only by the holder of the turn; readable at any time by the supervisor for reports.
+/// One thread. `fiber` is the shim's, the rest the model's. Written only by the holder of the turn; readable at any time
+/// by the supervisor for reports.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Thread {
@@ -129,10 +130,6 @@ pub struct Thread {
     pub compare: bool,
     /// Failed polls (try and timed operations) in a row, see [`POLLS`].
     pub polls: u8,
-    /// What it looked up or read last in a file, a hash; 0: something else. Written by the shim.
-    pub looked: u64,
-    /// The file that `address` names is the one that was found, in a step before. Written by the shim.
-    pub settled: bool,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.
@@ -165,14 +162,6 @@ pub struct Thread {
     pub queue_next: Tid,
     /// Extra results of the last operation (wait status, pid, value).
     pub out: [i64; 3],
-    /// Stack pointer of the saved context while it does not run.
-    pub context: u64,
-    /// Thread pointer; also its pthread_t.
-    pub fs: u64,
-    /// Start routine, if known.
-    pub start: u64,
-    /// Word that the kernel would clear and wake at its exit.
-    pub clear_tid: u64,
     /// Virtual signal mask.
     pub sigmask: u64,
     /// The mask in force while it waits in ppoll, pselect or epoll_pwait; see `masked`.
@@ -183,10 +172,6 @@ pub struct Thread {
     pub stop_hit: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
-    /// It has asked for faults where it reads the time-stamp counter. The shim's.
-    pub tsc_faults: bool,
-    /// Alternate signal stack: address, flags, size. The shim's.
-    pub altstack: [u64; 3],
     /// The signal taken last.
     pub taken: SigInfo,
     /// Its handlers that run, the outermost first; see `n_handlers`.
@@ -197,8 +182,6 @@ pub struct Thread {
     pub held: bool,
     /// That wait has its wake-up.
     pub held_woken: bool,
-    /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
-    pub in_call: [u64; 7],
     /// Virtual thread id.
     pub vtid: i32,
     /// Lowered priority of a PCT schedule; 0: the one it was born with.
@@ -209,10 +192,6 @@ pub struct Thread {
     pub n_sembuf: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
-    /// Faults that have struck it.
-    pub faults: u8,
-    /// No fault strikes it now. The shim's.
-    pub spared: bool,
     /// Channels that it has made.
     pub made: u32,
     /// Descriptions that the pending poll asks about.
@@ -227,6 +206,8 @@ pub struct Thread {
     pub sending: u32,
     /// Who it says it is, for those at the other end of a socket.
     pub cred: Credentials,
+    /// What the shim keeps of it.
+    pub fiber: FiberState,
 }
 
 impl Thread {
@@ -259,8 +240,6 @@ impl World {
             woken: false,
             compare: false,
             polls: 0,
-            looked: 0,
-            settled: false,
             in_once: 0,
             born_expired: false,
             once: NONE,
@@ -277,29 +256,20 @@ impl World {
             queued_on: NONE,
             queue_next: NONE,
             out: [0; 3],
-            context: 0,
-            fs: 0,
-            start: 0,
-            clear_tid: 0,
             sigmask: 0,
             within: 0,
             masked: false,
             stop_hit: false,
             sigpending: 0,
-            tsc_faults: false,
-            altstack: [0; 3],
             taken: SigInfo::default(),
             handlers: [Handling::default(); MAX_HANDLERS],
             n_handlers: 0,
             held: false,
             held_woken: false,
-            in_call: [0; 7],
             vtid: 0,
             priority: 0,
             staged: NONE,
             n_sembuf: 0,
-            faults: 0,
-            spared: false,
             made: 0,
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],
@@ -308,6 +278,7 @@ impl World {
             sending: NONE,
             cred: Credentials::default(),
             sembuf: [SemBuf::default(); MAX_SEMBUF],
+            fiber: FiberState::default(),
         })?;
         self.threads[t].vtid = self.next_id();
         self.live.push(t);
@@ -324,7 +295,7 @@ impl World {
     /// The thread of process `pid` whose pthread_t is `fs`, the latest if it was used before.
     pub fn thread_by_fs(&self, pid: Pid, fs: u64) -> Option<Tid> {
         let threads = self.threads.as_slice();
-        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fs == fs).map(|i| i as Tid)
+        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fiber.fs == fs).map(|i| i as Tid)
     }
 
     /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
@@ -398,6 +369,85 @@ impl World {
             self.threads[op.obj].cancel |= CANCEL_REQUESTED;
         }
         Applied::Done(0)
+    }
+}
+
+impl World {
+    /// The new thread `t` has the mask of its creator.
+    pub fn inherit_mask(&mut self, t: Tid) {
+        self.threads[t].sigmask = self.threads[self.threads[t].creator].sigmask;
+    }
+
+    /// Nobody will join `t`.
+    pub fn detach(&mut self, t: Tid) {
+        self.threads[t].detached = true;
+    }
+
+    /// Requests to end `t` are heeded or not.
+    pub fn allow_cancel(&mut self, t: Tid, allowed: bool) {
+        let thread = &mut self.threads[t];
+        thread.cancel = if allowed { thread.cancel & !CANCEL_DISABLED } else { thread.cancel | CANCEL_DISABLED };
+    }
+
+    /// A use of a file by `t` was in vain, or not: one in a row of failed polls, if `tries`.
+    pub fn note_use(&mut self, t: Tid, tries: bool, vain: bool) {
+        let thread = &mut self.threads[t];
+        thread.polls = if vain && tries { thread.polls.saturating_add(1) } else { 0 };
+    }
+
+    /// What is published next by `t` carries these numbers, see [`Thread::out`].
+    #[inline]
+    pub fn set_out(&mut self, t: Tid, out: [i64; 3]) {
+        self.threads[t].out = out;
+    }
+
+    /// The word of the futex that `t` is about to operate on is as it expects it.
+    pub fn set_compare(&mut self, t: Tid, equal: bool) {
+        self.threads[t].compare = equal;
+    }
+
+    /// The operations of the semop that `t` publishes next.
+    pub fn set_semops(&mut self, t: Tid, ops: &[SemBuf]) {
+        self.threads[t].n_sembuf = ops.len() as u32;
+        self.threads[t].sembuf[..ops.len()].copy_from_slice(ops);
+    }
+
+    /// The `i`-th of the descriptions that the poll of `t` asks about, the last so far.
+    pub fn add_polled(&mut self, t: Tid, i: usize, polled: Polled) {
+        self.threads[t].polled[i] = polled;
+        self.threads[t].n_polled = i as u32 + 1;
+    }
+
+    /// What the poll that `t` publishes next asks about.
+    pub fn set_polled(&mut self, t: Tid, polled: &[Polled]) {
+        self.threads[t].n_polled = polled.len() as u32;
+        self.threads[t].polled[..polled.len()].copy_from_slice(polled);
+    }
+
+    /// Whom the operation on a socket that `t` publishes next names, and who it says it is.
+    pub fn set_address(&mut self, t: Tid, address: Address) {
+        self.threads[t].address = address;
+    }
+
+    /// See [`World::set_address`].
+    pub fn set_credentials(&mut self, t: Tid, cred: Credentials) {
+        self.threads[t].cred = cred;
+    }
+
+    /// The descriptions that go along with what `t` sends next: a list of `World::rights`. Gives those of before.
+    pub fn send_along(&mut self, t: Tid, rights: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].sending, rights)
+    }
+
+    /// The message that `t` is about to send is this one, of [`World::stage`]. Gives the one of before.
+    pub fn exchange_staged(&mut self, t: Tid, staged: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].staged, staged)
+    }
+
+    /// What the shim keeps of thread `t`.
+    #[inline]
+    pub fn fiber_state(&mut self, t: Tid) -> &mut FiberState {
+        &mut self.threads[t].fiber
     }
 }
 
