@@ -241,7 +241,7 @@ fn glibc(machine: &Machine) -> Check {
     let mut files = cache.find("libc.so.6").chain(known).map(|p| machine.path(&p.to_string_lossy()));
     let found = files.find_map(|f| Some((glibc_version(&std::fs::read(&f).ok()?)?, f)));
     match found {
-        Some((version, file)) => Check::ok(NAME, format!("glibc {version} ({})", crate::binary::text::escape(file))),
+        Some((version, file)) => Check::ok(NAME, format!("glibc {version} ({})", crate::base::text::escape(file))),
         None => {
             Check::bad(NAME, "no glibc found", "run on a distribution with glibc; programs for musl are not supported")
         }
@@ -313,7 +313,7 @@ fn private_files(machine: &Machine) -> Check {
     let found = [machine.path("/dev/shm"), temporary].into_iter().find_map(|dir| Some((place(&dir).ok()?, dir)));
     match found {
         Some((free, dir)) => {
-            let dir = crate::binary::text::escape(dir);
+            let dir = crate::base::text::escape(dir);
             Check::ok(
                 NAME,
                 format!("copied when they are written, by vsrun's library, to {dir} ({} MiB free)", free / MIB),

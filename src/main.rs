@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use vsrun::args::{self, Command, Config, Format, Show};
+use vsrun::base::text::one_line;
+use vsrun::config::{Command, Config, Format, Replay, Show};
 use vsrun::explore::{self, Failure};
-use vsrun::report::{colours_for, json, show, text, Summary};
+use vsrun::finding::{BugKind, Summary};
+use vsrun::report::{colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{doctor, replay};
+use vsrun::{args, doctor};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -37,13 +39,13 @@ fn main() -> ExitCode {
     };
     let result = match command {
         Command::Explore(config) => run(&config),
-        Command::Replay(args) => replay::replay(&args),
+        Command::Replay(args) => replay(&args),
         Command::Show(args) => print_scenario(&args),
         Command::Doctor => check_machine(),
     };
     let code = result.unwrap_or_else(|failure| {
         let prefix = if failure.message.starts_with("vsrun bug") { "" } else { "vsrun: " };
-        eprintln!("{prefix}{}", text::one_line(&failure.message));
+        eprintln!("{prefix}{}", one_line(&failure.message));
         failure.code
     });
     ExitCode::from(code as u8)
@@ -80,8 +82,8 @@ fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
     }
     .or_else(ignore_closed_pipe)?;
     if config.format == Format::Json {
-        for bug in summary.bugs.iter().filter(|b| b.kind == vsrun::report::BugKind::Error) {
-            eprintln!("vsrun: {}", text::one_line(&bug.summary));
+        for bug in summary.bugs.iter().filter(|b| b.kind == BugKind::Error) {
+            eprintln!("vsrun: {}", one_line(&bug.summary));
         }
     }
     Ok(())
@@ -94,6 +96,15 @@ fn ignore_closed_pipe(e: io::Error) -> io::Result<()> {
     } else {
         Err(e)
     }
+}
+
+fn replay(args: &Replay) -> Result<i32, Failure> {
+    let bug = explore::replay(args)?;
+    match args.format {
+        Format::Json => println!("{}", json::replayed(&bug)),
+        Format::Text => print!("{}", text::bug(&bug, colours_for(&io::stdout()))),
+    }
+    Ok(1)
 }
 
 fn print_scenario(args: &Show) -> Result<i32, Failure> {

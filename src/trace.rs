@@ -3,6 +3,8 @@
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::{End, Key, Tid, Uid, World};
 
+use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
+
 /// Where a thread begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Born {
@@ -32,6 +34,14 @@ fn first_of_process(world: &World, t: Tid) -> bool {
     world.procs[world.threads[t].pid].main_thread == t
 }
 
+/// See [`Trace::circles`].
+fn circles(world: &World) -> Vec<u64> {
+    if world.n_cycle == 0 || world.cycle_at == 0 {
+        return Vec::new();
+    }
+    [world.cycle_at].into_iter().chain(world.later_cycles).filter(|&at| at > 0).collect()
+}
+
 /// A trace.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -56,6 +66,12 @@ pub struct Trace {
     pub moves: Vec<(Uid, u32)>,
     /// Transitions that were taken but not recorded, because there were too many.
     pub unrecorded: u64,
+    /// After how many transitions threads had come to wait for each other in a circle; the first, then others.
+    pub circles: Vec<u64>,
+    /// Why a search that takes this for one of its executions is not complete, whatever the search.
+    pub saw: Reasons,
+    /// What has happened for which reductions are not proven.
+    pub beyond: Reasons,
 }
 
 impl Trace {
@@ -83,7 +99,25 @@ impl Trace {
             objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             unrecorded: arena.unrecorded,
+            circles: circles(world),
+            saw: seen_in(world),
+            beyond: not_proven_in(world),
         }
+    }
+
+    /// Why a search that has run this is not complete; `reduces`: it takes executions to be equivalent by what is dependent.
+    pub fn reasons(&self, reduces: bool) -> Reasons {
+        let mut all = self.saw.clone();
+        let seen = || self.seen.iter().chain([&self.last]);
+        // A thread that is alone has no orders to leave out.
+        let one = || self.steps.iter().all(|s| s.act.uid == self.steps[0].act.uid);
+        if reduces && !(one() && seen().all(|pending| pending.len() <= 1)) {
+            // What was done, and what was pending and may have been left out.
+            let acts = self.steps.iter().map(|s| &s.act).chain(seen().flatten().map(|s| &s.act));
+            all.extend(&self.beyond);
+            all.extend(acts.filter_map(|act| (act.op.kind.row().unproven)(&act.op)).map(Reason::from));
+        }
+        all
     }
 
     /// The choices that lead to the state before step `n`.

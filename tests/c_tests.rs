@@ -327,6 +327,7 @@ impl Program {
         if files != named {
             wrong.push(format!("scenarios written {files:?}, reported {named:?}"));
         }
+        wrong.extend((value["bugs"].as_array().into_iter().flatten()).filter_map(other_run));
         for file in &files {
             let replay = || {
                 let output = dir.join("output");
@@ -384,6 +385,17 @@ impl Program {
         }
         lines
     }
+}
+
+/// What is reported of a bug is what its scenario shows: where they are of different runs.
+fn other_run(bug: &Value) -> Option<String> {
+    let text = fs::read(bug["scenario"].as_str()?).unwrap_or_default();
+    let scenario: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let whole = scenario.get("then").is_none();
+    let steps = scenario["steps"].as_array().map(Vec::len);
+    let same = ["kind", "summary"].iter().all(|key| scenario["bug"][key] == bug[key])
+        && (!whole || steps.map(|n| n as u64) == bug["transitions"].as_u64());
+    (!same).then(|| format!("{bug}, and the scenario has {steps:?} steps and {}", scenario["bug"]))
 }
 
 /// With `optimal` complete searches have the same executions, transitions and bugs whatever the number of workers. An

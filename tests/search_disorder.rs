@@ -10,7 +10,7 @@ use interp::generate::{program, runner, Family};
 use interp::{Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
-use vsrun::search::{by_name, Dpor, Optimal, Search};
+use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Optimal, Pct, Search};
 use vsrun_model::End;
 
 /// Programs with more executions are left out.
@@ -287,7 +287,7 @@ fn what_is_run_ahead_is_bounded() {
 }
 
 /// A search with a tree, some of it done, and executions under way: two, if it can have them.
-fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
+fn half_done(machine: &mut Machine, mut search: Box<dyn Search>) -> Box<dyn Search> {
     let block = interp::How::Block;
     let section = |m| vec![Ins::Lock(m, block), Ins::Count(m), Ins::Unlock(m)];
     let program = vec![
@@ -295,7 +295,6 @@ fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
         [section(1), section(0), vec![Ins::Toss(1)]].concat(),
         [section(0), section(1)].concat(),
     ];
-    let mut search = by_name(name, 0).expect("known");
     for _ in 0..5 {
         let schedule = search.next().expect("more to do");
         let (trace, _) = machine.run(&program, &schedule, u64::MAX);
@@ -306,19 +305,32 @@ fn half_done(machine: &mut Machine, name: &str) -> Box<dyn Search> {
     search
 }
 
+/// Every search that can be saved.
+const SAVED: [fn() -> Box<dyn Search>; 8] = [
+    || Box::new(Optimal::new()),
+    || Box::new(Dpor::new()),
+    || by_name("naive", 0).expect("known"),
+    || by_name("random", 1).expect("known"),
+    || by_name("walk", 1).expect("known"),
+    || Box::new(Pct::new(1, 3)),
+    || Box::new(Bounded::new(Bound::Delays(2))),
+    || Box::new(BoundedReduction::new(2)),
+];
+
 #[test]
 fn broken_bytes_are_refused() {
     MACHINE.with(|machine| {
-        for name in ["optimal", "dpor"] {
-            let bytes = half_done(&mut machine.borrow_mut(), name).save().expect("it can be saved");
-            let restore = |bytes: &[u8]| by_name(name, 0).expect("known").restore(bytes);
-            assert_eq!(restore(&bytes), Ok(()));
-            let other = if name == "dpor" { "optimal" } else { "dpor" };
-            assert!(by_name(other, 0).expect("known").restore(&bytes).is_err());
+        for make in SAVED {
+            let bytes = half_done(&mut machine.borrow_mut(), make()).save().expect("it can be saved");
+            assert_eq!(make().restore(&bytes), Ok(()));
             for length in 0..bytes.len() {
-                assert!(restore(&bytes[..length]).is_err(), "{length}");
+                assert!(make().restore(&bytes[..length]).is_err(), "{length}");
             }
-            assert!(restore(&[bytes.as_slice(), &[0]].concat()).is_err());
+            assert!(make().restore(&[bytes.as_slice(), &[0]].concat()).is_err());
+        }
+        for (one, other) in [(SAVED[0], SAVED[1]), (SAVED[1], SAVED[0])] {
+            let bytes = half_done(&mut machine.borrow_mut(), one()).save().expect("it can be saved");
+            assert!(other().restore(&bytes).is_err());
         }
     });
 }
@@ -329,13 +341,13 @@ fn changed_bytes_do_no_harm() {
     MACHINE.with(|machine| {
         let machine = &mut machine.borrow_mut();
         let program = vec![vec![Ins::Create(1), Ins::Post(0)], vec![Ins::SemWait(0, interp::How::Block)]];
-        for name in ["optimal", "dpor"] {
-            let bytes = half_done(machine, name).save().expect("it can be saved");
-            let (mut draw, mut refused) = (Draw(1), 0);
-            for at in (0..bytes.len()).step_by(3) {
+        for make in SAVED {
+            let bytes = half_done(machine, make()).save().expect("it can be saved");
+            let mut refused = 0;
+            for bit in (0..8 * bytes.len()).step_by(7) {
                 let mut changed = bytes.clone();
-                changed[at] ^= 1 << draw.below(8);
-                let mut search = by_name(name, 0).expect("known");
+                changed[bit / 8] ^= 1 << (bit % 8);
+                let mut search = make();
                 if search.restore(&changed).is_err() {
                     refused += 1;
                     continue;
@@ -349,6 +361,7 @@ fn changed_bytes_do_no_harm() {
                     }
                 }
             }
+            println!("{refused} changes are refused");
             assert!(refused > 0, "nothing was refused of {} bytes", bytes.len());
         }
     });

@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use interp::digest::refused;
-use interp::events::On;
 use interp::generate::{program, runner, Family};
 use interp::signals::about_signals;
 use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
+use vsrun::incomplete::{undoing, Reasons};
 use vsrun::schedule::Schedule;
 use vsrun::search::{Optimal, Search};
 use vsrun::trace::Trace;
@@ -89,27 +89,36 @@ fn run_all(machine: &mut Machine, program: &Program, choices: Vec<Choice>) -> (T
     (trace, outcome.text)
 }
 
-/// Every partial order with its outcome. `None`: there are more executions than `limit`.
+/// Every partial order with its outcome. `None`: there are more executions than `limit`. With an error, `reasons` has what
+/// the executions saw that is not proven.
 fn every_order(
     machine: &mut Machine,
     program: &Program,
     limit: u64,
+    reasons: &mut Reasons,
 ) -> Result<Option<BTreeMap<Order, String>>, String> {
     let Some(leaves) = brute::leaves(machine, program, limit) else { return Ok(None) };
     let mut orders = BTreeMap::new();
     for leaf in leaves {
         let (trace, outcome) = run_all(machine, program, leaf);
+        reasons.extend(trace.reasons(true));
         let before = orders.insert(order(&trace), outcome.clone());
         if before.as_ref().is_some_and(|b| *b != outcome) {
             return Err(format!("equivalent executions end otherwise:\n{}\n{outcome}", before.unwrap_or_default()));
         }
     }
+    *reasons = Reasons::default();
     Ok(Some(orders))
 }
 
-/// Each partial order is run exactly once, and nothing else.
-fn each_trace_once(machine: &mut Machine, program: &Program, limit: u64) -> Result<bool, String> {
-    let Some(all) = every_order(machine, program, limit)? else { return Ok(false) };
+/// Each partial order is run exactly once, and nothing else. `reasons`: why the search would not be complete.
+fn each_trace_once(
+    machine: &mut Machine,
+    program: &Program,
+    limit: u64,
+    reasons: &mut Reasons,
+) -> Result<bool, String> {
+    let Some(all) = every_order(machine, program, limit, reasons)? else { return Ok(false) };
     let mut search = Optimal::new();
     let mut seen: BTreeSet<Order> = BTreeSet::new();
     let (mut executions, mut unsure) = (0, false);
@@ -126,6 +135,7 @@ fn each_trace_once(machine: &mut Machine, program: &Program, limit: u64) -> Resu
             let what = schedule.prefix.get(step);
             return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
         }
+        reasons.extend(trace.reasons(true));
         search.done(schedule.ticket, &trace);
         if !matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
             let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
@@ -177,9 +187,10 @@ fn check(family: Family) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let (used, failed) = (RefCell::new(0), RefCell::new(0));
     let result = runner(config).run(&program(family), |program| {
-        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
+        let mut reasons = Reasons::default();
+        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT, &mut reasons));
         let held = match held {
-            Err(e) if is_counted(&program, &e) && !strict => {
+            Err(e) if is_counted(&program, &e, &reasons) && !strict => {
                 println!("{program:?}: {e}");
                 *failed.borrow_mut() += 1;
                 true
@@ -198,10 +209,9 @@ fn check(family: Family) {
     assert!(failed <= 1 + used / 50, "{failed} of {used} programs");
 }
 
-/// Failures that are counted instead: what vsrun says that its searches are not proven for (src/explore/workers.rs), and what
-/// does not let it claim that everything was explored, or makes it explore something twice.
-fn is_counted(program: &Program, error: &str) -> bool {
-    let all = || program.iter().flatten();
+/// Failures that are counted instead: where vsrun says that its searches are not proven for what these executions did, and
+/// what does not let it claim that everything was explored, or makes it explore something twice.
+fn is_counted(program: &Program, error: &str, reasons: &Reasons) -> bool {
     // What an operation on descriptors reaches depends on what has been done to others, and in which way an operation
     // goes on on the signals that are pending.
     let ways = |ins: &Ins| {
@@ -209,16 +219,7 @@ fn is_counted(program: &Program, error: &str) -> bool {
             || matches!(ins, Ins::Fd(..) | Ins::Sock(..) | Ins::Record(..) | Ins::RecordUnlock(..) | Ins::Flock(..))
     };
     let silent = !error.contains("executions for") && !error.contains("is not enabled");
-    all().any(unproven) || !silent && all().any(ways)
-}
-
-/// What vsrun says that the reductions are not proven for.
-fn unproven(ins: &Ins) -> bool {
-    match ins {
-        Ins::Fd(_, on, _) => matches!(on, On::Notify),
-        Ins::RecordTest(..) | Ins::Flock(..) => true,
-        _ => false,
-    }
+    undoing(reasons).next().is_some() || !silent && program.iter().flatten().any(ways)
 }
 
 macro_rules! optimal {
@@ -320,7 +321,9 @@ fn optimal_counts_producers_and_consumers() {
         let program = producers_consumers(producers, consumers);
         let (all, ends) = MACHINE.with(|machine| {
             let machine = &mut *machine.borrow_mut();
-            let all = every_order(machine, &program, u64::MAX).expect("consistent").expect("no limit");
+            let all = every_order(machine, &program, u64::MAX, &mut Reasons::default())
+                .expect("consistent")
+                .expect("no limit");
             let ends: BTreeSet<String> = all.values().cloned().collect();
             let (found, executions) = machine.explore(&program, &mut Optimal::new(), u64::MAX).expect("no limit");
             println!(
@@ -347,12 +350,13 @@ fn blocked_by_several() {
         vec![Sysv(vec![(5, 0), (4, -1)], false, Block)],
         vec![one(4, 1), one(4, -1)],
     ];
-    let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT));
-    assert_eq!(held, Ok(true));
+    assert_each_trace_once(&[program]);
 }
 
 fn assert_each_trace_once(programs: &[Program]) {
-    let once = |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX));
+    let mut reasons = Reasons::default();
+    let mut once =
+        |program| MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), program, u64::MAX, &mut reasons));
     let lost: Vec<_> = programs.iter().map(|p| (p, once(p))).filter(|(_, held)| *held != Ok(true)).collect();
     assert!(lost.is_empty(), "{lost:#?}");
 }

@@ -14,7 +14,7 @@ use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Opti
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::depend::{GIVES_WAY, TIMED_OUT};
-use vsrun_model::footprint::{found_at, is_wide, looks_at};
+use vsrun_model::footprint::{found_at, looks_at};
 use vsrun_model::op::TIMED;
 use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Kind};
 
@@ -524,8 +524,8 @@ fn what_depends_is_found(machine: &mut Machine, program: &Program, seed: u64) ->
         let mut places = Vec::new();
         found_at(&e.act, e.did, |place| places.push(place));
         for (p, did) in &later {
-            let mut found = is_wide(p, *did);
-            looks_at(p, *did, |place| found |= places.contains(&place));
+            let mut found = false;
+            found |= looks_at(p, *did, |place| found |= places.contains(&place));
             if !found && dependent_after(&e.act, e.did, p, *did, false) {
                 return Err(format!("{p:?} {did:?} does not find {e:?}"));
             }

@@ -14,8 +14,9 @@ mod net;
 mod rewrite;
 mod sys;
 
-#[panic_handler]
-fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+vsrun_model::panic_handler!(panicked);
+
+fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
     let mut digits = [0; 24];
     let (file, line) = info.location().map_or(("?", 0), |l| (l.file(), l.line()));
     sys::complain(&[b"vsrun bug: ", file.as_bytes(), b":", sys::decimal(&mut digits, line as i64)]);

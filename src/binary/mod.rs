@@ -13,7 +13,6 @@ mod script;
 pub mod symbols;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod text;
 
 pub use fingerprint::BinaryId;
 pub use modules::{Location, Mapping, Modules};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::elf;
 use super::symbols::{ElfModule, SymbolCache};
-use super::text::escape;
+use crate::base::text::escape;
 
 /// One line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ fn refused(dir: &TempDir, name: &str) -> Refusal {
 }
 
 fn strings(argv: &[OsString]) -> Vec<String> {
-    argv.iter().map(super::super::text::escape).collect()
+    argv.iter().map(crate::base::text::escape).collect()
 }
 
 #[test]

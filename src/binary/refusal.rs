@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use super::text::{escape, escape_bytes};
+use crate::base::text::{escape, escape_bytes};
 
 /// Why a program cannot be run under vsrun. `Display` gives one line that starts with `vsrun: ` and the path as the
 /// user gave it, with everything that does not print as itself escaped; it has no line end.

@@ -8,11 +8,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use vsrun_model::Kind;
 
-use crate::binary::allowed::{self as code, Program};
+use crate::binary::allowed::Program;
 use crate::binary::modules::Modules;
 use crate::binary::symbols::SymbolCache;
-use crate::search::allowed::{Allowed, AllowedOps, KindClass, Operand, ThreadOrigin, Unknown};
+use crate::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
 
 /// Sentences that a note quotes on why nothing is known.
 const MAX_WHY: usize = 2;
@@ -61,37 +62,12 @@ impl FromCode {
 
     fn bound(&self, start: u64, is_main: bool) -> AllowedOps {
         let found = if is_main { self.program.of_main() } else { self.program.of_function(start) };
-        let ops = found.ops.iter().map(|&(class, operand)| (self.class(class), place(operand)));
+        let class = |class| match class {
+            KindClass::Does(Kind::EXIT) if !self.settles => KindClass::ProcessEnd,
+            class => class,
+        };
+        let ops = found.ops.iter().map(|&(kind, operand)| (class(kind), operand));
         AllowedOps { anything: found.anything, ops: ops.collect() }
-    }
-
-    fn class(&self, class: code::KindClass) -> KindClass {
-        match class {
-            code::KindClass::On(kind) => KindClass::On(kind),
-            code::KindClass::Create => KindClass::Create,
-            code::KindClass::Fork => KindClass::Fork,
-            code::KindClass::Join => KindClass::Join,
-            code::KindClass::TryJoin => KindClass::TryJoin,
-            code::KindClass::Wait => KindClass::Wait,
-            code::KindClass::Exit if self.settles => KindClass::Exit,
-            code::KindClass::Exit => KindClass::ProcessEnd,
-            code::KindClass::ThreadExit => KindClass::ThreadExit,
-            code::KindClass::Kill => KindClass::Kill,
-            code::KindClass::Cancel => KindClass::Cancel,
-            code::KindClass::Exec => KindClass::Exec,
-            code::KindClass::Toss => KindClass::Toss,
-            code::KindClass::Yield => KindClass::Yield,
-            code::KindClass::Poll => KindClass::Poll,
-            code::KindClass::Sleep => KindClass::Sleep,
-        }
-    }
-}
-
-fn place(operand: code::Operand) -> Operand {
-    match operand {
-        code::Operand::Any => Operand::Any,
-        code::Operand::Addr(at) => Operand::Addr(at),
-        code::Operand::Range(start, end) => Operand::Range(start, end),
     }
 }
 

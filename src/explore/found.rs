@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
+use vsrun_model::End;
 
-use super::judge::{examine, replayable, View};
-use super::workers::Task;
-use super::{Failure, Setting};
-use crate::report::{self, Bug, BugKind, Details};
-use crate::runtime::inspect::{with_names, Inspector};
-use crate::runtime::worker::{Ending, Outcome, Worker};
-use crate::scenario::{self, Scenario, Then};
+use super::failure::Failure;
+use super::setting::Setting;
+use super::task::{replayable, Task};
+use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::objects::Objects;
+use crate::runtime::{Inspector, Outcome, Worker};
+use crate::scenario::{self, Scenario, ScenarioStep, Then};
 use crate::schedule::Schedule;
-use crate::sharing::Objects;
 
 /// An execution that shows a bug.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Candidate {
     /// Its number, from 1, in the order in which executions were started.
     pub execution: u64,
     /// How it ended, as far as is known.
-    pub ending: Option<(Ending, vsrun_model::End)>,
+    pub ending: Option<(Ending, End)>,
     /// What was known of the sharing of objects.
     pub objects: Arc<Objects>,
     /// How often the search had started over.
@@ -59,7 +59,7 @@ impl Candidate {
     }
 }
 
-/// What an execution showed under the tracer.
+/// What one execution showed: all that is said of a bug is from one of them.
 pub(super) struct Shown {
     /// Its number.
     execution: u64,
@@ -80,7 +80,7 @@ pub(super) struct Found {
     /// The line about it.
     pub summary: String,
     /// What was seen. `None`: it has not been looked at (again, after a resumption).
-    shown: Option<Shown>,
+    shown: Option<Box<Shown>>,
 }
 
 impl Found {
@@ -102,7 +102,7 @@ impl Found {
     }
 
     /// Takes what was seen.
-    pub fn show(&mut self, shown: Shown) {
+    pub fn show(&mut self, shown: Box<Shown>) {
         self.summary.clone_from(&shown.bug.summary);
         self.shown = Some(shown);
     }
@@ -129,59 +129,65 @@ impl Found {
                 scenario: self.path,
                 execution: self.best.execution,
                 transitions: self.best.transitions,
-                details: Details::default(),
+                finding: None,
             },
         }
     }
 }
 
-/// Runs an execution once more under the tracer and looks around. The text is a note. `None`: vsrun was asked to end.
+/// What came of a look at a bug.
+pub(super) enum Look {
+    /// vsrun was asked to end.
+    Interrupted,
+    /// What was seen, if a bug of that kind was, and a note.
+    Seen(Option<Box<Shown>>, Option<String>),
+}
+
+/// Runs an execution once more under the tracer and looks around. Where it does not show a bug of that kind again, what
+/// the model knew of it the `first` time is shown.
 pub(super) fn look(
     worker: &mut Worker,
     inspector: &mut Inspector,
     setting: &Setting,
-    (kind, identity): (BugKind, u64),
+    (kind, first): (BugKind, Option<Finding>),
     candidate: &Candidate,
-) -> Result<Option<(Shown, Option<String>)>, Failure> {
+) -> Result<Look, Failure> {
     worker.use_objects(&candidate.objects)?;
-    let view = examine(worker, inspector, &candidate.schedule)?;
-    if view.ending == Ending::Interrupted {
-        return Ok(None);
+    let again = worker.examine(inspector, &candidate.schedule)?;
+    if again.ending == Ending::Interrupted {
+        return Ok(Look::Interrupted);
     }
     let execution = candidate.execution;
-    let other = candidate.ending.as_ref().is_some_and(|(ending, end)| *ending != view.ending || *end != view.trace.end);
-    let note = other.then(|| {
+    let ended = (again.ending.clone(), again.end);
+    let same = again.kind == Some(kind);
+    let note = (!same || candidate.ending.as_ref().is_some_and(|ending| *ending != ended)).then(|| {
         format!(
             "execution {execution} ended otherwise when it was run again under the tracer: the program depends on \
              something that vsrun does not control"
         )
     });
-    let scenario = scenario_of(worker, setting, candidate, &view, (kind, identity));
-    let mut details = view.seen.details;
-    details.steps = view.steps;
-    let transitions = candidate.transitions;
-    let bug = Bug { kind, summary: view.summary, scenario: None, execution, transitions, details };
-    Ok(Some((Shown { execution, bug, scenario }, note)))
+    let shown = if same { Some(again) } else { first }.map(|finding| {
+        let bug = Bug::new(finding, execution);
+        let scenario = scenario_of(setting, candidate, &bug);
+        Box::new(Shown { execution, bug, scenario })
+    });
+    Ok(Look::Seen(shown, note))
 }
 
-fn scenario_of(
-    worker: &Worker,
-    setting: &Setting,
-    candidate: &Candidate,
-    view: &View,
-    (kind, identity): (BugKind, u64),
-) -> Scenario {
-    let rest = view.trace.unrecorded > 0;
-    let steps = with_names(&worker.arena.world, &view.seen.objects, |names| {
-        // Steps that were too many to record are repeated by the schedule that made them.
-        let all = if rest { &[] } else { view.trace.steps.as_slice() };
-        report::views::scenario_steps(all, names)
+fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
+    let finding = bug.finding.as_deref();
+    let rest = finding.is_some_and(|found| found.unrecorded > 0);
+    // Steps that were too many to record are repeated by the schedule that made them.
+    let steps = finding.filter(|_| !rest).map_or(Vec::new(), |found| {
+        let step = |step| ScenarioStep::new(step, found);
+        found.steps.iter().map(step).collect()
     });
+    let identity = finding.map_or(0, |found| found.identity);
     Scenario {
-        program: setting.program(),
+        program: setting.spec.program.clone(),
         fingerprint: setting.identity.clone(),
-        options: setting.options(worker.input_name()),
-        bug: scenario::Shown { kind, summary: view.summary.clone(), identity },
+        options: setting.spec.options.clone(),
+        bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),

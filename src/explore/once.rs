@@ -2,6 +2,7 @@
 
 use vsrun_model::End;
 
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::search::Search;
 use crate::trace::Trace;
@@ -25,10 +26,10 @@ impl Search for Once {
     fn exhaustive(&self) -> bool {
         !self.choices
     }
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Once)
+    }
     fn transitions(&self) -> u64 {
         self.transitions
-    }
-    fn sleep_blocked(&self) -> u64 {
-        0
     }
 }

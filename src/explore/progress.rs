@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::args::{Config, Format, ProgressMode, SearchKind};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::config::{Config, Format, ProgressMode, SearchKind};
 
 /// How often the line is written on a terminal, and otherwise.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -69,35 +71,36 @@ impl Estimate {
 /// What is written while an exploration runs.
 pub(super) struct Progress {
     interval: Option<Duration>,
-    terminal: bool,
+    /// The line on the terminal, if standard error is one.
+    line: Option<ProgressBar>,
     hint: Option<String>,
     started: Instant,
     written: Instant,
     /// What was done and executed before this run, if it was resumed.
     before: (f64, u64),
-    /// A line stands on the terminal.
-    standing: bool,
 }
 
 impl Progress {
     /// Begins now; `before` is the part that was done already, and its executions.
     pub fn new(config: &Config, before: (f64, u64)) -> Progress {
-        let terminal = io::stderr().is_terminal();
         let wanted = match config.progress {
             ProgressMode::Always => true,
             ProgressMode::Never => false,
             ProgressMode::Auto => config.format != Format::Json && config.search != SearchKind::Once,
         };
+        // It takes one row however narrow the terminal is.
+        let style = ProgressStyle::with_template("{wide_msg}").expect("a template");
+        let terminal = wanted && io::stderr().is_terminal();
+        let line = terminal.then(|| ProgressBar::new_spinner().with_style(style));
         let interval = if terminal { INTERVALS.0 } else { INTERVALS.1 };
         let now = Instant::now();
         Progress {
             interval: wanted.then_some(interval),
-            terminal,
+            line,
             hint: Some(hint(config)),
             started: now,
             written: now,
             before,
-            standing: false,
         }
     }
 
@@ -107,18 +110,19 @@ impl Progress {
         let seconds = self.started.elapsed().as_secs_f64();
         if self.written.elapsed() >= interval {
             self.written = Instant::now();
-            let line = self.line(&figures(), seconds);
-            let _ = match self.terminal {
-                true => write!(io::stderr(), "\r\x1b[K{line}"),
-                false => writeln!(io::stderr(), "vsrun: {line}"),
-            };
-            self.standing = self.terminal;
+            let text = self.text(&figures(), seconds);
+            match &self.line {
+                Some(line) => line.set_message(text),
+                None => tell(&text),
+            }
         }
         if self.hint.is_some() && seconds >= HINT_AFTER {
             let estimate = self.estimate(&figures(), seconds);
             if let (Some(hint), true) = (self.hint.take(), estimate.is_some_and(|e| e.is_long())) {
-                self.clear();
-                let _ = writeln!(io::stderr(), "vsrun: {hint}");
+                match &self.line {
+                    Some(line) => line.suspend(|| tell(&hint)),
+                    None => tell(&hint),
+                }
             }
         }
     }
@@ -130,16 +134,14 @@ impl Progress {
 
     /// Takes the line away.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.standing) {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        self.line.iter().for_each(ProgressBar::finish_and_clear);
     }
 
     fn estimate(&self, figures: &Figures, seconds: f64) -> Option<Estimate> {
         figures.done.map(|done| Estimate::new(self.before.0, done, seconds))
     }
 
-    fn line(&self, figures: &Figures, seconds: f64) -> String {
+    fn text(&self, figures: &Figures, seconds: f64) -> String {
         let rate = figures.executions.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
         let mut line = format!(
             "{} executions, {rate:.0}/s, {} transitions, deepest {}, {} {}",
@@ -167,6 +169,11 @@ impl Progress {
             false => text,
         })
     }
+}
+
+/// Writes a line of its own. Whether anybody reads it does not matter.
+fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "vsrun: {text}");
 }
 
 /// What else can be done when a search takes too long.

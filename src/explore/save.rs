@@ -3,14 +3,14 @@
 //! | bytes | |
 //! |---|---|
 //! | 16 | [`MAGIC`], the version in it |
-//! | 8 | length of what follows up to the checksum |
-//! | 8 + n | length and JSON of [`Header`]: what is explored, what was found |
-//! | 8 + n | length and bytes of the search (`Search::save`) |
+//! | 8 + n | length and JSON of [`Header`]: what is explored, what was found; its parts are those of scenario files |
+//! | n | bytes of the search (`Search::save`) |
 //! | 8 | checksum of everything before (FNV-1a) |
 //!
 //! Numbers are little-endian. A state is written to `FILE.tmp`, the one before is kept as `FILE.1`, and only then the new
 //! one gets its name: wherever this is cut off, a whole state is left.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -25,21 +25,24 @@ use serde_json::Value;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
+use super::counts::Counts;
 use super::found::{Candidate, Found};
-use super::workers::Counts;
-use super::Setting;
-use crate::args::{Config, SearchKind};
-use crate::binary::text::escape;
-use crate::codec::{Codec, DecodeError, Reader};
-use crate::report::identity::fnv1a;
-use crate::report::BugKind;
+use super::setting::Setting;
+use super::sharing::Sharing;
+use crate::base::hash::fnv1a;
+use crate::base::text::escape;
+use crate::config::{Config, SearchKind};
+use crate::finding::BugKind;
+use crate::incomplete::Reason;
+use crate::objects::Objects;
 use crate::scenario;
 use crate::schedule::Schedule;
 use crate::search::Search;
-use crate::sharing::{Objects, Sharing};
 
+/// First bytes of a file of any version.
+const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 5\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 7\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.
@@ -60,7 +63,8 @@ pub(super) struct Header {
     pub search: String,
     pub executions: u64,
     pub max_depth: u64,
-    pub cut: bool,
+    /// Why the search is not complete, and how many executions have shown it.
+    pub reasons: BTreeMap<Reason, u64>,
     pub printed: Vec<u64>,
     pub notes: Vec<String>,
     /// Calls that went to the kernel, by number.
@@ -157,20 +161,19 @@ impl Header {
     /// The state of an exploration.
     pub fn new<'f>(
         setting: &Setting,
-        stdin: &str,
         sharing: &Sharing,
         (counts, passed): (&Counts, &[u32]),
         seconds: f64,
         found: impl Iterator<Item = &'f Found>,
     ) -> Header {
         Header {
-            program: setting.program(),
+            program: setting.spec.program.clone(),
             fingerprint: setting.identity.clone(),
-            options: setting.options(stdin),
+            options: setting.spec.options.clone(),
             search: search_text(setting.config),
             executions: counts.executions,
             max_depth: counts.max_depth,
-            cut: counts.cut,
+            reasons: counts.reasons.clone(),
             printed: counts.printed.iter().copied().collect(),
             notes: counts.notes.clone(),
             passed: passed.to_vec(),
@@ -187,7 +190,7 @@ impl Header {
         Counts {
             executions: self.executions,
             max_depth: self.max_depth,
-            cut: self.cut,
+            reasons: self.reasons.clone(),
             printed: self.printed.iter().copied().collect(),
             notes: self.notes.clone(),
         }
@@ -199,8 +202,8 @@ impl Header {
     }
 
     /// Why this is not the state of what is to be explored now, if it is not. The environment is the saved one's.
-    pub fn mismatch(&self, setting: &Setting, stdin: &str) -> Option<String> {
-        let now = setting.program();
+    pub fn mismatch(&self, setting: &Setting) -> Option<String> {
+        let now = &setting.spec.program;
         let words = |argv: &[OsString]| argv.iter().map(escape).collect::<Vec<_>>().join(" ");
         if self.program.exe != now.exe || self.program.script != now.script || self.program.argv != now.argv {
             return Some(format!("it is of another program: {}", words(&self.program.argv)));
@@ -215,8 +218,7 @@ impl Header {
         if self.search != search {
             return Some(format!("it is of another search: {}, not {search}", self.search));
         }
-        let options = setting.options(stdin);
-        let name = different_option(&self.options, &options)?;
+        let name = different_option(&self.options, &setting.spec.options)?;
         Some(format!("it was saved with another {name}"))
     }
 }
@@ -244,13 +246,11 @@ impl Saved {
     pub fn to_bytes(&self) -> Vec<u8> {
         let header = serde_json::to_vec(&self.header).unwrap_or_default(); // no map, no writer: it cannot fail
         let mut out = MAGIC.to_vec();
-        (header.len() + self.search.len() + 16).encode(&mut out);
-        for part in [&header, &self.search] {
-            part.len().encode(&mut out);
-            out.extend_from_slice(part);
-        }
+        out.extend((header.len() as u64).to_le_bytes());
+        out.extend(header);
+        out.extend(&self.search);
         let sum = fnv1a(out.iter().copied());
-        sum.encode(&mut out);
+        out.extend(sum.to_le_bytes());
         out
     }
 
@@ -259,25 +259,19 @@ impl Saved {
     /// # Errors
     /// What is wrong with it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Saved, String> {
-        let from = &mut Reader::new(bytes);
-        match from.take(MAGIC.len()) {
-            Ok(magic) if magic == MAGIC => {}
-            Ok(magic) if magic.starts_with(b"vsrun search ") => return Err("it is of another version of vsrun".into()),
-            _ => return Err("it is not a saved search".into()),
-        }
-        let content = usize::decode(from).and_then(|n| from.take(n));
-        let sum = content.and_then(|_| u64::decode(from)).and_then(|sum| from.end().map(|()| sum));
-        let sum = sum.map_err(|e| format!("it is damaged: {e}"))?;
-        if sum != fnv1a(bytes[..bytes.len() - 8].iter().copied()) {
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            let other = bytes.starts_with(FORMAT) && bytes.len() >= MAGIC.len();
+            return Err(
+                if other { "it was saved by another version of vsrun" } else { "it is not a saved search" }.into()
+            );
+        };
+        let (content, sum) = rest.split_last_chunk().ok_or("it is damaged: it ends too early")?;
+        if u64::from_le_bytes(*sum) != fnv1a(bytes[..bytes.len() - sum.len()].iter().copied()) {
             return Err("it is damaged: the checksum does not match".into());
         }
-        let parts = || -> Result<(&[u8], &[u8]), DecodeError> {
-            let from = &mut Reader::new(content?);
-            let mut part = || usize::decode(from).and_then(|n| from.take(n));
-            let parts = (part()?, part()?);
-            from.end().map(|()| parts)
-        };
-        let (header, search) = parts().map_err(|e| format!("it is damaged: {e}"))?;
+        let parts = content.split_first_chunk();
+        let parts = parts.and_then(|(length, rest)| rest.split_at_checked(u64::from_le_bytes(*length) as usize));
+        let (header, search) = parts.ok_or("it is damaged: its header is longer than it is")?;
         let header = serde_json::from_slice(header).map_err(|e| format!("it is damaged: {e}"))?;
         Ok(Saved { header, search: search.to_vec() })
     }
@@ -319,8 +313,6 @@ impl Saved {
 /// Saves an exploration now and then.
 pub(super) struct Saver {
     path: PathBuf,
-    /// How the program's standard input is given.
-    stdin: String,
     /// Since when this run explores, and for how many seconds earlier ones did.
     started: Instant,
     before: f64,
@@ -331,10 +323,9 @@ pub(super) struct Saver {
 
 impl Saver {
     /// Nothing is written yet.
-    pub fn new(path: &Path, stdin: &str, before: f64) -> Saver {
+    pub fn new(path: &Path, before: f64) -> Saver {
         let now = Instant::now();
-        let (path, stdin) = (path.to_path_buf(), stdin.to_string());
-        Saver { path, stdin, started: now, before, last: now, cost: Duration::ZERO }
+        Saver { path: path.to_path_buf(), started: now, before, last: now, cost: Duration::ZERO }
     }
 
     /// True if it is time to save again. A large state is saved less often.
@@ -360,7 +351,7 @@ impl Saver {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let mut header = Header::new(setting, &self.stdin, sharing, (counts, passed), seconds, found);
+        let mut header = Header::new(setting, sharing, (counts, passed), seconds, found);
         // These are not in what the search has saved.
         header.executions -= not_explored;
         let written = Saved { header, search }.write(&self.path);

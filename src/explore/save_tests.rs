@@ -9,18 +9,13 @@ fn saved() -> Saved {
         env: vec!["A=1".into()],
     };
     let options = scenario::Options {
-        timeouts_any: false,
-        inject: 0,
-        allow_misuse: false,
         livelock: 3,
         fail_on_exit: true,
-        real_files: false,
-        with: Vec::new(),
-        stop_signal: 0,
         divergence_timeout_ms: 2000,
         max_depth: Some(9),
         seed: 1,
         stdin: "null".into(),
+        ..scenario::Options::default()
     };
     let bug = SavedBug {
         identity: u64::MAX,
@@ -44,7 +39,7 @@ fn saved() -> Saved {
         search: "--search naive".into(),
         executions: 12,
         max_depth: 5,
-        cut: true,
+        reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
         printed: vec![1, u64::MAX],
         notes: vec!["a note".into()],
         passed: vec![0, 2],
@@ -89,6 +84,33 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
         assert!(Saved::from_bytes(&bytes[..length]).is_err(), "{length}");
     }
     assert!(Saved::from_bytes(&[bytes.as_slice(), b"x"].concat()).is_err());
+}
+
+#[test]
+fn other_versions_are_refused() {
+    let bytes = saved().to_bytes();
+    for version in ["5\n\0", "6\n\0", "8\n\0", "10\n"] {
+        let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
+        assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
+    }
+    assert_eq!(Saved::from_bytes(b"something else"), Err("it is not a saved search".into()));
+    let dir = TempDir::new("version");
+    let path = dir.0.join("state");
+    fs::write(&path, [FORMAT, b"5\n\0", &bytes[MAGIC.len()..]].concat()).unwrap();
+    let refused = format!("{} cannot be resumed: it was saved by another version of vsrun", path.display());
+    assert_eq!(Saved::load(&path), Err(refused));
+}
+
+/// The checksum keeps damage out; what comes past it does no harm either.
+#[test]
+fn a_header_that_lies_about_its_length_is_refused() {
+    let bytes = saved().to_bytes();
+    for length in [0, 1, bytes.len() as u64, u64::MAX] {
+        let mut lying = [MAGIC.as_slice(), &length.to_le_bytes(), &bytes[MAGIC.len() + 8..bytes.len() - 8]].concat();
+        let sum = fnv1a(lying.iter().copied());
+        lying.extend(sum.to_le_bytes());
+        assert!(Saved::from_bytes(&lying).unwrap_err().contains("damaged"), "{length}");
+    }
 }
 
 #[test]

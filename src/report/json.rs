@@ -4,20 +4,26 @@ use std::ffi::OsString;
 
 use serde_json::{json, Map, Value};
 
-use super::{Bug, Incomplete, Summary};
+use crate::finding::{Bug, Summary};
+use crate::incomplete::Reason;
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
 pub fn object(summary: &Summary) -> Value {
     let seconds = (summary.seconds * 1e6).round() / 1e6;
     let program: Vec<_> = summary.program.iter().map(|arg| arg.to_string_lossy()).collect();
     let passed: Map<String, Value> = summary.passed_calls.iter().map(|(call, n)| (call.clone(), (*n).into())).collect();
+    let (assumptions, incomplete): (Vec<_>, Vec<_>) = summary.reasons.iter().partition(|reason| reason.is_assumption());
+    let names = |reasons: Vec<&Reason>| reasons.into_iter().map(|reason| reason.name()).collect::<Vec<_>>();
+    let (assumptions, incomplete) = (names(assumptions), names(incomplete));
     let mut object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"),
         "program": program,
         "verdict": summary.verdict.name(),
         "bugs": summary.bugs.iter().map(bug).collect::<Vec<_>>(),
-        "complete": summary.complete,
-        "incomplete_reason": summary.incomplete_reason.map(Incomplete::name),
+        "complete": summary.is_complete(),
+        "incomplete_reason": incomplete.first(),
+        "incomplete_reasons": incomplete,
+        "assumptions": assumptions,
         "search": summary.search,
         "executions": summary.executions,
         "transitions": summary.transitions,
@@ -49,6 +55,15 @@ pub fn line(summary: &Summary) -> String {
     object(summary).to_string()
 }
 
+/// The line for a scenario that was replayed and has shown its bug again.
+pub fn replayed(bug: &Bug) -> String {
+    let line = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "replayed": true, "kind": bug.kind.name(), "summary": bug.summary,
+        "scenario": bug.scenario.as_ref().map(|path| path.to_string_lossy()), "transitions": bug.transitions,
+    });
+    line.to_string()
+}
+
 fn bug(bug: &Bug) -> Value {
     json!({
         "kind": bug.kind.name(),
@@ -62,33 +77,18 @@ fn bug(bug: &Bug) -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{deadlock, summary};
-    use super::super::{ProgramStatus, Verdict};
     use super::*;
+    use crate::finding::{ProgramStatus, Verdict};
 
     #[test]
     fn keys_and_order_of_the_contract() {
         let text = line(&summary());
         let Value::Object(object) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
         let keys: Vec<_> = object.keys().map(String::as_str).collect();
-        let contract = [
-            "vsrun",
-            "program",
-            "verdict",
-            "bugs",
-            "complete",
-            "incomplete_reason",
-            "search",
-            "executions",
-            "transitions",
-            "sleep_blocked",
-            "max_depth",
-            "workers",
-            "seconds",
-            "program_status",
-            "notes",
-            "passed_through",
-        ];
-        assert_eq!(keys, contract);
+        let contract =
+            "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
+                        transitions sleep_blocked max_depth workers seconds program_status notes passed_through";
+        assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);
         assert_eq!(object["passed_through"], json!({"read": 3, "poll": 1}));
@@ -107,15 +107,16 @@ mod tests {
     fn bugs() {
         let mut all = summary();
         all.bugs = vec![deadlock()];
-        all.verdict = Verdict::of(&all.bugs);
-        all.complete = false;
-        all.incomplete_reason = Some(Incomplete::Depth);
+        all.verdict = Verdict::Found(all.bugs[0].kind);
+        all.reasons.extend([Reason::Depth, Reason::PassedThrough, Reason::UrgentTimeouts]);
         all.program_status = Some(ProgramStatus::Exit(3));
         let value = object(&all);
         let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2}]"#;
         assert_eq!(value["bugs"].to_string(), expected);
         assert_eq!((value["verdict"].as_str(), value["complete"].as_bool()), (Some("deadlock"), Some(false)));
         assert_eq!(value["incomplete_reason"], "depth");
+        assert_eq!(value["incomplete_reasons"], json!(["depth", "passed-through"]));
+        assert_eq!(value["assumptions"], json!(["urgent-timeouts"]));
         assert_eq!(value["program_status"], json!({"exit": 3}));
         all.bugs[0].scenario = None;
         assert_eq!(object(&all)["bugs"][0]["scenario"], Value::Null);

@@ -1,21 +1,20 @@
 //! Where a replay left its scenario: at which step, what was expected, what came.
 
-use vsrun_model::{End, ThreadState, Tid, World};
+use vsrun_model::End;
 
-use super::views::{pending_text, Names};
-use super::waits::waits_for;
+use crate::finding::{Finding, ThreadStatus, ThreadView};
 use crate::scenario::ScenarioStep;
 
-/// One line about a replay of `steps` that left them; `world` stands where it did. `None`: it followed them all.
-pub fn mismatch(steps: &[ScenarioStep], world: &World, names: &Names) -> Option<String> {
-    let at = match world.end {
-        End::MISMATCH => world.end_code as usize,
-        _ => world.moves as usize,
+/// One line about a replay of `steps` that left them and ended as `found`. `None`: it followed them all.
+pub fn mismatch(steps: &[ScenarioStep], found: &Finding) -> Option<String> {
+    let at = match found.end {
+        End::MISMATCH => found.code as usize,
+        _ => found.moves as usize,
     };
     let step = steps.get(at)?;
     let text = if step.text.is_empty() { step.op.name() } else { &step.text };
-    let came = match world.end {
-        End::MISMATCH => came(step, world, names),
+    let came = match found.end {
+        End::MISMATCH => came(step, found),
         _ => "the execution was over before".to_string(),
     };
     Some(format!(
@@ -27,32 +26,32 @@ pub fn mismatch(steps: &[ScenarioStep], world: &World, names: &Names) -> Option<
 }
 
 /// Why the expected choice could not be made.
-fn came(step: &ScenarioStep, world: &World, names: &Names) -> String {
-    let all = 0..world.threads.as_slice().len() as Tid;
-    let Some(t) = all.rev().find(|&t| world.threads[t].uid == step.thread) else {
-        return format!("there is no such thread; {}", others(world, names));
+fn came(step: &ScenarioStep, found: &Finding) -> String {
+    let Some(thread) = found.threads.iter().rev().find(|thread| thread.uid == step.thread) else {
+        return format!("there is no such thread; {}", others(found));
     };
-    let thread = &world.threads[t];
-    match thread.state {
-        ThreadState::EXITED => return format!("that thread is over; {}", others(world, names)),
-        ThreadState::PARKED => {}
-        _ => return format!("that thread is not at a visible operation; {}", others(world, names)),
-    }
-    let pending = pending_text(world, t, names);
-    let choices = world.choices(t);
-    match waits_for(world, t, names).first() {
-        _ if thread.pending.kind != step.op => format!("it came to {pending}"),
-        Some(reason) => format!("it cannot go on, it waits for {reason}"),
+    let Some(pending) = &thread.pending else {
+        return match thread.status {
+            ThreadStatus::Exited => format!("that thread is over; {}", others(found)),
+            _ => format!("that thread is not at a visible operation; {}", others(found)),
+        };
+    };
+    let (text, choices) = (pending.text.render(found), pending.alternatives);
+    match thread.waits_for.first() {
+        _ if pending.op.kind != step.op => format!("it came to {text}"),
+        Some(reason) => format!("it cannot go on, it waits for {}", reason.render(found)),
         None if step.value >= choices => format!("alternative {} was wanted, and there are {choices}", step.value + 1),
-        None => format!("it came to {pending}, which was not enabled"),
+        None => format!("it came to {text}, which was not enabled"),
     }
 }
 
 /// The threads that could have moved.
-fn others(world: &World, names: &Names) -> String {
-    let enabled = world.live.as_slice().iter().filter(|&&t| world.choices(t) > 0);
-    let list: Vec<_> =
-        enabled.take(4).map(|&t| format!("{} {}", (names.thread)(t), pending_text(world, t, names))).collect();
+fn others(found: &Finding) -> String {
+    let one = |thread: &ThreadView| {
+        let pending = thread.pending.as_ref().filter(|pending| pending.alternatives > 0)?;
+        Some(format!("{} {}", thread.uid, pending.text.render(found)))
+    };
+    let list: Vec<_> = found.threads.iter().filter_map(one).take(4).collect();
     match list.is_empty() {
         true => "nothing could move".to_string(),
         false => format!("could move: {}", list.join(", ")),
@@ -64,9 +63,15 @@ mod tests {
     use vsrun_model::object::NONE;
     use vsrun_model::{Kind, ObjKind, Op, Uid};
 
-    use super::super::testing::World;
-    use super::super::views::thread_name;
     use super::*;
+    use crate::finding::Ending;
+    use crate::runtime::look::from_model;
+    use crate::trace::Trace;
+    use crate::words::testing::World;
+
+    fn found(world: &World) -> Finding {
+        from_model(world, &Trace::default(), &Ending::Modelled, &|_| Some("m".into()))
+    }
 
     fn step(uid: Uid, op: Kind, value: u32) -> ScenarioStep {
         ScenarioStep { thread: uid, op, value, alternatives: 3, text: String::new() }
@@ -82,8 +87,7 @@ mod tests {
         world.publish(0, Op::new(Kind::TOSS).arg(1));
         world.moves = 1;
         world.finish(end, NONE, NONE, 1);
-        let names = Names { object: &|_| "m".into(), thread: &|t| thread_name(&world, t), process: &|_| String::new() };
-        mismatch(&[wanted.clone(), wanted], &world, &names)
+        mismatch(&[wanted.clone(), wanted], &found(&world))
     }
 
     #[test]
@@ -112,7 +116,6 @@ mod tests {
         let mut world = World::new();
         world.moves = 1;
         world.finish(End::DEADLOCK, 0, NONE, 0);
-        let names = Names { object: &|_| String::new(), thread: &|_| String::new(), process: &|_| String::new() };
-        assert_eq!(mismatch(&[step(Uid::MAIN, Kind::TOSS, 0)], &world, &names), None);
+        assert_eq!(mismatch(&[step(Uid::MAIN, Kind::TOSS, 0)], &found(&world)), None);
     }
 }

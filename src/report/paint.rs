@@ -1,10 +1,13 @@
 //! Colours, where they are wanted.
 
-use std::io::IsTerminal;
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 
-/// Whether a report to `stream` is to be coloured: it is a terminal, and the user did not set NO_COLOR.
-pub fn colours_for(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && !std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+/// Whether a report to `stream` is to be coloured: it is a terminal that can, or the user asks for it, and the user does not
+/// forbid it (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
+pub fn colours_for(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }
 
 /// Colours text, or leaves it alone.
@@ -12,32 +15,29 @@ pub fn colours_for(stream: &impl IsTerminal) -> bool {
 pub(crate) struct Paint(pub bool);
 
 impl Paint {
-    fn code(self, code: &str, text: &str) -> String {
-        if self.0 {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_string()
-        }
+    fn styled(self, style: Style, text: &str) -> String {
+        let style = if self.0 { style } else { Style::new() };
+        format!("{style}{text}{style:#}")
     }
 
     /// Something bad.
     pub fn bad(self, text: &str) -> String {
-        self.code("1;31", text)
+        self.styled(AnsiColor::Red.on_default().bold(), text)
     }
 
     /// Something good.
     pub fn good(self, text: &str) -> String {
-        self.code("1;32", text)
+        self.styled(AnsiColor::Green.on_default().bold(), text)
     }
 
     /// A heading.
     pub fn head(self, text: &str) -> String {
-        self.code("1", text)
+        self.styled(Style::new().bold(), text)
     }
 
     /// Something to copy.
     pub fn copy(self, text: &str) -> String {
-        self.code("36", text)
+        self.styled(AnsiColor::Cyan.on_default(), text)
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn only_where_wanted() {
         assert_eq!(Paint(false).bad("x"), "x");
-        assert_eq!(Paint(true).bad("x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(Paint(true).bad("x"), "\x1b[1m\x1b[31mx\x1b[0m");
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(!colours_for(&file));
     }

@@ -5,9 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::paint::Paint;
-use super::text::{one_line, replay_lines, shell_word};
-use super::{steps, views, StepView};
-use crate::scenario::{Options, Scenario, ScenarioStep};
+use super::shell::{replay_lines, shell_word};
+use super::steps;
+use crate::base::text::one_line;
+use crate::scenario::{Options, Scenario};
 
 /// The scenario read from `path`, for people, with all its steps.
 pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
@@ -21,24 +22,12 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     let _ = writeln!(out, "  found by   {}, execution {}", one_line(&scenario.found.search), scenario.found.execution);
     let _ = writeln!(out, "  options    {}", options(&scenario.options));
     let _ = writeln!(out, "\n{}", paint.head(&format!("Transitions ({})", scenario.steps.len())));
-    let views: Vec<StepView> = scenario.steps.iter().enumerate().map(|(i, step)| step_view(i, step)).collect();
-    out.push_str(&steps::lines(&views));
+    out.push_str(&steps::lines(&steps::of_scenario(&scenario.steps)));
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
     let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), paint));
     out
-}
-
-fn step_view(i: usize, step: &ScenarioStep) -> StepView {
-    let op = if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() };
-    StepView {
-        n: i as u64 + 1,
-        thread: step.thread.to_string(),
-        op,
-        note: views::note(step.op, step.value, step.alternatives),
-        result: None,
-    }
 }
 
 /// As on the command line.

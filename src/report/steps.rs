@@ -4,8 +4,46 @@ use std::fmt::Write;
 
 use vsrun_model::Uid;
 
-use super::text::one_line;
-use super::StepView;
+use crate::base::text::one_line;
+use crate::finding::{Finding, Names, StepView};
+use crate::scenario::ScenarioStep;
+use crate::words::steps::note;
+
+/// One transition for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepLine {
+    /// Its number, from 1.
+    pub n: u64,
+    /// Who moved.
+    pub thread: String,
+    /// The operation: `pthread_mutex_lock(lock_a)`.
+    pub op: String,
+    /// More to say: `alternative 2 of 3`.
+    pub note: Option<String>,
+}
+
+/// The transitions of an execution that was looked at.
+pub fn of_finding(found: &Finding) -> Vec<StepLine> {
+    let names: &dyn Names = found;
+    let line = |(step, n): (&StepView, u64)| StepLine {
+        n,
+        thread: step.thread.to_string(),
+        op: step.text.render(names),
+        note: step.note.as_ref().map(|note| note.render(names)),
+    };
+    found.steps.iter().zip(1..).map(line).collect()
+}
+
+/// The transitions of a scenario.
+pub fn of_scenario(steps: &[ScenarioStep]) -> Vec<StepLine> {
+    let line = |(step, n): (&ScenarioStep, u64)| StepLine {
+        n,
+        thread: step.thread.to_string(),
+        op: if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() },
+        note: note(step.op, step.value, step.alternatives),
+    };
+    steps.iter().zip(1..).map(line).collect()
+}
 
 /// More steps than this are not shown unless all are asked for.
 const MANY: usize = 60;
@@ -17,13 +55,13 @@ const MAX_COLUMNS: usize = 6;
 const MAX_WIDTH: usize = 100;
 
 /// The steps, or the last of them if there are many, and how many were left out.
-pub fn recent(steps: &[StepView]) -> (&[StepView], usize) {
+pub fn recent(steps: &[StepLine]) -> (&[StepLine], usize) {
     let left_out = if steps.len() > MANY { steps.len() - SHOWN } else { 0 };
     (&steps[left_out..], left_out)
 }
 
 /// The steps as lines, indented by two, each with its line end: side by side if that fits, else one after the other.
-pub fn lines(steps: &[StepView]) -> String {
+pub fn lines(steps: &[StepLine]) -> String {
     let rows: Vec<Row> = steps.iter().map(Row::new).collect();
     picture(&rows).unwrap_or_else(|| list(&rows))
 }
@@ -35,8 +73,9 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn new(step: &StepView) -> Row<'_> {
-        Row { n: step.n, thread: &step.thread, text: one_line(&step.full()) }
+    fn new(step: &StepLine) -> Row<'_> {
+        let note = step.note.as_ref().map_or_else(String::new, |n| format!("  ({n})"));
+        Row { n: step.n, thread: &step.thread, text: one_line(&format!("{}{note}", step.op)) }
     }
 }
 
@@ -95,8 +134,8 @@ fn number_width(rows: &[Row]) -> usize {
 mod tests {
     use super::*;
 
-    fn step(n: u64, thread: &str, op: &str) -> StepView {
-        StepView { n, thread: thread.into(), op: op.into(), ..StepView::default() }
+    fn step(n: u64, thread: &str, op: &str) -> StepLine {
+        StepLine { n, thread: thread.into(), op: op.into(), ..StepLine::default() }
     }
 
     #[test]
@@ -104,7 +143,7 @@ mod tests {
         let mut steps =
             [step(9, "0.2", "lock(b)"), step(10, "0.1", "lock(a)"), step(11, "0.10", "toss"), step(12, "0.2", "x")];
         steps[2].note = Some("2 of 3".into());
-        steps[1].result = Some("0".into());
+        steps[1].op += " = 0";
         let expected = "      0.1          0.2      0.10
    9               lock(b)
   10  lock(a) = 0

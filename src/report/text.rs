@@ -3,14 +3,16 @@
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use super::paint::Paint;
-use super::{
-    steps, Bug, BugKind, CycleLink, Incomplete, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
-    REPLAY,
+use super::shell::{replay_lines, shell_path, shell_word};
+use super::steps;
+use crate::base::text::{escape, one_line};
+use crate::finding::{
+    Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
+    Words,
 };
-use crate::binary::text::{escape, escape_bytes};
+use crate::incomplete::undoing;
 
 /// Most threads shown one by one.
 const MAX_THREADS: usize = 64;
@@ -33,25 +35,31 @@ pub fn report(summary: &Summary, colours: bool) -> String {
 /// The report on one bug.
 pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
-    let mut out = format!("{}: {}\n", paint.bad(heading(bug.kind)), one_line(&bug.summary));
+    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
-    let details = &bug.details;
-    if let Some(cycle) = details.cycle.as_ref().filter(|cycle| !cycle.is_empty()) {
-        section(&mut out, paint, "Who waits for whom", &ring(cycle));
-    }
-    if let Some(signal) = &details.signal {
-        section(&mut out, paint, "Signal", &signal_lines(signal));
-    }
-    if !details.threads.is_empty() {
-        section(&mut out, paint, "Threads", &threads(&details.threads));
-    }
-    if !details.steps.is_empty() {
-        section(&mut out, paint, "How it came about", &recent_steps(bug));
+    if let Some(found) = &bug.finding {
+        seen(&mut out, bug, found, paint);
     }
     if bug.kind != BugKind::Error {
         section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), paint));
     }
     out
+}
+
+/// What was seen, a section each.
+fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
+    if let Some(cycle) = found.cycle.as_ref().filter(|cycle| !cycle.is_empty()) {
+        section(out, paint, "Who waits for whom", &ring(cycle, found));
+    }
+    if let Some(signal) = &found.signal {
+        section(out, paint, "Signal", &signal_lines(signal, found));
+    }
+    if !found.threads.is_empty() {
+        section(out, paint, "Threads", &threads(found));
+    }
+    if !found.steps.is_empty() {
+        section(out, paint, "How it came about", &recent_steps(bug, found));
+    }
 }
 
 /// The end of the report: verdict, what was explored, what it stands on.
@@ -91,15 +99,10 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     out
 }
 
-fn heading(kind: BugKind) -> &'static str {
+fn heading(kind: BugKind) -> String {
     match kind {
-        BugKind::Deadlock => "DEADLOCK",
-        BugKind::Assert => "ASSERTION",
-        BugKind::Crash => "CRASH",
-        BugKind::Race => "RACE",
-        BugKind::Divergence => "DIVERGENCE",
-        BugKind::Livelock => "LIVELOCK",
-        BugKind::Error => "ERROR",
+        BugKind::Assert => "ASSERTION".to_string(),
+        kind => kind.name().to_uppercase(),
     }
 }
 
@@ -108,13 +111,14 @@ fn section(out: &mut String, paint: Paint, title: &str, body: &str) {
 }
 
 /// The circle, one link a line, with a line at the side that closes it.
-fn ring(cycle: &[CycleLink]) -> String {
-    let next = |i: usize| one_line(&cycle[(i + 1) % cycle.len()].thread);
-    let link = |(i, link): (usize, &CycleLink)| match &link.object {
+fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
+    let thread = |i: usize| one_line(&names.thread(cycle[i % cycle.len()].thread));
+    let link = |(i, link): (usize, &CycleLink)| match link.object {
         Some(object) => {
-            format!("{} --waits for--> {} --held by--> {}", one_line(&link.thread), one_line(object), next(i))
+            let object = one_line(&names.object(object));
+            format!("{} --waits for--> {object} --held by--> {}", thread(i), thread(i + 1))
         }
-        None => format!("{} --waits for the end of--> {}", one_line(&link.thread), next(i)),
+        None => format!("{} --waits for the end of--> {}", thread(i), thread(i + 1)),
     };
     let links: Vec<String> = cycle.iter().enumerate().map(link).collect();
     let width = links.iter().map(|l| l.chars().count()).max().unwrap_or(0);
@@ -129,10 +133,10 @@ fn ring(cycle: &[CycleLink]) -> String {
     out
 }
 
-fn signal_lines(signal: &SignalView) -> String {
+fn signal_lines(signal: &SignalView, names: &dyn Names) -> String {
     let code = signal.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
     let address = signal.address.map_or_else(String::new, |a| format!(" at address {a:#x}"));
-    let head = format!("{}{code}{address} in thread {}", signal.name, signal.thread);
+    let head = format!("{}{code}{address} in thread {}", signal.name, names.thread(signal.thread));
     let mut out = format!("  {}\n", one_line(&head));
     for row in signal.registers.chunks(4) {
         let row: Vec<_> = row.iter().map(|(name, value)| format!("{name:>6} {value:016x}")).collect();
@@ -141,24 +145,24 @@ fn signal_lines(signal: &SignalView) -> String {
     out
 }
 
-fn threads(all: &[ThreadView]) -> String {
+fn threads(found: &Finding) -> String {
     let mut out = String::new();
-    let (over, alive): (Vec<_>, Vec<_>) = all.iter().partition(|t| t.status == ThreadStatus::Exited);
+    let (over, alive): (Vec<_>, Vec<_>) = found.threads.iter().partition(|t| t.status == ThreadStatus::Exited);
     for thread in alive.iter().take(MAX_THREADS) {
-        out.push_str(&thread_lines(thread));
+        out.push_str(&thread_lines(thread, found));
     }
     if alive.len() > MAX_THREADS {
         let _ = writeln!(out, "  and {} more", alive.len() - MAX_THREADS);
     }
     if !over.is_empty() {
-        let names: Vec<_> = over.iter().take(12).map(|t| t.thread.as_str()).collect();
+        let names: Vec<_> = over.iter().take(12).map(|t| t.uid.to_string()).collect();
         let more = if over.len() > 12 { format!(" and {} more", over.len() - 12) } else { String::new() };
         let _ = writeln!(out, "  over: {}{more}", one_line(&names.join(", ")));
     }
     out
 }
 
-fn thread_lines(thread: &ThreadView) -> String {
+fn thread_lines(thread: &ThreadView, found: &Finding) -> String {
     let doing = match thread.status {
         ThreadStatus::Running => "runs",
         ThreadStatus::Ready => "could go on",
@@ -166,13 +170,17 @@ fn thread_lines(thread: &ThreadView) -> String {
         ThreadStatus::InCall => "is in a system call",
         ThreadStatus::Exited => "is over",
     };
-    let program = if thread.program.is_empty() { String::new() } else { format!(" ({})", thread.program) };
+    let process = found.process_of(thread);
+    let program = process.filter(|p| !p.program.is_empty()).map_or(String::new(), |p| format!(" ({})", p.program));
+    let vpid = process.map_or(0, |p| p.vpid);
     let start = if thread.start.is_empty() { String::new() } else { format!(", started in {}", thread.start) };
-    let head = format!("{} {doing}: process {}{program}{start}", thread.thread, thread.vpid);
+    let head = format!("{} {doing}: process {vpid}{program}{start}", thread.uid);
     let mut out = format!("  {}\n", one_line(&head));
-    labelled(&mut out, "at", thread.pending.as_slice());
-    labelled(&mut out, "waits for", &thread.waits_for);
-    labelled(&mut out, "holds", &thread.holds);
+    let text = |all: &[Words]| all.iter().map(|words| words.render(found)).collect::<Vec<_>>();
+    let at = thread.pending.as_ref().map(|pending| pending.text.render(found));
+    labelled(&mut out, "at", at.as_slice());
+    labelled(&mut out, "waits for", &text(&thread.waits_for));
+    labelled(&mut out, "holds", &text(&thread.holds));
     labelled(&mut out, "stack", &thread.frames[..thread.frames.len().min(MAX_FRAMES)]);
     if thread.frames.len() > MAX_FRAMES {
         let _ = writeln!(out, "               and {} more", thread.frames.len() - MAX_FRAMES);
@@ -188,8 +196,9 @@ fn labelled(out: &mut String, label: &str, lines: &[String]) {
     }
 }
 
-fn recent_steps(bug: &Bug) -> String {
-    let (shown, left_out) = steps::recent(&bug.details.steps);
+fn recent_steps(bug: &Bug, found: &Finding) -> String {
+    let all = steps::of_finding(found);
+    let (shown, left_out) = steps::recent(&all);
     let mut out = String::new();
     if left_out > 0 {
         let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
@@ -202,41 +211,11 @@ fn recent_steps(bug: &Bug) -> String {
     out + &steps::lines(shown)
 }
 
-pub(super) fn replay_lines(scenario: Option<&Path>, paint: Paint) -> String {
-    let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
-    let file = shell_path(path);
-    let plain = paint.copy(&format!("vsrun replay {file}"));
-    let gdb = paint.copy(&format!(
-        "gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
-    ));
-    format!("  {plain}\n  {gdb}\n")
-}
-
 fn explored(summary: &Summary) -> String {
-    let why = match summary.incomplete_reason {
-        _ if summary.complete => return format!("explored completely. {ASSUMPTION}"),
-        _ if summary.search == REPLAY => return "a scenario was replayed, nothing was explored".to_string(),
-        Some(Incomplete::Time) => "budget spent: the time is over (--time)",
-        Some(Incomplete::Interrupted) => "interrupted before the end",
-        Some(Incomplete::Executions) => "budget spent: the number of executions is reached (--max-executions, --once)",
-        Some(Incomplete::Depth) => "bounded: executions were cut at the depth bound (--max-depth)",
-        Some(Incomplete::Bound) if !summary.passed_calls.is_empty() => {
-            "all schedules of what is modelled were run, but system calls that could communicate went to the kernel"
-        }
-        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NOT_PROVEN)) => {
-            "the search took schedules to be equivalent, which is not proven for what the program does (see the notes)"
-        }
-        Some(Incomplete::Bound) if summary.notes.iter().any(|n| n.ends_with(super::NEVER_CAME)) => {
-            "all schedules of what is modelled were run, but some signals are not (see the notes)"
-        }
-        Some(Incomplete::Bound) => {
-            "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)"
-        }
-        Some(Incomplete::Random) => "a random search never is complete",
-        None if !summary.bugs.is_empty() => "stopped at the first bug; --keep-going explores on",
-        None => "stopped early",
-    };
-    format!("NOT explored completely; {why}")
+    match undoing(&summary.reasons).next() {
+        None => format!("explored completely. {ASSUMPTION}"),
+        Some(reason) => format!("NOT explored completely; {}", reason.sentence()),
+    }
 }
 
 fn counts(summary: &Summary) -> String {
@@ -255,33 +234,6 @@ fn counts(summary: &Summary) -> String {
 
 fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Text from outside on one line; control characters and the like are shown by number.
-pub fn one_line(text: &str) -> String {
-    text.split('\\').map(|part| escape_bytes(part.as_bytes())).collect::<Vec<_>>().join("\\")
-}
-
-/// A path as a word for the shell that no command takes for an option.
-pub(super) fn shell_path(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes();
-    if bytes.starts_with(b"-") {
-        return shell_word(&[b"./", bytes].concat());
-    }
-    shell_word(bytes)
-}
-
-/// Bytes as one word for the shell, quoted where needed.
-pub(super) fn shell_word(bytes: &[u8]) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./+,:=@%".contains(b);
-    if !bytes.is_empty() && bytes.iter().all(plain) {
-        return String::from_utf8_lossy(bytes).into_owned();
-    }
-    let shown = escape_bytes(bytes);
-    if shown.as_bytes() == bytes {
-        return format!("'{}'", shown.replace('\'', "'\\''"));
-    }
-    format!("$'{}'", shown.replace('\'', "\\'"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,14 @@
-use super::super::testing::{bug as empty, deadlock, step, summary, waiting};
+use vsrun_model::Uid;
+
+use super::super::testing::{bug as empty, deadlock, finding, step, summary, waiting, LOCK_A, LOCK_B};
 use super::*;
+use crate::finding::ObjectView;
+use crate::incomplete::Reason;
+
+/// What was seen of a bug, to be changed.
+fn seen(bug: &mut Bug) -> &mut Finding {
+    bug.finding.as_mut().unwrap()
+}
 
 const DEADLOCK: &str = "\
 DEADLOCK: 2 threads wait for each other
@@ -48,11 +57,12 @@ fn a_deadlock() {
 fn a_crash() {
     let mut crash = empty(BugKind::Crash);
     crash.summary = "SIGSEGV in thread 0.2 at consume+0x1f (prog)".into();
-    crash.details.signal = Some(SignalView {
+    let mut found = Finding { threads: seen(&mut deadlock()).threads.clone(), ..finding(BugKind::Crash) };
+    found.signal = Some(SignalView {
         name: "SIGSEGV".into(),
         code: Some("SEGV_MAPERR".into()),
         address: Some(0x10),
-        thread: "0.2".into(),
+        thread: 2,
         registers: vec![
             ("rax".into(), 0),
             ("rbx".into(), 0x7fff_ffff_e000),
@@ -73,13 +83,17 @@ Signal
 See it again
   no scenario was written
 ";
-    assert_eq!(bug(&crash, false), expected);
+    crash.finding = Some(Box::new(found));
+    let text = bug(&crash, false);
+    let (before, after) = (text.find("\nThreads\n").unwrap(), text.find("\nSee it again\n").unwrap());
+    assert_eq!(text[..before].to_string() + &text[after..], expected);
 }
 
 #[test]
 fn two_hundred_steps() {
     let mut long = deadlock();
-    long.details.steps = (1..=200).map(|n| step(n, if n % 3 == 0 { "0.1" } else { "0.2" }, "sem_wait(s)")).collect();
+    seen(&mut long).steps =
+        (1..=200).map(|n| step(Uid::MAIN.child(2 - u32::from(n % 3 == 0)), "sem_wait(s)")).collect();
     let text = bug(&long, false);
     assert!(
         text.contains("\n  (160 earlier transitions left out; 'vsrun show prog-deadlock-1.vsrun.json' prints all)\n"),
@@ -101,31 +115,36 @@ Verdict: no bug found in ./prog 2
   system calls that went to the kernel and could block or communicate, unexplored: read (3), poll (1)
 ";
     assert_eq!(closing(&all, false), complete);
-    all.complete = false;
     all.passed_calls.clear();
     all.notes.push("cannot write\na scenario".into());
     for (reason, word) in [
-        (Incomplete::Time, "--time"),
-        (Incomplete::Interrupted, "interrupted"),
-        (Incomplete::Executions, "--max-executions"),
-        (Incomplete::Depth, "--max-depth"),
-        (Incomplete::Bound, "--bound"),
-        (Incomplete::Random, "random"),
+        (Reason::Time, "--time"),
+        (Reason::Interrupted, "interrupted"),
+        (Reason::Executions, "--max-executions"),
+        (Reason::Once, "--once"),
+        (Reason::Depth, "--max-depth"),
+        (Reason::PassedThrough, "went to the kernel"),
+        (Reason::Notified, "not proven"),
+        (Reason::NoSigio, "some signals"),
+        (Reason::Bound, "--bound"),
+        (Reason::Random, "random"),
     ] {
-        all.incomplete_reason = Some(reason);
+        all.reasons = [reason].into();
         let text = closing(&all, false);
         assert!(text.contains("\n  NOT explored completely; ") && text.contains(word), "{text}");
         assert!(!text.contains("assumes"), "{text}");
         assert!(text.ends_with("  note: cannot write\\x0aa scenario\n"), "{text}");
     }
+    all.reasons = [Reason::FairSchedules].into();
+    assert!(closing(&all, false).contains("\n  explored completely. "));
 }
 
 #[test]
 fn the_first_bug_ends_it_and_several_are_listed() {
     let mut all = summary();
     all.bugs = vec![deadlock()];
-    all.verdict = Verdict::of(&all.bugs);
-    all.complete = false;
+    all.verdict = Verdict::Found(BugKind::Deadlock);
+    all.reasons = [Reason::FirstBug].into();
     let text = report(&all, false);
     assert!(
         text.starts_with(&format!(
@@ -139,25 +158,14 @@ fn the_first_bug_ends_it_and_several_are_listed() {
 }
 
 #[test]
-fn a_replay_explores_nothing() {
-    let mut all = summary();
-    (all.search, all.complete, all.bugs) = (REPLAY.into(), false, vec![deadlock()]);
-    let text = closing(&all, false);
-    assert!(
-        text.contains("\n  a scenario was replayed, nothing was explored\n") && !text.contains("--keep-going"),
-        "{text}"
-    );
-}
-
-#[test]
 fn colours_only_on_request() {
     let mut all = summary();
     all.bugs = vec![deadlock()];
     assert!(!report(&all, false).contains('\x1b'));
     let coloured = report(&all, true);
-    assert!(coloured.starts_with("\x1b[1;31mDEADLOCK\x1b[0m: "));
+    assert!(coloured.starts_with("\x1b[1m\x1b[31mDEADLOCK\x1b[0m: "));
     let plain =
-        ["1;31", "1;32", "1", "36", "0"].iter().fold(coloured, |text, code| text.replace(&format!("\x1b[{code}m"), ""));
+        ["31", "32", "1", "36", "0"].iter().fold(coloured, |text, code| text.replace(&format!("\x1b[{code}m"), ""));
     assert_eq!(plain, report(&all, false));
 }
 
@@ -167,16 +175,17 @@ fn hostile_text_stays_on_its_line() {
     let evil = "a\nb\x1b[2J\u{202e}";
     bad.summary = evil.into();
     bad.scenario = Some(evil.into());
-    bad.details.steps[0].op = evil.into();
-    bad.details.steps[0].note = Some(evil.into());
-    for thread in &mut bad.details.threads {
-        thread.program = evil.into();
+    let found = seen(&mut bad);
+    found.steps[0].text = evil.into();
+    found.steps[0].note = Some(evil.into());
+    found.processes[0].program = evil.into();
+    found.objects[LOCK_B as usize] = ObjectView { name: evil.into(), ..found.objects[0].clone() };
+    for thread in &mut found.threads {
         thread.start = evil.into();
         thread.holds = vec![evil.into()];
         thread.frames = vec![evil.into()];
-        thread.pending = Some(evil.into());
+        thread.pending.as_mut().unwrap().text = evil.into();
     }
-    bad.details.cycle.as_mut().unwrap()[0].object = Some(evil.into());
     let text = bug(&bad, false);
     assert!(!text.contains(['\x1b', '\u{202e}']), "{text}");
     assert!(!text.lines().any(|line| line.starts_with('b')), "{text}");
@@ -185,11 +194,16 @@ fn hostile_text_stays_on_its_line() {
 
 #[test]
 fn rings() {
-    let link =
-        |thread: &str, object: Option<&str>| CycleLink { thread: thread.into(), object: object.map(String::from) };
+    let mut found = seen(&mut deadlock()).clone();
+    found.objects[LOCK_A as usize].name = "m".into();
+    found.objects[LOCK_B as usize].name = "long".into();
+    let ring = |links: &[(u32, Option<u32>)]| {
+        let link = |&(thread, object): &(u32, Option<u32>)| CycleLink { thread, object };
+        super::ring(&links.iter().map(link).collect::<Vec<_>>(), &found)
+    };
     let one = "  .-> 0.1 --waits for--> m --held by--> 0.1 --.\n  '-------------------------------------------'\n";
-    assert_eq!(ring(&[link("0.1", Some("m"))]), one);
-    let joined = ring(&[link("0.1", Some("m")), link("0", None), link("0.2", Some("long"))]);
+    assert_eq!(ring(&[(1, Some(LOCK_A))]), one);
+    let joined = ring(&[(1, Some(LOCK_A)), (0, None), (2, Some(LOCK_B))]);
     let expected = "  .-> 0.1 --waits for--> m --held by--> 0
   |   0 --waits for the end of--> 0.2
   |   0.2 --waits for--> long --held by--> 0.1 --.
@@ -201,23 +215,13 @@ fn rings() {
 #[test]
 fn crowds_are_cut() {
     let mut crowd = deadlock();
-    crowd.details.threads = (1..=100).map(|n| waiting(&format!("0.{n}"), "a", "0", "b")).collect();
-    crowd.details.threads[0].frames = vec!["f+0x1 (prog)".into(); 30];
-    for thread in &mut crowd.details.threads[70..] {
+    let threads = &mut seen(&mut crowd).threads;
+    *threads = (1..=100).map(|n| waiting(Uid::MAIN.child(n), LOCK_A, 0, LOCK_B)).collect();
+    threads[0].frames = vec!["f+0x1 (prog)".into(); 30];
+    for thread in &mut threads[70..] {
         thread.status = ThreadStatus::Exited;
     }
     let text = bug(&crowd, false);
     assert!(text.contains("\n               and 6 more\n"), "{text}");
     assert!(text.contains("\n  and 6 more\n  over: 0.71, 0.72,") && text.contains("0.82 and 18 more\n"), "{text}");
-}
-
-#[test]
-fn words_for_the_shell() {
-    assert_eq!(shell_word(b"a-b_./c"), "a-b_./c");
-    assert_eq!(shell_word(b""), "''");
-    assert_eq!(shell_word(b"it's $HOME"), "'it'\\''s $HOME'");
-    assert_eq!(shell_word(b"a\nb"), "$'a\\x0ab'");
-    assert_eq!(shell_word(b"\xff'"), "$'\\xff\\''");
-    assert_eq!(shell_path(Path::new("-rf")), "./-rf");
-    assert_eq!(shell_path(Path::new("./d e/-x")), "'./d e/-x'");
 }

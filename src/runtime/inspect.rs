@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nix::unistd::Pid;
-
 use vsrun_model::object::{Key, SHARED};
-use vsrun_model::{ObjId, ProcState, Tid, World};
+use vsrun_model::{ProcState, Tid, World};
 
+use super::look::from_model;
 use super::memory::ProcessMemory;
-use super::tracee::{Event, Running, Stopped};
+use super::tracee::{fault_address, Event, Running, Signal, Stopped};
 use super::unwind::{parse_maps, Mapping, Regs, Unwinder};
-use crate::binary::{Modules, SymbolCache};
-use crate::report::views::{object_name, process_name, thread_name, Names};
-use crate::report::{waits, Details, SignalView, ThreadView};
+use crate::binary::{Location, Modules, SymbolCache};
+use crate::finding::{Ending, Finding, SignalView, ThreadView};
 use crate::trace::Trace;
+use crate::words::ends::line;
 
 /// Frames of a call stack that are kept.
 const MAX_FRAMES: usize = 64;
@@ -38,16 +38,6 @@ struct View {
     regs: Option<(Regs, u64)>,
 }
 
-/// Everything that was seen, and names for the report that do not need the processes any more.
-pub struct Seen {
-    /// Threads, circle, signal; steps are the caller's.
-    pub details: Details,
-    /// Names of objects, by index.
-    pub objects: BTreeMap<ObjId, String>,
-    /// The innermost function of the program in the thread that has the turn.
-    pub at: Option<String>,
-}
-
 fn registers(stopped: &Stopped) -> Option<(Regs, u64)> {
     let r = stopped.regs().ok()?;
     let general =
@@ -68,8 +58,9 @@ fn parked(memory: &ProcessMemory, context: u64) -> Option<Regs> {
 }
 
 impl Inspector {
-    /// Looks at the world whose turn holder is `stopped` (`None`: it is gone already). Other processes are stopped.
-    pub fn look(&mut self, world: &World, stopped: Option<&Stopped>) -> Seen {
+    /// Looks at a world at its end, whose turn holder is `stopped` (`None`: it is gone already). Other processes are
+    /// stopped.
+    pub fn look(&mut self, world: &World, trace: &Trace, ending: &Ending, stopped: Option<&Stopped>) -> Finding {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
         for (p, process) in world.procs.as_slice().iter().enumerate() {
             if process.state != ProcState::LIVE || process.own.real_pid <= 0 {
@@ -84,19 +75,20 @@ impl Inspector {
                 views.insert(p as u32, view);
             }
         }
-        let symbol = |key: &Key| symbol_of(&views, key);
-        let objects: BTreeMap<ObjId, String> =
-            (0..world.objects.len).map(|id| (id, object_name(world, id, &symbol))).collect();
-        let mut details = with_names(world, &objects, |names| Details {
-            threads: waits::thread_views(world, names),
-            cycle: waits::cycle(world, names),
-            ..Details::default()
-        });
-        for (t, view) in details.threads.iter_mut().enumerate() {
+        let mut found = from_model(world, trace, ending, &|key| symbol_of(&views, key));
+        for (&p, view) in &views {
+            found.processes[p as usize].program.clone_from(&view.program);
+        }
+        for (t, view) in found.threads.iter_mut().enumerate() {
             self.complete(world, t as Tid, view, &views);
         }
-        let at = details.threads.get(world.current as usize).and_then(|t| t.frames.first().cloned());
-        Seen { details, objects, at }
+        let at = found.threads.get(world.current as usize).and_then(|t| t.frames.first());
+        found.summary = line(world, ending, at.map(String::as_str)).1;
+        found.signal = match (ending, stopped) {
+            (Ending::Crash { signal, .. }, Some(stopped)) => Some(signal_view(world, stopped, *signal)),
+            _ => None,
+        };
+        found
     }
 
     fn open(&mut self, pid: Pid, regs: Option<(Regs, u64)>) -> Option<View> {
@@ -117,7 +109,6 @@ impl Inspector {
     fn complete(&mut self, world: &World, t: Tid, view: &mut ThreadView, views: &BTreeMap<u32, View>) {
         let thread = &world.threads[t];
         let Some(process) = views.get(&thread.pid) else { return };
-        view.program = process.program.clone();
         if thread.fiber.start != 0 {
             let start = process.modules.locate(thread.fiber.start);
             view.start = start.function.clone().unwrap_or_else(|| start.to_string());
@@ -143,8 +134,7 @@ fn frames(stack: &[u64], modules: &Modules) -> Vec<String> {
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();
     let own = places.iter().take_while(|l| l.module == SHIM).count();
-    let outer =
-        |l: &crate::binary::Location| l.module == SHIM || l.function.as_deref() == Some("__libc_start_call_main");
+    let outer = |l: &Location| l.module == SHIM || l.function.as_deref() == Some("__libc_start_call_main");
     let shown: Vec<_> = places[own..].iter().take_while(|l| !outer(l)).map(ToString::to_string).collect();
     shown
 }
@@ -171,24 +161,16 @@ fn symbol_of(views: &BTreeMap<u32, View>, key: &Key) -> Option<String> {
     })
 }
 
-/// Calls `f` with the names of the things of a world.
-pub fn with_names<R>(world: &World, objects: &BTreeMap<ObjId, String>, f: impl FnOnce(&Names) -> R) -> R {
-    let object = |id: ObjId| objects.get(&id).cloned().unwrap_or_else(|| object_name(world, id, &|_| None));
-    let thread = |t: Tid| thread_name(world, t);
-    let process = |p: u32| process_name(world, p);
-    f(&Names { object: &object, thread: &thread, process: &process })
-}
-
 /// The fatal signal of a stopped process.
-pub fn signal_view(world: &World, stopped: &Stopped, signal: i32) -> SignalView {
-    let name = super::tracee::Signal::from_number(signal).map_or_else(|| signal.to_string(), |s| s.to_string());
+fn signal_view(world: &World, stopped: &Stopped, signal: i32) -> SignalView {
+    let name = Signal::from_number(signal).map_or_else(|| signal.to_string(), |s| s.to_string());
     let info = stopped.siginfo().ok();
-    let address = info.as_ref().and_then(super::tracee::fault_address);
+    let address = info.as_ref().and_then(fault_address);
     let code = info.as_ref().map(|i| code_name(signal, i.si_code));
     // Of a signal that was sent, the registers are those of the call that sent it, real process ids among them.
     let sent = info.as_ref().is_some_and(|i| i.si_code <= 0);
     let registers = if sent { Vec::new() } else { stopped.regs().ok().map(register_list).unwrap_or_default() };
-    SignalView { name, code, address, thread: thread_name(world, world.current), registers }
+    SignalView { name, code, address, thread: world.current, registers }
 }
 
 fn code_name(signal: i32, code: i32) -> String {
@@ -207,41 +189,8 @@ fn code_name(signal: i32, code: i32) -> String {
 }
 
 fn register_list(r: libc::user_regs_struct) -> Vec<(String, u64)> {
-    let list = [
-        ("rip", r.rip),
-        ("rsp", r.rsp),
-        ("rbp", r.rbp),
-        ("rax", r.rax),
-        ("rbx", r.rbx),
-        ("rcx", r.rcx),
-        ("rdx", r.rdx),
-        ("rsi", r.rsi),
-        ("rdi", r.rdi),
-        ("r8", r.r8),
-        ("r9", r.r9),
-        ("r10", r.r10),
-        ("r11", r.r11),
-        ("r12", r.r12),
-        ("r13", r.r13),
-        ("r14", r.r14),
-        ("r15", r.r15),
-        ("eflags", r.eflags),
-    ];
-    list.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
-}
-
-/// The transitions of a trace with the names that were seen.
-pub fn steps(world: &World, trace: &Trace, seen: &Seen) -> Vec<crate::report::StepView> {
-    with_names(world, &seen.objects, |names| crate::report::views::step_views(&trace.steps, names))
-}
-
-/// Nothing could be looked at: what the model alone knows.
-pub fn without_processes(world: &World) -> Seen {
-    let objects = BTreeMap::new();
-    let details = with_names(world, &objects, |names| Details {
-        threads: waits::thread_views(world, names),
-        cycle: waits::cycle(world, names),
-        ..Details::default()
-    });
-    Seen { details, objects, at: None }
+    macro_rules! named {
+        ($($register:ident)*) => { vec![$((stringify!($register).to_string(), r.$register)),*] };
+    }
+    named!(rip rsp rbp rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 eflags)
 }

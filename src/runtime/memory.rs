@@ -13,8 +13,6 @@ use nix::unistd::Pid;
 
 use super::unwind::ReadMemory;
 
-const PAGE: u64 = 4096;
-
 /// An access to another process's memory that failed.
 #[derive(Debug)]
 pub struct MemoryError {
@@ -61,11 +59,6 @@ impl ProcessMemory {
         }
     }
 
-    /// Whose memory this is.
-    pub fn pid(&self) -> Pid {
-        self.pid
-    }
-
     /// Fills `buffer` from `address` on; all of it or an error.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> Result<(), MemoryError> {
         self.file.read_exact_at(buffer, address).map_err(|source| self.error("read", address, source))
@@ -78,39 +71,9 @@ impl ProcessMemory {
         Ok(u64::from_le_bytes(word))
     }
 
-    /// `len` bytes from `address` on; all of them or an error.
-    pub fn read_bytes(&self, address: u64, len: usize) -> Result<Vec<u8>, MemoryError> {
-        let mut bytes = vec![0; len];
-        self.read(address, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// The bytes at `address` up to a NUL byte, which is left off, or the first `max` bytes if there is none in them.
-    ///
-    /// Nothing beyond the page of the NUL is touched.
-    pub fn read_cstr(&self, address: u64, max: usize) -> Result<Vec<u8>, MemoryError> {
-        let mut text = Vec::new();
-        while text.len() < max {
-            let at = address.wrapping_add(text.len() as u64);
-            let to_page_end = (PAGE - at % PAGE) as usize;
-            let part = self.read_bytes(at, to_page_end.min(max - text.len()))?;
-            if let Some(end) = part.iter().position(|byte| *byte == 0) {
-                text.extend_from_slice(&part[..end]);
-                break;
-            }
-            text.extend_from_slice(&part);
-        }
-        Ok(text)
-    }
-
     /// Writes all of `bytes` at `address`, also over memory that the process itself may not write.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         self.file.write_all_at(bytes, address).map_err(|source| self.error("write", address, source))
-    }
-
-    /// Writes a little-endian 64-bit word at `address`, which need not be aligned.
-    pub fn write_u64(&self, address: u64, value: u64) -> Result<(), MemoryError> {
-        self.write(address, &value.to_le_bytes())
     }
 
     fn error(&self, operation: &'static str, address: u64, source: io::Error) -> MemoryError {
@@ -142,41 +105,19 @@ mod tests {
         let data = [0x11u8, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99];
         assert_eq!(own().read_u64(address(&data)).unwrap(), 0x8877_6655_4433_2211);
         assert_eq!(own().read_u64(address(&data) + 1).unwrap(), 0x9988_7766_5544_3322);
-        assert_eq!(own().read_bytes(address(&data), 9).unwrap(), data);
-        assert_eq!(own().read_bytes(address(&data), 0).unwrap(), [0u8; 0]);
     }
 
     #[test]
     fn writes_what_is_given() {
         let data = Box::new(std::cell::UnsafeCell::new([0u64; 3]));
         let at = data.get() as u64;
-        own().write_u64(at + 8, 0x0102_0304_0506_0708).unwrap();
+        own().write(at + 8, &0x0102_0304_0506_0708u64.to_le_bytes()).unwrap();
         own().write(at, b"ab").unwrap();
-        let bytes = own().read_bytes(at, 24).unwrap();
+        let mut bytes = [0xff; 24];
+        own().read(at, &mut bytes).unwrap();
         assert_eq!(&bytes[..3], b"ab\0");
         assert_eq!(&bytes[8..16], &[8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(&bytes[16..], &[0; 8]);
-    }
-
-    #[test]
-    fn strings_end_at_nul_or_max() {
-        let text = b"hello\0world";
-        assert_eq!(own().read_cstr(address(text), 100).unwrap(), b"hello");
-        assert_eq!(own().read_cstr(address(text), 3).unwrap(), b"hel");
-        assert_eq!(own().read_cstr(address(text) + 5, 100).unwrap(), b"");
-        let long = [vec![b'x'; 10_000], vec![0]].concat();
-        assert_eq!(own().read_cstr(address(long.as_slice()), 20_000).unwrap(), vec![b'x'; 10_000]);
-    }
-
-    /// The stack of a process ends with eight bytes of zero, and no page follows.
-    #[test]
-    fn strings_do_not_touch_the_page_after_them() {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let stack = maps.lines().find(|l| l.ends_with("[stack]")).unwrap();
-        let end = u64::from_str_radix(stack.split(['-', ' ']).nth(1).unwrap(), 16).unwrap();
-        assert_eq!(own().read_cstr(end - 8, 4096).unwrap(), b"");
-        assert_eq!(own().read_bytes(end - 8, 8).unwrap(), [0; 8]);
-        assert!(own().read_bytes(end - 8, 9).is_err());
     }
 
     #[test]
@@ -184,7 +125,7 @@ mod tests {
         let error = own().read_u64(8).unwrap_err();
         assert_eq!((error.operation, error.pid, error.address), ("read", Pid::this(), 8));
         assert!(error.to_string().contains(&format!("process {} at 0x8", Pid::this())), "{error}");
-        let error = own().write_u64(16, 1).unwrap_err();
+        let error = own().write(16, &[1]).unwrap_err();
         assert_eq!((error.operation, error.address), ("write", 16));
         assert_eq!(ReadMemory::read_u64(&own(), 8), None);
     }

@@ -20,10 +20,10 @@ use std::mem::size_of;
 
 use vsrun_model::arena::{Seen, Step};
 
+use super::api::Watch;
 use super::canon::{Canon, Names};
 use super::reduction::{Insertion, Reduction};
 use super::tree::Node;
-use super::Watch;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -157,7 +157,7 @@ impl InOrder {
         InOrder { whole: Part::new(search, None), names, next_ticket, discarded: 0 }
     }
 
-    /// See [`super::Search::watch`].
+    /// See [`super::api::Search::watch`].
     pub fn watch(&mut self, watch: Watch) {
         self.whole.search.watch = watch;
     }
@@ -201,37 +201,37 @@ impl InOrder {
         }
     }
 
-    /// See [`super::Search::exhaustive`].
+    /// See [`super::api::Search::exhaustive`].
     pub fn exhaustive(&self) -> bool {
         self.whole.turn.is_none() && self.reduction().tree.waiting() == 0 && !self.reduction().partial
     }
 
-    /// See [`super::Search::transitions`].
+    /// See [`super::api::Search::transitions`].
     pub fn transitions(&self) -> u64 {
         self.reduction().transitions
     }
 
-    /// See [`super::Search::sleep_blocked`].
+    /// See [`super::api::Search::sleep_blocked`].
     pub fn sleep_blocked(&self) -> u64 {
         self.reduction().sleep_blocked
     }
 
-    /// See [`super::Search::discarded`].
+    /// See [`super::api::Search::discarded`].
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
 
-    /// See [`super::Search::ahead`].
+    /// See [`super::api::Search::ahead`].
     pub fn ahead(&self) -> u64 {
         self.whole.stock().runs as u64
     }
 
-    /// See [`super::Search::frontier`].
+    /// See [`super::api::Search::frontier`].
     pub fn frontier(&self) -> u64 {
         self.reduction().tree.waiting()
     }
 
-    /// See [`super::Search::progress`]: [`super::tree::Tree::done`].
+    /// See [`super::api::Search::progress`]: [`super::tree::Tree::done`].
     pub fn progress(&self) -> Option<f64> {
         Some(self.reduction().tree.done()).filter(|&done| done > 0.0)
     }

@@ -3,11 +3,11 @@
 //! here.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use vsrun_model::depend::operands;
-use vsrun_model::fd::by_mask;
+use vsrun_model::footprint::By;
+use vsrun_model::kind::Operands;
 use vsrun_model::object::SHARED;
-use vsrun_model::op::{TIMED, TRY};
 use vsrun_model::{Act, Key, Kind, ObjKind, Pid, Uid};
 
 /// What one thread may still do: an upper bound, from the program's text. It covers what the threads and processes do
@@ -40,37 +40,30 @@ pub enum KindClass {
     On(ObjKind),
     /// Creates a thread.
     Create,
-    /// Creates a process. It is only a visible operation where other threads live in the process.
-    Fork,
-    /// Waits for the end of a thread, however long it takes.
-    Join,
-    /// Looks whether a thread has ended (try) or waits for it for a while (timed).
+    /// Looks whether a thread has ended (try) or waits for it for a while (timed). `Does(Kind::JOIN)` waits however long it takes.
     TryJoin,
-    /// Waits for the end of a child process, in any way.
-    Wait,
-    /// Ends the process where that is a visible operation: other threads end with it, or semaphores are undone, or robust
-    /// mutexes left behind. The end of a process with one thread and nothing to settle is not meant.
-    Exit,
-    /// Ends the thread while it holds robust mutexes.
-    ThreadExit,
     /// Ends the process by a call or by the return of `main`, with nothing to settle: a visible operation only where other
-    /// threads live in it.
+    /// threads live in it. `Does(Kind::EXIT)` is one wherever: other threads end with it, or semaphores are undone, or robust mutexes left
+    /// behind.
     ProcessEnd,
-    /// Replaces the program.
-    Exec,
-    /// Sends a signal.
-    Kill,
-    /// Asks a thread to end.
-    Cancel,
-    /// VS_toss.
-    Toss,
-    /// sched_yield.
-    Yield,
     /// May try again and again, in vain, something that would have to wait, and is then made to give way like a yield; goes
     /// with the class of what is tried.
     Poll,
-    /// Sleeps.
-    Sleep,
+    /// An operation of this kind, which is on no object.
+    Does(Kind),
+}
+
+impl fmt::Display for KindClass {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            KindClass::On(kind) => kind.name(),
+            KindClass::Create => "create",
+            KindClass::ProcessEnd => "end",
+            KindClass::Does(kind) => kind.name(),
+            KindClass::TryJoin => "try join",
+            KindClass::Poll => "poll",
+        })
+    }
 }
 
 /// What is known of a thread when its bound is asked for.
@@ -131,22 +124,20 @@ impl AllowedOps {
     /// Whether the bound allows `act`. The second half of an operation that waits in two steps is allowed with the
     /// first, wherever its thread has been moved in between.
     pub fn covers(&self, act: &Act, objects: &[Key]) -> bool {
-        let half = matches!(
-            act.op.kind,
-            Kind::COND_WAKE | Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT | Kind::BARRIER_WAKE | Kind::RW_WRWAIT
-        );
-        if self.anything || half {
+        if self.anything || act.op.kind.row().is_second_half() {
             return true;
         }
         // Where a fault may strike depends on nothing that others do.
         if vsrun_model::inject::fault_of(&act.op).is_some() {
             return true;
         }
-        if by_mask(&act.op) {
+        if matches!(act.op.concerns(), By::Mask | By::MaskLook) {
             return self.has(KindClass::On(ObjKind::CHANNEL));
         }
         match class_of(act) {
-            Some(KindClass::Exit) => self.has(KindClass::Exit) || self.has(KindClass::ProcessEnd),
+            Some(KindClass::Does(Kind::EXIT)) => {
+                self.has(KindClass::Does(Kind::EXIT)) || self.has(KindClass::ProcessEnd)
+            }
             Some(class) => self.has(class),
             None => named(act, objects).is_some_and(|all| all.iter().all(|object| self.touches(act.pid, object))),
         }
@@ -165,25 +156,15 @@ pub struct Named {
 /// The objects that `act` names, found in the table of objects of a trace. `None`: one of them is not in the table.
 pub fn named(act: &Act, objects: &[Key]) -> Option<Vec<Named>> {
     let sems = if act.op.kind == Kind::SYSV_OP && act.op.mask != 0 { act.op.mask } else { u32::MAX };
-    let named = operands(&act.op).into_iter().filter(|&o| o != vsrun_model::NONE);
+    let named = act.op.operands().into_iter().filter(|&o| o != vsrun_model::NONE);
     named.map(|o| objects.get(o as usize).map(|&key| Named { key, sems })).collect()
 }
 
 /// The class of an operation that is not on an object.
 pub fn class_of(act: &Act) -> Option<KindClass> {
-    Some(match act.op.kind {
-        Kind::YIELD => KindClass::Yield,
-        Kind::SLEEP => KindClass::Sleep,
-        Kind::TOSS => KindClass::Toss,
-        Kind::JOIN if act.op.has(TRY | TIMED) => KindClass::TryJoin,
-        Kind::JOIN => KindClass::Join,
-        Kind::WAIT => KindClass::Wait,
-        Kind::EXIT => KindClass::Exit,
-        Kind::THREAD_EXIT => KindClass::ThreadExit,
-        Kind::CANCEL => KindClass::Cancel,
-        Kind::KILL => KindClass::Kill,
-        Kind::EXEC => KindClass::Exec,
-        Kind::FORK => KindClass::Fork,
-        _ => return None,
-    })
+    match act.op.kind.row().operands {
+        Operands::One | Operands::Objects => None,
+        Operands::Thread if act.op.kind == Kind::JOIN && act.op.looks() => Some(KindClass::TryJoin),
+        Operands::Nothing | Operands::Thread | Operands::Process => Some(KindClass::Does(act.op.kind)),
+    }
 }

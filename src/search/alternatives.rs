@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::{Kind, Uid};
 
-use crate::codec::{encode_slice, Codec, DecodeError, Reader};
+use crate::codec::DecodeError;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// Alternatives of one operation that are to be tried in one state.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Branch {
-    /// Choices of the execution that went another way.
+    /// Choices of the execution that went another way. See [`ByLeaf`].
+    #[serde(skip)]
     pub leaf: Arc<[Choice]>,
     /// How many of them lead to the state.
     pub at: u32,
@@ -33,7 +35,7 @@ pub(super) struct Branch {
 }
 
 /// One execution that is to be started.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Item {
     /// The choices to be made.
     pub prefix: Vec<Choice>,
@@ -97,60 +99,31 @@ impl Branch {
     }
 }
 
-impl Codec for Item {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.prefix.encode(out);
-        self.weight.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Item, DecodeError> {
-        Ok(Item { prefix: Vec::decode(from)?, weight: f64::decode(from)? })
-    }
+/// Branches as they are saved, each leaf once: those of one execution stand side by side.
+pub(super) type ByLeaf = Vec<(Arc<[Choice]>, Vec<Branch>)>;
+
+/// What [`with_leaves`] makes these branches of.
+pub(super) fn by_leaf(branches: &[Branch]) -> Vec<(&[Choice], &[Branch])> {
+    branches.chunk_by(|a, b| Arc::ptr_eq(&a.leaf, &b.leaf)).map(|same| (&*same[0].leaf, same)).collect()
 }
 
-/// Appends branches, each leaf once: those of one execution stand side by side.
-pub(super) fn encode_branches(branches: &[Branch], out: &mut Vec<u8>) {
-    branches.len().encode(out);
-    let mut last: Option<&Arc<[Choice]>> = None;
-    for branch in branches {
-        let same = last.is_some_and(|last| Arc::ptr_eq(last, &branch.leaf));
-        same.encode(out);
-        if !same {
-            encode_slice(&branch.leaf, out);
-        }
-        last = Some(&branch.leaf);
-        branch.at.encode(out);
-        branch.uid.encode(out);
-        branch.kind.encode(out);
-        (branch.value, branch.end).encode(out);
-        branch.skip.encode(out);
-        branch.weight.encode(out);
+/// The branches in their order.
+///
+/// # Errors
+/// One of them cannot be.
+pub(super) fn with_leaves(saved: ByLeaf) -> Result<Vec<Branch>, DecodeError> {
+    let mut all = Vec::new();
+    for (leaf, branches) in saved {
+        all.extend(branches.into_iter().map(|branch| Branch { leaf: Arc::clone(&leaf), ..branch }));
     }
-}
-
-/// Reads what [`encode_branches`] wrote.
-pub(super) fn decode_branches(from: &mut Reader) -> Result<Vec<Branch>, DecodeError> {
-    let n = usize::decode(from)?;
-    let mut branches: Vec<Branch> = Vec::new();
-    for _ in 0..n {
-        let leaf = match (bool::decode(from)?, branches.last()) {
-            (true, Some(before)) => Arc::clone(&before.leaf),
-            (true, None) => return Err(DecodeError::Wrong("first branch")),
-            (false, _) => Vec::decode(from)?.into(),
-        };
-        let (at, uid, kind) = (u32::decode(from)?, Codec::decode(from)?, Codec::decode(from)?);
-        let (value, end) = Codec::decode(from)?;
-        let branch = Branch { leaf, at, uid, kind, value, end, skip: Codec::decode(from)?, weight: f64::decode(from)? };
-        if branch.is_empty() || branch.at as usize > branch.leaf.len() {
-            return Err(DecodeError::Wrong("branch"));
-        }
-        branches.push(branch);
-    }
-    Ok(branches)
+    let whole = |branch: &Branch| !branch.is_empty() && branch.at as usize <= branch.leaf.len();
+    all.iter().all(whole).then_some(all).ok_or(DecodeError::Wrong("branch"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec;
 
     fn branch(taken: Option<u32>, choices: u32) -> Branch {
         let leaf: Arc<[Choice]> = vec![Choice::new(Uid::MAIN, 0, Kind::YIELD); 3].into();
@@ -187,13 +160,17 @@ mod tests {
         let mut branches = vec![branch(None, 3), branch(Some(0), 3), branch(Some(1), 4)];
         branches[1].leaf = Arc::clone(&branches[0].leaf);
         branches[2].take();
-        let mut bytes = Vec::new();
-        encode_branches(&branches, &mut bytes);
-        let again = decode_branches(&mut Reader::new(&bytes)).unwrap();
+        let bytes = codec::encode(&by_leaf(&branches));
+        let read = |bytes: &[u8]| codec::decode(bytes).and_then(with_leaves);
+        let again = read(&bytes).unwrap();
         assert_eq!(again, branches);
         assert!(Arc::ptr_eq(&again[0].leaf, &again[1].leaf) && !Arc::ptr_eq(&again[1].leaf, &again[2].leaf));
         for length in 0..bytes.len() {
-            assert_eq!(decode_branches(&mut Reader::new(&bytes[..length])), Err(DecodeError::Short));
+            assert_eq!(read(&bytes[..length]), Err(DecodeError::Short));
         }
+        branches[1].end = branches[1].value;
+        assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
+        branches[1] = Branch { at: 4, ..branch(None, 3) };
+        assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
     }
 }

@@ -13,9 +13,10 @@ use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::depend::GIVES_WAY;
 use vsrun_model::{Kind, Tid, Uid};
 
-use super::alternatives::{decode_branches, encode_branches, Branch, Item};
-use super::{is_partial, Search};
-use crate::codec::{Codec, DecodeError, Reader};
+use super::alternatives::{by_leaf, with_leaves, Branch, ByLeaf, Item};
+use super::api::{is_partial, Search};
+use crate::codec::{self, DecodeError};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -73,23 +74,13 @@ impl Bounded {
 
     /// What [`Search::save`] wrote.
     fn read(bound: Bound, bytes: &[u8]) -> Result<Bounded, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let first: Vec<(u32, Item)> = Vec::decode(from)?;
-        if first.iter().any(|(cost, _)| *cost > bound.limit()) {
+        let (first, queues, ticket, partial, transitions, finished) = codec::decode(bytes)?;
+        let (first, queues): (Vec<(u32, Item)>, Vec<ByLeaf>) = (first, queues);
+        if first.iter().any(|(cost, _)| *cost > bound.limit()) || queues.len() != bound.limit() as usize + 1 {
             return Err(DecodeError::Wrong("cost"));
         }
-        let queues = (0..=bound.limit()).map(|_| decode_branches(from)).collect::<Result<_, _>>()?;
-        let search = Bounded {
-            bound,
-            first,
-            queues,
-            running: BTreeMap::new(),
-            ticket: u64::decode(from)?,
-            partial: bool::decode(from)?,
-            transitions: u64::decode(from)?,
-            finished: f64::decode(from)?,
-        };
-        from.end().map(|()| search)
+        let queues = queues.into_iter().map(with_leaves).collect::<Result<_, _>>()?;
+        Ok(Bounded { bound, first, queues, running: BTreeMap::new(), ticket, partial, transitions, finished })
     }
 
     fn take(&mut self) -> Option<(u32, Item)> {
@@ -174,15 +165,9 @@ impl Search for Bounded {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        let first: Vec<(u32, Item)> = self.first.iter().chain(self.running.values()).cloned().collect();
-        first.encode(&mut out);
-        self.queues.iter().for_each(|queue| encode_branches(queue, &mut out));
-        self.ticket.encode(&mut out);
-        self.partial.encode(&mut out);
-        self.transitions.encode(&mut out);
-        self.finished.encode(&mut out);
-        Some(out)
+        let first: Vec<&(u32, Item)> = self.first.iter().chain(self.running.values()).collect();
+        let queues: Vec<_> = self.queues.iter().map(|queue| by_leaf(queue)).collect();
+        Some(codec::encode(&(first, queues, self.ticket, self.partial, self.transitions, self.finished)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -203,11 +188,11 @@ impl Search for Bounded {
         over && !self.partial
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

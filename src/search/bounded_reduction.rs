@@ -12,17 +12,19 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use vsrun_model::arena::{Choice, Policy};
 
+use super::api::{is_partial, Search};
 use super::bounded::preempts;
 use super::races::{self, Point};
-use super::{is_partial, Search};
-use crate::codec::{Codec, DecodeError, Reader};
+use crate::codec::{self, DecodeError};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
 /// An execution, as far as others still branch off it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Path {
     /// The one that it branched off.
     parent: Option<u64>,
@@ -39,7 +41,7 @@ struct Path {
 }
 
 /// A branch that waits or runs. In the order in which they are started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Rank {
     cost: u32,
     deviations: u32,
@@ -49,7 +51,7 @@ struct Rank {
 }
 
 /// Where a branch begins.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Start {
     /// The execution that it branches off; `None`: it is the first one.
     from: Option<u64>,
@@ -181,19 +183,8 @@ impl BoundedReduction {
 
     /// What [`Search::save`] wrote.
     fn read(limit: u32, bytes: &[u8]) -> Result<BoundedReduction, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let paths: Vec<(u64, Path)> = Vec::decode(from)?;
-        let waiting: Vec<(Rank, Start)> = Vec::decode(from)?;
-        let search = BoundedReduction {
-            limit,
-            paths: paths.into_iter().collect(),
-            waiting: waiting.into_iter().collect(),
-            running: BTreeMap::new(),
-            next: u64::decode(from)?,
-            partial: bool::decode(from)?,
-            transitions: u64::decode(from)?,
-        };
-        from.end()?;
+        let (paths, waiting, next, partial, transitions) = codec::decode(bytes)?;
+        let search = BoundedReduction { limit, paths, waiting, running: BTreeMap::new(), next, partial, transitions };
         search.is_whole().then_some(search).ok_or(DecodeError::Wrong("path"))
     }
 
@@ -267,16 +258,9 @@ impl Search for BoundedReduction {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        let paths: Vec<(u64, Path)> = self.paths.iter().map(|(&number, path)| (number, path.clone())).collect();
-        paths.encode(&mut out);
-        let waiting: BTreeMap<Rank, Start> =
-            self.waiting.iter().map(|(&rank, &start)| (rank, start)).chain(self.running.values().copied()).collect();
-        waiting.into_iter().collect::<Vec<_>>().encode(&mut out);
-        self.next.encode(&mut out);
-        self.partial.encode(&mut out);
-        self.transitions.encode(&mut out);
-        Some(out)
+        let mut waiting = self.waiting.clone();
+        waiting.extend(self.running.values().copied());
+        Some(codec::encode(&(&self.paths, waiting, self.next, self.partial, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -292,53 +276,11 @@ impl Search for BoundedReduction {
         self.waiting.is_empty() && self.running.is_empty() && !self.partial
     }
 
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Bound)
+    }
+
     fn transitions(&self) -> u64 {
         self.transitions
-    }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
-    }
-}
-
-impl Codec for Path {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.parent.encode(out);
-        (self.begins, self.deviations).encode(out);
-        self.choices.encode(out);
-        let tried: Vec<(u32, Vec<Choice>)> = self.tried.iter().map(|(&at, choices)| (at, choices.clone())).collect();
-        tried.encode(out);
-        self.live.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Path, DecodeError> {
-        let parent = Option::decode(from)?;
-        let (begins, deviations) = Codec::decode(from)?;
-        let choices = Vec::decode(from)?;
-        let tried: Vec<(u32, Vec<Choice>)> = Vec::decode(from)?;
-        let (tried, live) = (tried.into_iter().collect(), u64::decode(from)?);
-        Ok(Path { parent, begins, choices, deviations, tried, live })
-    }
-}
-
-impl Codec for Rank {
-    fn encode(&self, out: &mut Vec<u8>) {
-        (self.cost, self.deviations).encode(out);
-        self.wide.encode(out);
-        self.number.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Rank, DecodeError> {
-        let (cost, deviations) = Codec::decode(from)?;
-        Ok(Rank { cost, deviations, wide: bool::decode(from)?, number: u64::decode(from)? })
-    }
-}
-
-impl Codec for Start {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.from.encode(out);
-        self.at.encode(out);
-        self.choice.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Start, DecodeError> {
-        Ok(Start { from: Option::decode(from)?, at: u32::decode(from)?, choice: Choice::decode(from)? })
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use vsrun_model::kind::Renaming;
 use vsrun_model::object::SHARED;
 use vsrun_model::{Act, Uid, NONE};
 
@@ -56,6 +57,10 @@ impl Canon {
     /// The operation with numbers that mean the same in every execution.
     pub fn act(&self, act: &Act) -> Act {
         let from = |table: &[u32], i: u32| table.get(i as usize).copied().unwrap_or(i);
-        act.renamed(|t| from(&self.threads, t), |p| from(&self.processes, p), |o| from(&self.objects, o))
+        act.renamed(&Renaming {
+            thread: &|t| from(&self.threads, t),
+            process: &|p| from(&self.processes, p),
+            object: &|o| from(&self.objects, o),
+        })
     }
 }

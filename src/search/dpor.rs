@@ -3,8 +3,8 @@
 //! out to be redundant: everything enabled is asleep, and they are cut off. See [`super::reduction`].
 
 use super::ahead::InOrder;
+use super::api::{Search, Watch};
 use super::reduction::Insertion;
-use super::{Search, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 

@@ -11,7 +11,8 @@
 //! reason neither search ever claims to be complete; they are here to be compared with. Operations that they do not
 //! know (semaphores, joins and all else that is no lock) are visible.
 
-use vsrun_model::{dependent_after, Act, Effects, Kind};
+use vsrun_model::kind::Role;
+use vsrun_model::{dependent_after, Act, Effects};
 
 use super::allowed::Unknown;
 use super::sss::{Rules, Selective, State};
@@ -39,16 +40,15 @@ impl ExitBlock {
 }
 
 fn releases(act: &Act) -> bool {
-    matches!(act.op.kind, Kind::MUTEX_UNLOCK | Kind::RW_UNLOCK | Kind::SPIN_UNLOCK | Kind::COND_WAIT)
+    matches!(act.op.kind.row().role, Role::Releases(_) | Role::WaitsOn)
 }
 
 fn acquires(act: &Act) -> bool {
-    let lock = [Kind::MUTEX_LOCK, Kind::RW_RDLOCK, Kind::RW_WRLOCK, Kind::RW_WRWAIT, Kind::SPIN_LOCK, Kind::COND_WAKE];
-    lock.contains(&act.op.kind)
+    matches!(act.op.kind.row().role, Role::Acquires(_) | Role::Reacquires)
 }
 
 fn notifies(act: &Act) -> bool {
-    matches!(act.op.kind, Kind::COND_SIGNAL | Kind::COND_BROADCAST)
+    act.op.kind.row().role == Role::Notifies
 }
 
 impl Rules for AtReleases {

@@ -23,9 +23,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::arena::Seen;
-use vsrun_model::depend::{releases_held, RwState, WaitState, GIVES_WAY, LETS_GO};
-use vsrun_model::op::{TIMED, TRY};
-use vsrun_model::{Act, Key, Kind};
+use vsrun_model::depend::{releases_held, RwState, GIVES_WAY};
+use vsrun_model::kind::{Lock, Role};
+use vsrun_model::{Act, Key};
 
 use super::allowed::{named, Allowed};
 use super::sss::{Rules, Selective, State};
@@ -64,20 +64,17 @@ enum Exposes {
 }
 
 fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
-    let looks = act.op.has(TRY | TIMED);
+    let row = act.op.kind.row();
     let siblings = || seen.iter().filter(|s| s.act.pid == act.pid).count() > 1;
-    match act.op.kind {
-        _ if act.fate & GIVES_WAY != 0 || act.op.signals != 0 => Exposes::Everything,
-        Kind::FORK | Kind::EXEC | Kind::KILL | Kind::TIMER | Kind::CANCEL | Kind::YIELD => Exposes::Everything,
-        Kind::EXIT if siblings() => Exposes::Everything,
-        Kind::JOIN if looks || act.fate & LETS_GO != 0 => Exposes::Everything,
-        // Without the number of a process it is any child.
-        Kind::WAIT if looks || WaitState::of(act.state).target == 0 => Exposes::Everything,
-        Kind::MUTEX_LOCK | Kind::SPIN_LOCK | Kind::RW_RDLOCK | Kind::RW_WRWAIT if looks => Exposes::Lock(act.op.obj),
-        Kind::RW_WRLOCK if looks || RwState::of(act.state).prefers => Exposes::Lock(act.op.obj),
-        Kind::MUTEX_DESTROY | Kind::RW_DESTROY | Kind::COND_DESTROY => Exposes::Lock(act.op.obj),
-        Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK if !releases_held(act) => Exposes::Lock(act.op.obj),
-        Kind::COND_WAIT if !releases_held(act) => Exposes::Lock(act.op.obj2),
+    if act.fate & GIVES_WAY != 0 || act.op.signals != 0 || (row.tells)(act, siblings()) {
+        return Exposes::Everything;
+    }
+    match row.role {
+        Role::Acquires(Lock::Write) if RwState::of(act.state).prefers => Exposes::Lock(act.op.obj),
+        Role::Acquires(_) if act.op.looks() => Exposes::Lock(act.op.obj),
+        Role::Destroys => Exposes::Lock(act.op.obj),
+        Role::Releases(_) if !releases_held(act) => Exposes::Lock(act.op.obj),
+        Role::WaitsOn if !releases_held(act) => Exposes::Lock(act.op.obj2),
         _ => Exposes::Nothing,
     }
 }
@@ -102,15 +99,13 @@ impl InvisibleFirst {
     fn learn_partner(&mut self, act: &Act, state: State) -> bool {
         let key = |object: u32| state.objects.get(object as usize).copied();
         let Some(cond) = key(act.op.obj) else { return false };
-        match (act.op.kind, self.partners.get(&cond)) {
-            (Kind::COND_WAIT, None) => {
+        match (act.op.kind.row().role, self.partners.get(&cond)) {
+            (Role::WaitsOn, None) => {
                 self.partners.extend(key(act.op.obj2).map(|mutex| (cond, mutex)));
                 false
             }
-            (Kind::COND_WAIT, Some(&mutex)) if key(act.op.obj2) != Some(mutex) => self.exposed.insert(cond),
-            (Kind::COND_SIGNAL | Kind::COND_BROADCAST, Some(_)) if !self.holds_partner(act, state) => {
-                self.exposed.insert(cond)
-            }
+            (Role::WaitsOn, Some(&mutex)) if key(act.op.obj2) != Some(mutex) => self.exposed.insert(cond),
+            (Role::Notifies, Some(_)) if !self.holds_partner(act, state) => self.exposed.insert(cond),
             _ => false,
         }
     }
@@ -135,9 +130,9 @@ impl Rules for InvisibleFirst {
     }
 
     fn invisible(&self, act: &Act, state: State) -> bool {
-        let harmless = match act.op.kind {
-            Kind::MUTEX_UNLOCK | Kind::SPIN_UNLOCK | Kind::RW_UNLOCK => releases_held(act),
-            Kind::COND_SIGNAL | Kind::COND_BROADCAST => self.holds_partner(act, state),
+        let harmless = match act.op.kind.row().role {
+            Role::Releases(_) => releases_held(act),
+            Role::Notifies => self.holds_partner(act, state),
             _ => false,
         };
         harmless

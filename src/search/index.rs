@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use vsrun_model::footprint::{found_at, is_wide, looks_at, Place};
+use vsrun_model::footprint::{found_at, looks_at, Place};
 use vsrun_model::{Act, Effects};
 
 use super::clock::contains;
@@ -36,7 +36,7 @@ impl Index {
             }
         };
         if sought.everything {
-            all_under(Place::Thread(0), Place::Thread(u32::MAX));
+            all_under(Place::ALL.0, Place::ALL.1);
         } else {
             sought.places.iter().for_each(|&place| all_under(place, place));
         }
@@ -54,8 +54,7 @@ pub struct Sought {
 impl Sought {
     /// Adds where those are that `act`, which did `did`, may depend on.
     pub fn add(&mut self, act: &Act, did: Effects) {
-        self.everything |= is_wide(act, did);
-        looks_at(act, did, |place| {
+        self.everything |= looks_at(act, did, |place| {
             if !self.places.contains(&place) {
                 self.places.push(place);
             }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
 
-use super::alternatives::{decode_branches, encode_branches, Branch, Item};
-use super::{is_partial, Search};
-use crate::codec::{Codec, DecodeError, Reader};
+use super::alternatives::{by_leaf, with_leaves, Branch, Item};
+use super::api::{is_partial, Search};
+use crate::codec;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -49,21 +49,6 @@ impl Naive {
     /// A search that has not begun.
     pub fn new() -> Naive {
         Naive::default()
-    }
-
-    /// What [`Search::save`] wrote.
-    fn read(bytes: &[u8]) -> Result<Naive, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let naive = Naive {
-            first: Vec::decode(from)?,
-            stack: decode_branches(from)?,
-            running: BTreeMap::new(),
-            ticket: u64::decode(from)?,
-            partial: bool::decode(from)?,
-            transitions: u64::decode(from)?,
-            finished: f64::decode(from)?,
-        };
-        from.end().map(|()| naive)
     }
 
     fn take(&mut self) -> Option<Item> {
@@ -114,19 +99,15 @@ impl Search for Naive {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        let first: Vec<Item> = self.first.iter().chain(self.running.values()).cloned().collect();
-        first.encode(&mut out);
-        encode_branches(&self.stack, &mut out);
-        self.ticket.encode(&mut out);
-        self.partial.encode(&mut out);
-        self.transitions.encode(&mut out);
-        self.finished.encode(&mut out);
-        Some(out)
+        let first: Vec<&Item> = self.first.iter().chain(self.running.values()).collect();
+        let stack = by_leaf(&self.stack);
+        Some(codec::encode(&(first, stack, self.ticket, self.partial, self.transitions, self.finished)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = Naive::read(bytes)?;
+        let (first, stack, ticket, partial, transitions, finished) = codec::decode(bytes)?;
+        let (stack, running) = (with_leaves(stack)?, BTreeMap::new());
+        *self = Naive { first, stack, running, ticket, partial, transitions, finished };
         Ok(())
     }
 
@@ -144,9 +125,5 @@ impl Search for Naive {
 
     fn transitions(&self) -> u64 {
         self.transitions
-    }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
     }
 }

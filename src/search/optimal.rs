@@ -2,8 +2,8 @@
 //! Mazurkiewicz trace is executed exactly once, and no execution is started that is not a new trace.
 
 use super::ahead::InOrder;
+use super::api::{Search, Watch};
 use super::reduction::Insertion;
-use super::{Search, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Policy;
 
-use super::Search;
-use crate::codec::{Codec, DecodeError, Reader};
+use super::api::Search;
+use crate::codec;
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -38,21 +39,6 @@ impl Pct {
         self.seed = self.seed.wrapping_add(0x2545_f491_4f6c_dd1d);
         (self.seed, self.length)
     }
-
-    /// What [`Search::save`] wrote.
-    fn read(depth: u32, bytes: &[u8]) -> Result<Pct, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let pct = Pct {
-            seed: u64::decode(from)?,
-            depth,
-            length: u32::decode(from)?,
-            ticket: u64::decode(from)?,
-            again: Vec::decode(from)?,
-            running: BTreeMap::new(),
-            transitions: u64::decode(from)?,
-        };
-        from.end().map(|()| pct)
-    }
 }
 
 impl Search for Pct {
@@ -77,18 +63,13 @@ impl Search for Pct {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        self.seed.encode(&mut out);
-        self.length.encode(&mut out);
-        self.ticket.encode(&mut out);
         let again: Vec<(u64, u32)> = self.again.iter().chain(self.running.values()).copied().collect();
-        again.encode(&mut out);
-        self.transitions.encode(&mut out);
-        Some(out)
+        Some(codec::encode(&(self.seed, self.length, self.ticket, again, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = Pct::read(self.depth, bytes)?;
+        let (seed, length, ticket, again, transitions) = codec::decode(bytes)?;
+        *self = Pct { seed, depth: self.depth, length, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }
 
@@ -96,11 +77,11 @@ impl Search for Pct {
         false
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

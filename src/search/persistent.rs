@@ -13,10 +13,9 @@
 //! * A timeout that waits for everything else to stand still cannot fire while a transition of T is enabled.
 
 use vsrun_model::arena::Seen;
-use vsrun_model::depend::{reaches_everything, WaitState, GIVES_WAY, IN_ONCE, LETS_GO};
-use vsrun_model::fd::{by_mask, is_fd};
-use vsrun_model::op::{REACHES, TIMED, TRY};
-use vsrun_model::{Act, Key, Kind, ObjKind};
+use vsrun_model::depend::{reaches_everything, GIVES_WAY, IN_ONCE, LETS_GO};
+use vsrun_model::footprint::{By, Cell, Footprint, How};
+use vsrun_model::{Act, Effects, Key, Kind, ObjKind};
 
 use super::allowed::{named, AllowedOps, KindClass, Named};
 
@@ -32,7 +31,7 @@ pub struct Member<'a> {
 /// The threads, as a mask over `members`, whose enabled transitions are a persistent set that contains those of
 /// `members[seed]`. `objects` says what object numbers stand for.
 pub fn persistent_set(seed: usize, members: &[Member], objects: &[Key]) -> Vec<bool> {
-    let classes = [KindClass::Yield, KindClass::Poll, KindClass::Cancel];
+    let classes = [KindClass::Does(Kind::YIELD), KindClass::Poll, KindClass::Does(Kind::CANCEL)];
     let unruly = |m: &Member| m.seen.act.fate & GIVES_WAY != 0 || classes.iter().any(|&c| m.bound.has(c));
     if members.iter().any(unruly) {
         return vec![true; members.len()];
@@ -54,16 +53,18 @@ pub fn persistent_set(seed: usize, members: &[Member], objects: &[Key]) -> Vec<b
 /// True if `other` waits for the end of a thread of T, or for what it does next, and nothing else can let it go on.
 fn stuck(other: usize, inside: &[bool], members: &[Member]) -> bool {
     let Seen { act, choices, .. } = members[other].seen;
-    if *choices > 0 || act.fate & LETS_GO != 0 || act.op.has(TRY | TIMED) || act.op.signals != 0 {
+    if *choices > 0 || act.fate & LETS_GO != 0 || act.op.looks() || act.op.signals != 0 {
         return false;
     }
     let inner = members.iter().zip(inside).filter(|(_, &i)| i).map(|(m, _)| &m.seen.act);
-    match act.op.kind {
-        Kind::JOIN => inner.into_iter().any(|a| a.tid == act.op.obj),
-        Kind::WAIT => inner.into_iter().any(|a| WaitState::of(act.state).target == a.pid + 1),
-        Kind::ONCE => inner.into_iter().any(|a| act.state == i64::from(a.tid) + 1),
+    let awaits = |&(cell, how): &(Cell, How), a: &Act| match (cell, how) {
+        (Cell::Thread(target), How::Joins { .. }) => a.tid == target,
+        (Cell::Children(_), How::Awaits { child, .. }) => child == a.pid + 1,
+        (Cell::Initializers, How::Looks) => act.state == i64::from(a.tid) + 1,
         _ => false,
-    }
+    };
+    let footprint = Footprint::of(act, Effects::NONE);
+    inner.into_iter().any(|a| footprint.cells().iter().any(|cell| awaits(cell, a)))
 }
 
 /// True if `other` may, while `mine` has not moved, perform an operation that depends on the pending one of `mine`.
@@ -72,8 +73,15 @@ fn may_disturb(mine: usize, other: usize, members: &[Member], objects: &[Key]) -
     bound.anything
         || reaches_everything(act)
         || act.op.signals != 0
-        || [KindClass::Exit, KindClass::ThreadExit, KindClass::Kill, KindClass::Exec].iter().any(|&c| bound.has(c))
-        || (bound.has(KindClass::Fork) || bound.has(KindClass::ProcessEnd)) && has_siblings(other, members)
+        || [
+            KindClass::Does(Kind::EXIT),
+            KindClass::Does(Kind::THREAD_EXIT),
+            KindClass::Does(Kind::KILL),
+            KindClass::Does(Kind::EXEC),
+        ]
+        .iter()
+        .any(|&c| bound.has(c))
+        || (bound.has(KindClass::Does(Kind::FORK)) || bound.has(KindClass::ProcessEnd)) && has_siblings(other, members)
         || waits_for(act, &members[other])
         || may_see_the_end_of(act, &members[other])
         || may_see_the_child_of(&members[mine], &members[other])
@@ -89,49 +97,53 @@ fn has_siblings(m: usize, members: &[Member]) -> bool {
 /// `act` waits for something that `other` may do: end, join or wait in its place, create the child that is waited for.
 fn waits_for(act: &Act, other: &Member) -> bool {
     let theirs = &other.seen.act;
-    match act.op.kind {
-        Kind::JOIN => {
-            act.op.obj == theirs.tid || other.bound.has(KindClass::Join) || other.bound.has(KindClass::TryJoin)
+    let awaits = |&(cell, how): &(Cell, How)| match (cell, how) {
+        (Cell::Thread(target), How::Joins { .. }) => {
+            let joins = other.bound.has(KindClass::Does(Kind::JOIN)) || other.bound.has(KindClass::TryJoin);
+            target == theirs.tid || joins
         }
-        Kind::WAIT => {
-            let target = WaitState::of(act.state).target;
-            let child = theirs.parent == act.pid && (target == 0 || target == theirs.pid + 1);
-            child || theirs.pid == act.pid
+        (Cell::Children(parent), How::Awaits { child, .. }) => {
+            let is_child = theirs.parent == parent && (child == 0 || child == theirs.pid + 1);
+            is_child || theirs.pid == parent
         }
-        Kind::ONCE => theirs.fate & IN_ONCE != 0,
+        (Cell::Initializers, How::Looks) => theirs.fate & IN_ONCE != 0,
         _ => false,
-    }
+    };
+    Footprint::of(act, Effects::NONE).cells().iter().any(awaits)
 }
 
 /// The transition of `act` may end its thread or process, and `other` can tell before and after apart without having to
 /// wait for it.
 fn may_see_the_end_of(act: &Act, other: &Member) -> bool {
     let theirs = &other.seen.act;
-    let joins = theirs.op.kind == Kind::JOIN && theirs.op.obj == act.tid;
-    joins || other.bound.has(KindClass::TryJoin) || theirs.pid == act.parent && other.bound.has(KindClass::Wait)
+    let joins = |&(cell, how): &(Cell, How)| cell == Cell::Thread(act.tid) && matches!(how, How::Joins { .. });
+    Footprint::of(theirs, Effects::NONE).cells().iter().any(joins)
+        || other.bound.has(KindClass::TryJoin)
+        || theirs.pid == act.parent && other.bound.has(KindClass::Does(Kind::WAIT))
 }
 
 /// The transition of `mine` may create a process, and `other`, in the same process, may wait for whichever child there
 /// is, or is none.
 fn may_see_the_child_of(mine: &Member, other: &Member) -> bool {
     let same = mine.seen.act.pid == other.seen.act.pid;
-    same && mine.bound.has(KindClass::Fork) && other.bound.has(KindClass::Wait)
+    same && mine.bound.has(KindClass::Does(Kind::FORK)) && other.bound.has(KindClass::Does(Kind::WAIT))
 }
 
 /// `other` may operate on an object that `act` names.
 fn may_share(act: &Act, other: &Member, objects: &[Key]) -> bool {
     let (Some(mine), Some(theirs)) = (named(act, objects), named(&other.seen.act, objects)) else { return true };
     let kind = |k: ObjKind| other.bound.has(KindClass::On(k));
-    let names = match act.op.kind {
+    let elsewhere = |&(cell, how): &(Cell, How)| match (cell, how) {
         // A name goes with its semaphore set or queue.
-        Kind::NAME => kind(ObjKind::NAMES) || kind(ObjKind::SYSV) || kind(ObjKind::MSGQ),
-        Kind::SYSV_CTL | Kind::MSG_CTL => kind(ObjKind::NAMES),
+        (Cell::Removals, How::Looks) => kind(ObjKind::NAMES) || kind(ObjKind::SYSV) || kind(ObjKind::MSGQ),
+        (Cell::Removals, How::Changes) => kind(ObjKind::NAMES),
+        // What concerns more channels than it names: others may have any of them.
+        (Cell::Channels, How::Channels { by, .. }) if by != By::Name => {
+            kind(ObjKind::CHANNEL) || other.seen.act.op.kind.row().channels.any()
+        }
         _ => false,
     };
-    // What concerns more channels than it names: others may have any of them.
-    if is_fd(act.op.kind) && (by_mask(&act.op) || act.op.has(REACHES)) {
-        return kind(ObjKind::CHANNEL) || is_fd(other.seen.act.op.kind);
-    }
+    let names = Footprint::of(act, Effects::NONE).cells().iter().any(elsewhere);
     let pending = |o: &Named| theirs.iter().any(|t| t.key == o.key && t.sems & o.sems != 0);
     names || mine.iter().any(|o| pending(o) || other.bound.touches(other.seen.act.pid, o))
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Policy;
 
-use super::Search;
-use crate::codec::{Codec, DecodeError, Reader};
+use super::api::Search;
+use crate::codec;
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -36,19 +37,6 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-
-    /// What [`Search::save`] wrote.
-    fn read(bytes: &[u8]) -> Result<Random, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let random = Random {
-            state: u64::decode(from)?,
-            ticket: u64::decode(from)?,
-            again: Vec::decode(from)?,
-            running: BTreeMap::new(),
-            transitions: u64::decode(from)?,
-        };
-        from.end().map(|()| random)
-    }
 }
 
 impl Search for Random {
@@ -69,17 +57,13 @@ impl Search for Random {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        self.state.encode(&mut out);
-        self.ticket.encode(&mut out);
         let again: Vec<u64> = self.again.iter().chain(self.running.values()).copied().collect();
-        again.encode(&mut out);
-        self.transitions.encode(&mut out);
-        Some(out)
+        Some(codec::encode(&(self.state, self.ticket, again, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = Random::read(bytes)?;
+        let (state, ticket, again, transitions) = codec::decode(bytes)?;
+        *self = Random { state, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }
 
@@ -87,11 +71,11 @@ impl Search for Random {
         false
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

@@ -24,17 +24,17 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{as_it_stood, operands, TIMED_OUT, WOKEN};
-use vsrun_model::lock::is_lock;
+use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
+use vsrun_model::kind::{FileLockUse, Role};
 use vsrun_model::reach::Reach;
 use vsrun_model::signal;
 use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
 
+use super::api::{is_partial, Watch};
 use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
-use super::{is_partial, Watch};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -438,7 +438,8 @@ impl Reduction {
             }
             let mut answer = self.reverse(run, n, p, did, &before, &[j]);
             // Each way to take away enough leads to other executions.
-            let several = answer == Answer::No || answer == Answer::Unknown && is_lock(p.act.op.kind);
+            let several = answer == Answer::No
+                || answer == Answer::Unknown && matches!(p.act.op.kind.row().role, Role::FileLock(_));
             if several {
                 for taken in ways_to_take(j, &blockers) {
                     if self.reverse(run, n, p, did, &before, &taken) == Answer::Yes {
@@ -555,18 +556,19 @@ impl Reduction {
             return stood.is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices);
         }
         let about = |k: usize| {
-            let theirs = operands(&self.step(run, k).act.op);
-            operands(&p.act.op).iter().any(|&o| o != NONE && theirs.contains(&o))
+            let theirs = self.step(run, k).act.op.operands();
+            p.act.op.operands().iter().any(|&o| o != NONE && theirs.contains(&o))
         };
         value > 0 && !(at..n).any(|k| self.follows(run, k, taken) && about(k))
     }
 
     /// Whether threads of other processes than that of `p`, a record lock, may wait for record locks between steps `at` and `n`.
     fn others_lock_records(&self, run: &Run, at: usize, n: usize, p: &Pending) -> bool {
-        if p.act.op.kind != Kind::RECORD_LOCK {
+        let locks = |a: &Act| a.op.kind.row().role == Role::FileLock(FileLockUse::Takes);
+        if !locks(&p.act) {
             return false;
         }
-        let waits = |a: &Act| a.op.kind == Kind::RECORD_LOCK && a.pid != p.act.pid && !a.op.tries();
+        let waits = |a: &Act| locks(a) && a.pid != p.act.pid && !a.op.tries();
         let pending = |k: usize| self.tree.node(run.path[k]).pending.iter().any(|q| waits(&q.act));
         (at..n).any(|k| waits(&self.step(run, k).act)) || pending(at) || pending(n)
     }

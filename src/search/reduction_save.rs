@@ -5,155 +5,116 @@
 //! have equal bytes, however they came about. A leaf whose execution is under way is written as one that waits; what has
 //! been run ahead of its turn is not written, and is run again.
 
-use vsrun_model::{Act, Effects, Uid};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use vsrun_model::Uid;
 
 use super::ahead::InOrder;
 use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
-use super::tree::{Covered, Node, Pending, Phase, Race, Step, Tree, NOWHERE};
-use crate::codec::{encode_slice, Codec, DecodeError, Reader};
+use super::tree::{Node, Phase, Tree, NOWHERE};
+use crate::codec::{self, DecodeError};
 
-impl Codec for Step {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.act.encode(out);
-        self.value.encode(out);
-        self.did.0.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Step, DecodeError> {
-        Ok(Step { act: Act::decode(from)?, value: u32::decode(from)?, did: Effects(u8::decode(from)?) })
-    }
-}
-
-impl Codec for Race {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.taken.encode(out);
-        self.last.encode(out);
-        self.unsure.encode(out);
-        self.otherwise.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Race, DecodeError> {
-        let (taken, last, unsure) = (Vec::decode(from)?, Vec::decode(from)?, bool::decode(from)?);
-        Ok(Race { taken, last, unsure, otherwise: bool::decode(from)? })
-    }
-}
-
-impl Codec for Covered {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.depth.encode(out);
-        self.v.encode(out);
-        self.unsure.encode(out);
-        self.own_from.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Covered, DecodeError> {
-        let (depth, v, unsure) = (usize::decode(from)?, Vec::decode(from)?, bool::decode(from)?);
-        Ok(Covered { depth, v, unsure, own_from: usize::decode(from)? })
-    }
-}
-
-impl Codec for Pending {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.act.encode(out);
-        self.choices.encode(out);
-        self.origin.encode(out);
-        self.raw.encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Pending, DecodeError> {
-        let (act, choices) = (Act::decode(from)?, u32::decode(from)?);
-        Ok(Pending { act, choices, origin: usize::decode(from)?, raw: u32::decode(from)? })
-    }
-}
-
-impl Codec for Names {
-    fn encode(&self, out: &mut Vec<u8>) {
-        let mut threads: Vec<(u32, Uid)> = self.threads.iter().map(|(&uid, &n)| (n, uid)).collect();
-        threads.sort_unstable_by_key(|t| t.0);
-        threads.iter().map(|t| t.1).collect::<Vec<Uid>>().encode(out);
-        let mut objects: Vec<_> = self.objects.iter().map(|(&key, &n)| (n, key)).collect();
-        objects.sort_unstable_by_key(|o| o.0);
-        objects.iter().map(|(_, (space, kind, addr))| (*space, (*kind, *addr))).collect::<Vec<_>>().encode(out);
-    }
-    fn decode(from: &mut Reader) -> Result<Names, DecodeError> {
-        let (mut names, threads) = (Names::default(), Vec::<Uid>::decode(from)?);
-        for (n, uid) in (0u32..).zip(threads) {
-            names.threads.insert(uid, n).map_or(Ok(()), |_| Err(DecodeError::Wrong("names of threads")))?;
-        }
-        let objects = Vec::<(u32, (u8, u64))>::decode(from)?;
-        for (n, (space, (kind, addr))) in (0u32..).zip(objects) {
-            let key = (space, kind, addr);
-            names.objects.insert(key, n).map_or(Ok(()), |_| Err(DecodeError::Wrong("names of objects")))?;
-        }
-        Ok(names)
-    }
+/// A search as it is saved.
+#[derive(Serialize, Deserialize)]
+struct Saved<'a> {
+    /// It inserts sequences, not single steps.
+    sequences: bool,
+    /// Names in the order of their numbers.
+    threads: Vec<Uid>,
+    objects: Vec<(u32, u8, u64)>,
+    next_ticket: u64,
+    partial: bool,
+    transitions: u64,
+    sleep_blocked: u64,
+    /// In preorder, each with the number of its children.
+    nodes: Vec<(Cow<'a, Node>, usize)>,
 }
 
 impl InOrder {
-    /// See [`super::Search::save`].
+    /// See [`super::api::Search::save`].
     pub fn save(&self) -> Vec<u8> {
-        let (mut out, search) = (Vec::new(), self.reduction());
-        (search.insertion == Insertion::Sequence).encode(&mut out);
-        self.names.encode(&mut out);
-        self.next_ticket.encode(&mut out);
-        search.partial.encode(&mut out);
-        search.transitions.encode(&mut out);
-        search.sleep_blocked.encode(&mut out);
-        encode_tree(&search.tree, self.under_way(), &mut out);
-        out
+        let search = self.reduction();
+        codec::encode(&Saved {
+            sequences: search.insertion == Insertion::Sequence,
+            threads: by_number(&self.names.threads),
+            objects: by_number(&self.names.objects),
+            next_ticket: self.next_ticket,
+            partial: search.partial,
+            transitions: search.transitions,
+            sleep_blocked: search.sleep_blocked,
+            nodes: in_preorder(&search.tree, self.under_way()),
+        })
     }
 
-    /// See [`super::Search::restore`].
+    /// See [`super::api::Search::restore`].
     ///
     /// # Errors
     /// What is wrong with the bytes.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let from = &mut Reader::new(bytes);
+        let saved: Saved = codec::decode(bytes)?;
         let insertion = self.reduction().insertion;
-        if bool::decode(from)? != (insertion == Insertion::Sequence) {
+        if saved.sequences != (insertion == Insertion::Sequence) {
             return Err(DecodeError::Wrong("algorithm"));
         }
-        let (names, next_ticket) = (Names::decode(from)?, u64::decode(from)?);
+        let threads = numbered(saved.threads).ok_or(DecodeError::Wrong("names of threads"))?;
+        let objects = numbered(saved.objects).ok_or(DecodeError::Wrong("names of objects"))?;
         let mut search = Reduction::new(insertion);
-        search.partial = bool::decode(from)?;
-        search.transitions = u64::decode(from)?;
-        search.sleep_blocked = u64::decode(from)?;
-        search.tree = decode_tree(from, names.threads.len())?;
-        from.end()?;
-        *self = InOrder::going_on(search, names, next_ticket);
+        (search.partial, search.transitions) = (saved.partial, saved.transitions);
+        search.sleep_blocked = saved.sleep_blocked;
+        search.tree = tree_of(saved.nodes, threads.len())?;
+        *self = InOrder::going_on(search, Names { threads, objects }, saved.next_ticket);
         Ok(())
     }
 }
 
-/// Appends the nodes; `under_way` is a leaf that has been started and not been run.
-fn encode_tree(tree: &Tree, under_way: Option<usize>, out: &mut Vec<u8>) {
-    let mut todo = vec![0];
-    while let Some(at) = todo.pop() {
-        let node = tree.node(at);
-        node.rank.encode(out);
-        node.step.encode(out);
-        node.expected.encode(out);
-        let phase = if under_way == Some(at) { Phase::Waiting } else { node.phase };
-        (phase as u8).encode(out);
-        (node.whole && phase != Phase::Waiting).encode(out);
-        node.clock.encode(out);
-        node.visited.encode(out);
-        encode_slice(&node.pending, out);
-        node.sleep.encode(out);
-        node.complete.encode(out);
-        node.unsure.encode(out);
-        node.unsettled.encode(out);
-        node.covers.encode(out);
-        node.children.len().encode(out);
-        todo.extend(node.children.iter().rev());
-    }
+/// Names in the order of their numbers, which are 0, 1, ..
+fn by_number<T: Copy>(names: &BTreeMap<T, u32>) -> Vec<T> {
+    let mut all: Vec<(u32, T)> = names.iter().map(|(&name, &n)| (n, name)).collect();
+    all.sort_unstable_by_key(|&(n, _)| n);
+    all.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Reads what [`encode_tree`] wrote; `threads`: how many threads have numbers.
-fn decode_tree(from: &mut Reader, threads: usize) -> Result<Tree, DecodeError> {
+/// What [`by_number`] was given; `None` if a name stands there twice.
+fn numbered<T: Ord>(names: Vec<T>) -> Option<BTreeMap<T, u32>> {
+    let count = names.len();
+    let names: BTreeMap<T, u32> = names.into_iter().zip(0..).collect();
+    (names.len() == count).then_some(names)
+}
+
+/// The nodes with the numbers of their children; `under_way` is a leaf that has been started and not been run.
+fn in_preorder(tree: &Tree, under_way: Option<usize>) -> Vec<(Cow<'_, Node>, usize)> {
+    let (mut nodes, mut todo) = (Vec::new(), vec![0]);
+    while let Some(at) = todo.pop() {
+        let mut node = Cow::Borrowed(tree.node(at));
+        if under_way == Some(at) {
+            node.to_mut().phase = Phase::Waiting;
+        }
+        if node.phase == Phase::Waiting && node.whole {
+            node.to_mut().whole = false;
+        }
+        todo.extend(node.children.iter().rev());
+        let children = node.children.len();
+        nodes.push((node, children));
+    }
+    nodes
+}
+
+/// The tree of what [`in_preorder`] gave; `threads`: how many threads have numbers.
+fn tree_of(saved: Vec<(Cow<'_, Node>, usize)>, threads: usize) -> Result<Tree, DecodeError> {
     let mut nodes: Vec<Node> = Vec::new();
-    // Nodes whose children have not all been read, with the number of those that are missing.
+    // Nodes whose children have not all come, with the number of those that are missing.
     let mut incomplete: Vec<(usize, usize)> = Vec::new();
-    loop {
+    for (node, children) in saved {
         let parent = incomplete.last().map(|p| p.0);
-        let (node, children) = decode_node(from, parent.map(|p| (p, &nodes[p])), threads)?;
+        if parent.is_none() && !nodes.is_empty() {
+            return Err(DecodeError::Long);
+        }
+        let mut node = node.into_owned();
+        (node.parent, node.depth) = parent.map_or((NOWHERE, 0), |p| (p, nodes[p].depth + 1));
+        check(&node, parent.map(|p| &nodes[p]), children, threads)?;
         let at = nodes.len();
         nodes.push(node);
         if let (Some(parent), Some(missing)) = (parent, incomplete.last_mut()) {
@@ -166,9 +127,9 @@ fn decode_tree(from: &mut Reader, threads: usize) -> Result<Tree, DecodeError> {
         while incomplete.last().is_some_and(|p| p.1 == 0) {
             incomplete.pop();
         }
-        if incomplete.is_empty() {
-            break;
-        }
+    }
+    if nodes.is_empty() || !incomplete.is_empty() {
+        return Err(DecodeError::Short);
     }
     for at in 0..nodes.len() {
         let next_rank = ranks(&nodes, at).ok_or(DecodeError::Wrong("order of branches"))?;
@@ -177,37 +138,12 @@ fn decode_tree(from: &mut Reader, threads: usize) -> Result<Tree, DecodeError> {
     Ok(with_what_waits(nodes))
 }
 
-/// A node and the number of its children; `parent`: with its index.
-fn decode_node(
-    from: &mut Reader,
-    parent: Option<(usize, &Node)>,
-    threads: usize,
-) -> Result<(Node, usize), DecodeError> {
-    let (rank, step, expected) = (u32::decode(from)?, Option::<Step>::decode(from)?, Option::<Step>::decode(from)?);
-    let (index, depth) = parent.map_or((NOWHERE, 0), |(index, p)| (index, p.depth + 1));
-    let mut node = Node::new(index, depth, rank, step);
-    node.expected = expected;
-    node.phase = match u8::decode(from)? {
-        0 => Phase::Waiting,
-        1 => Phase::Started,
-        _ => return Err(DecodeError::Wrong("phase")),
-    };
-    node.whole = bool::decode(from)?;
-    node.clock = Vec::decode(from)?;
-    node.visited = bool::decode(from)?;
-    node.pending = Vec::decode(from)?.into();
-    node.sleep = Vec::decode(from)?;
-    node.complete = Vec::decode(from)?;
-    node.unsure = bool::decode(from)?;
-    node.unsettled = Vec::decode(from)?;
-    node.covers = Vec::decode(from)?;
-    let children = usize::decode(from)?;
+/// Whether a node that has been read can be below `parent`, with so many children.
+fn check(node: &Node, parent: Option<&Node>, children: usize, threads: usize) -> Result<(), DecodeError> {
+    let depth = node.depth;
     let below = match parent {
-        Some((_, p)) if node.visited && !p.visited => false,
-        Some((_, p)) => match p.phase {
-            Phase::Waiting => node.phase == Phase::Waiting,
-            Phase::Started => true,
-        },
+        Some(p) if node.visited && !p.visited => false,
+        Some(p) => p.phase == Phase::Started || node.phase == Phase::Waiting,
         None => true,
     };
     // Leaves that have been run are forgotten, but for the root of a search that is over.
@@ -234,7 +170,7 @@ fn decode_node(
         return Err(DecodeError::Wrong("thread"));
     }
     match node.pending.iter().all(|p| p.origin <= depth) && node.clock.iter().all(|&c| c as usize <= depth) {
-        true => Ok((node, children)),
+        true => Ok(()),
         false => Err(DecodeError::Wrong("origin")),
     }
 }

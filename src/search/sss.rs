@@ -21,12 +21,13 @@ use std::fmt;
 
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::depend::GIVES_WAY;
-use vsrun_model::op::{TIMED, TRY};
+use vsrun_model::kind::{Lock, Role};
 use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid};
 
 use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
+use super::api::{is_partial, Search};
 use super::persistent::{persistent_set, Member};
-use super::{is_partial, Search};
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::{Born, Trace};
 
@@ -146,11 +147,11 @@ impl Node {
     fn held_after(&self) -> BTreeSet<(Tid, u32)> {
         let Act { tid, op, .. } = *self.act();
         let mut held = self.held.clone();
-        match op.kind {
-            Kind::MUTEX_LOCK if !op.has(TRY | TIMED) => held.insert((tid, op.obj)),
-            Kind::COND_WAKE => held.insert((tid, op.obj2)),
-            Kind::MUTEX_UNLOCK => held.remove(&(tid, op.obj)),
-            Kind::COND_WAIT => held.remove(&(tid, op.obj2)),
+        match op.kind.row().role {
+            Role::Acquires(Lock::Mutex) if !op.looks() => held.insert((tid, op.obj)),
+            Role::Reacquires => held.insert((tid, op.obj2)),
+            Role::Releases(Lock::Mutex) => held.remove(&(tid, op.obj)),
+            Role::WaitsOn => held.remove(&(tid, op.obj2)),
             _ => false,
         };
         held
@@ -470,6 +471,10 @@ impl<R: Rules> Search for Selective<R> {
 
     fn exhaustive(&self) -> bool {
         self.started && self.nodes.is_empty() && !self.partial && self.rules.caveat().is_none()
+    }
+
+    fn limit(&self) -> Option<Reason> {
+        self.rules.caveat().map(|_| Reason::LockReleases)
     }
 
     fn wants_bounds(&self) -> bool {

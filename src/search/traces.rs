@@ -7,8 +7,9 @@ use vsrun_model::arena::{Seen, Step};
 use vsrun_model::depend::TIMED_OUT;
 use vsrun_model::{dependent_after, Act, Effects, End, Uid};
 
+use super::api::Search;
 use super::clock::{add, join, Clock};
-use super::{Naive, Search};
+use super::naive::Naive;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -58,10 +59,6 @@ impl Search for Traces {
 
     fn transitions(&self) -> u64 {
         self.naive.transitions()
-    }
-
-    fn sleep_blocked(&self) -> u64 {
-        0
     }
 
     fn traces(&self) -> Option<u64> {

@@ -14,6 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use vsrun_model::arena::Choice;
 use vsrun_model::depend::{as_it_stood, either, ends_otherwise};
 use vsrun_model::{dependent_after, Act, Effects, Kind};
@@ -21,7 +22,7 @@ use vsrun_model::{dependent_after, Act, Effects, Kind};
 use super::clock::Clock;
 
 /// A step: a thread's pending operation in one of its alternatives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Step {
     /// The operation, by numbers that mean the same in every execution.
     pub act: Act,
@@ -53,7 +54,7 @@ impl Step {
 }
 
 /// The pending operation of a thread in a state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Pending {
     /// The operation.
     pub act: Act,
@@ -66,7 +67,7 @@ pub struct Pending {
 }
 
 /// How far a node is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Phase {
     /// To be explored.
     Waiting,
@@ -74,11 +75,13 @@ pub enum Phase {
     Started,
 }
 
-/// A state.
-#[derive(Clone, Debug)]
+/// A state. What follows from the shape of the tree is not saved with it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
+    #[serde(skip)]
     pub parent: usize,
     /// Steps from the root.
+    #[serde(skip)]
     pub depth: usize,
     /// Place among its siblings.
     pub rank: u32,
@@ -96,9 +99,11 @@ pub struct Node {
     pub pending: Arc<[Pending]>,
     pub sleep: Vec<Step>,
     /// Children that are not complete, in order.
+    #[serde(skip)]
     pub children: Vec<usize>,
     /// Children that are, with their places.
     pub complete: Vec<(u32, Step)>,
+    #[serde(skip)]
     pub(super) next_rank: u32,
     /// It is not known whether the step is enabled.
     pub unsure: bool,
@@ -111,7 +116,7 @@ pub struct Node {
 }
 
 /// A sequence that was to be inserted and is covered by one that may turn out to be blocked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Covered {
     /// Depth of the state below which it was to be inserted: one on the way to the other's leaf.
     pub depth: usize,
@@ -125,7 +130,7 @@ pub struct Covered {
 }
 
 /// A race of a step with earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Race {
     /// The steps that it is to come before, by index; the first is the earliest.
     pub taken: Vec<usize>,

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use vsrun_model::arena::{Policy, MAX_EXPECTED};
 use vsrun_model::{End, Uid};
 
-use super::Search;
-use crate::codec::{Codec, DecodeError, Reader};
+use super::api::Search;
+use crate::codec;
+use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -63,16 +64,6 @@ impl Walk {
             }
         }
     }
-
-    /// What [`Search::save`] wrote.
-    fn read(bytes: &[u8]) -> Result<Walk, DecodeError> {
-        let from = &mut Reader::new(bytes);
-        let (state, ticket, again) = (u64::decode(from)?, u64::decode(from)?, Vec::decode(from)?);
-        let known: Vec<(Uid, (u64, u64))> = Vec::decode(from)?;
-        let known = known.into_iter().collect();
-        let walk = Walk { state, ticket, again, running: BTreeMap::new(), known, transitions: u64::decode(from)? };
-        from.end().map(|()| walk)
-    }
 }
 
 impl Search for Walk {
@@ -96,18 +87,13 @@ impl Search for Walk {
     }
 
     fn save(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        self.state.encode(&mut out);
-        self.ticket.encode(&mut out);
-        let again: Vec<Start> = self.again.iter().chain(self.running.values()).cloned().collect();
-        again.encode(&mut out);
-        self.known.iter().map(|(&uid, &sums)| (uid, sums)).collect::<Vec<_>>().encode(&mut out);
-        self.transitions.encode(&mut out);
-        Some(out)
+        let again: Vec<&Start> = self.again.iter().chain(self.running.values()).collect();
+        Some(codec::encode(&(self.state, self.ticket, again, &self.known, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = Walk::read(bytes)?;
+        let (state, ticket, again, known, transitions) = codec::decode(bytes)?;
+        *self = Walk { state, ticket, again, running: BTreeMap::new(), known, transitions };
         Ok(())
     }
 
@@ -115,11 +101,11 @@ impl Search for Walk {
         false
     }
 
-    fn transitions(&self) -> u64 {
-        self.transitions
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Random)
     }
 
-    fn sleep_blocked(&self) -> u64 {
-        0
+    fn transitions(&self) -> u64 {
+        self.transitions
     }
 }

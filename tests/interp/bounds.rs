@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, Operand, ThreadOrigin};
 
-use vsrun_model::{ObjKind, Uid, POLLS};
+use vsrun_model::{Kind, ObjKind, Uid, POLLS};
 
 use super::{How, Ins, Program};
 
@@ -88,10 +88,10 @@ impl Allowed for Text {
             ops.insert((KindClass::On(ObjKind::CHANNEL), Operand::Any));
         }
         if self.settles {
-            ops.insert((KindClass::Exit, Operand::Any));
+            ops.insert((KindClass::Does(Kind::EXIT), Operand::Any));
         }
         if self.robust {
-            ops.insert((KindClass::ThreadExit, Operand::Any));
+            ops.insert((KindClass::Does(Kind::THREAD_EXIT), Operand::Any));
         }
         // The end of a process closes what it has.
         if super::events::uses(&self.program) || super::sockets::uses(&self.program) {
@@ -144,17 +144,17 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::MsgSend(q, ..) | Ins::MsgReceive(q, ..) | Ins::MsgControl(q, _) => vec![on(ObjKind::MSGQ, q)],
         Ins::FutexWait(f, ..) | Ins::FutexWake(f, _) => vec![on(ObjKind::FUTEX, f)],
         Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
-        Ins::Toss(_) => plain(KindClass::Toss),
+        Ins::Toss(_) => plain(KindClass::Does(Kind::TOSS)),
         Ins::Once(n) => vec![on(ObjKind::ONCE, n)],
         Ins::Join(_, How::Try | How::Timed(_)) => plain(KindClass::TryJoin),
-        Ins::Join(..) => plain(KindClass::Join),
-        Ins::Wait(..) => plain(KindClass::Wait),
+        Ins::Join(..) => plain(KindClass::Does(Kind::JOIN)),
+        Ins::Wait(..) => plain(KindClass::Does(Kind::WAIT)),
         Ins::Create(_) => plain(KindClass::Create),
-        Ins::Fork(_) => plain(KindClass::Fork),
-        Ins::Yield => plain(KindClass::Yield),
-        Ins::Sleep(_) => plain(KindClass::Sleep),
-        Ins::Cancel(_) => plain(KindClass::Cancel),
-        Ins::Exit => plain(KindClass::Exit),
+        Ins::Fork(_) => plain(KindClass::Does(Kind::FORK)),
+        Ins::Yield => plain(KindClass::Does(Kind::YIELD)),
+        Ins::Sleep(_) => plain(KindClass::Does(Kind::SLEEP)),
+        Ins::Cancel(_) => plain(KindClass::Does(Kind::CANCEL)),
+        Ins::Exit => plain(KindClass::Does(Kind::EXIT)),
         Ins::Fd(..) | Ins::Sock(..) => plain(KindClass::On(ObjKind::CHANNEL)),
         Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
         Ins::Use(_) => vec![
@@ -163,7 +163,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
             (KindClass::Poll, Operand::Any),
         ],
         // See where these are used: anything may come of signals.
-        Ins::Kill(..) | Ins::Tkill(..) => plain(KindClass::Kill),
+        Ins::Kill(..) | Ins::Tkill(..) => plain(KindClass::Does(Kind::KILL)),
         Ins::Mask(..) | Ins::Suspend(_) | Ins::Sigwait(..) | Ins::Alarm(_) | Ins::Log(_) => Vec::new(),
     }
 }

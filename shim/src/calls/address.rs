@@ -4,10 +4,9 @@ use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
 use super::files;
 use crate::gate::local::{arena, fiber};
+use crate::sys::errno::*;
 use crate::sys::{bytes, load, store};
 
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EAFNOSUPPORT: i64 = -(libc::EAFNOSUPPORT as i64);
 /// Bytes of struct sockaddr_un.
 const UNIX_SIZE: u64 = 110;
 
@@ -112,7 +111,7 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
         let mut stat = [0u64; 18];
         let args = [HERE, path.as_ptr() as u64, stat.as_mut_ptr() as u64, flags as u64, 0, 0];
         let result = files::ask(libc::SYS_newfstatat, args);
-        if result == -(libc::ENOENT as i64) {
+        if result == ENOENT {
             return Ok(link);
         }
         if result < 0 {
@@ -126,7 +125,7 @@ pub fn look_up(address: &mut Address) -> Result<bool, i64> {
     }
     const WRITE: i32 = 2;
     match files::ask(libc::SYS_faccessat, [HERE, path.as_ptr() as u64, WRITE as u64, 0, 0, 0]) {
-        error if error == -(libc::EACCES as i64) => Err(error),
+        error if error == EACCES => Err(error),
         _ => Ok(link),
     }
 }
@@ -155,8 +154,8 @@ pub fn make_file(address: &mut Address) -> i64 {
         libc::SYS_mknodat,
         [libc::AT_FDCWD as u64, path.as_ptr() as u64, u64::from(libc::S_IFSOCK | 0o777), 0, 0, 0],
     );
-    if result == -(libc::EEXIST as i64) {
-        return -(libc::EADDRINUSE as i64);
+    if result == EEXIST {
+        return EADDRINUSE;
     }
     if result < 0 {
         return result;

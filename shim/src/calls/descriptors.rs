@@ -10,11 +10,9 @@ use super::memory::{vector, Memory};
 use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, sockets, splice};
 use crate::gate::end;
 use crate::gate::local::{local, model, world};
+use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, load, raw, store, zero};
 
-const EBADF: i64 = -(libc::EBADF as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const ESPIPE: i64 = -(libc::ESPIPE as i64);
 /// F_GETPIPE_SZ, F_SETPIPE_SZ.
 const F_SETPIPE_SZ: i32 = 1031;
 const F_GETPIPE_SZ: i32 = 1032;
@@ -112,7 +110,7 @@ fn not_a_socket(fd: u64) -> Option<i64> {
         return Some(EBADF);
     }
     let socket = stat[3] as u32 & libc::S_IFMT == libc::S_IFSOCK;
-    (!socket).then_some(-(libc::ENOTSOCK as i64))
+    (!socket).then_some(ENOTSOCK)
 }
 
 /// Performs call `nr` if it concerns descriptors of the model.
@@ -149,7 +147,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             return find(a[0]).map(|desc| statx(desc, a[4]));
         }
         libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
-            return find(a[4]).map(|_| -(libc::ENODEV as i64));
+            return find(a[4]).map(|_| ENODEV);
         }
         libc::SYS_sendfile => return splice::send_file(a),
         libc::SYS_splice => return splice::splice(a),
@@ -197,13 +195,11 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
             vector(a[1], a[2], |memory| transfer(desc, memory))
         }
         libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate | libc::SYS_sync_file_range => EINVAL,
-        libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_fchdir => -(libc::ENOTDIR as i64),
+        libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_fchdir => ENOTDIR,
         libc::SYS_fchmod | libc::SYS_fchown => 0,
-        libc::SYS_fgetxattr | libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => {
-            -(libc::EOPNOTSUPP as i64)
-        }
+        libc::SYS_fgetxattr | libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => EOPNOTSUPP,
         libc::SYS_ioctl => ioctl(desc, a),
-        _ if of_sockets(nr) && kind != DescKind::SOCKET => -(libc::ENOTSOCK as i64),
+        _ if of_sockets(nr) && kind != DescKind::SOCKET => ENOTSOCK,
         _ => refuse(nr, desc, a),
     }
 }
@@ -323,9 +319,9 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             0
         }
         // Interfaces of the machine are none of the program's world.
-        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => -(libc::ENODEV as i64),
+        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => ENODEV,
         // Whether it is a terminal.
-        0x5400..=0x545f => -(libc::ENOTTY as i64),
+        0x5400..=0x545f => ENOTTY,
         _ => refuse(libc::SYS_ioctl, desc, a),
     }
 }
@@ -429,7 +425,7 @@ fn open_again(path: u64, flags: i32) -> Option<i64> {
     let (_, desc) = by_path(path)?;
     let d = world().descs[desc];
     if d.kind != DescKind::PIPE {
-        return Some(-(libc::ENXIO as i64));
+        return Some(ENXIO);
     }
     let channel = if d.input != NONE { d.input } else { d.output };
     let access = flags as u32 & ACCESS;

@@ -9,11 +9,9 @@ use vsrun_model::{op, Kind, Op};
 use super::{event, fd, signal, time};
 use crate::gate::local::{local, model, world};
 use crate::gate::{self, end, inject, note_passed};
+use crate::sys::errno::*;
 use crate::sys::{decimal, load, raw, store};
 
-const EBADF: i64 = -(libc::EBADF as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EPERM: i64 = -(libc::EPERM as i64);
 /// Most events of one wait that the kernel takes: bytes of events fit in an int.
 const MAX_EVENTS: i32 = i32::MAX / 12;
 
@@ -83,7 +81,7 @@ fn control(a: [u64; 6]) -> i64 {
     let (epfd, what, fd, at) = (a[0], a[1] as i32, a[2] as i32, a[3]);
     let (events, data): (u32, u64) = match what {
         libc::EPOLL_CTL_DEL => (0, 0),
-        _ if at == 0 => return -(libc::EFAULT as i64),
+        _ if at == 0 => return EFAULT,
         _ => (load(at), u64::from(load::<u32>(at + 4)) | u64::from(load::<u32>(at + 8)) << 32),
     };
     if fd::find(epfd).is_none() && !fd::is_open(epfd) {

@@ -10,12 +10,9 @@ use super::pipe::faults;
 use super::{fd, time};
 use crate::gate;
 use crate::gate::local::{local, me, model, world};
+use crate::sys::errno::*;
 use crate::sys::load;
 
-const EBADF: i64 = -(libc::EBADF as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
-const ENOTTY: i64 = -(libc::ENOTTY as i64);
 /// Bytes of a signalfd_siginfo.
 const SIGINFO: u64 = 128;
 

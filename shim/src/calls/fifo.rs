@@ -5,6 +5,7 @@ use vsrun_model::fd::{ACCESS, NONBLOCK};
 use super::{fd, files};
 use crate::gate::local::{local, model, world};
 use crate::gate::{self, end};
+use crate::sys::errno::*;
 use crate::sys::{cstr, raw};
 
 /// Words of struct stat.
@@ -38,10 +39,10 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     }
     let (dir, path, stat) = found;
     if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
-        return Some(-(libc::EEXIST as i64));
+        return Some(EEXIST);
     }
     if flags & libc::O_DIRECTORY != 0 {
-        return Some(-(libc::ENOTDIR as i64));
+        return Some(ENOTDIR);
     }
     let wanted = match flags & libc::O_ACCMODE {
         libc::O_RDONLY => libc::R_OK,

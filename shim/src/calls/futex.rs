@@ -7,6 +7,7 @@ use vsrun_model::{Kind, Op};
 use super::{sync, time};
 use crate::gate::local::{local, me, model};
 use crate::gate::{self, end, inject};
+use crate::sys::errno::*;
 use crate::sys::load;
 
 const FUTEX_LOCK_PI2: i32 = 13;
@@ -27,7 +28,7 @@ pub fn call(a: [u64; 6]) -> i64 {
             let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(CANCEL_POINT);
             op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
             if timeout != 0 {
-                let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
+                let Some(ns) = time::timespec(timeout) else { return EINVAL };
                 let relative = command == libc::FUTEX_WAIT;
                 op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
             }
@@ -60,7 +61,7 @@ pub fn call(a: [u64; 6]) -> i64 {
         libc::FUTEX_WAKE_OP => {
             let what = value3 as u32;
             if what >> 28 & 7 > 4 || what >> 24 & 15 > 5 {
-                return -(libc::ENOSYS as i64);
+                return ENOSYS;
             }
             let most = |n: u64| i64::from((n as u32).min(i32::MAX as u32));
             let mut op = Op::on(Kind::FUTEX_WAKE_OP, sync::futex(addr, private)).arg(most(value) | most(timeout) << 32);
@@ -71,17 +72,15 @@ pub fn call(a: [u64; 6]) -> i64 {
             me().out[0]
         }
         // FUTEX_FD is gone since Linux 2.6.26.
-        libc::FUTEX_FD => -(libc::ENOSYS as i64),
-        libc::FUTEX_LOCK_PI | libc::FUTEX_UNLOCK_PI | libc::FUTEX_TRYLOCK_PI if op & REALTIME != 0 => {
-            -(libc::ENOSYS as i64)
-        }
+        libc::FUTEX_FD => ENOSYS,
+        libc::FUTEX_LOCK_PI | libc::FUTEX_UNLOCK_PI | libc::FUTEX_TRYLOCK_PI if op & REALTIME != 0 => ENOSYS,
         libc::FUTEX_LOCK_PI => lock_pi(addr, private, libc::CLOCK_REALTIME, timeout),
         FUTEX_LOCK_PI2 => lock_pi(addr, private, clock, timeout),
         libc::FUTEX_TRYLOCK_PI => pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| op.with(TRY)),
         libc::FUTEX_UNLOCK_PI => pass_pi(Kind::FUTEX_UNLOCK_PI, addr, private, |op| op),
         libc::FUTEX_WAIT_REQUEUE_PI => refuse(b"FUTEX_WAIT_REQUEUE_PI"),
         libc::FUTEX_CMP_REQUEUE_PI => refuse(b"FUTEX_CMP_REQUEUE_PI"),
-        _ => -(libc::ENOSYS as i64),
+        _ => ENOSYS,
     }
 }
 
@@ -95,9 +94,9 @@ fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
     let mut deadline = None;
     if timeout != 0 {
         if load::<i64>(timeout) < 0 {
-            return -(libc::EINVAL as i64);
+            return EINVAL;
         }
-        let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
+        let Some(ns) = time::timespec(timeout) else { return EINVAL };
         deadline = Some(time::absolute(clock, ns));
     }
     pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| deadline.map_or(op, |at| op.until(at)))
@@ -105,10 +104,10 @@ fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
 
 fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
     if !addr.is_multiple_of(4) {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     if addr < FIRST_ADDRESS {
-        return -(libc::EFAULT as i64);
+        return EFAULT;
     }
     let lock = sync::futex(addr, private);
     -gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))

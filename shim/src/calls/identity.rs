@@ -4,6 +4,7 @@ use super::{signal, timer};
 use crate::gate::local::{fiber, local, me, model, process_of, world};
 use crate::gate::tsc;
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
+use crate::sys::errno::*;
 use crate::sys::{raw, store, store_if};
 
 /// Calls about who and what this thread is: virtual ids, signals, what the kernel keeps per thread.
@@ -38,7 +39,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_kill => signal::kill(id, a[1] as i32, 0),
         libc::SYS_tkill => signal::tgkill(0, id, a[1] as i32, 0),
         libc::SYS_tgkill => signal::tgkill(id, a[1] as i32, a[2] as i32, 0),
-        libc::SYS_rt_sigqueueinfo if id <= 0 => -(libc::ESRCH as i64),
+        libc::SYS_rt_sigqueueinfo if id <= 0 => ESRCH,
         libc::SYS_rt_sigqueueinfo => signal::kill(id, a[1] as i32, a[2]),
         libc::SYS_rt_tgsigqueueinfo => signal::tgkill(id, a[1] as i32, a[2] as i32, a[3]),
         libc::SYS_set_robust_list => 0,
@@ -55,9 +56,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             0
         }
         libc::SYS_prctl if matches!(id, libc::PR_GET_TSC | libc::PR_SET_TSC) => return tsc::control(id, a[1]),
-        libc::SYS_prctl if id == PR_SET_SYSCALL_USER_DISPATCH => -(libc::EINVAL as i64),
-        libc::SYS_prctl if id == libc::PR_SET_SECCOMP => -(libc::EINVAL as i64),
-        libc::SYS_seccomp | libc::SYS_ptrace => -(libc::EPERM as i64),
+        libc::SYS_prctl if id == PR_SET_SYSCALL_USER_DISPATCH => EINVAL,
+        libc::SYS_prctl if id == libc::PR_SET_SECCOMP => EINVAL,
+        libc::SYS_seccomp | libc::SYS_ptrace => EPERM,
         libc::SYS_arch_prctl if id == 0x1002 => {
             fiber().fs = a[1];
             raw!(nr, a[0], a[1])
@@ -72,7 +73,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 /// Two processors, as far as the program is concerned: those of vsrun's world are no business of its.
 fn affinity(len: usize, mask: u64) -> i64 {
     if len < 8 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     store(mask, 3u64);
     8
@@ -81,7 +82,7 @@ fn affinity(len: usize, mask: u64) -> i64 {
 fn group(nr: i64, id: i32, value: i32) -> i64 {
     let own = local().pid;
     let Some(p) = (if id == 0 || nr == libc::SYS_setsid { Some(own) } else { world().process_by_vpid(id) }) else {
-        return -(libc::ESRCH as i64);
+        return ESRCH;
     };
     match nr {
         libc::SYS_getpgid => world().procs[p].pgid as i64,

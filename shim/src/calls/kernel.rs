@@ -6,6 +6,7 @@ use vsrun_model::calls::{fate, name, Fate};
 use super::fd::{is_open, is_ours};
 use super::{files, locks, shm};
 use crate::gate::{end, through};
+use crate::sys::errno::*;
 use crate::sys::{decimal, raw};
 
 /// A call that closes `fd`.
@@ -22,7 +23,6 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
 }
 
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {
-    const EBADF: i64 = -(libc::EBADF as i64);
     match nr {
         libc::SYS_close if is_ours(a[0]) => EBADF,
         libc::SYS_dup2 | libc::SYS_dup3 if is_ours(a[1]) => EBADF,

@@ -16,11 +16,9 @@ use super::fd::is_ours;
 use super::files;
 use crate::gate::local::{local, me, model, process_of, world};
 use crate::gate::{self, end};
+use crate::sys::errno::*;
 use crate::sys::{decimal, load, raw, store};
 
-const EBADF: i64 = -(libc::EBADF as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EOVERFLOW: i64 = -(libc::EOVERFLOW as i64);
 /// No mapping of a program begins below.
 const FIRST_ADDRESS: u64 = 4096;
 /// Descriptors that are looked at where all are closed.
@@ -68,7 +66,7 @@ pub fn is_lock(command: i32) -> bool {
 pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return EBADF };
     if at < FIRST_ADDRESS {
-        return -(libc::EFAULT as i64);
+        return EFAULT;
     }
     let asked: Flock = load(at);
     let by_file = matches!(command, OFD_GETLK | OFD_SETLK | OFD_SETLKW);

@@ -15,9 +15,9 @@ use super::fd::{is_open, is_ours};
 use super::locks;
 use crate::gate::end;
 use crate::gate::local::{model, world};
+use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
 
-const EBADF: i64 = -(libc::EBADF as i64);
 /// Bytes of a control message with one descriptor, and with what fills it up.
 const CONTROL_LEN: u64 = 20;
 const CONTROL_ROOM: usize = 24;

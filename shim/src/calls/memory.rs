@@ -5,9 +5,8 @@ use vsrun_model::channel::ChanId;
 
 use crate::gate::end;
 use crate::gate::local::{machine, world};
+use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, load};
-
-const EINVAL: i64 = -(libc::EINVAL as i64);
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]

@@ -13,12 +13,9 @@ use super::memory::{copy, Memory};
 use super::{address, fd, mail, pipe, socket};
 use crate::gate::local::{local, me, model, world};
 use crate::gate::{end, inject, note_passed};
+use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EPIPE: i64 = -(libc::EPIPE as i64);
-const ENOTCONN: i64 = -(libc::ENOTCONN as i64);
 /// SCM_CREDENTIALS, MSG_CMSG_CLOEXEC.
 const SCM_CREDENTIALS: i32 = 2;
 const CMSG_CLOEXEC: i32 = 0x4000_0000;
@@ -189,7 +186,7 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
     let sock = world().sockets[socket::of(desc)];
     let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
     if n > 1024 {
-        return (-(libc::EMSGSIZE as i64), 0);
+        return (EMSGSIZE, 0);
     }
     let received = receive_all(desc, &Memory::many(iov, n), flags);
     if received.n < 0 {
@@ -318,7 +315,7 @@ pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
     let (name, name_len): (u64, u32) = (load(header), load(header + 8));
     let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
     if n > 1024 {
-        return -(libc::EMSGSIZE as i64);
+        return EMSGSIZE;
     }
     let to = match (name, name_len) {
         (0, _) | (_, 0) => None,
@@ -372,7 +369,7 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                 let said = Credentials { pid: load(data), uid: load(data + 4), gid: load(data + 8) };
                 if said != own && own.uid != 0 {
                     model().rights_drop(rights);
-                    return Err(-(libc::EPERM as i64));
+                    return Err(EPERM);
                 }
                 cred = Some(said);
             }
@@ -501,7 +498,7 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
     let sock = world().sockets[s];
     let unconnected = sock.peer == NONE && sock.peer_serial != CONNECTED_BY_ADDRESS;
     let Some(mut target) = to.or_else(|| (!unconnected).then_some(sock.remote)) else {
-        return if sock.is_local() { ENOTCONN } else { -(libc::EDESTADDRREQ as i64) };
+        return if sock.is_local() { ENOTCONN } else { EDESTADDRREQ };
     };
     if to.is_some() {
         if sock.is_local() && target.len == 0 || !sock.is_local() && target.port == 0 {
@@ -509,7 +506,7 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
         }
         if socket::is_outside(&target) {
             note_passed(libc::SYS_sendto);
-            return -(libc::ENETUNREACH as i64);
+            return ENETUNREACH;
         }
     }
     loop {
@@ -521,7 +518,7 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
                 Err(error) => return error,
             };
             if address::is_absent_service(&target) {
-                return -(libc::ENOENT as i64);
+                return ENOENT;
             }
             model().set_address(local().cur, target);
             op = op.with(TO_ADDRESS);

@@ -13,16 +13,9 @@ use vsrun_model::{Kind, Op};
 use super::{fd, msg, sync, time};
 use crate::gate::local::{local, machine, me, model, world};
 use crate::gate::{self, end, inject, note_passed, signal};
+use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, cstr, decimal, load, raw, store, store_if, zero};
 
-const EACCES: i64 = -(libc::EACCES as i64);
-const EBADF: i64 = -(libc::EBADF as i64);
-const EBUSY: i64 = -(libc::EBUSY as i64);
-const EFAULT: i64 = -(libc::EFAULT as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EMFILE: i64 = -(libc::EMFILE as i64);
-const EMSGSIZE: i64 = -(libc::EMSGSIZE as i64);
-const ENOENT: i64 = -(libc::ENOENT as i64);
 /// No mapping of a program begins below.
 const FIRST_ADDRESS: u64 = 4096;
 const NAME_MAX: usize = 255;
@@ -66,9 +59,9 @@ impl QueueName {
         match name {
             b"" => return Err(ENOENT),
             b"." | b".." => return Err(EACCES),
-            _ if name.len() >= 4096 => return Err(-(libc::ENAMETOOLONG as i64)),
+            _ if name.len() >= 4096 => return Err(ENAMETOOLONG),
             _ if name.contains(&b'/') => return Err(EACCES),
-            _ if name.len() > NAME_MAX => return Err(-(libc::ENAMETOOLONG as i64)),
+            _ if name.len() > NAME_MAX => return Err(ENAMETOOLONG),
             _ => {}
         }
         let mut bytes = [b'/'; NAME_MAX + 1];
@@ -89,7 +82,7 @@ fn open(name: u64, flags: i32, mode: u32, attr: u64) -> Result<i64, i64> {
     let name = QueueName::read(name)?;
     gate::pass(Op::on(Kind::NAME, sync::names()));
     let queue = match world().mqueue_named(name.get()) {
-        Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => return Err(-(libc::EEXIST as i64)),
+        Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => return Err(EEXIST),
         Some(queue) => {
             permits(queue, flags as u32 & ACCESS)?;
             queue
@@ -154,7 +147,7 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
         if count > 0 {
             note_passed(libc::SYS_mq_open);
         }
-        return Err(if too_many { -(libc::ENOSPC as i64) } else { EMFILE });
+        return Err(if too_many { ENOSPC } else { EMFILE });
     }
     let queue = Queue { limit: messages as u64, longest: size as u32, mode, ..Queue::default() };
     let cur = local().cur;

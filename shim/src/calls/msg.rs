@@ -8,10 +8,9 @@ use vsrun_model::{Ctl, Kind, ObjId, Op};
 use super::{sync, time};
 use crate::gate::local::{local, me, model, world};
 use crate::gate::{self, end};
+use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, decimal, load, raw, store, zero};
 
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EFAULT: i64 = -(libc::EFAULT as i64);
 const MSG_COPY: i32 = 0o40000;
 pub const CAP_SYS_RESOURCE: u32 = 24;
 /// Permission bits for reading and for writing, of all classes.
@@ -37,13 +36,13 @@ fn get(key: i32, flags: i32) -> i64 {
         if let Some(queue) = world().name_find(ObjKind::MSGQ, &key.to_ne_bytes()) {
             let both = libc::IPC_CREAT | libc::IPC_EXCL;
             return match () {
-                _ if flags & both == both => -(libc::EEXIST as i64),
-                _ if !permits(queue, flags as u32) => -(libc::EACCES as i64),
+                _ if flags & both == both => EEXIST,
+                _ if !permits(queue, flags as u32) => EACCES,
                 _ => world().objects[queue].key.addr as i64,
             };
         }
         if flags & libc::IPC_CREAT == 0 {
-            return -(libc::ENOENT as i64);
+            return ENOENT;
         }
     }
     let id = world().new_queue_id(local().cur);
@@ -84,7 +83,7 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
     }
     let Some(queue) = find(id) else { return EINVAL };
     if !permits(queue, WRITE) {
-        return -(libc::EACCES as i64);
+        return EACCES;
     }
     if !model().stage(local().cur, bytes(message + 8, size as usize)) {
         end::unsupported(&[b"the program has more bytes in message queues than vsrun can hold"]);
@@ -112,7 +111,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     }
     let Some(queue) = find(id) else { return EINVAL };
     if !permits(queue, READ) {
-        return -(libc::EACCES as i64);
+        return EACCES;
     }
     let mut op = Op::on(Kind::MSG_RECEIVE, queue).arg(mtype).with(point);
     if flags & libc::IPC_NOWAIT != 0 {
@@ -194,7 +193,7 @@ mod at {
 
 fn stat(queue: ObjId, buffer: u64) -> Result<(), i64> {
     if !permits(queue, READ) {
-        return Err(-(libc::EACCES as i64));
+        return Err(EACCES);
     }
     pass_control(queue, Ctl::ACCESS, 0)?;
     let (record, object) = (world().message_queue(queue), world().objects[queue]);
@@ -220,7 +219,7 @@ fn stat(queue: ObjId, buffer: u64) -> Result<(), i64> {
 fn set(queue: ObjId, buffer: u64) -> Result<(), i64> {
     let (limit, mode): (u64, u32) = (load(buffer + at::LIMIT), load(buffer + at::MODE));
     if limit > MSGMNB && !has_capability(CAP_SYS_RESOURCE) {
-        return Err(-(libc::EPERM as i64));
+        return Err(EPERM);
     }
     let owner = [load::<u32>(buffer + at::UID), load::<u32>(buffer + at::GID)];
     if owner != [raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32] {

@@ -10,11 +10,8 @@ use super::fd;
 use super::memory::{copy, Memory};
 use crate::gate::local::{me, model, world};
 use crate::gate::{end, inject, signal};
+use crate::sys::errno::*;
 use crate::sys::store;
-
-const EBADF: i64 = -(libc::EBADF as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EPIPE: i64 = -(libc::EPIPE as i64);
 
 /// pipe and pipe2.
 pub fn make(at: u64, flags: i32) -> i64 {
@@ -119,7 +116,7 @@ pub fn faults(d: Desc, n: u64) -> Result<u64, i64> {
     }
     if d.flags & NONBLOCK != 0 {
         if inject::strikes(EAGAIN_FAULT) {
-            return Err(-(libc::EAGAIN as i64));
+            return Err(EAGAIN);
         }
     } else if inject::strikes(EINTR) {
         return Err(-(libc::EINTR as i64));
@@ -152,7 +149,7 @@ pub fn resize(desc: DescId, wanted: u64) -> i64 {
     let Some(channel) = channel_of(desc) else { return EBADF };
     let slots = (wanted.max(1).div_ceil(PIPE_BUF)).next_power_of_two();
     if slots > PIPE_SLOTS as u64 {
-        return -(libc::EPERM as i64);
+        return EPERM;
     }
     fd::settle(desc);
     model().pipe_resize(channel, slots as u8)

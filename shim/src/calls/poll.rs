@@ -7,9 +7,8 @@ use vsrun_model::{op, Kind, Op};
 use super::{fd, signal, time};
 use crate::gate::local::{local, me, model, world};
 use crate::gate::{self, end, inject, note_passed};
+use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
-
-const EINVAL: i64 = -(libc::EINVAL as i64);
 
 /// Descriptors that one call asks about.
 const MAX_ASKED: usize = 1024;
@@ -139,7 +138,7 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
         return result;
     }
     if asked[..used].iter().any(|one| one.ready & poll::NVAL != 0) {
-        return -(libc::EBADF as i64);
+        return EBADF;
     }
     let old: [[u64; MAX_ASKED / 64]; 3] = sets.map(|set| {
         let mut words = [0; MAX_ASKED / 64];

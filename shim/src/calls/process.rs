@@ -8,6 +8,7 @@ use super::{env, files, locks};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
+use crate::sys::errno::*;
 use crate::sys::{cstr, die, dispatch, elf, load, raw, store, store_if, zero};
 
 const CLONE_VM: u64 = 0x100;
@@ -44,7 +45,7 @@ fn out_of_room() -> ! {
 /// clone, clone3, fork, vfork.
 pub fn clone(args: &CloneArgs) -> i64 {
     if inject::strikes(ENOMEM) {
-        return -(libc::EAGAIN as i64);
+        return EAGAIN;
     }
     if args.flags & CLONE_THREAD != 0 {
         return create_thread(args);
@@ -238,7 +239,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         _ => end::unsupported(&[b"waitid with a pidfd"]),
     };
     if options & (libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED) == 0 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     let flags = wait_flags(options)
         | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }

@@ -8,6 +8,7 @@ use vsrun_model::object::SHARED;
 use super::files;
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
 use crate::gate::{end, inject, through};
+use crate::sys::errno::*;
 use crate::sys::{cstr, load, raw, raw6, store, zero};
 
 const PAGE: u64 = 4096;
@@ -108,23 +109,23 @@ fn get(key: i32, size: u64, flags: i32) -> i64 {
     if let Some(segment) = found {
         let both = libc::IPC_CREAT | libc::IPC_EXCL;
         return match () {
-            _ if flags & both == both => -(libc::EEXIST as i64),
-            _ if size > segment.size => -(libc::EINVAL as i64),
+            _ if flags & both == both => EEXIST,
+            _ if size > segment.size => EINVAL,
             _ => segment.id as i64,
         };
     }
     if key != libc::IPC_PRIVATE && flags & libc::IPC_CREAT == 0 {
-        return -(libc::ENOENT as i64);
+        return ENOENT;
     }
     if size == 0 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     let creator = world().procs[local().pid].vpid;
     let offset = pages(take_pool(pages(size) + PAGE));
     let mode = flags as u32 & 0o777;
     match machine().segment_make(key, size, offset, mode, creator) {
         Some(id) => id as i64,
-        None => -(libc::ENOSPC as i64),
+        None => ENOSPC,
     }
 }
 
@@ -134,7 +135,7 @@ fn index_of(id: i32) -> Option<u32> {
 }
 
 fn attach(id: i32, addr: u64, flags: i32) -> i64 {
-    let Some(index) = index_of(id) else { return -(libc::EINVAL as i64) };
+    let Some(index) = index_of(id) else { return EINVAL };
     let segment = arena().segments[index];
     let prot = if flags & libc::SHM_RDONLY != 0 { libc::PROT_READ } else { libc::PROT_READ | libc::PROT_WRITE };
     let addr = if flags & libc::SHM_RND != 0 { addr & !(PAGE - 1) } else { addr };
@@ -142,7 +143,7 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     let len = pages(segment.size);
     let at = raw!(libc::SYS_mmap, addr, len, prot, libc::MAP_SHARED | fixed, POOL_FD, segment.offset);
     if at < 0 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     let start = at as u64;
     let range = Range { start, end: start + len, space: POOL_REGION, offset: segment.offset, segment: index + 1 };
@@ -156,7 +157,7 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
 fn detach(addr: u64) -> i64 {
     let l = local();
     let Some(range) = l.ranges[..l.n_ranges].iter().find(|r| r.start == addr && r.segment != 0).copied() else {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     };
     raw!(libc::SYS_munmap, range.start, range.end - range.start);
     remove_range(range.start, range.end);
@@ -165,7 +166,7 @@ fn detach(addr: u64) -> i64 {
 }
 
 fn control(id: i32, command: i32, buffer: u64) -> i64 {
-    let Some(index) = index_of(id) else { return -(libc::EINVAL as i64) };
+    let Some(index) = index_of(id) else { return EINVAL };
     let segment = arena().segments[index];
     match command {
         libc::IPC_RMID => {
@@ -186,7 +187,7 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
             0
         }
         11 | 12 => 0,
-        _ => -(libc::EINVAL as i64),
+        _ => EINVAL,
     }
 }
 

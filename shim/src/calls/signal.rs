@@ -8,10 +8,9 @@ use vsrun_model::{Kind, Op, ProcState, SigInfo};
 use super::time;
 use crate::gate::local::{fiber, local, me, model, world, Action};
 use crate::gate::{self, fiber, signal};
+use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
 
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const ESRCH: i64 = -(libc::ESRCH as i64);
 /// Signals that cannot be blocked or waited for.
 const UNTOUCHABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 
@@ -90,13 +89,13 @@ pub fn sigaltstack(new: u64, old: u64) -> i64 {
         let (to, mode, len): (u64, u32, u64) = (load(new), load(new + 8), load(new + 16));
         let mode = u64::from(mode);
         if on {
-            return -(libc::EPERM as i64);
+            return EPERM;
         }
         if mode & !SS_AUTODISARM > SS_DISABLE {
             return EINVAL;
         }
         if mode & SS_DISABLE == 0 && len < SMALLEST {
-            return -(libc::ENOMEM as i64);
+            return ENOMEM;
         }
         fiber().altstack = if mode & SS_DISABLE != 0 { [0; 3] } else { [to, mode & SS_AUTODISARM, len] };
         local().altstacks = true;
@@ -125,7 +124,7 @@ fn info(signal: i32, code: i32, given: u64, to_self: bool) -> Result<SigInfo, i6
     }
     let code: i32 = load(given + 8);
     if (code >= 0 || code == libc::SI_TKILL) && !to_self {
-        return Err(-(libc::EPERM as i64));
+        return Err(EPERM);
     }
     Ok(SigInfo { signal, code, pid: load(given + 16), uid: load(given + 20), value: load(given + 24) })
 }

@@ -9,12 +9,9 @@ use vsrun_model::{op, Kind, Op};
 use super::{address, fd, time};
 use crate::gate::local::{fiber, local, me, model, world};
 use crate::gate::{self, end, note_passed};
+use crate::sys::errno::*;
 use crate::sys::{decimal, raw, store};
 
-const EAGAIN: i64 = -(libc::EAGAIN as i64);
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const EOPNOTSUPP: i64 = -(libc::EOPNOTSUPP as i64);
-const ENETUNREACH: i64 = -(libc::ENETUNREACH as i64);
 /// What may be asked for together with the type.
 pub const FLAGS: i32 = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
 
@@ -109,7 +106,7 @@ pub fn peer_name(desc: DescId, a: [u64; 6]) -> i64 {
         // A local one knows it as long as it is there.
         let kept = socket.is_local() && socket.peer != NONE && socket.state == SockState::CLOSED;
         if !kept {
-            return -(libc::ENOTCONN as i64);
+            return ENOTCONN;
         }
     }
     address::write(&socket.remote, socket.domain, a[1], a[2]);
@@ -139,15 +136,15 @@ pub fn bind(desc: DescId, address: Address) -> i64 {
     let s = of(desc);
     let domain = world().sockets[s].domain;
     if address.family == 0 && domain != INET {
-        return -(libc::EAFNOSUPPORT as i64);
+        return EAFNOSUPPORT;
     }
     let address = if address.family == 0 { Address::internet(Host::V4([0; 4]), 0) } else { address };
     if domain != UNIX {
         if !address.host().is_any() && !address.host().is_loopback() {
-            return -(libc::EADDRNOTAVAIL as i64);
+            return EADDRNOTAVAIL;
         }
         if (1..1024).contains(&address.port) && raw!(libc::SYS_geteuid) != 0 {
-            return -(libc::EACCES as i64);
+            return EACCES;
         }
     }
     let mut address = address;
@@ -237,7 +234,7 @@ pub fn connect(desc: DescId, mut address: Address) -> i64 {
             Err(error) => return error,
         };
         if address::is_absent_service(&address) {
-            return -(libc::ENOENT as i64);
+            return ENOENT;
         }
         if socket.is_dgram() {
             let op = naming(Kind::FD_BIND, s, address, link);

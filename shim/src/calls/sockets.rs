@@ -5,8 +5,7 @@ use vsrun_model::fd::DescId;
 use super::memory::{vector, Memory};
 use super::{address, fd, message, socket, sockopt};
 use crate::gate::local::world;
-
-const EINVAL: i64 = -(libc::EINVAL as i64);
+use crate::sys::errno::*;
 
 /// Call `nr` with a socket as its first argument. `None`: it is none of those that only sockets have.
 pub fn call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {

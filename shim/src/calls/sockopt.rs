@@ -12,10 +12,9 @@ use vsrun_model::Kind;
 use super::{fd, socket};
 use crate::gate::end;
 use crate::gate::local::{model, world};
+use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
-const EINVAL: i64 = -(libc::EINVAL as i64);
-const ENOPROTOOPT: i64 = -(libc::ENOPROTOOPT as i64);
 /// Options that nothing depends on: what is set is given back. (level, name, value at first)
 const KEPT: [(i32, i32, i32); 46] = [
     (libc::SOL_SOCKET, libc::SO_DEBUG, 0),
@@ -94,7 +93,7 @@ fn has_level(socket: &Socket, level: i32) -> bool {
 
 fn without_level(socket: &Socket) -> i64 {
     if socket.is_local() {
-        -(libc::EOPNOTSUPP as i64)
+        EOPNOTSUPP
     } else {
         ENOPROTOOPT
     }
@@ -103,7 +102,7 @@ fn without_level(socket: &Socket) -> i64 {
 fn nanoseconds(at: u64) -> Result<u64, i64> {
     let (seconds, micro): (i64, i64) = (load(at), load(at + 8));
     if !(0..1_000_000).contains(&micro) {
-        return Err(-(libc::EDOM as i64));
+        return Err(EDOM);
     }
     Ok((seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(micro as u64 * 1000))
 }
@@ -129,7 +128,7 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
     match (level, name) {
         (libc::SOL_SOCKET, libc::SO_REUSEADDR) => switch(REUSE_ADDRESS),
         (libc::SOL_SOCKET, libc::SO_REUSEPORT) => switch(REUSE_PORT),
-        (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return -(libc::EOPNOTSUPP as i64),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
         (libc::SOL_SOCKET, libc::SO_PASSCRED) => switch(PASS_CRED),
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) if socket.local.port != 0 => return EINVAL,
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => switch(V6_ONLY),
@@ -152,8 +151,8 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) if value != 0 => refuse(b"setsockopt", level, name),
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {}
         (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF) => refuse(b"setsockopt", level, name),
-        (libc::SOL_SOCKET, libc::SO_DETACH_FILTER) => return -(libc::ENOENT as i64),
-        (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_CONGESTION) => return -(libc::ENOENT as i64),
+        (libc::SOL_SOCKET, libc::SO_DETACH_FILTER) => return ENOENT,
+        (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_CONGESTION) => return ENOENT,
         _ if KEPT.iter().any(|k| (k.0, k.1) == (level, name)) => keep(s, level, name, value),
         // What asks for more to come with messages, off as it is at first.
         _ if value == 0 => {}

@@ -6,9 +6,8 @@ use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use super::memory::Memory;
 use super::{fd, message, pipe};
 use crate::gate::local::world;
+use crate::sys::errno::*;
 use crate::sys::{load, store};
-
-const EINVAL: i64 = -(libc::EINVAL as i64);
 
 /// sendfile. `None`: both are files.
 pub fn send_file(a: [u64; 6]) -> Option<i64> {
@@ -76,7 +75,7 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
         return Some(0);
     }
     if input.is_some() && a[1] != 0 || out.is_some() && a[3] != 0 {
-        return Some(-(libc::ESPIPE as i64));
+        return Some(ESPIPE);
     }
     Some(match (input, out) {
         (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),

@@ -3,11 +3,12 @@
 use vsrun_model::inject::EINTR;
 use vsrun_model::object::ObjKind;
 use vsrun_model::op::pack_semops;
-use vsrun_model::{Ctl, Kind, ObjId, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL};
+use vsrun_model::{Ctl, Kind, ObjId, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
 
 use super::{sync, time};
 use crate::gate::local::{local, model, world};
 use crate::gate::{self, end, inject};
+use crate::sys::errno::*;
 use crate::sys::{load, store, zero};
 
 const SEMMSL: i64 = 32000;
@@ -31,17 +32,17 @@ fn get(key: i32, n: i64, flags: i32) -> i64 {
             let both = libc::IPC_CREAT | libc::IPC_EXCL;
             let object = &world().objects[set];
             return match () {
-                _ if flags & both == both => -(libc::EEXIST as i64),
-                _ if n > object.count as i64 => -(libc::EINVAL as i64),
+                _ if flags & both == both => EEXIST,
+                _ if n > object.count as i64 => EINVAL,
                 _ => object.key.addr as i64,
             };
         }
         if flags & libc::IPC_CREAT == 0 {
-            return -(libc::ENOENT as i64);
+            return ENOENT;
         }
     }
     if n <= 0 || n > SEMMSL {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     let id = next_set();
     let Some(set) = model().sysv_make(id, n as u32) else {
@@ -59,12 +60,12 @@ fn next_set() -> u32 {
 }
 
 fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
-    let Some(set) = world().sysv_find(id) else { return -(libc::EINVAL as i64) };
+    let Some(set) = world().sysv_find(id) else { return EINVAL };
     if n == 0 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     if n > SEMOPM {
-        return -(libc::E2BIG as i64);
+        return E2BIG;
     }
     if n as usize > MAX_SEMBUF {
         end::unsupported(&[b"a semop with more than 64 operations"]);
@@ -86,10 +87,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     model().set_semops(local().cur, all);
     op.arg = all[0].op as i64;
     if n > 1 {
-        op = op.with(SEVERAL).arg(pack_semops(all).unwrap_or(0));
+        op = op.with(SEVERAL_OPS).arg(pack_semops(all).unwrap_or(0));
     }
     if timeout != 0 {
-        let Some(ns) = time::timespec(timeout) else { return -(libc::EINVAL as i64) };
+        let Some(ns) = time::timespec(timeout) else { return EINVAL };
         op = op.until(time::relative(ns));
     }
     -gate::pass(op)
@@ -103,11 +104,11 @@ fn pass_access(set: ObjId) -> Result<(), i64> {
 }
 
 fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
-    let Some(set) = world().sysv_find(id) else { return -(libc::EINVAL as i64) };
+    let Some(set) = world().sysv_find(id) else { return EINVAL };
     let count = world().objects[set].count;
     let indexed = matches!(command, libc::GETVAL | libc::SETVAL | libc::GETPID | libc::GETNCNT | libc::GETZCNT);
     if indexed && num >= count {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     if command == libc::SETVAL {
         let mut op = Op::on(Kind::SYSV_CTL, set).arg((arg as i32 as i64) << 8 | Ctl::SET_VALUE.0 as i64);
@@ -133,7 +134,7 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
         }
         libc::SETALL => {
             if (0..count).any(|i| load::<u16>(arg + 2 * i as u64) > 32767) {
-                return -(libc::ERANGE as i64);
+                return ERANGE;
             }
             for i in 0..count {
                 let value = load::<u16>(arg + 2 * i as u64) as i32;

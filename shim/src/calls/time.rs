@@ -4,6 +4,7 @@ use vsrun_model::{Kind, Op};
 
 use crate::gate;
 use crate::gate::local::{model, world};
+use crate::sys::errno::*;
 use crate::sys::{load, store, store_if};
 
 /// 2026-01-01T00:00:00Z, what CLOCK_REALTIME shows at virtual time 0, ns.
@@ -64,7 +65,7 @@ pub fn put_timespec(addr: u64, ns: u64) {
 /// clock_gettime.
 pub fn clock_gettime(clock: i32, addr: u64) -> i64 {
     if !(-1000..12).contains(&clock) && clock > 0 {
-        return -(libc::EINVAL as i64);
+        return EINVAL;
     }
     put_timespec(addr, read(clock));
     0
@@ -103,7 +104,7 @@ pub fn sleep_until(deadline: u64, left: u64) -> i64 {
 
 /// nanosleep and clock_nanosleep.
 pub fn nanosleep(clock: i32, flags: i32, request: u64, left: u64) -> i64 {
-    let Some(ns) = timespec(request) else { return -(libc::EINVAL as i64) };
+    let Some(ns) = timespec(request) else { return EINVAL };
     if flags & libc::TIMER_ABSTIME != 0 {
         sleep_until(absolute(clock, ns), 0)
     } else {

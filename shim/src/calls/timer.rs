@@ -7,9 +7,9 @@ use vsrun_model::{Kind, Op};
 use super::time;
 use crate::gate::local::{local, machine, model, world};
 use crate::gate::{self, end, is_threaded};
+use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
-const EINVAL: i64 = -(libc::EINVAL as i64);
 const SECOND: u64 = 1_000_000_000;
 const SIGEV_SIGNAL: i32 = 0;
 const SIGEV_NONE: i32 = 1;

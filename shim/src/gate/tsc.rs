@@ -10,6 +10,7 @@ use vsrun_model::counter::decode;
 
 use super::end;
 use super::local::{fiber, local, model, world, Spin};
+use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
 
 const PR_GET_TSC: i32 = 25;
@@ -19,7 +20,6 @@ const PR_TSC_SIGSEGV: u64 = 2;
 /// si_code of a general protection fault, and the number of that trap in a context.
 const SI_KERNEL: i32 = 0x80;
 const GENERAL_PROTECTION: u64 = 13;
-const EINVAL: i64 = -(libc::EINVAL as i64);
 
 /// Offsets of registers in the kernel's ucontext.
 mod reg {

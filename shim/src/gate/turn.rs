@@ -8,7 +8,6 @@
 //! at its end) the turn goes back to the creator without a choice.
 
 use vsrun_model::arena::Mode;
-use vsrun_model::fd::is_fd;
 use vsrun_model::object::NONE;
 use vsrun_model::signal::Sent;
 use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState, Tid};
@@ -87,7 +86,7 @@ fn pass_with(op: Op, around: Around) -> i64 {
                 if interrupted(&parked, fails) {
                     // Operations on descriptors give negative error numbers, others positive ones.
                     let error = libc::EINTR as i64;
-                    let result = if is_fd(parked.kind) { -error } else { error };
+                    let result = if parked.kind.row().channels.any() { -error } else { error };
                     (around.then)(result);
                     return result;
                 }

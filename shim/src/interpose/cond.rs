@@ -6,20 +6,10 @@ use crate::calls::cond::{barrier_destroy, barrier_init, barrier_wait, destroy, w
 use crate::calls::sync;
 use crate::calls::time::timed;
 
-#[no_mangle]
-extern "C" fn pthread_cond_init(c: u64, attr: u64) -> i32 {
-    sync::cond_init(c, attr);
-    0
-}
-
-#[no_mangle]
-extern "C" fn pthread_cond_destroy(c: u64) -> i32 {
-    destroy(c)
-}
-
-#[no_mangle]
-extern "C" fn pthread_cond_wait(c: u64, m: u64) -> i32 {
-    wait(c, m, Ok)
+symbols! {
+    fn pthread_cond_init(c: u64, attr: u64) -> i32 = { sync::cond_init(c, attr); 0 };
+    fn pthread_cond_destroy(c: u64) -> i32 = destroy(c);
+    fn pthread_cond_wait(c: u64, m: u64) -> i32 = wait(c, m, Ok);
 }
 
 #[no_mangle]
@@ -28,32 +18,12 @@ extern "C" fn pthread_cond_timedwait(c: u64, m: u64, abstime: u64) -> i32 {
     wait(c, m, |op| timed(op, clock, abstime))
 }
 
-#[no_mangle]
-extern "C" fn pthread_cond_clockwait(c: u64, m: u64, clock: i32, abstime: u64) -> i32 {
-    wait(c, m, |op| timed(op, clock, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_cond_signal(c: u64) -> i32 {
-    wake(Kind::COND_SIGNAL, c)
-}
-
-#[no_mangle]
-extern "C" fn pthread_cond_broadcast(c: u64) -> i32 {
-    wake(Kind::COND_BROADCAST, c)
-}
-
-#[no_mangle]
-extern "C" fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 {
-    barrier_init(b, count)
-}
-
-#[no_mangle]
-extern "C" fn pthread_barrier_destroy(b: u64) -> i32 {
-    barrier_destroy(b)
-}
-
-#[no_mangle]
-extern "C" fn pthread_barrier_wait(b: u64) -> i32 {
-    barrier_wait(b)
+symbols! {
+    fn pthread_cond_clockwait(c: u64, m: u64, clock: i32, abstime: u64) -> i32 =
+        wait(c, m, |op| timed(op, clock, abstime));
+    fn pthread_cond_signal(c: u64) -> i32 = wake(Kind::COND_SIGNAL, c);
+    fn pthread_cond_broadcast(c: u64) -> i32 = wake(Kind::COND_BROADCAST, c);
+    fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 = barrier_init(b, count);
+    fn pthread_barrier_destroy(b: u64) -> i32 = barrier_destroy(b);
+    fn pthread_barrier_wait(b: u64) -> i32 = barrier_wait(b);
 }

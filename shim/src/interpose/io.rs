@@ -23,87 +23,32 @@ pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
     ret(result)
 }
 
-#[no_mangle]
-extern "C" fn read(fd: i32, at: u64, n: u64) -> i64 {
-    call(libc::SYS_read, [fd as u64, at, n, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn write(fd: i32, at: u64, n: u64) -> i64 {
-    call(libc::SYS_write, [fd as u64, at, n, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn readv(fd: i32, at: u64, n: i32) -> i64 {
-    call(libc::SYS_readv, [fd as u64, at, n as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn writev(fd: i32, at: u64, n: i32) -> i64 {
-    call(libc::SYS_writev, [fd as u64, at, n as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn send(fd: i32, at: u64, n: u64, flags: i32) -> i64 {
-    call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn recv(fd: i32, at: u64, n: u64, flags: i32) -> i64 {
-    call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn sendto(fd: i32, at: u64, n: u64, flags: i32, to: u64, len: u32) -> i64 {
-    call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, to, len.into()])
-}
-
-#[no_mangle]
-extern "C" fn recvfrom(fd: i32, at: u64, n: u64, flags: i32, from: u64, len: u64) -> i64 {
-    call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, from, len])
-}
-
-#[no_mangle]
-extern "C" fn sendmsg(fd: i32, message: u64, flags: i32) -> i64 {
-    call(libc::SYS_sendmsg, [fd as u64, message, flags as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn recvmsg(fd: i32, message: u64, flags: i32) -> i64 {
-    call(libc::SYS_recvmsg, [fd as u64, message, flags as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn accept(fd: i32, at: u64, len: u64) -> i32 {
-    call(libc::SYS_accept, [fd as u64, at, len, 0, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn accept4(fd: i32, at: u64, len: u64, flags: i32) -> i32 {
-    call(libc::SYS_accept4, [fd as u64, at, len, flags as u64, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn connect(fd: i32, at: u64, len: u32) -> i32 {
-    call(libc::SYS_connect, [fd as u64, at, len.into(), 0, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn pread(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    call(libc::SYS_pread64, [fd as u64, at, n, offset as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn pread64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    pread(fd, at, n, offset)
-}
-
-#[no_mangle]
-extern "C" fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    pwrite(fd, at, n, offset)
+symbols! {
+    fn read(fd: i32, at: u64, n: u64) -> i64 = call(libc::SYS_read, [fd as u64, at, n, 0, 0, 0]);
+    fn write(fd: i32, at: u64, n: u64) -> i64 = call(libc::SYS_write, [fd as u64, at, n, 0, 0, 0]);
+    fn readv(fd: i32, at: u64, n: i32) -> i64 = call(libc::SYS_readv, [fd as u64, at, n as u64, 0, 0, 0]);
+    fn writev(fd: i32, at: u64, n: i32) -> i64 = call(libc::SYS_writev, [fd as u64, at, n as u64, 0, 0, 0]);
+    fn send(fd: i32, at: u64, n: u64, flags: i32) -> i64 =
+        call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, 0, 0]);
+    fn recv(fd: i32, at: u64, n: u64, flags: i32) -> i64 =
+        call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, 0, 0]);
+    fn sendto(fd: i32, at: u64, n: u64, flags: i32, to: u64, len: u32) -> i64 =
+        call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, to, len.into()]);
+    fn recvfrom(fd: i32, at: u64, n: u64, flags: i32, from: u64, len: u64) -> i64 =
+        call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, from, len]);
+    fn sendmsg(fd: i32, message: u64, flags: i32) -> i64 =
+        call(libc::SYS_sendmsg, [fd as u64, message, flags as u64, 0, 0, 0]);
+    fn recvmsg(fd: i32, message: u64, flags: i32) -> i64 =
+        call(libc::SYS_recvmsg, [fd as u64, message, flags as u64, 0, 0, 0]);
+    fn accept(fd: i32, at: u64, len: u64) -> i32 = call(libc::SYS_accept, [fd as u64, at, len, 0, 0, 0]) as i32;
+    fn accept4(fd: i32, at: u64, len: u64, flags: i32) -> i32 =
+        call(libc::SYS_accept4, [fd as u64, at, len, flags as u64, 0, 0]) as i32;
+    fn connect(fd: i32, at: u64, len: u32) -> i32 =
+        call(libc::SYS_connect, [fd as u64, at, len.into(), 0, 0, 0]) as i32;
+    fn pread(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
+        call(libc::SYS_pread64, [fd as u64, at, n, offset as u64, 0, 0]);
+    fn pread64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pread(fd, at, n, offset);
+    fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
+        call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0]);
+    fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pwrite(fd, at, n, offset);
 }

@@ -1,6 +1,13 @@
 //! The interposed symbols: tables that turn a libc call into an operation of the model. No logic beyond reading
 //! arguments and giving back what the call gives back.
 
+/// A table of interposed symbols: what each function of the program's gives.
+macro_rules! symbols {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $gives:expr;)*) => {
+        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) $(-> $result)? { $gives })*
+    };
+}
+
 mod c11;
 mod cond;
 mod io;

@@ -6,89 +6,22 @@ use crate::calls::mutex::{consistent, destroy, lock, spin_init, spin_lock, spin_
 use crate::calls::sync;
 use crate::calls::time::timed;
 
-#[no_mangle]
-extern "C" fn pthread_mutex_init(m: u64, attr: u64) -> i32 {
-    sync::mutex_init(m, attr);
-    0
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_destroy(m: u64) -> i32 {
-    destroy(m)
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_lock(m: u64) -> i32 {
-    lock(m, Ok)
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_trylock(m: u64) -> i32 {
-    lock(m, |op| Ok(op.with(op::TRY)))
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_timedlock(m: u64, abstime: u64) -> i32 {
-    lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_clocklock(m: u64, clock: i32, abstime: u64) -> i32 {
-    lock(m, |op| timed(op, clock, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_unlock(m: u64) -> i32 {
-    unlock(m)
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_consistent(m: u64) -> i32 {
-    consistent(m)
-}
-
-#[no_mangle]
-extern "C" fn pthread_mutex_consistent_np(m: u64) -> i32 {
-    pthread_mutex_consistent(m)
-}
-
-#[no_mangle]
-extern "C" fn __pthread_mutex_lock(m: u64) -> i32 {
-    lock(m, Ok)
-}
-
-#[no_mangle]
-extern "C" fn __pthread_mutex_trylock(m: u64) -> i32 {
-    pthread_mutex_trylock(m)
-}
-
-#[no_mangle]
-extern "C" fn __pthread_mutex_unlock(m: u64) -> i32 {
-    unlock(m)
-}
-
-#[no_mangle]
-extern "C" fn pthread_spin_init(s: u64, _pshared: i32) -> i32 {
-    spin_init(s);
-    0
-}
-
-#[no_mangle]
-extern "C" fn pthread_spin_destroy(_s: u64) -> i32 {
-    0
-}
-
-#[no_mangle]
-extern "C" fn pthread_spin_lock(s: u64) -> i32 {
-    spin_lock(s, 0)
-}
-
-#[no_mangle]
-extern "C" fn pthread_spin_trylock(s: u64) -> i32 {
-    spin_lock(s, op::TRY)
-}
-
-#[no_mangle]
-extern "C" fn pthread_spin_unlock(s: u64) -> i32 {
-    spin_unlock(s)
+symbols! {
+    fn pthread_mutex_init(m: u64, attr: u64) -> i32 = { sync::mutex_init(m, attr); 0 };
+    fn pthread_mutex_destroy(m: u64) -> i32 = destroy(m);
+    fn pthread_mutex_lock(m: u64) -> i32 = lock(m, Ok);
+    fn pthread_mutex_trylock(m: u64) -> i32 = lock(m, |op| Ok(op.with(op::TRY)));
+    fn pthread_mutex_timedlock(m: u64, abstime: u64) -> i32 = lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_mutex_clocklock(m: u64, clock: i32, abstime: u64) -> i32 = lock(m, |op| timed(op, clock, abstime));
+    fn pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
+    fn pthread_mutex_consistent(m: u64) -> i32 = consistent(m);
+    fn pthread_mutex_consistent_np(m: u64) -> i32 = pthread_mutex_consistent(m);
+    fn __pthread_mutex_lock(m: u64) -> i32 = lock(m, Ok);
+    fn __pthread_mutex_trylock(m: u64) -> i32 = pthread_mutex_trylock(m);
+    fn __pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
+    fn pthread_spin_init(s: u64, _pshared: i32) -> i32 = { spin_init(s); 0 };
+    fn pthread_spin_destroy(_s: u64) -> i32 = 0;
+    fn pthread_spin_lock(s: u64) -> i32 = spin_lock(s, 0);
+    fn pthread_spin_trylock(s: u64) -> i32 = spin_lock(s, op::TRY);
+    fn pthread_spin_unlock(s: u64) -> i32 = spin_unlock(s);
 }

@@ -7,78 +7,24 @@ use crate::calls::sysv;
 use crate::calls::time::timed;
 use crate::sys::ret;
 
-#[no_mangle]
-extern "C" fn sem_init(s: u64, shared: i32, value: u32) -> i32 {
-    sem::init(s, shared != 0, value)
-}
-
-#[no_mangle]
-extern "C" fn sem_destroy(s: u64) -> i32 {
-    sem::destroy(s)
-}
-
-#[no_mangle]
-extern "C" fn sem_wait(s: u64) -> i32 {
-    wait(s, Ok)
-}
-
-#[no_mangle]
-extern "C" fn sem_timedwait(s: u64, abstime: u64) -> i32 {
-    wait(s, |op| timed(op, libc::CLOCK_REALTIME, abstime))
-}
-
-#[no_mangle]
-extern "C" fn sem_clockwait(s: u64, clock: i32, abstime: u64) -> i32 {
-    wait(s, |op| timed(op, clock, abstime))
-}
-
-#[no_mangle]
-extern "C" fn sem_trywait(s: u64) -> i32 {
-    pass(Kind::SEM_WAIT, s, |op| Ok(op.with(op::TRY)))
-}
-
-#[no_mangle]
-extern "C" fn sem_post(s: u64) -> i32 {
-    pass(Kind::SEM_POST, s, Ok)
-}
-
-#[no_mangle]
-extern "C" fn sem_getvalue(s: u64, value: u64) -> i32 {
-    sem::value(s, value)
-}
-
-/// `mode` and `value` are there only with O_CREAT; what the registers hold otherwise is not looked at.
-#[no_mangle]
-extern "C" fn sem_open(name: u64, flags: i32, _mode: u32, value: u32) -> u64 {
-    sem::open(name, flags, value)
-}
-
-#[no_mangle]
-extern "C" fn sem_close(_s: u64) -> i32 {
-    0
-}
-
-#[no_mangle]
-extern "C" fn sem_unlink(name: u64) -> i32 {
-    sem::unlink(name)
-}
-
-#[no_mangle]
-extern "C" fn semop(id: i32, ops: u64, n: u64) -> i32 {
-    ret(sysv::call(libc::SYS_semop, [id as u64, ops, n, 0, 0, 0])) as i32
-}
-
-#[no_mangle]
-extern "C" fn semtimedop(id: i32, ops: u64, n: u64, timeout: u64) -> i32 {
-    ret(sysv::call(libc::SYS_semtimedop, [id as u64, ops, n, timeout, 0, 0])) as i32
-}
-
-#[no_mangle]
-extern "C" fn semget(key: i32, n: i32, flags: i32) -> i32 {
-    ret(sysv::call(libc::SYS_semget, [key as u64, n as u64, flags as u64, 0, 0, 0])) as i32
-}
-
-#[no_mangle]
-extern "C" fn semctl(id: i32, num: i32, command: i32, arg: u64) -> i32 {
-    ret(sysv::call(libc::SYS_semctl, [id as u64, num as u64, command as u64, arg, 0, 0])) as i32
+symbols! {
+    fn sem_init(s: u64, shared: i32, value: u32) -> i32 = sem::init(s, shared != 0, value);
+    fn sem_destroy(s: u64) -> i32 = sem::destroy(s);
+    fn sem_wait(s: u64) -> i32 = wait(s, Ok);
+    fn sem_timedwait(s: u64, abstime: u64) -> i32 = wait(s, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn sem_clockwait(s: u64, clock: i32, abstime: u64) -> i32 = wait(s, |op| timed(op, clock, abstime));
+    fn sem_trywait(s: u64) -> i32 = pass(Kind::SEM_WAIT, s, |op| Ok(op.with(op::TRY)));
+    fn sem_post(s: u64) -> i32 = pass(Kind::SEM_POST, s, Ok);
+    fn sem_getvalue(s: u64, value: u64) -> i32 = sem::value(s, value);
+    /// `mode` and `value` are there only with O_CREAT; what the registers hold otherwise is not looked at.
+    fn sem_open(name: u64, flags: i32, _mode: u32, value: u32) -> u64 = sem::open(name, flags, value);
+    fn sem_close(_s: u64) -> i32 = 0;
+    fn sem_unlink(name: u64) -> i32 = sem::unlink(name);
+    fn semop(id: i32, ops: u64, n: u64) -> i32 = ret(sysv::call(libc::SYS_semop, [id as u64, ops, n, 0, 0, 0])) as i32;
+    fn semtimedop(id: i32, ops: u64, n: u64, timeout: u64) -> i32 =
+        ret(sysv::call(libc::SYS_semtimedop, [id as u64, ops, n, timeout, 0, 0])) as i32;
+    fn semget(key: i32, n: i32, flags: i32) -> i32 =
+        ret(sysv::call(libc::SYS_semget, [key as u64, n as u64, flags as u64, 0, 0, 0])) as i32;
+    fn semctl(id: i32, num: i32, command: i32, arg: u64) -> i32 =
+        ret(sysv::call(libc::SYS_semctl, [id as u64, num as u64, command as u64, arg, 0, 0])) as i32;
 }

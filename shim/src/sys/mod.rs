@@ -3,6 +3,7 @@
 pub mod call;
 pub mod dispatch;
 pub mod elf;
+pub mod errno;
 pub mod memory;
 pub mod text;
 

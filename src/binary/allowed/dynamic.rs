@@ -10,7 +10,7 @@ use goblin::elf::reloc as r;
 use goblin::elf::section_header::SHT_DYNSYM;
 
 use super::super::elf::{ElfError, ElfFile};
-use super::image::Image;
+use super::memory::Memory;
 
 const SYMBOL_SIZE: u64 = 24;
 const RELA_SIZE: u64 = 24;
@@ -59,13 +59,13 @@ pub struct Dynamic {
 }
 
 struct Reader<'a> {
-    image: &'a Image,
+    image: &'a Memory,
     /// Tag and value; the first of a tag counts.
     entries: BTreeMap<u64, u64>,
 }
 
 /// Reads the dynamic section of `elf`, whose segments are in `image` already.
-pub fn read(elf: &ElfFile, image: &Image) -> Result<Dynamic, ElfError> {
+pub fn read(elf: &ElfFile, image: &Memory) -> Result<Dynamic, ElfError> {
     let Some((start, size)) = elf.ranges(PT_DYNAMIC).first().copied() else { return Ok(Dynamic::default()) };
     let bytes = image.tail(start.wrapping_add(image.bias));
     let bytes = &bytes[..bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX))];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::symbols::SymbolTable;
-use super::image::Image;
+use super::memory::Memory;
 use super::unwind;
 
 /// A function, or a part of one that the compiler has put elsewhere.
@@ -26,7 +26,7 @@ pub struct Extents(BTreeMap<u64, Extent>);
 impl Extents {
     /// Takes the functions that `symbols` name and those that the call frame information covers, whose header lies
     /// at `frames`.
-    pub fn read(image: &Image, symbols: Option<&SymbolTable>, frames: Option<u64>) -> Extents {
+    pub fn read(image: &Memory, symbols: Option<&SymbolTable>, frames: Option<u64>) -> Extents {
         let mut all = Extents::default();
         let functions = symbols.map_or(&[][..], |s| &s.functions);
         let bias = image.bias;
@@ -50,7 +50,7 @@ impl Extents {
         all
     }
 
-    fn add(&mut self, image: &Image, start: u64, end: u64, name: Option<&String>) {
+    fn add(&mut self, image: &Memory, start: u64, end: u64, name: Option<&String>) {
         if start >= end || !image.is_code(start) {
             return;
         }

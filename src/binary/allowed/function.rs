@@ -57,8 +57,6 @@ pub struct Summary {
     pub system_calls: Vec<(Value, [Value; 6])>,
     /// A jump into the middle of an instruction, or code that cannot be decoded: it is not what it seems.
     pub unreadable: bool,
-    /// Bytes decoded.
-    pub bytes: u64,
 }
 
 struct Block {
@@ -87,7 +85,7 @@ pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeS
     let len = bytes.len().min(usize::try_from(extent.end - extent.start).unwrap_or(usize::MAX));
     let decoder = Decoder::with_ip(64, &bytes[..len], extent.start, DecoderOptions::NONE);
     let code: Vec<Instruction> = decoder.into_iter().collect();
-    let summary = Summary { bytes: len as u64, ..Summary::default() };
+    let summary = Summary::default();
     let mut body = Body {
         images,
         image,

@@ -2,10 +2,11 @@
 //! program they call. The interposed ones are those of the preloaded library (`shim/src/interpose`); the others make the
 //! system calls that its net models (`shim/src/net.rs`).
 
+use vsrun_model::Kind;
 use vsrun_model::ObjKind;
 
 use super::harmless;
-use super::KindClass;
+use crate::search::allowed::KindClass;
 
 /// One thing that a call does. Numbers are those of arguments, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,24 +45,31 @@ const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
 const PATHS: Effect = Op(KindClass::On(ObjKind::PATHS));
 const POLL: Effect = Op(KindClass::Poll);
-const JOIN: &[Effect] = &[Op(KindClass::Join)];
-const WAIT: &[Effect] = &[Op(KindClass::Wait)];
-const SLEEP: &[Effect] = &[Op(KindClass::Sleep), Locks];
-const YIELD: &[Effect] = &[Op(KindClass::Yield)];
-const EXIT: &[Effect] = &[Op(KindClass::Exit), Locks];
-const FORK: &[Effect] = &[Op(KindClass::Fork), Locks];
+const JOIN: &[Effect] = &[Op(KindClass::Does(Kind::JOIN))];
+const WAIT: &[Effect] = &[Op(KindClass::Does(Kind::WAIT))];
+const SLEEP: &[Effect] = &[Op(KindClass::Does(Kind::SLEEP)), Locks];
+const YIELD: &[Effect] = &[Op(KindClass::Does(Kind::YIELD))];
+const EXIT: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), Locks];
+const FORK: &[Effect] = &[Op(KindClass::Does(Kind::FORK)), Locks];
 /// A signal to oneself may end the process.
-const KILL: &[Effect] = &[Op(KindClass::Kill), Op(KindClass::Exit)];
+const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))];
 
 /// What a call of the external function `name` does; None: not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
     if DESCRIPTORS.contains(&name) {
         // poll without descriptors is a sleep.
-        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, Op(KindClass::Sleep), POLL, Locks]);
+        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
     }
     if name == "bind" {
         // Makes a name too.
-        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, PATHS, Op(KindClass::Sleep), POLL, Locks]);
+        return Some(&[
+            Op(KindClass::On(ObjKind::CHANNEL)),
+            FILE,
+            PATHS,
+            Op(KindClass::Does(Kind::SLEEP)),
+            POLL,
+            Locks,
+        ]);
     }
     if harmless::uses_files(name) {
         return Some(&[FILE, PATHS, POLL, Locks]);
@@ -205,7 +213,7 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         "mq_open" | "__mq_open_2" | "mq_unlink" => &[NAMES],
         "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[MQUEUE, POLL],
         // Somebody may have asked for a signal.
-        "mq_send" | "mq_timedsend" => &[MQUEUE, POLL, Op(KindClass::Kill), Op(KindClass::Exit)],
+        "mq_send" | "mq_timedsend" => &[MQUEUE, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
         // Most commands are about something else; which it is, is not looked at.
         "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
         "flock" => &[FLOCK, POLL],
@@ -224,7 +232,7 @@ fn threads(name: &str) -> Option<&'static [Effect]> {
         "pthread_tryjoin_np" => &[Op(KindClass::TryJoin), POLL],
         "pthread_timedjoin_np" | "pthread_clockjoin_np" => &[Op(KindClass::TryJoin)],
         // The request is an operation; where the thread can be interrupted anywhere, libc sends it a signal too.
-        "pthread_cancel" => &[Op(KindClass::Cancel), Op(KindClass::Kill)],
+        "pthread_cancel" => &[Op(KindClass::Does(Kind::CANCEL)), Op(KindClass::Does(Kind::KILL))],
         "wait" | "waitpid" | "wait3" | "wait4" | "waitid" => WAIT,
         "fork" | "vfork" | "__fork" => FORK,
         "exit" | "_exit" | "_Exit" | "quick_exit" | "err" | "errx" | "verr" | "verrx" | "error" | "error_at_line" => {
@@ -233,7 +241,7 @@ fn threads(name: &str) -> Option<&'static [Effect]> {
         "kill" | "killpg" | "raise" | "pthread_kill" | "pthread_sigqueue" | "sigqueue" | "tgkill" => KILL,
         "sched_yield" | "pthread_yield" | "thrd_yield" => YIELD,
         "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" => SLEEP,
-        "vsrun_toss" => &[Op(KindClass::Toss)],
+        "vsrun_toss" => &[Op(KindClass::Does(Kind::TOSS))],
         "syscall" => &[SystemCall],
         _ => return None,
     })

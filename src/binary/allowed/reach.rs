@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::ObjKind;
 
+use super::bound::AllowedOps;
+use super::code::Code;
 use super::function::{Destination, Summary};
 use super::harmless;
 use super::images::Callee;
 use super::names::{self, Effect};
-use super::program::Program;
 use super::syscalls::{self, FutexCommand};
 use super::value::Value;
-use super::{AllowedOps, KindClass, Operand};
+use crate::base::text::escape;
+use crate::binary::symbols::demangle;
+use crate::search::allowed::{KindClass, Operand};
 
 /// Functions that were handed over to be called later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +47,7 @@ enum Via {
 
 /// What was reached so far.
 pub struct Reach<'a> {
-    program: &'a Program,
+    program: &'a Code,
     /// Functions by their start, with why and from where.
     seen: BTreeMap<u64, Via>,
     /// Places other functions jump to, by function.
@@ -64,7 +67,7 @@ pub struct Reach<'a> {
 
 impl<'a> Reach<'a> {
     /// Nothing is reached yet. `with_created`: follow created threads too.
-    pub fn new(program: &'a Program, with_created: bool) -> Reach<'a> {
+    pub fn new(program: &'a Code, with_created: bool) -> Reach<'a> {
         Reach {
             program,
             seen: BTreeMap::new(),
@@ -312,7 +315,7 @@ impl<'a> Reach<'a> {
                     _ if from == 0 => "which is called through a pointer".to_string(),
                     _ => format!("called in {}", self.described(from)),
                 };
-                let name = crate::binary::text::escape(crate::binary::symbols::demangle(name));
+                let name = escape(demangle(name));
                 self.anything(format!("{name}, {caller}, may do anything"));
             }
         }

@@ -1,9 +1,10 @@
 //! What system calls do, by number: as the net of the preloaded library models them (`shim/src/net.rs`).
 
+use vsrun_model::Kind;
 use vsrun_model::ObjKind;
 
 use super::names::Effect;
-use super::KindClass;
+use crate::search::allowed::KindClass;
 
 /// The number of the futex call, whose second object depends on its command.
 pub const FUTEX: i64 = libc::SYS_futex;
@@ -35,8 +36,8 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
     use Effect::{On, Op};
     Some(match number {
         FUTEX => &[On(ObjKind::FUTEX, 0)],
-        libc::SYS_sched_yield => &[Op(KindClass::Yield)],
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => &[Op(KindClass::Sleep)],
+        libc::SYS_sched_yield => &[Op(KindClass::Does(Kind::YIELD))],
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => &[Op(KindClass::Does(Kind::SLEEP))],
         libc::SYS_read
         | libc::SYS_write
         | libc::SYS_close
@@ -62,13 +63,15 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         | libc::SYS_pselect6 => &[
             Op(KindClass::On(ObjKind::CHANNEL)),
             Op(KindClass::On(ObjKind::FILE)),
-            Op(KindClass::Sleep),
+            Op(KindClass::Does(Kind::SLEEP)),
             Op(KindClass::Poll),
         ],
-        libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Wait)],
-        libc::SYS_exit => &[Op(KindClass::Exit), Op(KindClass::ThreadExit)],
-        libc::SYS_exit_group => &[Op(KindClass::Exit)],
-        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => &[Op(KindClass::Kill), Op(KindClass::Exit)],
+        libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Does(Kind::WAIT))],
+        libc::SYS_exit => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
+        libc::SYS_exit_group => &[Op(KindClass::Does(Kind::EXIT))],
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => {
+            &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
+        }
         libc::SYS_semget => &[Op(KindClass::On(ObjKind::NAMES))],
         libc::SYS_semop | libc::SYS_semtimedop => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::Poll)],
         libc::SYS_fcntl => &[Op(KindClass::On(ObjKind::RECORDS)), Op(KindClass::Poll)],
@@ -80,9 +83,12 @@ pub fn effects(number: i64) -> Option<&'static [Effect]> {
         libc::SYS_mq_timedreceive | libc::SYS_mq_getsetattr => {
             &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Poll)]
         }
-        libc::SYS_mq_timedsend => {
-            &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Poll), Op(KindClass::Kill), Op(KindClass::Exit)]
-        }
+        libc::SYS_mq_timedsend => &[
+            Op(KindClass::On(ObjKind::CHANNEL)),
+            Op(KindClass::Poll),
+            Op(KindClass::Does(Kind::KILL)),
+            Op(KindClass::Does(Kind::EXIT)),
+        ],
         libc::SYS_semctl => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::On(ObjKind::NAMES))],
         _ if is_harmless(number) => &[],
         _ => return None,

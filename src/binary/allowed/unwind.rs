@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer, UnwindSection};
 
-use super::image::Image;
+use super::memory::Memory;
 
 /// A range of code that one entry of the call frame information covers.
 pub struct Frame {
@@ -18,7 +18,7 @@ pub struct Frame {
 }
 
 /// The entries, up to the first that is damaged; `header` is the address of `.eh_frame_hdr`.
-pub fn frames(image: &Image, header: u64) -> Vec<Frame> {
+pub fn frames(image: &Memory, header: u64) -> Vec<Frame> {
     let bases = BaseAddresses::default().set_eh_frame_hdr(header);
     let Ok(parsed) = EhFrameHdr::new(image.tail(header), LittleEndian).parse(&bases, 8) else { return Vec::new() };
     let Pointer::Direct(start) = parsed.eh_frame_ptr() else { return Vec::new() };
@@ -41,7 +41,7 @@ pub fn frames(image: &Image, header: u64) -> Vec<Frame> {
 }
 
 /// The landing pads of the function at `start` with language-specific data at `at`. None: not understood.
-pub fn landing_pads(image: &Image, start: u64, at: u64) -> Option<BTreeSet<u64>> {
+pub fn landing_pads(image: &Memory, start: u64, at: u64) -> Option<BTreeSet<u64>> {
     const OMIT: u8 = 0xff;
     const ULEB128: u8 = 1;
     let bytes = image.tail(at);

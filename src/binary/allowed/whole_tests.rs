@@ -63,11 +63,11 @@ fn printed(allowed: &AllowedOps) -> String {
     if allowed.anything {
         return format!("anything: {}", allowed.why.join("; "));
     }
-    let ops: Vec<String> = allowed.ops.iter().map(|(class, operand)| format!("{class} {operand}")).collect();
+    let ops: Vec<String> = allowed.ops.iter().map(|(class, operand)| format!("{class} {operand:?}")).collect();
     ops.join(", ")
 }
 
-/// Large programs, if they are here. Run with `--nocapture` to see what they cost.
+/// Large programs, if they are here. Run with `--nocapture` to see how long they take.
 #[test]
 fn large_programs() {
     for exe in [
@@ -87,10 +87,9 @@ fn large_programs() {
                 let loaded = start.elapsed();
                 let bound = program.of_main();
                 println!(
-                    "{}: {} files, {:?}, {loaded:?} + {:?}; {}",
+                    "{}: {} files, {loaded:?} + {:?}; {}",
                     exe.display(),
                     libraries.len() + 1,
-                    program.cost(),
                     start.elapsed() - loaded,
                     printed(&bound)
                 );

@@ -1,83 +1,125 @@
 //! The modelled objects of vsrun: one semantics for shim, supervisor, search and tests.
 //!
-//! For each kind of object there is `choices` (in how many ways may a pending operation go on now; 0 = it would
-//! block), `perform` (what it does) and `dependent` (do two operations commute, conditional on recorded state, as in
-//! Section 7 and Figure 3 of Stoller's paper). All state is plain data in index-linked tables: it lives in the
-//! [`arena::Arena`] that the processes of a world share, and is copied by copying bytes. No allocation, no I/O.
+//! The crate is a house of floors; a file imports floors below its own only (`FLOORS`, checked by `tests/imports.rs`):
+//! `base` (numbers, tables, operations), `state` (plain data of everything that is modelled), `objects` (what operations do, a file
+//! for each family), `relation` (which operations depend on each other), `world` (publish and perform), `arena` (the memory that the
+//! processes of a world share), `sched` (the scheduler step). Outside it is known by subjects: [`fd`] has the data of descriptors and
+//! what is done with them.
 //!
-//! Zero bytes are a valid initial value of every type here; kinds and states are transparent integers, so that a
-//! program that scribbles over the arena can produce nonsense but never undefined behaviour in the reader.
+//! All state is plain data in index-linked tables: it lives in the [`arena::Arena`], and is copied by copying bytes. No
+//! allocation, no I/O. Zero bytes are a valid initial value of every type here; kinds and states are transparent integers, so
+//! that a program that scribbles over the arena can produce nonsense but never undefined behaviour in the reader.
 #![no_std]
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 extern crate std;
 
-pub mod address;
+/// The panic handler of a program without std. Where a build of the whole workspace makes the shim share this crate with the
+/// tool, whose serde brings std with it, the handler is std's, and a second one would be an error.
+#[macro_export]
+#[cfg(not(feature = "serde"))]
+macro_rules! panic_handler {
+    ($handler:path) => {
+        #[panic_handler]
+        fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+            $handler(info)
+        }
+    };
+}
+
+/// Nothing: see the other one.
+#[macro_export]
+#[cfg(feature = "serde")]
+macro_rules! panic_handler {
+    ($handler:path) => {
+        const _: fn(&core::panic::PanicInfo<'_>) -> ! = $handler;
+    };
+}
+
 pub mod arena;
-pub mod before;
-pub mod calls;
-pub mod carrier;
-pub mod channel;
-pub mod closing;
-mod cond;
-mod connect;
-pub mod counter;
-mod cycle;
-pub mod depend;
-pub mod epoll;
-pub mod errno;
-pub mod event;
-pub mod fd;
-pub mod fifo;
-pub mod file;
-pub mod files;
-pub mod footprint;
-mod futex;
-mod imprint;
-pub mod inject;
-pub mod lock;
-mod machine;
-pub mod mqueue;
-pub mod msg;
-mod mutex;
-pub mod object;
-pub mod op;
-mod pifutex;
-mod process;
-pub mod reach;
-mod rwlock;
-pub mod sched;
-mod sem;
-pub mod sharing;
-pub mod signal;
-mod simple;
-pub mod socket;
-mod sysv;
-pub mod table;
-mod thread;
-pub mod timer;
-mod transfer;
-mod turn;
+mod base;
+mod objects;
+mod relation;
+mod sched;
+mod state;
 pub mod world;
 
-pub use address::Address;
-pub use arena::Arena;
-pub use depend::{dependent, dependent_after, dependent_composed, may_be_coenabled, Act, Effects};
-pub use imprint::imprint;
-pub use object::{Key, ObjKind, Object, NONE};
-pub use op::{Kind, Op};
-pub use process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
-pub use sched::Decision;
-pub use sem::MAX_NAME;
-pub use signal::{Disposal, SigInfo};
-pub use sysv::{Ctl, SemBuf, IPC_NOWAIT, NOWAIT, SEM_UNDO, SEVERAL};
-pub use thread::{Thread, ThreadState, Uid, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
-pub use world::{Applied, End, Misuse, World};
+/// A module for each subject, with its data and what is done with it.
+macro_rules! subjects {
+    ($($(#[$doc:meta])* $name:ident: $($from:path),+;)*) => { $($(#[$doc])* pub mod $name { $(pub use $from::*;)+ })* };
+}
 
-/// Index of a thread in [`World::threads`].
-pub type Tid = u32;
-/// Index of a process in [`World::procs`].
-pub type Pid = u32;
-/// Index of an object in [`World::objects`].
-pub type ObjId = u32;
+subjects! {
+    /// Addresses of sockets.
+    address: crate::base::address;
+    /// Could an operation have come earlier?
+    before: crate::relation::before, crate::objects::question;
+    /// The table of system calls.
+    calls: crate::base::calls;
+    /// What the shim keeps of threads and processes.
+    carrier: crate::state::carrier;
+    /// What is written at one end and read at the other.
+    channel: crate::state::channel, crate::state::recorded;
+    /// Further root processes, and what is left when they are done.
+    closing: crate::state::closing, crate::sched::closing;
+    /// The instructions that read the time-stamp counter.
+    counter: crate::base::counter;
+    /// Operations as they are recorded, and which of them depend on each other.
+    depend: crate::state::act, crate::state::recorded, crate::relation::depend;
+    /// epoll.
+    epoll: crate::state::epoll;
+    /// Error numbers.
+    errno: crate::base::errno;
+    /// Counters, timers, signals as descriptors.
+    event: crate::objects::event;
+    /// Descriptors.
+    fd: crate::state::fd;
+    /// Ordinary files as communication objects.
+    file: crate::state::files, crate::sched::file;
+    /// What an execution has changed of the file system.
+    files: crate::state::files;
+    /// Where to look for what an operation depends on.
+    footprint: crate::relation::index, crate::state::footprint;
+    /// Faults of the environment.
+    inject: crate::base::inject;
+    /// The row of each kind of operation.
+    kind: crate::objects::row;
+    /// Locks of files.
+    lock: crate::state::lock, crate::state::recorded;
+    /// POSIX message queues.
+    mqueue: crate::state::queue;
+    /// Messages and System V message queues.
+    msg: crate::state::queue, crate::state::recorded;
+    /// Synchronization and communication objects.
+    object: crate::base::ids, crate::state::object;
+    /// Visible operations.
+    op: crate::base::op, crate::objects::sysv;
+    /// What operations on descriptors concern beyond the objects that they name.
+    reach: crate::objects::reach;
+    /// Objects that one thread alone uses.
+    sharing: crate::state::sharing, crate::sched::sharing;
+    /// Signals.
+    signal: crate::state::signal, crate::objects::signal;
+    /// Sockets.
+    socket: crate::state::socket, crate::objects::socket;
+    /// Tables of plain records.
+    table: crate::base::table;
+    /// Timers that send signals.
+    timer: crate::state::signal;
+}
+
+pub use arena::Arena;
+pub use base::address::Address;
+pub use base::ids::{ObjId, Pid, Tid, Uid, NONE};
+pub use base::op::{Kind, Op};
+pub use relation::depend::{dependent, dependent_after, dependent_composed, may_be_coenabled};
+pub use relation::index::imprint;
+pub use sched::step::Decision;
+pub use state::act::{Act, Effects};
+pub use state::object::{Key, ObjKind, Object};
+pub use state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
+pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, NOWAIT, SEM_UNDO, SEVERAL_OPS};
+pub use state::signal::{Disposal, SigInfo};
+pub use state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
+pub use state::world::{Applied, End, Misuse, World};

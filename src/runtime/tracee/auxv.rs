@@ -1,6 +1,7 @@
 //! The auxiliary vector, which the kernel puts on the stack of a new program.
 
-use super::{LaunchError, Stopped, STACK_LIMIT};
+use super::launch::{LaunchError, STACK_LIMIT};
+use super::state::Stopped;
 use crate::runtime::memory::ProcessMemory;
 
 const AT_NULL: u64 = 0;
@@ -17,7 +18,7 @@ const MAX_WORDS: u64 = STACK_LIMIT / 8;
 /// vDSO the loader allocates less, and later mappings move (two pages, seen with glibc 2.36). The real clock is kept
 /// from the program by the shim, which patches the vDSO's functions.
 pub fn fix_auxv(stopped: &mut Stopped, random: [u8; 16]) -> Result<(), LaunchError> {
-    let memory = ProcessMemory::open(stopped.pid)?;
+    let memory = ProcessMemory::open(stopped.pid())?;
     let mut at = find_auxv(&memory, stopped.regs()?.rsp)?;
     let mut random_at = None;
     loop {

@@ -19,7 +19,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::unistd::{self, Pid};
 
-use super::{Event, Reason, Running, Stopped, TraceError};
+use super::state::{Event, Reason, Running, Stopped, TraceError};
 use crate::runtime::memory::MemoryError;
 
 /// The soft limit of the main stack that every launched program gets, in bytes. The kernel derives the place of all
@@ -422,7 +422,7 @@ fn to_exec_stop(child: Running) -> Result<Stopped, LaunchError> {
                 continue;
             }
         };
-        let pass_on = match stopped.reason {
+        let pass_on = match stopped.reason() {
             Reason::Exec => return Ok(stopped),
             Reason::Signal(signal) if signal.number() != libc::SIGSTOP => Some(signal),
             _ => None,

@@ -8,7 +8,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::unistd;
 
 use super::launch::exit_now;
-use super::{Event, Running, Stopped};
+use super::state::{Event, Running, Stopped};
 use crate::runtime::memory::ProcessMemory;
 
 /// Really traces a process, to see whether that is allowed here. The text says what was refused.
@@ -35,7 +35,7 @@ fn use_as_tracee(stopped: &mut Stopped) -> Result<(), String> {
     let options = Options::PTRACE_O_EXITKILL | Options::PTRACE_O_TRACEEXEC;
     stopped.set_options(options).map_err(|e| e.to_string())?;
     let regs = stopped.regs().map_err(|e| e.to_string())?;
-    let memory = ProcessMemory::open(stopped.pid).map_err(|e| e.to_string())?;
+    let memory = ProcessMemory::open(stopped.pid()).map_err(|e| e.to_string())?;
     memory.read_u64(regs.rsp).map(drop).map_err(|e| e.to_string())
 }
 

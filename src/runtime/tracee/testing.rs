@@ -1,5 +1,7 @@
 //! What the tests of this directory share.
 
+use nix::unistd::Pid;
+
 use super::*;
 use std::ffi::OsString;
 use std::fs;

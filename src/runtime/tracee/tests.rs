@@ -1,5 +1,13 @@
+use nix::sys::ptrace::Options;
+use nix::unistd::Pid;
+
 use super::testing::*;
 use super::*;
+
+const KILL: Signal = match Signal::from_number(9) {
+    Some(kill) => kill,
+    None => panic!(),
+};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -110,7 +118,7 @@ fn a_running_tracee_is_interrupted() {
         let at = stopped(running.wait().unwrap());
         assert_eq!(at.reason(), Reason::Signal(signal(libc::SIGSTOP)));
         let end = at.kill().unwrap().reap().unwrap();
-        assert!(matches!(end, Event::Signaled { signal: Signal(9), .. }), "{end:?}");
+        assert!(matches!(end, Event::Signaled { signal: KILL, .. }), "{end:?}");
     });
 }
 
@@ -135,7 +143,7 @@ fn death_is_data() {
         assert_eq!(at.regs().unwrap_err(), TraceError::Died { operation: "get registers", pid: at.pid() });
         assert!(at.set_options(Options::PTRACE_O_EXITKILL).unwrap_err().is_death());
         let end = at.resume(None).unwrap().wait().unwrap();
-        assert!(matches!(end, Event::Signaled { signal: Signal(9), core: false, .. }), "{end:?}");
+        assert!(matches!(end, Event::Signaled { signal: KILL, core: false, .. }), "{end:?}");
     });
 }
 

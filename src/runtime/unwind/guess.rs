@@ -1,7 +1,7 @@
 //! A step from a frame to its caller where no table tells it.
 
+use super::frame::{Frame, ReadMemory, Regs, RBP, RSP};
 use super::maps::{executable_at, Mapping};
-use super::{Frame, ReadMemory, Regs, RBP, RSP};
 
 pub(super) fn without_table(maps: &[Mapping], mem: &dyn ReadMemory, frame: &Frame) -> Option<Frame> {
     let regs = &frame.regs;

@@ -8,6 +8,7 @@
 //! in its own. So the caller is looked up one byte before. Where a thread stopped, and where a signal interrupted it,
 //! the address is exact and is looked up as it is.
 
+mod frame;
 mod guess;
 mod maps;
 mod module;
@@ -20,76 +21,20 @@ use std::path::PathBuf;
 
 use gimli::UnwindContext;
 
+use frame::Frame;
 use guess::{returns_from_signal, without_table};
 use maps::executable_at;
 use module::Module;
 use table::caller_by_entry;
 
+pub use frame::{ReadMemory, Regs};
 pub use maps::{parse_maps, Mapping};
-
-const RBP: usize = 6;
-const RSP: usize = 7;
-/// DWARF's number for the return address, the column after the 16 general registers.
-const RIP: u16 = 16;
-
-/// Reads the memory of the process whose stack is walked.
-pub trait ReadMemory {
-    /// The little-endian 64-bit word at `addr`, which need not be aligned; None if it cannot be read.
-    fn read_u64(&self, addr: u64) -> Option<u64>;
-}
-
-/// The registers that a call stack is found from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Regs {
-    /// By DWARF number: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
-    pub general: [u64; 16],
-    /// The program counter.
-    pub rip: u64,
-}
-
-impl Regs {
-    fn get(&self, number: u16) -> Option<u64> {
-        match number {
-            RIP => Some(self.rip),
-            _ => self.general.get(usize::from(number)).copied(),
-        }
-    }
-
-    fn rsp(&self) -> u64 {
-        self.general[RSP]
-    }
-}
-
-impl From<&libc::user_regs_struct> for Regs {
-    fn from(r: &libc::user_regs_struct) -> Regs {
-        let low = [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp];
-        let high = [r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
-        let mut general = [0; 16];
-        general[..8].copy_from_slice(&low);
-        general[8..].copy_from_slice(&high);
-        Regs { general, rip: r.rip }
-    }
-}
 
 /// Finds call stacks; keeps the unwind tables it has read, by the path of the file.
 #[derive(Default)]
 pub struct Unwinder {
     modules: BTreeMap<PathBuf, Option<Module>>,
     context: Box<UnwindContext<usize>>,
-}
-
-/// A function that is being executed.
-struct Frame {
-    regs: Regs,
-    /// The program counter is not a return address: see NOTE [Return addresses].
-    exact: bool,
-}
-
-impl Frame {
-    /// An address inside of the instruction that is being executed.
-    fn address(&self) -> u64 {
-        self.regs.rip.wrapping_sub(u64::from(!self.exact))
-    }
 }
 
 /// What the unwind tables say about a frame.

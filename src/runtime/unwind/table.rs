@@ -5,8 +5,8 @@ use gimli::{
     UnwindExpression, UnwindSection, UnwindTableRow, Value,
 };
 
+use super::frame::{Frame, ReadMemory, Regs, RSP};
 use super::module::{Covered, Module};
-use super::{Frame, ReadMemory, Regs, RSP};
 
 /// A DWARF expression of a sane unwind table has some ten operations.
 const MAX_OPERATIONS: u32 = 1000;

@@ -1,3 +1,4 @@
+use super::frame::RBP;
 use super::*;
 use crate::runtime::memory::ProcessMemory;
 use crate::runtime::tracee::testing::{plain, stopped, Killer, TempDir};

@@ -6,6 +6,7 @@ use super::path::{given, Path, Stat};
 use super::room::{Answer, Room};
 use super::walk::{Place, Side};
 use crate::gate::end;
+use crate::sys::errno::*;
 use crate::sys::raw;
 
 const AT_FDCWD: i32 = libc::AT_FDCWD;
@@ -13,13 +14,6 @@ const SYS_OPENAT2: i64 = 437;
 const SYS_FCHMODAT2: i64 = 452;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
-const ENOENT: i64 = -(libc::ENOENT as i64);
-const EEXIST: i64 = -(libc::EEXIST as i64);
-const ENOTDIR: i64 = -(libc::ENOTDIR as i64);
-const EISDIR: i64 = -(libc::EISDIR as i64);
-const EPERM: i64 = -(libc::EPERM as i64);
-const EXDEV: i64 = -(libc::EXDEV as i64);
-const ENOTEMPTY: i64 = -(libc::ENOTEMPTY as i64);
 
 /// A call that may change the file system, other than open and openat.
 pub fn changes(nr: i64) -> bool {
@@ -117,7 +111,7 @@ pub fn change(nr: i64, a: [u64; 6], room: &mut Room) -> Result<Answer, i64> {
         libc::SYS_renameat2 => rename(at(a[0], a[1]), at(a[2], a[3]), a[4] as u32, (one, two)),
         libc::SYS_ioctl if a[1] == FS_IOC_SETFLAGS || a[1] == FS_IOC_FSSETXATTR => change_open(a[0] as i32, one),
         // As in kernels that do not have them yet: programs do without.
-        SYS_OPENAT2 | libc::SYS_io_uring_setup => Err(-(libc::ENOSYS as i64)),
+        SYS_OPENAT2 | libc::SYS_io_uring_setup => Err(ENOSYS),
         _ => Ok(Answer::AsItIs),
     }
 }
@@ -127,7 +121,7 @@ type At = (i32, u64);
 /// Finds the place of a name that is to be made, taken away or given another; links are not followed.
 fn entry(place: &mut Place, (dir, path): At) -> Result<(), i64> {
     if path == 0 {
-        return Err(-(libc::EFAULT as i64));
+        return Err(EFAULT);
     }
     place.find(dir, given(path), false)
 }
@@ -220,7 +214,7 @@ fn link(old: At, new: At, flags: i32, (one, two): (&mut Place, &mut Place)) -> R
     let by_descriptor = empty && flags & libc::AT_EMPTY_PATH != 0;
     if !by_descriptor {
         if old.1 == 0 {
-            return Err(-(libc::EFAULT as i64));
+            return Err(EFAULT);
         }
         one.find(old.0, given(old.1), flags & libc::AT_SYMLINK_FOLLOW != 0)?;
     }
@@ -264,7 +258,7 @@ fn rename(old: At, new: At, flags: u32, (one, two): (&mut Place, &mut Place)) ->
     entry(two, new)?;
     let Some(stat) = one.stat else { return Err(ENOENT) };
     if !one.named || two.stat.is_some() && !two.named {
-        return Err(-(libc::EBUSY as i64));
+        return Err(EBUSY);
     }
     if one.side == Side::Outside || two.side == Side::Outside {
         // Both in /dev/shm, say; from there to elsewhere is another file system.

@@ -8,9 +8,8 @@ use super::path::{Path, Stat};
 use super::walk::{Place, Side};
 use crate::gate::end;
 use crate::gate::local::{arena, local, machine, world, Phase};
+use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, load, raw};
-
-const EEXIST: i64 = -(libc::EEXIST as i64);
 
 fn no_room(what: &[u8]) -> ! {
     end::unsupported(&[b"there is no room for the private copy of ", what, b"; --files real does without"])
@@ -118,7 +117,7 @@ pub fn hide(place: &mut Place) -> Result<(), i64> {
 /// Copies a real file or link into the layer, so that it can be changed; `data`: with its content. The place is the
 /// copy's then.
 pub fn copy(place: &mut Place, data: bool) -> Result<(), i64> {
-    let Some(stat) = place.stat else { return Err(-(libc::ENOENT as i64)) };
+    let Some(stat) = place.stat else { return Err(ENOENT) };
     if place.side != Side::Real {
         return Ok(());
     }

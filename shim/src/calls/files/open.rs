@@ -5,10 +5,8 @@ use super::layer::shadow_path;
 use super::path::{given, Path, Stat};
 use super::room::Answer;
 use super::walk::{Place, Side};
+use crate::sys::errno::*;
 use crate::sys::raw;
-
-const EEXIST: i64 = -(libc::EEXIST as i64);
-const ENOENT: i64 = -(libc::ENOENT as i64);
 
 /// With these flags a file may be made or changed.
 pub fn may_write(flags: i32) -> bool {
@@ -29,7 +27,7 @@ pub fn open(place: &mut Place, (dir, path, flags, mode): (i32, u64, i32, u64)) -
     match (place.side, place.stat) {
         (Side::Outside, _) => Ok(kernels(place, flags, mode)),
         (_, None) if !writes || flags & libc::O_CREAT == 0 => Err(ENOENT),
-        (_, None) if place.slash => Err(-(libc::EISDIR as i64)),
+        (_, None) if place.slash => Err(EISDIR),
         (_, None) => {
             let mut own = Path::new();
             target(place, &mut own)?;
@@ -81,7 +79,7 @@ fn real(place: &mut Place, stat: &Stat, flags: i32, mode: u64) -> Result<Answer,
 fn nameless(place: &mut Place, flags: i32, mode: u64) -> Result<Answer, i64> {
     match place.stat {
         None => return Err(ENOENT),
-        Some(stat) if !stat.is_dir() => return Err(-(libc::ENOTDIR as i64)),
+        Some(stat) if !stat.is_dir() => return Err(ENOTDIR),
         Some(_) if place.side == Side::Own => return Ok(open_own(place.ptr(), flags, mode)),
         Some(_) => {}
     }

@@ -1,5 +1,6 @@
 //! Paths as bytes in fixed buffers, hashes of them, and what the kernel says of them.
 
+use crate::sys::errno::*;
 use crate::sys::{bytes, decimal, load, raw};
 
 /// Longest path that is followed, bytes.
@@ -42,7 +43,7 @@ impl Path {
     pub fn add(&mut self, part: &[u8]) -> Result<(), i64> {
         let end = self.len + part.len();
         if end >= MAX {
-            return Err(-(libc::ENAMETOOLONG as i64));
+            return Err(ENAMETOOLONG);
         }
         self.bytes[self.len..end].copy_from_slice(part);
         self.cut(end);
@@ -68,7 +69,7 @@ impl Path {
         let rest = self.len - n;
         let len = rest + part.len();
         if len >= MAX {
-            return Err(-(libc::ENAMETOOLONG as i64));
+            return Err(ENAMETOOLONG);
         }
         self.bytes.copy_within(n..n + rest, part.len());
         self.bytes[..part.len()].copy_from_slice(part);
@@ -95,7 +96,7 @@ impl Path {
             return Err(n);
         }
         if n as usize == MAX {
-            return Err(-(libc::ENAMETOOLONG as i64));
+            return Err(ENAMETOOLONG);
         }
         self.cut(n as usize);
         Ok(())

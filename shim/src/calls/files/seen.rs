@@ -6,9 +6,9 @@ use super::path::{given, Path, Stat};
 use super::room::Answer;
 use super::walk::{Place, Side};
 use crate::gate::local::arena;
+use crate::sys::errno::*;
 use crate::sys::{bytes_mut, cstr, load, raw, raw6, store};
 
-const ENOENT: i64 = -(libc::ENOENT as i64);
 const SYS_FACCESSAT2: i64 = 439;
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 const NOFOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
@@ -192,7 +192,7 @@ fn working_directory(buffer: u64, size: u64) -> Result<Answer, i64> {
     seen_as(&mut path)?;
     let len = path.get().len() + 1;
     if size < len as u64 {
-        return Err(-(libc::ERANGE as i64));
+        return Err(ERANGE);
     }
     put(buffer, path.get());
     store(buffer + len as u64 - 1, 0u8);
@@ -207,7 +207,7 @@ fn put(to: u64, bytes: &[u8]) {
 fn read_link(a: [u64; 6], path_at: usize, place: &mut Place) -> Result<Answer, i64> {
     let Some(stat) = place.stat else { return Err(ENOENT) };
     if stat.kind() != libc::S_IFLNK {
-        return Err(-(libc::EINVAL as i64));
+        return Err(EINVAL);
     }
     let mut text = Path::new();
     text.of_link(place.ptr())?;
@@ -219,7 +219,7 @@ fn read_link(a: [u64; 6], path_at: usize, place: &mut Place) -> Result<Answer, i
     }
     let (to, size) = (a[path_at + 1], a[path_at + 2] as i64);
     if size as i32 <= 0 {
-        return Err(-(libc::EINVAL as i64));
+        return Err(EINVAL);
     }
     let len = text.get().len().min(size as usize);
     put(to, &text.get()[..len]);

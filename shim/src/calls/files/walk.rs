@@ -5,6 +5,7 @@ use core::cell::UnsafeCell;
 use super::layer::{self, is_own, is_whiteout, row_of, watches};
 use super::path::{hash, Path, Stat};
 use crate::gate::local::{arena, local};
+use crate::sys::errno::*;
 use crate::sys::raw;
 
 /// Where something is.
@@ -66,7 +67,6 @@ fn may_know() -> bool {
 }
 
 const LINKS: usize = 40;
-const ENOENT: i64 = -(libc::ENOENT as i64);
 
 impl Place {
     /// Nowhere.
@@ -129,7 +129,7 @@ impl Place {
             return Err(ENOENT);
         }
         if path.len() >= super::path::MAX {
-            return Err(-(libc::ENAMETOOLONG as i64));
+            return Err(ENAMETOOLONG);
         }
         self.rest.set(&[path])?;
         if is_own(path) {
@@ -147,7 +147,7 @@ impl Place {
             self.at.of_cwd()?;
         } else {
             if !Stat::of_fd(dir)?.is_dir() {
-                return Err(-(libc::ENOTDIR as i64));
+                return Err(ENOTDIR);
             }
             self.at.of_descriptor(dir)?;
         }
@@ -167,7 +167,7 @@ impl Place {
             let slash = last && self.rest.get().len() > from + len;
             let mut name = [0u8; 256];
             if len > 255 {
-                return Err(-(libc::ENAMETOOLONG as i64));
+                return Err(ENAMETOOLONG);
             }
             name[..len].copy_from_slice(&self.rest.get()[from..from + len]);
             let name = &name[..len];
@@ -193,7 +193,7 @@ impl Place {
             };
             if stat.kind() == libc::S_IFLNK && (!last || follow || slash) {
                 if self.followed == LINKS {
-                    return Err(-(libc::ELOOP as i64));
+                    return Err(ELOOP);
                 }
                 if watches() {
                     self.other.set(&[self.at.get()])?;
@@ -205,20 +205,20 @@ impl Place {
                     continue;
                 }
                 if !last {
-                    return Err(-(libc::ENOTDIR as i64));
+                    return Err(ENOTDIR);
                 }
                 (self.named, self.slash, self.side) = (false, slash, Side::Outside);
                 return Ok(());
             }
             if last {
                 if slash && !stat.is_dir() {
-                    return Err(-(libc::ENOTDIR as i64));
+                    return Err(ENOTDIR);
                 }
                 (self.named, self.slash) = (true, slash);
                 return Ok(());
             }
             if !stat.is_dir() {
-                return Err(-(libc::ENOTDIR as i64));
+                return Err(ENOTDIR);
             }
             if may_know() {
                 *known(self.at.get()) = (hash(self.at.get()), arena().files.directories_changed);
@@ -245,7 +245,7 @@ impl Place {
     fn rest_at_directory(&mut self) -> Result<(), i64> {
         let stat = Stat::of(self.at.ptr())?;
         if !stat.is_dir() {
-            return Err(-(libc::ENOTDIR as i64));
+            return Err(ENOTDIR);
         }
         (self.stat, self.named, self.slash) = (Some(stat), false, true);
         self.side = side_of(self.at.get());
@@ -255,7 +255,7 @@ impl Place {
     /// To the directory above.
     fn up(&mut self) -> Result<(), i64> {
         if !Stat::of(self.at.ptr())?.is_dir() {
-            return Err(-(libc::ENOTDIR as i64));
+            return Err(ENOTDIR);
         }
         let (_, len) = self.at.split();
         self.at.cut(len);

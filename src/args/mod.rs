@@ -1,0 +1,9 @@
+//! The command line: raw arguments in, a resolved [`Command`](crate::config::Command) out, so that main reads as a table of modes.
+//!
+//! What the contract names but a later stage brings is parsed and refused here, so that nothing is ignored silently.
+
+mod raw;
+mod resolve;
+mod values;
+
+pub use resolve::{parse, UsageError};

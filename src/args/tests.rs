@@ -1,0 +1,203 @@
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::config::{Format, ProgressMode, Replay, Show, Timeouts};
+use crate::search::Bound;
+
+fn run(args: &[&str]) -> Result<Command, UsageError> {
+    parse(std::iter::once("vsrun").chain(args.iter().copied()).map(OsString::from))
+}
+
+fn config(args: &[&str]) -> Config {
+    match run(args) {
+        Ok(Command::Explore(config)) => config,
+        other => panic!("{args:?}: {other:?}"),
+    }
+}
+
+fn refused(args: &[&str]) -> String {
+    let error = run(args).unwrap_err();
+    assert_eq!(error.code, 2, "{args:?}");
+    assert!(error.text.starts_with("vsrun: ") && !error.text.contains('\n'), "{args:?}: {:?}", error.text);
+    error.text
+}
+
+fn strings(config: &Config) -> Vec<&str> {
+    config.program.iter().map(|a| a.to_str().unwrap()).collect()
+}
+
+#[test]
+fn definition_is_consistent() {
+    use clap::CommandFactory;
+    Raw::command().debug_assert();
+}
+
+#[test]
+fn defaults() {
+    let c = config(&["./prog"]);
+    assert_eq!(c.search, SearchKind::Optimal);
+    assert_eq!(c.bounds, Bounds::default());
+    assert!(!c.all_objects && c.unshared.is_empty() && c.atomic.is_empty() && c.annotations.is_none());
+    assert_eq!(c.divergence_timeout, Duration::from_secs(2));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Auto, Format::Text));
+    assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));
+    assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
+    assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
+    assert_eq!((c.save, c.resume), (None, None));
+    let c = config(&["--save", "s", "--resume", "r", "./prog"]);
+    assert_eq!((c.save, c.resume), (Some(PathBuf::from("s")), Some(PathBuf::from("r"))));
+}
+
+#[test]
+fn all_options() {
+    let c = config(&[
+        "--search",
+        "random",
+        "--keep-going",
+        "--max-depth",
+        "9",
+        "--max-executions=50",
+        "--time",
+        "1.5",
+        "--seed",
+        "7",
+        "-j",
+        "3",
+        "--progress",
+        "never",
+        "--race",
+        "off",
+        "--divergence-timeout",
+        "0.5",
+        "--livelock",
+        "40",
+        "--timeouts",
+        "any",
+        "--checkpoint",
+        "fork",
+        "--fail-on-exit",
+        "--allow-misuse",
+        "--scenario-dir",
+        "/tmp",
+        "--output",
+        "o",
+        "--format",
+        "json",
+        "p",
+    ]);
+    assert_eq!(c.search, SearchKind::Random);
+    assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
+    assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Fork, Format::Json));
+    assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
+    assert_eq!((c.workers, c.progress), (Some(3), ProgressMode::Never));
+    assert_eq!((c.scenario_dir, c.output), (PathBuf::from("/tmp"), Some(PathBuf::from("o"))));
+    assert_eq!(config(&["--once", "p"]).search, SearchKind::Once);
+    assert_eq!(config(&["--search", "naive", "p"]).search.name(), "naive");
+}
+
+#[test]
+fn what_follows_the_program_is_its_own() {
+    let c = config(&["--seed", "3", "./p", "--seed", "4", "-j", "8", "--help", "--", "replay", "--bogus"]);
+    assert_eq!(c.seed, 3);
+    assert_eq!(strings(&c), ["./p", "--seed", "4", "-j", "8", "--help", "--", "replay", "--bogus"]);
+    assert_eq!(strings(&config(&["p", "replay", "x"])), ["p", "replay", "x"]);
+    assert_eq!(strings(&config(&["--once", "--", "-odd", "--", "a"])), ["-odd", "--", "a"]);
+    assert_eq!(strings(&config(&["help", ""])), ["help", ""]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_and_newlines_pass() {
+    let odd = OsString::from_vec(b"a\nb\xff\xfe".to_vec());
+    let args = ["vsrun".into(), "--scenario-dir".into(), odd.clone(), odd.clone(), odd.clone()];
+    let Ok(Command::Explore(c)) = parse(args) else { panic!() };
+    assert_eq!(c.program, [odd.clone(), odd.clone()]);
+    assert_eq!(c.scenario_dir.into_os_string(), odd);
+}
+
+#[test]
+fn commands_and_programs_of_the_same_name() {
+    let file = PathBuf::from("f");
+    let replay = Replay { no_supervisor: true, output: None, format: Format::Json, file: file.clone() };
+    assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
+    assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
+    assert_eq!(run(&["doctor"]), Ok(Command::Doctor));
+    assert_eq!(strings(&config(&["./replay", "f"])), ["./replay", "f"]);
+    assert_eq!(strings(&config(&["--", "replay", "f"])), ["replay", "f"]);
+    assert!(refused(&["--format", "json", "replay", "f"]).contains("./replay"));
+    refused(&["replay"]);
+    refused(&["replay", "a", "b"]);
+    refused(&["doctor", "x"]);
+}
+
+#[test]
+fn searches_of_the_papers_by_name() {
+    for name in ["sss", "if-sss", "exitblock", "exitblock-rw"] {
+        assert_eq!(config(&["--search", name, "p"]).search.name(), name);
+    }
+}
+
+#[test]
+fn later_work_is_refused_by_name() {
+    for search in ["composed", "transactions"] {
+        assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
+    }
+    for (option, value) in [("--watch", "s"), ("--toss", "f:2")] {
+        assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
+    }
+    for args in [["--race", "hb"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
+        assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
+    }
+}
+
+#[test]
+fn wrong_usage_is_one_line() {
+    assert_eq!(refused(&[]), "vsrun: no program given; try 'vsrun --help'");
+    assert!(refused(&["--search", "fast", "p"]).contains("'fast'"));
+    assert!(refused(&["--bogus", "p"]).contains("--bogus"));
+    for time in ["0", "-1", "nan", "inf", "x", "1e30"] {
+        let option = format!("--time={time}");
+        assert!(refused(&[&option, "p"]).contains("number of seconds"), "{time}");
+    }
+    refused(&["--max-depth", "0", "p"]);
+    refused(&["--once", "--search", "naive", "p"]);
+    refused(&["-j", "0", "p"]);
+    refused(&["-j", "2000", "p"]);
+    refused(&["--once", "--save", "f", "p"]);
+    refused(&["--once", "--resume", "f", "p"]);
+    refused(&[""]);
+}
+
+#[test]
+fn help_and_version() {
+    let help = run(&["--help"]).unwrap_err();
+    assert_eq!(help.code, 0);
+    for word in [
+        "vsrun replay",
+        "--divergence-timeout",
+        "Examples:",
+        "Exit status:",
+        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, exitblock, exitblock-rw]",
+    ] {
+        assert!(help.text.contains(word), "{word}: {}", help.text);
+    }
+    assert_eq!(run(&["--version"]).unwrap_err().code, 0);
+    assert_eq!(run(&["replay", "--help"]).unwrap_err().code, 0);
+}
+
+#[test]
+fn bounds_and_pct() {
+    let c = config(&["--bound", "preemptions=2", "prog"]);
+    assert_eq!((c.search, c.search.name()), (SearchKind::Bounded(Bound::Preemptions(2)), "preemptions"));
+    assert_eq!(config(&["--bound", "delays=0", "prog"]).search, SearchKind::Bounded(Bound::Delays(0)));
+    let c = config(&["--search", "pct", "--pct-depth", "5", "prog"]);
+    assert_eq!((c.search, c.pct_depth), (SearchKind::Pct, 5));
+    assert_eq!(config(&["prog"]).pct_depth, 3);
+    for bad in ["preemptions", "preemptions=x", "delays=-1", "switches=2", "preemptions=1001"] {
+        assert_eq!(parse(["vsrun", "--bound", bad, "prog"].map(OsString::from)).unwrap_err().code, 2, "{bad}");
+    }
+    let both = ["vsrun", "--bound", "delays=1", "--search", "naive", "prog"].map(OsString::from);
+    assert_eq!(parse(both).unwrap_err().code, 2);
+}

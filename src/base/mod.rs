@@ -1,0 +1,5 @@
+//! What every other part may use: text from outside made safe to print, hashes, how values stand in JSON files.
+
+pub mod hash;
+pub(crate) mod serial;
+pub mod text;

@@ -1,0 +1,42 @@
+//! What is counted and noted in the course of an exploration.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::incomplete::{Reason, Reasons};
+
+/// What was counted and noted so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Executions that are over, with those that were run ahead of their turns.
+    pub executions: u64,
+    /// Transitions of the longest one.
+    pub max_depth: u64,
+    /// Why the search is not complete, as far as executions have shown it, and how many have.
+    pub reasons: BTreeMap<Reason, u64>,
+    /// What executions that ran to their end printed and exited with, by hash.
+    pub printed: BTreeSet<u64>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Counts {
+    pub fn note(&mut self, text: &str) {
+        if !self.notes.iter().any(|n| n == text) {
+            self.notes.push(text.to_string());
+        }
+    }
+
+    /// Takes account of what one execution has shown.
+    pub fn see(&mut self, reasons: &Reasons) {
+        for reason in reasons {
+            *self.reasons.entry(*reason).or_default() += 1;
+            reason.note().into_iter().for_each(|text| self.note(text));
+        }
+    }
+
+    /// The search starts over, and with it what is counted; what was seen of the program stays known.
+    pub fn start_over(&mut self) {
+        (self.executions, self.max_depth) = (0, 0);
+        self.reasons.remove(&Reason::Depth);
+    }
+}

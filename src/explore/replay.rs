@@ -1,0 +1,117 @@
+//! Replays of scenarios: under the supervisor, compared step by step; or without, for debuggers.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use vsrun_model::End;
+
+use super::failure::Failure;
+use super::setting::{identity_of, output_file};
+use crate::config::Replay;
+use crate::finding::{Bug, Finding};
+use crate::report::mismatch::mismatch;
+use crate::runtime::session::Input;
+use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
+use crate::scenario::Scenario;
+use crate::schedule::Schedule;
+
+/// Reads a scenario and checks that the program is still the one it was written for.
+fn load(path: &Path) -> Result<Scenario, Failure> {
+    let scenario = Scenario::load(path).map_err(|e| Failure::environment(e.to_string()))?;
+    let exe = PathBuf::from(&scenario.program.exe);
+    let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
+    let now = identity_of(&exe, script.as_deref().unwrap_or(&exe), &scenario.options.with)
+        .map_err(|f| Failure::environment(format!("the scenario's program cannot be read: {}", f.message)))?;
+    if now != scenario.fingerprint {
+        let same_exe = now.get(0) == scenario.fingerprint.get(0);
+        let changed = script.filter(|_| same_exe).unwrap_or(exe);
+        return Err(Failure::own(format!(
+            "{} has changed since the scenario was written, so it cannot be replayed; explore it again",
+            changed.display()
+        )));
+    }
+    Ok(scenario)
+}
+
+fn spec_of(scenario: &Scenario) -> Spec {
+    Spec {
+        program: scenario.program.clone(),
+        options: scenario.options.clone(),
+        max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
+        objects: Arc::new(scenario.objects.clone()),
+    }
+}
+
+fn schedule_of(scenario: &Scenario) -> Schedule {
+    let prefix = scenario.prefix();
+    match &scenario.then {
+        Some(then) => then.schedule(prefix),
+        None => Schedule { prefix, ..Schedule::default() },
+    }
+}
+
+fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
+    match scenario.options.stdin.as_str() {
+        "null" => Ok(Input::null()?),
+        _ => Ok(Input::prepare(true)?),
+    }
+}
+
+/// `vsrun replay FILE`: the bug, seen again. Without a supervisor this process becomes the program.
+///
+/// # Errors
+/// The scenario cannot be read or run, or the replay went another way.
+pub fn replay(args: &Replay) -> Result<Bug, Failure> {
+    let scenario = load(&args.file)?;
+    if args.no_supervisor {
+        match become_program(&scenario, args)? {}
+    }
+    let mut shown = output_file(args.output.as_deref())?;
+    let mut worker = Worker::start(spec_of(&scenario), input_of(&scenario)?, None)?;
+    let finding = worker.examine(&mut Inspector::default(), &schedule_of(&scenario))?;
+    worker.output.copy_to(&mut shown)?;
+    shown.flush()?;
+    check(&scenario, &finding)?;
+    let bug = Bug::new(finding, scenario.found.execution);
+    Ok(Bug { scenario: Some(args.file.clone()), ..bug })
+}
+
+/// Says at which step a replay went another way, what was expected and what came.
+fn check(scenario: &Scenario, found: &Finding) -> Result<(), Failure> {
+    if found.end == End::MISMATCH {
+        let line = mismatch(&scenario.steps, found);
+        return Err(Failure::own(line.unwrap_or_else(|| "the replay diverged".into())));
+    }
+    if found.kind != Some(scenario.bug.kind) {
+        return Err(Failure::own(format!(
+            "the replay diverged at its end, after step {}: expected {}; came: {}",
+            found.steps.len(),
+            scenario.bug.summary,
+            found.line()
+        )));
+    }
+    if scenario.then.is_none() && found.steps.len() != scenario.steps.len() {
+        return Err(Failure::own(format!(
+            "the replay diverged: {} steps were expected, {} came",
+            scenario.steps.len(),
+            found.steps.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Without a supervisor: this process becomes the program.
+fn become_program(scenario: &Scenario, args: &Replay) -> Result<Infallible, Failure> {
+    let input = input_of(scenario)?;
+    let output = match &args.output {
+        Some(path) => Some(output_file(Some(path))?),
+        None => None,
+    };
+    let out = output.as_ref().map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
+    let parts = direct(&spec_of(scenario), &schedule_of(scenario), [input.fd(), out[0], out[1]])?;
+    tracee::launch_untraced(&parts.launch)
+        .map_err(|e| Failure::environment(format!("the program could not be started: {e}")))
+}

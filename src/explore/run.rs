@@ -1,0 +1,147 @@
+//! An exploration from its beginning to its summary.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::counts::Counts;
+use super::failure::Failure;
+use super::found::{look, put_in_order, Found, Look};
+use super::progress::Progress;
+use super::save::{Header, Saved, Saver};
+use super::setting::{identity_of, output_file, search_of, spec_of, watch, Setting};
+use super::sharing::Sharing;
+use super::state::{State, Stop};
+use super::summary::summary;
+use super::workers::Shared;
+use crate::base::text::escape;
+use crate::config::{Config, SearchKind};
+use crate::finding::{Bug, Summary};
+use crate::runtime::session::Input;
+use crate::runtime::{cpus, tracee, Inspector, Worker};
+use crate::search::Search;
+
+/// The CPUs of the workers. A search that runs one execution at a time has one worker.
+fn places(config: &Config, search: &dyn Search, counts: &mut Counts) -> Vec<Option<usize>> {
+    let cpus = cpus();
+    let wanted = match config.workers {
+        _ if config.search == SearchKind::Once => 1,
+        None => cpus.len().max(1),
+        Some(n) => n as usize,
+    };
+    if wanted > 1 && !search.parallel() {
+        if config.workers.is_some() {
+            let name = config.search.name();
+            counts.note(&format!("search {name} runs one execution at a time: 1 worker of {wanted}"));
+        }
+        return vec![cpus.first().copied()];
+    }
+    (0..wanted).map(|n| cpus.get(n % cpus.len().max(1)).copied()).collect()
+}
+
+/// What a saved exploration goes on from: nothing, if none was asked for.
+fn resume(
+    setting: &mut Setting,
+    (search, sharing): (&mut dyn Search, &mut Sharing),
+) -> Result<Option<(Header, Counts)>, Failure> {
+    let Some(path) = &setting.config.resume else { return Ok(None) };
+    let (saved, note) = Saved::load(path).map_err(Failure::environment)?;
+    let refused = |why: String| Failure::environment(format!("{} cannot be resumed: {why}", escape(path)));
+    if let Some(why) = saved.header.mismatch(setting) {
+        return Err(refused(why));
+    }
+    sharing.resume(&saved.header.sharing).map_err(|name| refused(format!("it was saved with another {name}")))?;
+    search.restore(&saved.search).map_err(|why| refused(format!("it is damaged: {why}")))?;
+    // Addresses depend on the environment, and what is known of bugs on addresses.
+    setting.spec.program.env.clone_from(&saved.header.program.env);
+    let mut counts = saved.header.counts();
+    note.into_iter().for_each(|text| counts.note(&text));
+    Ok(Some((saved.header, counts)))
+}
+
+/// An exploration ready to begin.
+fn prepare(setting: &mut Setting) -> Result<State, Failure> {
+    let config = setting.config;
+    let mut search = search_of(config)?;
+    let mut sharing = Sharing::new(config)?;
+    let (header, counts) = match resume(setting, (&mut *search, &mut sharing))? {
+        Some((header, counts)) => (Some(header), counts),
+        None => (None, Counts::default()),
+    };
+    search.watch(watch(config, Instant::now()));
+    let before = (search.progress().unwrap_or(0.0), counts.executions);
+    let mut state = State::new((search, sharing), counts, Progress::new(config, before));
+    if let Some(header) = header {
+        state.seconds_earlier = header.seconds;
+        state.found = header.found().map(|found| (found.identity, found)).collect();
+        state.passed_earlier = header.passed;
+    }
+    if let Some(path) = config.save.as_ref().or(config.resume.as_ref()) {
+        let mut saver = Saver::new(path, state.seconds_earlier);
+        // What cannot be saved is said before the work is done.
+        state.save(setting, &mut saver, state.found.values()).map_err(Failure::environment)?;
+        state.saver = Some(saver);
+    }
+    Ok(state)
+}
+
+/// Explores; prints nothing but progress.
+pub fn explore(config: &Config) -> Result<Summary, Failure> {
+    let (mut spec, program) = spec_of(config)?;
+    let once = config.search == SearchKind::Once;
+    let input = Input::prepare(once)?;
+    spec.options.stdin = input.name().to_string();
+    let mut shown = output_file(config.output.as_deref())?;
+    let identity = identity_of(Path::new(&spec.program.exe), &program, &spec.options.with)?;
+    let direct = if once { Some(shown.try_clone()?) } else { None };
+    let mut setting = Setting { config, spec, identity };
+    let mut state = prepare(&mut setting)?;
+    let places = places(config, &*state.search, &mut state.counts);
+    let shared = Shared::new(&setting, input, state);
+    let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
+    let mut state = shared.into_state();
+    state.progress.clear();
+    let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state)?;
+    if let Some(mut saver) = state.saver.take() {
+        let saved = state.save(&setting, &mut saver, found.iter());
+        let over = state.stop == Some(Stop::Over);
+        let text = saved.err().or_else(|| (!over).then(|| saver.advice()));
+        text.into_iter().for_each(|text| state.counts.note(&text));
+    }
+    let bugs: Vec<Bug> = found.into_iter().map(Found::into_bug).chain(state.unsupported.take()).collect();
+    // The execution shown is that of the last bug, or, where a file was asked for, the last one.
+    if !once && (!bugs.is_empty() || config.output.is_some()) {
+        worker.output.copy_to(&mut shown)?;
+    }
+    Ok(summary(config, &worker, state, bugs))
+}
+
+/// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker
+/// is left with the execution of the last bug.
+fn finish_bugs(
+    setting: &Setting,
+    worker: &mut Worker,
+    inspector: &mut Inspector,
+    state: &mut State,
+) -> Result<Vec<Found>, Failure> {
+    // What was found is reported all the same; who asks again is heard again.
+    tracee::forget_requests();
+    let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
+    let moved = put_in_order(&mut found);
+    // One worker alone that stops at a bug has just looked at it.
+    let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(Found::is_stale);
+    let last = found.len().checked_sub(1).filter(|_| !in_hand);
+    for (i, bug) in found.iter_mut().enumerate() {
+        if bug.is_stale() || last == Some(i) {
+            let seen = look(worker, inspector, setting, (bug.kind, None), &bug.best)?;
+            let Look::Seen(shown, note) = seen else { break };
+            shown.into_iter().for_each(|shown| bug.show(shown));
+            note.into_iter().for_each(|text| state.counts.note(&text));
+        } else if !moved.contains(&i) {
+            continue;
+        }
+        if let Err(e) = bug.write(setting) {
+            state.counts.note(&e.to_string());
+        }
+    }
+    Ok(found)
+}

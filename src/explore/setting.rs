@@ -1,0 +1,116 @@
+//! What does not change while an exploration runs: the program, the options, the search.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::failure::Failure;
+use super::once::Once;
+use crate::binary::{self, BinaryId};
+use crate::config::{Config, SearchKind, Timeouts};
+use crate::runtime::{session, tracee, Spec};
+use crate::scenario::{Client, Options, Program};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
+
+/// Transitions of one execution when no bound is given and the search looks at every state.
+const DEFAULT_DEPTH: u64 = 100_000;
+
+/// What does not change while an exploration runs.
+pub(super) struct Setting<'a> {
+    pub config: &'a Config,
+    pub spec: Spec,
+    /// Tells a changed program.
+    pub identity: serde_json::Value,
+}
+
+/// Where the program's own output goes.
+pub fn output_file(path: Option<&Path>) -> io::Result<File> {
+    match path {
+        Some(path) => OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
+        // A duplicate shares its offset with vsrun's own messages.
+        None => io::stderr().as_fd().try_clone_to_owned().map(File::from),
+    }
+}
+
+/// What a configuration says is run, and the file that was asked for; the standard input is left open.
+pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
+    let cwd = std::env::current_dir().map_err(|e| Failure::environment(format!("the current directory: {e}")))?;
+    let path = std::env::var_os("PATH");
+    let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
+    let launch = binary::resolve(program, args, &cwd, path.as_deref())
+        .map_err(|refusal| Failure::environment(refusal.message()))?;
+    let client = |words: &Vec<OsString>| {
+        let (program, args) = words.split_first().ok_or_else(|| Failure::environment("--with without a program"))?;
+        let found = binary::resolve(program, args, &cwd, path.as_deref())
+            .map_err(|refusal| Failure::environment(format!("--with: {}", refusal.message())))?;
+        Ok(Client { exe: found.exe.into_os_string(), argv: found.argv })
+    };
+    let with = config.with.iter().map(client).collect::<Result<Vec<_>, Failure>>()?;
+    let systematic =
+        !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
+    let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
+    let script = if launch.program == launch.exe { OsString::new() } else { launch.program.clone().into_os_string() };
+    let program = Program {
+        script,
+        exe: launch.exe.into_os_string(),
+        argv: launch.argv,
+        cwd: cwd.clone().into_os_string(),
+        env: session::environment(),
+    };
+    let options = Options {
+        timeouts_any: config.timeouts == Timeouts::Any,
+        inject: config.inject,
+        allow_misuse: config.allow_misuse,
+        livelock: config.livelock.unwrap_or(0),
+        fail_on_exit: config.fail_on_exit,
+        real_files: !config.private_files(),
+        with,
+        stop_signal: config.stop_signal,
+        divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
+        max_depth: config.bounds.depth,
+        seed: config.seed,
+        stdin: String::new(),
+    };
+    let spec = Spec { program, options, max_depth: depth, objects: Arc::default() };
+    Ok((spec, launch.program))
+}
+
+/// What tells a changed program: the file that is executed and, for a script, the script.
+pub(super) fn identity_of(exe: &Path, program: &Path, with: &[Client]) -> Result<serde_json::Value, Failure> {
+    let of = |path: &Path| BinaryId::of(path).map_err(|e| Failure::environment(format!("{}: {e}", path.display())));
+    let mut all = vec![of(exe)?];
+    if exe != program {
+        all.push(of(program)?);
+    }
+    for client in with {
+        all.push(of(Path::new(&client.exe))?);
+    }
+    serde_json::to_value(all).map_err(|e| Failure::own(format!("vsrun bug: {e}")))
+}
+
+/// The search that was asked for, not begun.
+pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
+    match config.search {
+        SearchKind::Once => Ok(Box::<Once>::default()),
+        SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth))),
+        SearchKind::Bounded(Bound::Preemptions(k)) => Ok(Box::new(BoundedReduction::new(k))),
+        SearchKind::Bounded(bound) => Ok(Box::new(Bounded::new(bound))),
+        kind => search::by_name(kind.name(), config.seed)
+            .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name()))),
+    }
+}
+
+/// What tells a search that its time is over, or that vsrun is asked to end.
+pub(super) fn watch(config: &Config, since: Instant) -> Watch {
+    let until = config.bounds.time.map(|time| since + time);
+    Watch::new(move || tracee::interrupted() || until.is_some_and(|until| Instant::now() >= until))
+}

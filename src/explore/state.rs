@@ -1,0 +1,181 @@
+//! What the workers of an exploration share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use vsrun_model::arena::{Policy, MAX_SYSCALLS};
+
+use super::counts::Counts;
+use super::failure::Failure;
+use super::found::Found;
+use super::progress::{Figures, Progress};
+use super::save::Saver;
+use super::setting::{search_of, watch, Setting};
+use super::sharing::Sharing;
+use super::task::Task;
+use crate::config::{Config, SearchKind};
+use crate::finding::Bug;
+use crate::incomplete::Reason;
+use crate::search::Search;
+
+/// Why an exploration ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Stop {
+    /// The search is over.
+    Over,
+    /// At a bug, or at something that is not supported.
+    FirstBug,
+    /// At a bound.
+    Bound(Reason),
+    /// vsrun was asked to end.
+    Interrupted,
+    /// A worker failed.
+    Failed,
+}
+
+impl Stop {
+    /// Why the exploration is not complete then.
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Stop::Over => None,
+            Stop::FirstBug => Some(Reason::FirstBug),
+            Stop::Bound(reason) => Some(reason),
+            Stop::Interrupted => Some(Reason::Interrupted),
+            Stop::Failed => Some(Reason::Failed),
+        }
+    }
+}
+
+/// What the workers share.
+pub(super) struct State {
+    pub search: Box<dyn Search>,
+    /// What is known of the sharing of objects.
+    pub sharing: Sharing,
+    pub counts: Counts,
+    /// Bugs, by identity.
+    pub found: BTreeMap<u64, Found>,
+    /// What ended the exploration because it is not supported.
+    pub unsupported: Option<Bug>,
+    pub stop: Option<Stop>,
+    /// invariant: `stop` is set if this is.
+    pub failure: Option<Failure>,
+    /// Calls that went to the kernel, by worker, those of the root only with the first.
+    pub passed: Vec<Vec<u32>>,
+    /// The same before this run, if it was resumed.
+    pub passed_earlier: Vec<u32>,
+    pub progress: Progress,
+    pub saver: Option<Saver>,
+    /// When this run began, and for how many seconds earlier ones explored.
+    pub started_at: Instant,
+    pub seconds_earlier: f64,
+    /// Executions that were started.
+    pub started: u64,
+    pub under_way: usize,
+    pub idle: usize,
+    /// The first worker has its world.
+    pub open: bool,
+}
+
+impl State {
+    /// An exploration that has not begun, or that goes on from `counts`.
+    pub fn new((search, sharing): (Box<dyn Search>, Sharing), counts: Counts, progress: Progress) -> State {
+        State {
+            search,
+            started_at: Instant::now(),
+            seconds_earlier: 0.0,
+            started: counts.executions + sharing.earlier(),
+            sharing,
+            counts,
+            found: BTreeMap::new(),
+            unsupported: None,
+            stop: None,
+            failure: None,
+            passed: Vec::new(),
+            passed_earlier: Vec::new(),
+            progress,
+            saver: None,
+            under_way: 0,
+            idle: 0,
+            open: false,
+        }
+    }
+
+    /// Sums over the workers, by number of the call.
+    pub fn passed_calls(&self) -> [u32; MAX_SYSCALLS] {
+        let mut sums = [0u32; MAX_SYSCALLS];
+        for worker in self.passed.iter().chain([&self.passed_earlier]) {
+            sums.iter_mut().zip(worker).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        }
+        sums
+    }
+
+    pub fn figures(&self) -> Figures {
+        figures(&*self.search, &self.counts, self.found.len())
+    }
+
+    /// The search starts over, with what is known of objects now.
+    pub fn start_over(&mut self, config: &Config) -> Result<(), Failure> {
+        self.search = search_of(config)?;
+        self.search.watch(watch(config, self.started_at));
+        self.sharing.start_over(self.counts.executions);
+        self.counts.start_over();
+        self.progress.start_over();
+        Ok(())
+    }
+
+    /// The next execution.
+    pub fn hand_out(&mut self, search: SearchKind) -> Option<Task> {
+        let mut schedule = self.search.next()?;
+        if search == SearchKind::Once {
+            schedule.policy = Policy::LIKELY;
+        }
+        self.under_way += 1;
+        self.started += 1;
+        let (objects, restarts) = (Arc::clone(self.sharing.objects()), self.sharing.restarts());
+        Some(Task { number: self.started, schedule, objects, restarts })
+    }
+
+    /// Ends the exploration unless something else has ended it.
+    pub fn end(&mut self, stop: Stop) {
+        self.stop.get_or_insert(stop);
+    }
+
+    pub fn report_progress(&mut self) {
+        let State { search, counts, found, progress, .. } = self;
+        progress.look(|| figures(&**search, counts, found.len()));
+    }
+
+    /// Saves to where `saver` does.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn save<'f>(
+        &self,
+        setting: &Setting,
+        saver: &mut Saver,
+        found: impl Iterator<Item = &'f Found>,
+    ) -> Result<(), String> {
+        saver.save(setting, (&*self.search, &self.sharing), (&self.counts, &self.passed_calls()), found)
+    }
+
+    /// Saves where it is time to; what goes wrong is noted.
+    pub fn save_if_due(&mut self, setting: &Setting) {
+        let Some(mut saver) = self.saver.take_if(|saver| saver.is_due()) else { return };
+        if let Err(e) = self.save(setting, &mut saver, self.found.values()) {
+            self.counts.note(&e);
+        }
+        self.saver = Some(saver);
+    }
+}
+
+fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
+    Figures {
+        executions: counts.executions - search.discarded(),
+        transitions: search.transitions(),
+        max_depth: counts.max_depth,
+        frontier: search.frontier(),
+        bugs,
+        done: search.progress(),
+    }
+}

@@ -1,0 +1,72 @@
+//! What an exploration came to.
+
+use super::state::{State, Stop};
+use crate::config::{Config, SearchKind, Timeouts};
+use crate::finding::{Bug, BugKind, ProgramStatus, Summary, Verdict};
+use crate::incomplete::{Reason, Reasons};
+use crate::runtime::Worker;
+use crate::words::syscalls::{communicating, FILES};
+
+/// The summary of an exploration that is over; `worker` has run its last execution.
+pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -> Summary {
+    let stop = state.stop.unwrap_or(Stop::Over);
+    let last_words = match stop {
+        Stop::Bound(_) | Stop::Interrupted => state.progress.last_words(config, &state.figures()),
+        _ => None,
+    };
+    let passed_calls = communicating(&state.passed_calls());
+    let mut reasons = reasons(config, &state, stop);
+    if bugs.iter().any(|bug| bug.kind == BugKind::Error) {
+        reasons.insert(Reason::Unsupported);
+    }
+    // What went to the kernel and could have mattered to others was not explored.
+    let passed = |(name, _): &(String, u64)| if name == FILES { Reason::SharedFiles } else { Reason::PassedThrough };
+    reasons.extend(passed_calls.iter().map(passed));
+    let counts = &mut state.counts;
+    if stop == Stop::Interrupted {
+        counts.note("interrupted: what follows is what was found until then");
+    }
+    state.sharing.notes().iter().for_each(|text| counts.note(text));
+    last_words.into_iter().for_each(|text| counts.note(&text));
+    state.search.notes().iter().for_each(|text| counts.note(text));
+    if counts.printed.len() > 1 {
+        let n = counts.printed.len();
+        counts.note(&format!(
+            "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
+        ));
+    }
+    Summary {
+        program: config.program.clone(),
+        verdict: Verdict::of(bugs.iter().map(|bug| bug.kind)),
+        reasons,
+        search: config.search.name().to_string(),
+        executions: counts.executions - state.search.discarded(),
+        transitions: state.search.transitions(),
+        sleep_blocked: state.search.sleep_blocked(),
+        traces: state.search.traces(),
+        trace: (config.search == SearchKind::Once).then_some(worker.trail()),
+        max_depth: counts.max_depth,
+        workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
+        seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
+        program_status: worker.status().map(ProgramStatus::from_wait),
+        notes: std::mem::take(&mut counts.notes),
+        passed_calls,
+        with: config.with.clone(),
+        bugs,
+    }
+}
+
+/// Why it is not complete: what executions saw, what ended it, what the search leaves out.
+fn reasons(config: &Config, state: &State, stop: Stop) -> Reasons {
+    let mut all: Reasons = state.counts.reasons.keys().copied().collect();
+    all.extend(stop.reason());
+    if !state.search.exhaustive() {
+        let depth = all.contains(&Reason::Depth);
+        let unseen = (stop == Stop::Over && !depth).then_some(Reason::Unseen);
+        all.extend(state.search.limit().or(unseen));
+    }
+    if config.timeouts == Timeouts::Urgent {
+        all.insert(Reason::UrgentTimeouts);
+    }
+    all
+}

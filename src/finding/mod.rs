@@ -1,0 +1,15 @@
+//! What vsrun found, as plain data: made once by the runtime, which looks at a world that stands still ([`Finding`]), put
+//! together by the exploration ([`Summary`]), and turned into reports, scenarios and JSON by others.
+
+mod ending;
+mod kind;
+mod seen;
+mod summary;
+mod words;
+
+pub use ending::{Ending, SignalView};
+pub use kind::{BugKind, Verdict};
+pub use seen::{CycleLink, Finding, ObjectView, Pending, ProcessView, StepView, ThreadStatus, ThreadView};
+pub use summary::{Bug, ProgramStatus, Summary};
+pub(crate) use words::words;
+pub use words::{signal_name, Names, Word, Words};

@@ -1,0 +1,199 @@
+//! What one look at a world that stands still showed.
+
+use serde::{Deserialize, Serialize};
+use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
+
+use super::ending::{Ending, SignalView};
+use super::kind::BugKind;
+use super::words::{Names, Words};
+use crate::base::serial;
+
+/// An execution at its end: what the report, the scenario and JSON are made from. Things are named by index; the tables
+/// have their names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind of bug it is, if it is one.
+    pub kind: Option<BugKind>,
+    /// Equal for equal bugs.
+    pub identity: u64,
+    /// The line about it.
+    pub summary: Words,
+    /// How it ended, as the supervisor saw it.
+    pub ending: Ending,
+    /// How it ended for the model, and a number that says more, whose meaning depends on it.
+    #[serde(with = "Ended")]
+    pub end: End,
+    /// See `end`.
+    pub code: u32,
+    /// What was said of the end: the text of an assertion, for instance.
+    pub message: String,
+    /// The fatal signal of a crash.
+    pub signal: Option<SignalView>,
+    /// The circle of waiting, if that is the bug: each link's thread waits for the next link's, the last for the first.
+    pub cycle: Option<Vec<CycleLink>>,
+    /// The threads, in order of creation.
+    pub threads: Vec<ThreadView>,
+    /// The processes, in order of creation.
+    pub processes: Vec<ProcessView>,
+    /// The objects.
+    pub objects: Vec<ObjectView>,
+    /// The transitions, from the first, as far as they were recorded.
+    pub steps: Vec<StepView>,
+    /// Transitions that were not recorded, because there were too many.
+    pub unrecorded: u64,
+    /// Transitions of the schedule that were taken, by the model's count.
+    pub moves: u64,
+}
+
+/// A link of a circle of waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CycleLink {
+    /// Who waits.
+    pub thread: Tid,
+    /// For what; the next link's thread holds it. `None`: for the end of that thread.
+    pub object: Option<ObjId>,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadStatus {
+    /// It has the turn.
+    Running,
+    /// At a visible operation that could go on.
+    Ready,
+    /// At a visible operation that would block.
+    Waiting,
+    /// In a system call that went to the kernel.
+    InCall,
+    /// Over.
+    Exited,
+}
+
+/// A thread at the time of a bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadView {
+    /// Its name: path of creation.
+    #[serde(with = "serial::uid")]
+    pub uid: Uid,
+    /// Its process.
+    pub process: Pid,
+    /// The routine it was started with; empty if unknown.
+    pub start: String,
+    /// What it is doing.
+    pub status: ThreadStatus,
+    /// Where it is, innermost first: function+offset (module).
+    pub frames: Vec<String>,
+    /// The operation it is at.
+    pub pending: Option<Pending>,
+    /// Locks it holds.
+    pub holds: Vec<Words>,
+    /// What must happen before it can go on.
+    pub waits_for: Vec<Words>,
+}
+
+/// The operation that a thread is at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The operation.
+    #[serde(with = "Operation")]
+    pub op: Op,
+    /// In how many ways it could go on; 0: it would block.
+    pub alternatives: u32,
+    /// It as a call, with the signal handlers that the thread is in.
+    pub text: Words,
+}
+
+/// A process at the time of a bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessView {
+    /// Its number, as the program knows it.
+    pub vpid: i32,
+    /// The program that it runs; empty if unknown.
+    pub program: String,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectView {
+    /// What it is.
+    #[serde(with = "ObjectKind")]
+    pub kind: ObjKind,
+    /// What it is called.
+    pub name: String,
+}
+
+/// One transition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepView {
+    /// Who moved.
+    #[serde(with = "serial::uid")]
+    pub thread: Uid,
+    /// The operation.
+    #[serde(with = "Operation")]
+    pub op: Op,
+    /// The alternative taken.
+    pub value: u32,
+    /// How many there were.
+    pub alternatives: u32,
+    /// The operation as a call, with what came of it: `pthread_cond_signal(c) wakes 0.1`.
+    pub text: Words,
+    /// More to say: `alternative 2 of 3`.
+    pub note: Option<Words>,
+    /// Whom it woke, of an operation that wakes and if it is known.
+    pub woken: Option<Vec<Tid>>,
+}
+
+impl Finding {
+    /// The line about it, with names.
+    pub fn line(&self) -> String {
+        self.summary.render(self)
+    }
+
+    /// Transitions of the execution.
+    pub fn transitions(&self) -> u64 {
+        self.steps.len() as u64 + self.unrecorded
+    }
+
+    /// The process that thread belongs to.
+    pub fn process_of(&self, thread: &ThreadView) -> Option<&ProcessView> {
+        self.processes.get(thread.process as usize)
+    }
+}
+
+impl Names for Finding {
+    fn object(&self, id: ObjId) -> String {
+        self.objects.get(id as usize).map_or_else(|| "?".into(), |object| object.name.clone())
+    }
+
+    fn thread(&self, t: Tid) -> String {
+        let thread = self.threads.get(t as usize);
+        thread.map_or_else(|| "a thread that does not exist here".into(), |thread| thread.uid.to_string())
+    }
+
+    fn process(&self, p: Pid) -> String {
+        self.processes.get(p as usize).map_or_else(|| "?".into(), |process| process.vpid.to_string())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "End")]
+struct Ended(u8);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ObjKind")]
+struct ObjectKind(u8);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Op")]
+struct Operation {
+    #[serde(with = "serial::kind")]
+    kind: Kind,
+    flags: u8,
+    signals: u16,
+    obj: u32,
+    obj2: u32,
+    mask: u32,
+    arg: i64,
+    deadline: u64,
+}

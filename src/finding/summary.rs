@@ -1,0 +1,165 @@
+//! What an exploration came to: bugs, counts, and whether it is complete.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::kind::{BugKind, Verdict};
+use super::seen::Finding;
+use crate::incomplete::{undoing, Reason, Reasons};
+
+/// How the first process of the program ended, in an execution that was shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProgramStatus {
+    /// It exited with this status.
+    Exit(i32),
+    /// A signal of this number ended it.
+    Signal(i32),
+}
+
+impl ProgramStatus {
+    /// From what `wait` gives for a process that is over.
+    pub fn from_wait(status: i32) -> ProgramStatus {
+        match status & 0x7f {
+            0 => ProgramStatus::Exit(status >> 8 & 0xff),
+            signal => ProgramStatus::Signal(signal),
+        }
+    }
+}
+
+/// One bug.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    /// Its kind.
+    pub kind: BugKind,
+    /// One line about it.
+    pub summary: String,
+    /// The scenario that replays it, if one could be written.
+    pub scenario: Option<PathBuf>,
+    /// The execution that showed it, counted from 1.
+    pub execution: u64,
+    /// Transitions up to it.
+    pub transitions: u64,
+    /// What was seen, from which all of this comes. `None`: nobody has looked at it.
+    pub finding: Option<Box<Finding>>,
+}
+
+impl Bug {
+    /// What was seen in execution number `execution`. A bug of which no kind is known is an error.
+    pub fn new(finding: Finding, execution: u64) -> Bug {
+        Bug {
+            kind: finding.kind.unwrap_or(BugKind::Error),
+            summary: finding.line(),
+            scenario: None,
+            execution,
+            transitions: finding.transitions(),
+            finding: Some(Box::new(finding)),
+        }
+    }
+
+    /// An error of which only a line is known.
+    pub fn error(summary: impl Into<String>, execution: u64, transitions: u64) -> Bug {
+        let (kind, summary) = (BugKind::Error, summary.into());
+        Bug { kind, summary, scenario: None, execution, transitions, finding: None }
+    }
+}
+
+/// The whole exploration.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// The bugs, in order of finding.
+    pub bugs: Vec<Bug>,
+    /// Why not everything was explored; what else the result stands on.
+    pub reasons: Reasons,
+    /// Name of the search.
+    pub search: String,
+    /// Executions, those that were cut off included.
+    pub executions: u64,
+    /// Transitions, re-executed prefixes not counted again.
+    pub transitions: u64,
+    /// Executions cut off because everything enabled was asleep.
+    pub sleep_blocked: u64,
+    /// Mazurkiewicz traces, where they were counted.
+    pub traces: Option<u64>,
+    /// A hash of the transitions of a single execution: the same for the same execution.
+    pub trace: Option<u64>,
+    /// Transitions of the longest execution.
+    pub max_depth: u64,
+    /// Workers.
+    pub workers: u32,
+    /// Wall-clock time, seconds.
+    pub seconds: f64,
+    /// How the program ended, where an execution was shown.
+    pub program_status: Option<ProgramStatus>,
+    /// Lines for the reader: what could not be done, what was assumed.
+    pub notes: Vec<String>,
+    /// System calls that went to the kernel and could block or communicate, with how often.
+    pub passed_calls: Vec<(String, u64)>,
+    /// Further root processes: their arguments, the name first.
+    pub with: Vec<Vec<OsString>>,
+}
+
+impl Summary {
+    /// What is said of a run that did not take place, or came to nothing.
+    pub fn failed(program: &[OsString], message: &str) -> Summary {
+        let bug = Bug::error(message, 0, 0);
+        Summary {
+            program: program.to_vec(),
+            verdict: Verdict::Found(BugKind::Error),
+            bugs: vec![bug],
+            reasons: [Reason::Failed].into(),
+            ..Summary::default()
+        }
+    }
+
+    /// Whether everything was explored.
+    pub fn is_complete(&self) -> bool {
+        undoing(&self.reasons).next().is_none()
+    }
+
+    /// The exit code of the contract.
+    pub fn exit_code(&self) -> i32 {
+        match self.verdict {
+            Verdict::Found(BugKind::Error) => 2,
+            Verdict::Found(_) => 1,
+            Verdict::Ok if self.is_complete() => 0,
+            Verdict::Ok => 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdict_and_exit_code() {
+        let mut all = Summary::failed(&[], "x");
+        assert_eq!((all.verdict.name(), all.exit_code(), all.is_complete()), ("error", 2, false));
+        (all.verdict, all.reasons) = (Verdict::Ok, Reasons::default());
+        assert_eq!((all.verdict.name(), all.exit_code()), ("ok", 0));
+        all.reasons.insert(Reason::UrgentTimeouts);
+        assert_eq!(all.exit_code(), 0);
+        all.reasons.insert(Reason::Depth);
+        assert_eq!(all.exit_code(), 3);
+        let kinds = [BugKind::Error, BugKind::Crash, BugKind::Deadlock];
+        let of = |kinds: &[BugKind]| Verdict::of(kinds.iter().copied());
+        assert_eq!(of(&kinds), Verdict::Found(BugKind::Crash));
+        assert_eq!(of(&kinds[..1]), Verdict::Found(BugKind::Error));
+        assert_eq!(of(&[]), Verdict::Ok);
+        all.verdict = of(&kinds);
+        assert_eq!(all.exit_code(), 1);
+    }
+
+    #[test]
+    fn wait_status() {
+        assert_eq!(ProgramStatus::from_wait(3 << 8), ProgramStatus::Exit(3));
+        assert_eq!(ProgramStatus::from_wait(0x80 | 11), ProgramStatus::Signal(11));
+    }
+}

@@ -1,0 +1,188 @@
+//! Why the result of a search is not all that there is to know: one enumeration, carried by the trace of each execution,
+//! counted, saved and merged over workers. Every sentence about it is here.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use vsrun_model::kind::Unproven;
+use vsrun_model::world::{World, CPU_TIMER, SIGIO};
+use vsrun_model::End;
+
+/// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
+/// what the report says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The run did not take place, or came to nothing.
+    Failed,
+    /// The first bug ended the exploration.
+    FirstBug,
+    /// The program did something that vsrun does not support.
+    Unsupported,
+    /// vsrun was asked to end.
+    Interrupted,
+    /// The search draws lots.
+    Random,
+    /// The time was spent.
+    Time,
+    /// The number of executions was reached.
+    Executions,
+    /// Executions were cut at the depth bound.
+    Depth,
+    /// One execution was asked for.
+    Once,
+    /// System calls that could communicate went to the kernel.
+    PassedThrough,
+    /// Several threads used a file in a way that is not modelled.
+    SharedFiles,
+    /// See [`Unproven::FlockGaveUp`].
+    FlockGaveUp,
+    /// See [`Unproven::SeveralOwners`].
+    SeveralOwners,
+    /// See [`Unproven::PiFutex`].
+    PiFutex,
+    /// See [`Unproven::Notified`].
+    Notified,
+    /// FIOASYNC asked for SIGIO.
+    NoSigio,
+    /// A timer of processor time was to send a signal.
+    NoCpuTimer,
+    /// Schedules beyond a bound were left out.
+    Bound,
+    /// The search switches only where locks are released.
+    LockReleases,
+    /// The search could not use all that executions did.
+    Unseen,
+    /// An assumption: who calls sched_yield again and again was made to wait.
+    FairSchedules,
+    /// An assumption: timeouts fired only when nothing else could run.
+    UrgentTimeouts,
+}
+
+/// What follows from the reductions' not being proven.
+macro_rules! not_proven {
+    ($name:literal, $what:literal) => {
+        (
+            $name,
+            "the search took schedules to be equivalent, which is not proven for what the program does (see the notes)",
+            concat!($what, ": the reduction is not proven for that; --search naive explores all"),
+        )
+    };
+}
+
+/// What follows from a signal that never comes.
+macro_rules! never_came {
+    ($name:literal, $signal:literal) => {
+        (
+            $name,
+            "all schedules of what is modelled were run, but some signals are not (see the notes)",
+            concat!($signal, " was asked for and is not modelled: it never came"),
+        )
+    };
+}
+
+impl Reason {
+    /// The word for programs, what the report says of the search, and a note about what the program did ("" for none).
+    #[rustfmt::skip]
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
+        const CALLS: &str =
+            "all schedules of what is modelled were run, but system calls that could communicate went to the kernel";
+        const COUNT: &str = "budget spent: the number of executions is reached (--max-executions, --once)";
+        match self {
+            Reason::Failed => ("failed", "the run did not take place", ""),
+            Reason::FirstBug => ("first-bug", "stopped at the first bug; --keep-going explores on", ""),
+            Reason::Unsupported => ("unsupported", "the program does something that is not supported", ""),
+            Reason::Interrupted => ("interrupted", "interrupted before the end", ""),
+            Reason::Random => ("random", "a random search never is complete", ""),
+            Reason::Time => ("time", "budget spent: the time is over (--time)", ""),
+            Reason::Executions => ("executions", COUNT, ""),
+            Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
+            Reason::Once => ("executions", COUNT, ""),
+            Reason::PassedThrough => ("passed-through", CALLS, ""),
+            Reason::SharedFiles => ("files", CALLS, ""),
+            Reason::FlockGaveUp => not_proven!("not-proven:flock", "flock gave up one kind of lock to wait for the other"),
+            Reason::SeveralOwners => not_proven!("not-proven:getlk", "F_GETLK found locks of several processes, in the order of their list"),
+            Reason::PiFutex => not_proven!("not-proven:pi-futex", "futexes with priority inheritance were locked"),
+            Reason::Notified => not_proven!("not-proven:mq-notify", "a message was sent while mq_notify waited for one"),
+            Reason::NoSigio => never_came!("signals:sigio", "SIGIO for input on a descriptor (FIOASYNC)"),
+            Reason::NoCpuTimer => never_came!("signals:cpu-timer", "the signal of a timer of processor time"),
+            Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
+            Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
+            Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
+            Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that calls sched_yield again and again was made to wait until another had moved"),
+            Reason::UrgentTimeouts => ("urgent-timeouts", "", ""),
+        }
+    }
+
+    /// The word of the contract.
+    pub fn name(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// What the report says of a search that is not complete for this reason.
+    pub fn sentence(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// What the reader should know of the program's part in it.
+    pub fn note(self) -> Option<&'static str> {
+        Some(self.texts().2).filter(|note| !note.is_empty())
+    }
+
+    /// What a complete search assumes all the same.
+    pub fn is_assumption(self) -> bool {
+        matches!(self, Reason::FairSchedules | Reason::UrgentTimeouts)
+    }
+}
+
+impl From<Unproven> for Reason {
+    fn from(what: Unproven) -> Reason {
+        match what {
+            Unproven::FlockGaveUp => Reason::FlockGaveUp,
+            Unproven::SeveralOwners => Reason::SeveralOwners,
+            Unproven::PiFutex => Reason::PiFutex,
+            Unproven::Notified => Reason::Notified,
+        }
+    }
+}
+
+/// A set of reasons, in their order.
+pub type Reasons = BTreeSet<Reason>;
+
+/// What one execution has seen, from the world at its end, whatever the search.
+pub fn seen_in(world: &World) -> Reasons {
+    let seen = [
+        (world.end == End::DEPTH, Reason::Depth),
+        (world.never_come & SIGIO != 0, Reason::NoSigio),
+        (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
+        (world.held_back, Reason::FairSchedules),
+    ];
+    seen.into_iter().filter(|(seen, _)| *seen).map(|(_, reason)| reason).collect()
+}
+
+/// What has happened there for which reductions are not proven.
+pub fn not_proven_in(world: &World) -> Reasons {
+    world.unproven().map(Reason::from).collect()
+}
+
+/// Of these, why the search is not complete; the others it only assumes.
+pub fn undoing(reasons: &Reasons) -> impl Iterator<Item = Reason> + '_ {
+    reasons.iter().copied().filter(|reason| !reason.is_assumption())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_in_order_is_told_and_assumptions_undo_nothing() {
+        let mut reasons = Reasons::from([Reason::FairSchedules, Reason::UrgentTimeouts]);
+        assert_eq!(undoing(&reasons).count(), 0);
+        reasons.extend([Reason::Bound, Reason::PiFutex, Reason::Time]);
+        let names: Vec<_> = undoing(&reasons).map(Reason::name).collect();
+        assert_eq!(names, ["time", "not-proven:pi-futex", "bound"]);
+        let json = serde_json::to_string(&reasons).unwrap();
+        assert_eq!(json, r#"["time","pi-futex","bound","fair-schedules","urgent-timeouts"]"#);
+        assert_eq!(serde_json::from_str::<Reasons>(&json).unwrap(), reasons);
+    }
+}

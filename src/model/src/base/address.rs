@@ -1,0 +1,170 @@
+//! Addresses of sockets: of the loopback interface, and names of local ones.
+
+/// AF_UNIX.
+pub const UNIX: u16 = 1;
+
+/// AF_INET.
+pub const INET: u16 = 2;
+
+/// AF_INET6.
+pub const INET6: u16 = 10;
+
+/// The address of a socket.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Address {
+    /// AF_UNIX, AF_INET, AF_INET6; 0: none.
+    pub family: u16,
+    /// Port of the last two, in the processor's order.
+    pub port: u16,
+    /// Bytes in use of a local name; 0: it has no name. An abstract one begins with a NUL.
+    pub len: u16,
+    pad: u16,
+    /// Device and inode of the file that a path names; 0: there is none.
+    pub dev: u64,
+    /// See `dev`.
+    pub ino: u64,
+    /// The name, or the host in 4 or 16 bytes in the network's order.
+    pub bytes: [u8; 112],
+}
+
+impl Default for Address {
+    fn default() -> Address {
+        Address::NONE
+    }
+}
+
+/// A host of the loopback network, with IPv4 addresses mapped into IPv6 in the form of IPv4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Host {
+    /// IPv4.
+    V4([u8; 4]),
+    /// IPv6.
+    V6([u8; 16]),
+}
+
+const LOOPBACK6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+impl Host {
+    /// Any address of the machine.
+    pub fn is_any(self) -> bool {
+        self == Host::V4([0; 4]) || self == Host::V6([0; 16])
+    }
+
+    /// An address of the loopback interface.
+    pub fn is_loopback(self) -> bool {
+        matches!(self, Host::V4([127, ..]) | Host::V6(LOOPBACK6))
+    }
+}
+
+impl Address {
+    /// No address.
+    pub const NONE: Address = Address { family: 0, port: 0, len: 0, pad: 0, dev: 0, ino: 0, bytes: [0; 112] };
+
+    /// No address yet, but of a family.
+    pub fn of_family(family: u16) -> Address {
+        Address { family, ..Address::NONE }
+    }
+
+    /// A local name.
+    pub fn local(name: &[u8]) -> Address {
+        let mut address = Address { family: UNIX, len: name.len().min(108) as u16, ..Address::NONE };
+        address.bytes[..address.len as usize].copy_from_slice(&name[..address.len as usize]);
+        address
+    }
+
+    /// A host and a port.
+    pub fn internet(host: Host, port: u16) -> Address {
+        let mut address = Address { port, ..Address::NONE };
+        match host {
+            Host::V4(bytes) => {
+                address.family = INET;
+                address.bytes[..4].copy_from_slice(&bytes);
+            }
+            Host::V6(bytes) => {
+                address.family = INET6;
+                address.bytes[..16].copy_from_slice(&bytes);
+            }
+        }
+        address
+    }
+
+    /// The host of an internet address.
+    pub fn host(&self) -> Host {
+        let (mut four, mut sixteen) = ([0; 4], [0; 16]);
+        sixteen.copy_from_slice(&self.bytes[..16]);
+        if self.family == INET {
+            four.copy_from_slice(&self.bytes[..4]);
+        } else if sixteen[..12] == MAPPED {
+            four.copy_from_slice(&sixteen[12..]);
+        } else {
+            return Host::V6(sixteen);
+        }
+        Host::V4(four)
+    }
+
+    /// The same with the machine's own address in the place of "any".
+    pub fn concrete(self) -> Address {
+        match self.host() {
+            Host::V4([0, 0, 0, 0]) => Address::internet(Host::V4([127, 0, 0, 1]), self.port),
+            host if host.is_any() => Address::internet(Host::V6(LOOPBACK6), self.port),
+            host => Address::internet(host, self.port),
+        }
+    }
+
+    /// Its host, where none has been chosen any of its family.
+    pub fn any_host(&self) -> Host {
+        match self.family {
+            INET6 => self.host(),
+            _ => Address { family: INET, ..*self }.host(),
+        }
+    }
+
+    /// The bytes of a local name.
+    pub fn name(&self) -> &[u8] {
+        &self.bytes[..(self.len as usize).min(108)]
+    }
+
+    /// A local name that is a path.
+    pub fn is_path(&self) -> bool {
+        self.family == UNIX && self.len > 0 && self.bytes[0] != 0
+    }
+
+    /// True if something can be found under it.
+    pub fn is_name(&self) -> bool {
+        if self.family == UNIX {
+            self.len > 0
+        } else {
+            self.port != 0
+        }
+    }
+
+    /// Whether two local names are the same.
+    pub fn same_name(&self, other: &Address) -> bool {
+        match (self.is_path(), other.is_path()) {
+            (true, true) => self.ino != 0 && (self.dev, self.ino) == (other.dev, other.ino),
+            (false, false) => self.len > 0 && self.name() == other.name(),
+            _ => false,
+        }
+    }
+
+    /// The bit of [`Op::mask`](crate::base::op::Op) for what is found under it: of the port, the abstract name, or the last part of the
+    /// path. 0 if nothing can be.
+    pub fn bit(&self) -> u32 {
+        if !self.is_name() {
+            return 0;
+        }
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ u64::from(self.port);
+        if self.family == UNIX {
+            let name = self.name();
+            let from = if self.is_path() { name.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1) } else { 0 };
+            for &byte in &name[from..] {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        1 << (hash >> 59)
+    }
+}

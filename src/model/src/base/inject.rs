@@ -1,0 +1,47 @@
+//! Faults of the environment that the user asks to be explored (`--inject`): each place where one could strike is a toss.
+
+use crate::base::op::{Kind, Op, VARIANT};
+
+/// Faults, as bits.
+pub const SHORT_IO: u32 = 1;
+
+#[allow(missing_docs)]
+pub const EINTR: u32 = 2;
+
+#[allow(missing_docs)]
+pub const EAGAIN: u32 = 4;
+
+#[allow(missing_docs)]
+pub const ENOMEM: u32 = 8;
+
+#[allow(missing_docs)]
+pub const SPURIOUS: u32 = 16;
+
+#[allow(missing_docs)]
+pub const RESET: u32 = 32;
+
+/// Names of the faults on the command line, with their bits.
+pub const NAMES: [(&str, u32); 6] = [
+    ("short-io", SHORT_IO),
+    ("eintr", EINTR),
+    ("eagain", EAGAIN),
+    ("enomem", ENOMEM),
+    ("spurious", SPURIOUS),
+    ("reset", RESET),
+];
+
+/// Faults that one thread meets at most in an execution: a loop that tries again comes to an end.
+pub const MOST: u8 = 2;
+
+/// The operation that decides whether a fault strikes: a toss whose alternative 1 is the fault.
+pub fn toss(fault: u32) -> Op {
+    let mut op = Op::new(Kind::TOSS).arg(1).with(VARIANT);
+    op.mask = fault;
+    op
+}
+
+/// The name of the fault that a toss decides about, if it is one of these.
+pub fn fault_of(op: &Op) -> Option<&'static str> {
+    (op.kind == Kind::TOSS && op.has(VARIANT)).then_some(())?;
+    NAMES.iter().find(|(_, bit)| *bit == op.mask).map(|(name, _)| *name)
+}

@@ -1,0 +1,10 @@
+//! Numbers, tables, addresses, operations: what has no state.
+
+pub mod address;
+pub mod calls;
+pub mod counter;
+pub mod errno;
+pub mod ids;
+pub mod inject;
+pub mod op;
+pub mod table;

@@ -1,0 +1,86 @@
+//! A table of plain records with a used length: the arena's only container.
+
+use crate::base::ids::NONE;
+
+/// At most `N` records, the first `len` in use. Copying the used part copies the table.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Table<T: Copy, const N: usize> {
+    /// Records in use. Invariant: `len <= N`.
+    pub len: u32,
+    pad: u32,
+    items: [T; N],
+}
+
+impl<T: Copy, const N: usize> Table<T, N> {
+    /// Appends a record and returns its index, or `None` when the table is full.
+    pub fn push(&mut self, item: T) -> Option<u32> {
+        let at = self.len as usize;
+        if at >= N {
+            return None;
+        }
+        self.items[at] = item;
+        self.len += 1;
+        Some(at as u32)
+    }
+
+    /// Puts a record at `index`, before those from there on. False: the table is full.
+    pub fn insert(&mut self, index: u32, item: T) -> bool {
+        if self.push(item).is_none() {
+            return false;
+        }
+        self.as_mut_slice()[index as usize..].rotate_right(1);
+        true
+    }
+
+    /// Takes the record at `index` out; those behind it move up.
+    pub fn remove(&mut self, index: u32) {
+        self.as_mut_slice()[index as usize..].rotate_left(1);
+        self.len -= 1;
+    }
+
+    /// The records in use.
+    pub fn as_slice(&self) -> &[T] {
+        &self.items[..(self.len as usize).min(N)]
+    }
+
+    /// The records in use, writable.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.items[..(self.len as usize).min(N)]
+    }
+
+    /// The record at `index`, if it is in use.
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.as_slice().get(index as usize)
+    }
+
+    /// Makes this table equal to `other`.
+    pub fn copy_from(&mut self, other: &Self) {
+        let used = other.as_slice();
+        self.items[..used.len()].copy_from_slice(used);
+        self.len = used.len() as u32;
+    }
+
+    /// Forgets all records.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// True if `index` names a record in use.
+    pub fn contains(&self, index: u32) -> bool {
+        index != NONE && index < self.len
+    }
+}
+
+impl<T: Copy, const N: usize> core::ops::Index<u32> for Table<T, N> {
+    type Output = T;
+    fn index(&self, index: u32) -> &T {
+        &self.items[index as usize]
+    }
+}
+
+impl<T: Copy, const N: usize> core::ops::IndexMut<u32> for Table<T, N> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.items[index as usize]
+    }
+}

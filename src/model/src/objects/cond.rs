@@ -1,0 +1,176 @@
+//! Condition variables. A wait is two operations: it releases the mutex and joins the waiters; once woken (timed
+//! out, cancelled) it acquires the mutex again. A signal may wake any waiter: each is an alternative.
+
+use super::mutex::releases;
+use super::question::Answer;
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{ObjId, Tid, NONE};
+use crate::base::op::RESUMED;
+use crate::base::op::{Kind, Op};
+use crate::state::act::{Act, WOKEN};
+use crate::state::footprint::{Footprint, How};
+use crate::state::object::{DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST};
+use crate::state::world::{Applied, Misuse, World};
+
+kinds! {
+    /// Release mutex `obj2` and wait on condition variable `obj`.
+    COND_WAIT = 20, "cond_wait" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.cond_wait_perform(t, op),
+        records: OF_MUTEX, cells: |act, _, cells| touch_both(act, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::WaitsOn, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Second half of [`Kind::COND_WAIT`]: woken, timed out or cancelled; acquires the mutex again.
+    COND_WAKE = 21, "cond_wake" {
+        operands: Operands::Objects,
+        enabled: Enabled::Blocks { now: World::cond_wake_choices, before: |q| q.lock_is_free(q.act.op.obj2), reacquires: true },
+        perform: |w, t, op, _| w.cond_wake_perform(t, op),
+        records: OF_MUTEX, cells: |act, _, cells| touch_both(act, woken(act), cells), follows: |a, b| {
+            // Before the wake-up it is not enabled, after it the two commute.
+            !a.op.has(RESUMED) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
+        }, blocks: MAY_BLOCK,
+        role: Role::Reacquires, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+    }
+    /// Wake one waiter; each waiter is an alternative.
+    COND_SIGNAL = 22, "cond_signal" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.cond_signal_choices(op)),
+        perform: |w, t, op, value| w.cond_signal_perform(t, op, value),
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
+        follows: NOBODY, blocks: GIVES,
+        role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Wake all waiters.
+    COND_BROADCAST = 23, "cond_broadcast" {
+        operands: Operands::Objects, enabled: Enabled::Always,
+        perform: |w, t, op, value| w.cond_signal_perform(t, op, value),
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: true, nobody: act.state == 0 }),
+        follows: NOBODY, blocks: GIVES,
+        role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a condition variable; waits until nobody waits on it.
+    COND_DESTROY = 24, "cond_destroy" {
+        operands: Operands::Objects, enabled: blocks(|w, _, op| w.unused_choices(op), |_| Answer::Unknown),
+        perform: |w, t, op, _| w.destroy_perform(t, op),
+        records: WAITERS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// 1 + the owner of the mutex.
+const OF_MUTEX: Records = Records::owner(|w, _, op| w.mutex_state(op.obj2));
+/// The number of waiters.
+pub(crate) const WAITERS: Records = Records::number(|w, _, op| w.objects[op.obj].n_waiters as i64);
+
+/// The condition variable in this way, the mutex in any.
+fn touch_both(act: &Act, how: How, cells: &mut Footprint) {
+    cells.touch_object(act.op.obj, how);
+    cells.touch_object(act.op.obj2, How::Writes);
+}
+
+/// How the second half of a wait touches the queue that it leaves: woken is woken, in every state from then on. One that a signal
+/// handler has interrupted does not tell.
+pub(crate) fn woken(act: &Act) -> How {
+    match act.op.has(RESUMED) {
+        true => How::Writes,
+        false => How::Woken { given: act.fate & WOKEN != 0 },
+    }
+}
+
+/// `b` gives wake-ups to those that wait on `obj`.
+pub(crate) fn wakes(b: &Act, obj: ObjId) -> bool {
+    match b.op.kind.row().role {
+        Role::Notifies | Role::Wakes => b.op.obj == obj,
+        Role::WakesBoth => b.op.obj == obj || b.op.obj2 == obj,
+        _ => false,
+    }
+}
+
+impl World {
+    pub(crate) fn cond_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if self.objects[op.obj].flags & DESTROYED != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
+            return Applied::Ended;
+        }
+        let mutex = self.objects[op.obj2];
+        if mutex.owner != t {
+            if mutex.flags & MUTEX_TYPE != MUTEX_NORMAL || mutex.flags & ROBUST != 0 {
+                return Applied::Done(errno::EPERM);
+            }
+            if self.misuse(t, op.obj2, Misuse::WAIT_UNOWNED) {
+                return Applied::Ended;
+            }
+        }
+        self.mutex_release(op.obj2);
+        self.enqueue(op.obj, t);
+        self.park(t, Op { kind: Kind::COND_WAKE, ..*op });
+        Applied::Parked
+    }
+
+    pub(crate) fn cond_wake_choices(&self, t: Tid, op: &Op) -> u32 {
+        let up = self.threads[t].woken || self.may_time_out(op) || self.cancelled(t, op);
+        u32::from(up && self.mutex_ready(t, op.obj2))
+    }
+
+    pub(crate) fn cond_wake_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let woken = self.threads[t].woken;
+        let result = if woken {
+            0
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::ETIMEDOUT
+        };
+        self.dequeue(t);
+        let lock = self.mutex_acquire(t, op.obj2, false);
+        Applied::Done(if lock != 0 { lock } else { result })
+    }
+
+    pub(crate) fn cond_signal_choices(&self, op: &Op) -> u32 {
+        self.objects[op.obj].n_waiters.max(1)
+    }
+
+    pub(crate) fn cond_signal_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        if self.objects[op.obj].flags & DESTROYED != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
+            return Applied::Ended;
+        }
+        if op.kind == Kind::COND_SIGNAL {
+            let waiter = self.waiter(op.obj, value);
+            self.wake(waiter);
+        } else {
+            while self.objects[op.obj].waiters != NONE {
+                self.wake(self.objects[op.obj].waiters);
+            }
+        }
+        Applied::Done(0)
+    }
+
+    /// Gives `t` its wake-up and takes it out of its queue.
+    pub(crate) fn wake(&mut self, t: Tid) {
+        if t != NONE {
+            self.dequeue(t);
+            if self.threads[t].held {
+                self.threads[t].held_woken = true;
+                return;
+            }
+            self.threads[t].woken = true;
+            self.check_cycle(t);
+        }
+    }
+
+    /// glibc's pthread_cond_destroy waits until nobody waits; so does the one of barriers.
+    pub(crate) fn unused_choices(&self, op: &Op) -> u32 {
+        u32::from(self.objects[op.obj].n_waiters == 0)
+    }
+
+    pub(crate) fn destroy_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if self.objects[op.obj].flags & DESTROYED != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
+            return Applied::Ended;
+        }
+        self.objects[op.obj].flags |= DESTROYED;
+        Applied::Done(0)
+    }
+}

@@ -1,0 +1,71 @@
+//! Uses of ordinary files that are visible operations: their contents, and their names. When one is, `sched::file` says; what a file
+//! holds and which names there are is in the file system.
+
+use super::row::*;
+use crate::state::act::Act;
+use crate::state::files::PLACED;
+use crate::state::footprint::{Footprint, How};
+
+kinds! {
+    /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see
+    /// [`crate::file`].
+    FILE_READ = 120, "file_read" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: READS, cells: |act, _, cells| cells.touch_all(act, How::File { through: Some(act.op.mask) }),
+        follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Change the contents of file `obj`.
+    FILE_WRITE = 121, "file_write" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: |act, _, cells| cells.touch_all(act, CHANGES), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Change the contents of file `obj` to those of file `obj2`.
+    FILE_COPY = 122, "file_copy" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: |act, _, cells| {
+            cells.touch_object(act.op.obj, CHANGES);
+            // Its place may be that of a description.
+            cells.touch_object(act.op.obj2, if act.op.obj2 == act.op.obj { CHANGES } else { How::File { through: Some(0) } });
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Look names of files up: `obj` stands for all of them, `arg` is a set of them; `obj2` is a file that is looked at too.
+    PATH_LOOK = 123, "path_look" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: |act, _, cells| names(act, true, How::File { through: Some(PLACED) }, cells),
+        follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Make, remove or exchange names of files; the contents of `obj2` change too.
+    PATH_CHANGE = 124, "path_change" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: |act, _, cells| names(act, false, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Look names up and change the contents of file `obj2` (truncate, open with O_TRUNC).
+    PATH_TRUNCATE = 125, "path_truncate" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: |act, _, cells| names(act, true, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// Nothing; what is there for reports only is left out where an operation is named for all executions.
+const USES: Records = Records { renamed: |act, _| (act.op.mask, act.op.deadline) = (0, 0), ..Records::NOTHING };
+/// The same; through which description is more than a name.
+const READS: Records = Records { renamed: |act, _| act.op.deadline = 0, ..Records::NOTHING };
+
+const CHANGES: How = How::File { through: None };
+
+fn names(act: &Act, looks: bool, file: How, cells: &mut Footprint) {
+    cells.touch_object(act.op.obj, How::Names { set: act.op.arg, looks });
+    cells.touch_object(act.op.obj2, file);
+}

@@ -1,0 +1,41 @@
+//! Operations on no object: to yield, to sleep, to choose.
+
+use super::row::*;
+use crate::base::errno;
+use crate::objects::question::Answer;
+use crate::state::world::Applied;
+
+kinds! {
+    /// Nothing is pending.
+    NONE = 0, "none" {
+        operands: Operands::Nothing, enabled: Enabled::Ways(|_, _, _| 0), perform: DONE,
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// sched_yield: enabled once another thread has moved, a few times in a row before that, or when nothing else can.
+    YIELD = 1, "yield" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+    /// Sleep until `deadline`.
+    SLEEP = 2, "sleep" {
+        operands: Operands::Nothing,
+        enabled: blocks(|w, t, op| u32::from(w.may_time_out(op) || w.cancelled(t, op)), |_| Answer::No),
+        perform: |w, _, op, _| Applied::Done(if w.may_time_out(op) { 0 } else { errno::EINTR }),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Errors,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+    }
+    /// VS_toss: `arg` + 1 alternatives.
+    TOSS = 3, "toss" {
+        operands: Operands::Nothing,
+        enabled: Enabled::Ways(|_, _, op| op.arg.clamp(0, u32::MAX as i64 - 1) as u32 + 1),
+        perform: |_, _, _, value| Applied::Done(value as i64),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}

@@ -1,0 +1,244 @@
+//! Descriptors whose channel is not a stream: counters (eventfd), timers (timerfd), pending signals (signalfd).
+//!
+//! NOTE [Timers] A timer fires as a deadline does: when nothing else can move, virtual time jumps to it. Nothing is done
+//! at that moment but to tell the epoll instances that watch it; that it has fired is read off the clock. An operation
+//! that goes on because of a timer has [`TIMED_OUT`](crate::depend::TIMED_OUT) in its fate, so that it depends on
+//! everything, like one that gives up at its deadline.
+
+use super::row::Channels;
+use crate::base::ids::{Tid, NONE};
+use crate::base::op::Op;
+use crate::state::channel::{ChanId, ChanKind, Channel};
+use crate::state::fd::{poll, Desc, DescId, DescKind};
+use crate::state::signal::SigInfo;
+use crate::state::world::{Applied, World};
+
+/// Largest value of a counter; one more is what a read would never see (fs/eventfd.c).
+pub const COUNTER_MAX: u64 = u64::MAX - 1;
+
+/// EFD_SEMAPHORE, in [`Channel::period`] of a counter: a read takes one.
+pub const SEMAPHORE: u64 = 1;
+
+impl Channel {
+    /// True for what this file is about.
+    pub(crate) fn is_event(&self) -> bool {
+        matches!(self.kind, ChanKind::COUNTER | ChanKind::TIMER | ChanKind::SIGNALS | ChanKind::EPOLL)
+    }
+
+    /// Room for `n` more on a counter.
+    pub(crate) fn counter_takes(&self, n: u64) -> bool {
+        COUNTER_MAX - self.value >= n
+    }
+}
+
+impl World {
+    /// A timer that has fired and has not been read since.
+    fn timer_due(&self, channel: &Channel) -> bool {
+        channel.value != 0 && channel.value <= self.fired
+    }
+
+    /// True if a read of an event descriptor by `t` gets something. A timer that has not fired may do so for one who waits
+    /// for it, where timeouts fire at any time.
+    pub(crate) fn event_readable(&self, t: Tid, channel: &Channel, op: &Op) -> bool {
+        match channel.kind {
+            ChanKind::COUNTER => channel.value > 0,
+            ChanKind::TIMER => self.timer_due(channel) || channel.value != 0 && self.timeouts_any && !op.tries(),
+            ChanKind::SIGNALS => self.pending_of(t) & channel.value != 0,
+            _ => true,
+        }
+    }
+
+    /// Signals pending for `t` or its process.
+    fn pending_of(&self, t: Tid) -> u64 {
+        let thread = &self.threads[t];
+        thread.sigpending | self.procs[thread.pid].sigpending
+    }
+
+    /// Gives 8, the number that is read in `Thread::out[0]`; a signal descriptor has only been found ready.
+    pub(crate) fn event_read(&mut self, t: Tid, id: ChanId) -> Applied {
+        let fired = self.fired;
+        let channel = &mut self.channels[id];
+        let got = match channel.kind {
+            ChanKind::COUNTER => {
+                let got = if channel.period & SEMAPHORE != 0 { 1 } else { channel.value };
+                channel.value -= got;
+                got
+            }
+            ChanKind::TIMER => {
+                let late = fired.saturating_sub(channel.value);
+                let got = late.checked_div(channel.period).map_or(1, |more| 1 + more);
+                let next = channel.value.saturating_add(got.saturating_mul(channel.period));
+                channel.value = if channel.period == 0 { 0 } else { next };
+                got
+            }
+            _ => 0,
+        };
+        let counter = channel.kind == ChanKind::COUNTER;
+        self.threads[t].out[0] = got as i64;
+        if counter {
+            self.woke(id, poll::OUT);
+        }
+        Applied::Done(8)
+    }
+
+    /// Adds `n` to a counter.
+    pub(crate) fn counter_add(&mut self, id: ChanId, n: u64) -> Applied {
+        self.channels[id].value += n;
+        self.woke(id, poll::IN);
+        Applied::Done(8)
+    }
+
+    /// The POLL* bits of a counter, a timer or a signal descriptor, for thread `t`.
+    pub(crate) fn event_readiness(&self, t: Tid, desc: &Desc) -> u16 {
+        let Some(channel) = self.channels.get(desc.input) else { return 0 };
+        let input = |ready: bool| if ready { poll::IN } else { 0 };
+        match channel.kind {
+            ChanKind::COUNTER => input(channel.value > 0) | if channel.value < COUNTER_MAX { poll::OUT } else { 0 },
+            ChanKind::TIMER => input(self.timer_due(channel)),
+            ChanKind::SIGNALS => input(self.pending_of(t) & channel.value != 0),
+            _ => 0,
+        }
+    }
+
+    /// Calls `each` with the times at which the timers fire that description `desc` is about, or the descriptions that it
+    /// watches, where `events` of it are of interest.
+    fn timers_of(&self, t: Tid, desc: DescId, events: u32, each: &mut dyn FnMut(u64)) {
+        let Some(d) = self.descs.get(desc).filter(|_| events & u32::from(poll::IN | poll::RDNORM) != 0) else { return };
+        match (d.kind, self.channels.get(d.input)) {
+            (DescKind::TIMER, Some(channel)) if channel.value != 0 => each(channel.value),
+            (DescKind::SIGNAL, Some(channel)) if self.come_by_clock(t) & channel.value != 0 => each(self.fired),
+            (DescKind::EPOLL, _) => self.timers_watched(t, d.input, each),
+            _ => {}
+        }
+    }
+
+    /// Pending signals that a timer has sent, which no operation did.
+    fn come_by_clock(&self, t: Tid) -> u64 {
+        self.procs[self.threads[t].pid].by_clock & self.pending_of(t)
+    }
+
+    fn timers_watched(&self, t: Tid, epoll: ChanId, each: &mut dyn FnMut(u64)) {
+        for watch in self.watches.as_slice().iter().filter(|w| w.epoll == epoll) {
+            self.timers_of(t, watch.desc, watch.events, each);
+        }
+    }
+
+    /// The same for the timers that the operation of `t` waits for.
+    fn timers_awaited(&self, t: Tid, op: &Op, each: &mut dyn FnMut(u64)) {
+        match op.kind.row().channels {
+            _ if self.n_timers == 0 && self.timers.len == 0 => {}
+            Channels::Polls => {
+                self.polled(t).iter().for_each(|p| self.timers_of(t, p.desc, p.events.into(), each));
+            }
+            Channels::Reads | Channels::Waits => match self.channel_of(op.obj) {
+                Some(id) if self.channels[id].kind == ChanKind::EPOLL => self.timers_watched(t, id, each),
+                Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
+                    each(self.channels[id].value);
+                }
+                Some(id)
+                    if self.channels[id].kind == ChanKind::SIGNALS
+                        && self.come_by_clock(t) & self.channels[id].value != 0 =>
+                {
+                    each(self.fired);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// When the first timer fires that the operation of `t` waits for.
+    fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+        let mut first = None;
+        self.timers_awaited(t, op, &mut |at| {
+            if at > self.fired {
+                first = Some(first.map_or(at, |f: u64| f.min(at)));
+            }
+        });
+        first
+    }
+
+    /// True if a timer that the operation of `t` waits for has fired, or may at any time.
+    pub(crate) fn goes_by_timer(&self, t: Tid, op: &Op) -> bool {
+        let mut goes = false;
+        self.timers_awaited(t, op, &mut |at| goes |= at <= self.fired || self.timeouts_any && !op.tries());
+        goes
+    }
+
+    /// True if a timer that the operation of `t` waits for may fire before its time.
+    pub(crate) fn fires_early(&self, t: Tid, op: &Op) -> bool {
+        self.timeouts_any && !op.tries() && self.next_awaited_timer(t, op).is_some()
+    }
+
+    /// The time at which the pending operation of `t` stops waiting: its own deadline, or that of a timer it waits for.
+    pub fn deadline_of(&self, t: Tid) -> Option<u64> {
+        let thread = &self.threads[t];
+        let op = &thread.pending;
+        // A condition wait that may time out but whose mutex is taken waits for the mutex, not for the clock.
+        let own = (op.has(crate::base::op::TIMED) && !thread.woken).then_some(op.deadline);
+        let timer = self.next_awaited_timer(t, op);
+        own.into_iter().chain(timer).filter(|&at| at > self.fired).min()
+    }
+
+    /// Virtual time goes on to `deadline`: timers that fire until then are noted by who watches them, in their order.
+    pub fn jump_to(&mut self, deadline: u64) {
+        let before = self.fired;
+        self.fired = self.fired.max(deadline);
+        self.now = self.now.max(deadline);
+        let mut last = (before, NONE);
+        while self.n_timers > 0 {
+            let timers = self.channels.as_slice().iter().zip(0..).filter(|(c, _)| c.obj != NONE);
+            let due = timers.filter(|(c, _)| c.kind == ChanKind::TIMER && c.value != 0 && c.value <= deadline);
+            let key = |(c, id): (&Channel, ChanId)| (c.value, c.maker, c.number, id);
+            // Timers that fire at the same time do so in the order of their names.
+            let after = |k: &(u64, crate::base::ids::Uid, u32, ChanId)| match last.1 {
+                NONE => k.0 > last.0,
+                id => (k.0, k.1, k.2) > (last.0, self.channels[id].maker, self.channels[id].number),
+            };
+            let Some((at, _, _, id)) = due.map(key).filter(after).min() else { return };
+            last = (at, id);
+            self.woke(id, poll::IN);
+        }
+    }
+
+    /// Where timeouts fire at any time and nothing else is ready: the first timer that `t` waits for fires.
+    pub(crate) fn fire_early(&mut self, t: Tid, op: &Op) {
+        let Some(first) = self.next_awaited_timer(t, op).filter(|_| self.timeouts_any && !op.tries()) else { return };
+        let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && c.value == first;
+        let Some(id) = self.channels.as_slice().iter().position(same) else { return };
+        self.channels[id as u32].value = self.fired;
+        self.woke(id as u32, poll::IN);
+    }
+
+    /// Arms timer `id` to fire at virtual time `at` (0: disarms it), then every `period` ns; gives when it would have fired
+    /// and its period before.
+    pub fn timer_set(&mut self, id: ChanId, at: u64, period: u64) -> (u64, u64) {
+        let channel = &mut self.channels[id];
+        let before = (channel.value, channel.period);
+        (channel.value, channel.period) = (at, period);
+        if at != 0 && at <= self.fired {
+            self.woke(id, poll::IN);
+        }
+        before
+    }
+
+    /// Takes the signal that a read by `t` of a descriptor for the signals `mask` gets: those of the thread come first, low
+    /// numbers before high ones.
+    pub fn signal_taken(&mut self, t: Tid, mask: u64) -> Option<SigInfo> {
+        let ready = self.pending_of(t) & mask;
+        self.take(t, ready).then(|| self.threads[t].taken)
+    }
+}
+
+impl World {
+    /// A new counter (eventfd) begins with `first`; `semaphore`: a read takes one.
+    pub fn counter_begin(&mut self, id: ChanId, first: u64, semaphore: bool) {
+        self.channels[id].value = first;
+        self.channels[id].period = if semaphore { SEMAPHORE } else { 0 };
+    }
+
+    /// The signals that a signal descriptor is for.
+    pub fn signals_set(&mut self, id: ChanId, mask: u64) {
+        self.channels[id].value = mask;
+    }
+}

@@ -1,0 +1,202 @@
+//! Futexes: wait, wake, bitset, requeue. A wait compares when it is performed (the shim reads the word and sets
+//! `Thread::compare`), then sleeps as a second operation.
+
+use super::cond::{wakes, WAITERS};
+use super::question::Answer;
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{ObjId, Tid, NONE};
+use crate::base::op::{Kind, Op};
+use crate::state::act::WOKEN;
+use crate::state::footprint::How;
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// FUTEX_WAIT: compare and go to sleep.
+    FUTEX_WAIT = 60, "futex_wait" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_wait_perform(t, op),
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Second half of [`Kind::FUTEX_WAIT`].
+    FUTEX_SLEEP = 61, "futex_sleep" {
+        operands: Operands::Objects, enabled: blocks(World::futex_sleep_choices, |q| Answer::from(q.woken())),
+        perform: |w, t, op, _| w.futex_sleep_perform(t, op),
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Woken { given: act.fate & WOKEN != 0 }),
+        follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None,
+        signals: Signals { taken: Taken::Sleeps(Leave::Queue), fails: Fails::UnlessRestartedOrTimed, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_WAKE of `arg` waiters.
+    FUTEX_WAKE = 62, "futex_wake" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_wake_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
+        follows: NOBODY, blocks: GIVES,
+        role: Role::Wakes, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
+    FUTEX_REQUEUE = 63, "futex_requeue" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_requeue_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
+    /// (`Thread::compare`), `arg >> 32` of `obj2`.
+    FUTEX_WAKE_OP = 114, "futex_wake_op" {
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_op_choices(op)), perform: World::futex_wake_op_perform,
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+impl World {
+    pub(crate) fn futex_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.threads[t].compare {
+            return Applied::Done(errno::EAGAIN);
+        }
+        self.enqueue(op.obj, t);
+        self.park(t, Op { kind: Kind::FUTEX_SLEEP, ..*op });
+        Applied::Parked
+    }
+
+    pub(crate) fn futex_sleep_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(self.threads[t].woken || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    pub(crate) fn futex_sleep_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let woken = self.threads[t].woken;
+        self.dequeue(t);
+        Applied::Done(if woken {
+            0
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::ETIMEDOUT
+        })
+    }
+
+    fn futex_matches(&self, t: Tid, mask: u32) -> bool {
+        self.threads[t].pending.mask & mask != 0
+    }
+
+    fn futex_matching(&self, obj: ObjId, mask: u32) -> u32 {
+        let mut n = 0;
+        let mut at = self.objects[obj].waiters;
+        while at != NONE {
+            n += u32::from(self.futex_matches(at, mask));
+            at = self.threads[at].queue_next;
+        }
+        n
+    }
+
+    /// Which of several waiters wakes is not specified (futex(2)): a wake of fewer than all is a choice.
+    pub(crate) fn futex_wake_choices(&self, op: &Op) -> u32 {
+        let waiting = self.futex_matching(op.obj, op.mask);
+        if (op.arg & 0xffff_ffff) < waiting as i64 && op.arg & 0xffff_ffff > 0 {
+            waiting
+        } else {
+            1
+        }
+    }
+
+    /// Wakes `n` of the waiters that match, from the `first`-th in thread order on, wrapping; returns how many.
+    fn futex_wake(&mut self, op: &Op, n: i64, first: u32) -> i64 {
+        let mut woken = 0;
+        let mut skip = first;
+        while woken < n {
+            let mut at = self.objects[op.obj].waiters;
+            let mut last = NONE;
+            while at != NONE {
+                if self.futex_matches(at, op.mask) {
+                    last = at;
+                    if skip == 0 {
+                        break;
+                    }
+                    skip -= 1;
+                }
+                at = self.threads[at].queue_next;
+            }
+            if at == NONE {
+                if last == NONE {
+                    break;
+                }
+                skip = 0;
+                continue;
+            }
+            skip = self.futex_before(op, at);
+            self.wake(at);
+            woken += 1;
+        }
+        woken
+    }
+
+    /// Matching waiters before `t` in the queue.
+    fn futex_before(&self, op: &Op, t: Tid) -> u32 {
+        let mut n = 0;
+        let mut at = self.objects[op.obj].waiters;
+        while at != NONE && at != t {
+            n += u32::from(self.futex_matches(at, op.mask));
+            at = self.threads[at].queue_next;
+        }
+        n
+    }
+
+    pub(crate) fn futex_wake_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let n = self.futex_wake(op, op.arg & 0xffff_ffff, value);
+        self.threads[t].out[0] = n;
+        Applied::Done(0)
+    }
+
+    /// The second futex of a wake-op as a wake of its own.
+    fn second_wake(op: &Op) -> Op {
+        Op { kind: Kind::FUTEX_WAKE, obj: op.obj2, obj2: NONE, arg: op.arg >> 32, ..*op }
+    }
+
+    /// The choices for the first futex, for each of those for the second one.
+    pub(crate) fn futex_wake_op_choices(&self, op: &Op) -> u32 {
+        self.futex_wake_choices(op) * self.futex_wake_choices(&Self::second_wake(op))
+    }
+
+    pub(crate) fn futex_wake_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let firsts = self.futex_wake_choices(op);
+        let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value % firsts);
+        if self.threads[t].compare {
+            let second = Self::second_wake(op);
+            n += self.futex_wake(&second, second.arg, value / firsts);
+        }
+        self.threads[t].out[0] = n;
+        Applied::Done(0)
+    }
+
+    pub(crate) fn futex_requeue_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        if !self.threads[t].compare {
+            return Applied::Done(errno::EAGAIN);
+        }
+        let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value);
+        let mut left = (op.arg >> 32).min(self.objects[op.obj].n_waiters as i64);
+        while left > 0 && self.objects[op.obj].waiters != NONE {
+            let moved = self.objects[op.obj].waiters;
+            self.dequeue(moved);
+            self.threads[moved].pending.obj = op.obj2;
+            self.enqueue(op.obj2, moved);
+            left -= 1;
+            n += 1;
+        }
+        self.threads[t].out[0] = n;
+        Applied::Done(0)
+    }
+}
+
+impl World {
+    /// Wakes all waiters of `obj`: what the kernel does with the id word of a thread that ends.
+    pub fn futex_wake_all(&mut self, obj: ObjId) {
+        while self.objects[obj].waiters != NONE {
+            self.wake(self.objects[obj].waiters);
+        }
+    }
+}

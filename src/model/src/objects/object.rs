@@ -1,0 +1,206 @@
+//! The table of synchronization and communication objects and how an address finds its object.
+
+use crate::base::ids::{ObjId, Tid, NONE};
+use crate::state::object::{Key, ObjKind, Object, OWNER_DEAD, SHARED};
+use crate::state::world::World;
+
+impl World {
+    /// The object at `key`, if known.
+    pub fn find(&self, key: Key) -> Option<ObjId> {
+        let mut at = self.buckets[key.bucket()];
+        while self.objects.contains(at) {
+            let object = &self.objects[at];
+            if object.key == key {
+                return Some(at);
+            }
+            at = object.hash_next;
+        }
+        None
+    }
+
+    /// The object at `key`, made with `init` if it is new. `None`: the table is full.
+    pub fn find_or_make(&mut self, key: Key, init: impl FnOnce(&mut Object)) -> Option<ObjId> {
+        match self.find(key) {
+            Some(id) => Some(id),
+            None => self.make(key, init),
+        }
+    }
+
+    /// A new object at `key`; one that is there already is replaced by its next generation (same index).
+    pub fn make(&mut self, key: Key, init: impl FnOnce(&mut Object)) -> Option<ObjId> {
+        let fresh = Object {
+            key,
+            owner: NONE,
+            extra: NONE,
+            waiters: NONE,
+            hash_next: NONE,
+            space_next: NONE,
+            user: NONE,
+            ..Object::default()
+        };
+        let id = match self.find(key) {
+            Some(id) => {
+                let old = self.objects[id];
+                self.drop_holds(id);
+                self.objects[id] = Object {
+                    generation: old.generation.wrapping_add(1),
+                    hash_next: old.hash_next,
+                    space_next: old.space_next,
+                    ..fresh
+                };
+                id
+            }
+            None => {
+                let id = self.objects.push(fresh)?;
+                let bucket = key.bucket();
+                self.objects[id].hash_next = core::mem::replace(&mut self.buckets[bucket], id);
+                if key.space & SHARED == 0 && self.procs.contains(key.space) {
+                    self.objects[id].space_next = core::mem::replace(&mut self.procs[key.space].objects, id);
+                }
+                id
+            }
+        };
+        init(&mut self.objects[id]);
+        Some(id)
+    }
+
+    /// Puts `t` into the queue of waiters of `id`, ordered by the threads' names so that waits commute and the n-th waiter
+    /// is the same in every execution.
+    pub(crate) fn enqueue(&mut self, id: ObjId, t: Tid) {
+        self.threads[t].queued_on = id;
+        self.objects[id].n_waiters += 1;
+        let mut before = NONE;
+        let mut at = self.objects[id].waiters;
+        while at != NONE && self.threads[at].uid < self.threads[t].uid {
+            before = at;
+            at = self.threads[at].queue_next;
+        }
+        self.threads[t].queue_next = at;
+        match before {
+            NONE => self.objects[id].waiters = t,
+            b => self.threads[b].queue_next = t,
+        }
+    }
+
+    /// Takes `t` out of the queue it is in, if any.
+    pub(crate) fn dequeue(&mut self, t: Tid) {
+        let id = core::mem::replace(&mut self.threads[t].queued_on, NONE);
+        if !self.objects.contains(id) {
+            return;
+        }
+        let next = core::mem::replace(&mut self.threads[t].queue_next, NONE);
+        if self.objects[id].waiters == t {
+            self.objects[id].waiters = next;
+            self.objects[id].n_waiters -= 1;
+            return;
+        }
+        let mut at = self.objects[id].waiters;
+        while at != NONE {
+            let follower = self.threads[at].queue_next;
+            if follower == t {
+                self.threads[at].queue_next = next;
+                self.objects[id].n_waiters -= 1;
+                return;
+            }
+            at = follower;
+        }
+    }
+
+    /// The `n`-th waiter of `id` in thread order.
+    pub(crate) fn waiter(&self, id: ObjId, n: u32) -> Tid {
+        let mut at = self.objects[id].waiters;
+        for _ in 0..n {
+            if at == NONE {
+                break;
+            }
+            at = self.threads[at].queue_next;
+        }
+        at
+    }
+
+    /// Gives the child of a fork its copies of the parent's private objects: same state, no waiters, and what the
+    /// forking thread owned is owned by its copy. What other threads owned stays owned by threads the child lacks.
+    pub(crate) fn copy_private_objects(&mut self, parent: u32, child: u32, forker: Tid, copy: Tid) -> bool {
+        let mut at = self.procs[parent].objects;
+        while self.objects.contains(at) {
+            let old = self.objects[at];
+            at = old.space_next;
+            let key = Key { space: child, ..old.key };
+            let Some(id) = self.make(key, |new| {
+                new.flags = old.flags;
+                new.generation = old.generation;
+                new.count = old.count;
+                new.value = old.value;
+                new.owner = if old.owner == forker { copy } else { old.owner };
+                // The state of what the forker used is settled; of the rest, it depends on how far the user is.
+                new.user = if old.user == forker { NONE } else { old.user };
+                new.used_at = old.used_at;
+            }) else {
+                return false;
+            };
+            if old.key.kind == ObjKind::RWLOCK && !self.copy_holds(old.extra, id, forker, copy) {
+                return false;
+            }
+            // Nobody in the child waits for it.
+            if old.key.kind == ObjKind::FUTEX {
+                (self.objects[id].owner, self.objects[id].flags) = (NONE, old.flags & !OWNER_DEAD);
+            }
+            if old.key.kind == ObjKind::BARRIER {
+                self.objects[id].value = 0;
+            }
+        }
+        true
+    }
+
+    /// Forgets the objects in the private memory of a process that is replaced by exec: they are no longer reachable.
+    pub(crate) fn forget_private_objects(&mut self, space: u32) {
+        let mut at = core::mem::replace(&mut self.procs[space].objects, NONE);
+        while self.objects.contains(at) {
+            let next = self.objects[at].space_next;
+            self.unlink(at);
+            at = next;
+        }
+    }
+
+    fn unlink(&mut self, id: ObjId) {
+        let bucket = self.objects[id].key.bucket();
+        let next = self.objects[id].hash_next;
+        let mut at = self.buckets[bucket];
+        if at == id {
+            self.buckets[bucket] = next;
+            return;
+        }
+        while self.objects.contains(at) {
+            if self.objects[at].hash_next == id {
+                self.objects[at].hash_next = next;
+                return;
+            }
+            at = self.objects[at].hash_next;
+        }
+    }
+}
+
+impl World {
+    /// A new object at `key` with flags, whatever was there; with [`World::object_at`], one that may be there. `None`: no room.
+    pub fn object_new(&mut self, key: Key, flags: u32) -> Option<ObjId> {
+        self.make(key, |new| new.flags = flags)
+    }
+
+    /// A new barrier for `count` threads.
+    pub fn barrier_new(&mut self, key: Key, count: u32) -> Option<ObjId> {
+        self.make(key, |new| new.count = count)
+    }
+
+    /// Whether the initializer of a once control has run, as its memory says: it may have been before anybody looked.
+    pub fn once_seen(&mut self, id: ObjId, done: bool) {
+        if self.objects[id].owner == NONE {
+            self.objects[id].value = if done { 2 } else { 0 };
+        }
+    }
+
+    /// There are robust mutexes.
+    #[inline]
+    pub fn note_robust(&mut self) {
+        self.any_robust = true;
+    }
+}

@@ -1,0 +1,382 @@
+//! Processes: fork, exit, status, wait.
+
+use super::question::{Answer, Question};
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{Pid, Tid, NONE};
+use crate::base::op::Op;
+use crate::base::op::{Kind, TRY};
+use crate::state::act::Effects;
+use crate::state::act::{Act, EXPIRED};
+use crate::state::carrier::ProcessState;
+use crate::state::fd::FD_PAGES;
+use crate::state::footprint::{Cell, How};
+use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
+use crate::state::recorded::WaitState;
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Wait for a child process; `arg` is the pid argument of waitpid.
+    WAIT = 5, "wait" {
+        operands: Operands::Nothing, enabled: blocks(World::wait_choices, |q| q.wait()),
+        perform: |w, t, op, _| w.wait_perform(t, op),
+        records: Records { state: |w, t, op| w.wait_state(t, op).pack(), renamed: |act, to| {
+            let state = WaitState::of(act.state);
+            let target = if state.target == 0 { 0 } else { (to.process)(state.target - 1) + 1 };
+            act.state = WaitState { target, ..state }.pack();
+        }, settles: false },
+        cells: |act, _, cells| {
+            // Who waits for any child, of the same process, gets another one then.
+            let (child, sees) = (WaitState::of(act.state).target, act.op.has(TRY) || act.fate & EXPIRED != 0);
+            cells.touch(Cell::Children(act.pid), How::Awaits { child, sees });
+        },
+        follows: |a, b| WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
+        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, unproven: PROVEN,
+    }
+    /// End of a process that others can notice: `arg` is the wait status.
+    EXIT = 6, "exit_group" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, op, _| w.exit_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::NEVER, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, unproven: PROVEN,
+    }
+    /// Replace the program of a process that has had other threads.
+    EXEC = 10, "exec" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+    /// fork in a process that has had other threads, whose locks the child gets as they are.
+    FORK = 11, "fork" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
+
+impl Question<'_> {
+    fn wait(&self) -> Answer {
+        let p = self.act;
+        let WaitState { target, over, alive } = WaitState::of(p.state);
+        let (mut over, mut alive) = (i64::from(over), i64::from(alive));
+        let child = |a: &Act| a.parent == p.pid && (target == 0 || target == a.pid + 1);
+        for (i, d) in self.dropped.iter().enumerate() {
+            let again = self.dropped[..i].iter().any(|x| x.act.pid == d.act.pid && x.did.has(Effects::ENDS));
+            if child(d.act) && d.did.has(Effects::ENDS) {
+                // Without the end of one of its threads a process is not over.
+                if d.over && !again {
+                    over -= 1;
+                    alive += 1;
+                }
+            } else if let Some((before, after)) = d.found {
+                let [before, after] = [before, after].map(WaitState::of);
+                over -= i64::from(after.over) - i64::from(before.over);
+                alive -= i64::from(after.alive) - i64::from(before.alive);
+            } else if d.act.op.kind == Kind::WAIT && d.act.pid == p.pid {
+                let theirs = WaitState::of(d.act.state);
+                // Which child a wait for any has got is not recorded.
+                if target != 0 && theirs.target != target && theirs.over > 0 {
+                    return Answer::Unknown;
+                }
+                over += i64::from(theirs.over > 0);
+            } else if d.act.op.kind == Kind::FORK && d.act.pid == p.pid {
+                if target != 0 {
+                    return Answer::Unknown;
+                }
+                alive -= 1;
+            }
+        }
+        Answer::from(over > 0 || over + alive == 0)
+    }
+}
+
+impl World {
+    /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.
+    pub fn create_process(&mut self, creator: Tid) -> Option<(Pid, Tid)> {
+        let parent = if creator == NONE { NONE } else { self.threads[creator].pid };
+        let (pgid, sid) = if parent == NONE { (0, 0) } else { (self.procs[parent].pgid, self.procs[parent].sid) };
+        let p = self.procs.push(Process {
+            parent,
+            creator: parent,
+            state: ProcState::LIVE,
+            no_zombies: false,
+            vfork_child: false,
+            threaded: false,
+            record_locks: false,
+            description_locks: false,
+            execs: 0,
+            status: 0,
+            vpid: 0,
+            pgid,
+            sid,
+            live_threads: 0,
+            main_thread: NONE,
+            objects: NONE,
+            sigpending: 0,
+            handled: 0,
+            ignored: 0,
+            restarts: 0,
+            by_clock: 0,
+            noticed: 0,
+            stopped: 0,
+            stop_news: 0,
+            no_stop_news: false,
+            pad2: 0,
+            stopper: NONE,
+            starved: 0,
+            n_fds: 0,
+            fds: [NONE; FD_PAGES],
+            waited: 0,
+            waiter: NONE,
+            own: ProcessState::new(),
+        })?;
+        let t = self.create_thread(p, creator)?;
+        let id = self.threads[t].vtid;
+        self.procs[p].main_thread = t;
+        self.procs[p].vpid = id;
+        if parent == NONE {
+            self.procs[p].pgid = id;
+            self.procs[p].sid = id;
+        } else {
+            let drawn = self.procs[parent].own.random;
+            self.procs[p].own.random = drawn ^ self.threads[t].uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.threads[t].sigmask = self.threads[creator].sigmask;
+            self.threads[t].fiber.tsc_faults = self.threads[creator].fiber.tsc_faults;
+        }
+        Some((p, t))
+    }
+
+    /// A fork by `forker`: a process with copies of the private objects. `None`: a table is full.
+    pub fn fork(&mut self, forker: Tid) -> Option<(Pid, Tid)> {
+        let parent = self.threads[forker].pid;
+        let (p, t) = self.create_process(forker)?;
+        self.procs[p].no_zombies = self.procs[parent].no_zombies;
+        self.procs[p].description_locks = self.procs[parent].description_locks;
+        self.procs[p].handled = self.procs[parent].handled;
+        self.procs[p].ignored = self.procs[parent].ignored;
+        self.procs[p].restarts = self.procs[parent].restarts;
+        self.procs[p].no_stop_news = self.procs[parent].no_stop_news;
+        (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
+    }
+
+    /// Next virtual process or thread id.
+    pub(crate) fn next_id(&mut self) -> i32 {
+        self.ids += 1;
+        self.ids
+    }
+
+    /// True if the end of process `p` is more than its last transition shows: other threads end with it, or
+    /// semaphore undo, robust mutexes or locks of files change what others may do. Then it is a visible operation.
+    /// `called`: by a call that ends other threads too, not as the end of the last thread.
+    pub fn exit_is_visible(&mut self, p: Pid, called: bool) -> bool {
+        let visible = self.procs[p].live_threads > 1 || self.end_changes_more(p);
+        if called || visible {
+            self.did = self.did.with(Effects::EXITS);
+        }
+        visible
+    }
+
+    /// The end of process `p` changes what others may do, even if it ends with its last thread.
+    pub(crate) fn end_changes_more(&self, p: Pid) -> bool {
+        self.procs[p].record_locks
+            || self.procs[p].description_locks
+            // They are closed visibly, by whichever thread is the last.
+            || self.has_fds(p)
+            // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
+            || self.undos.as_slice().iter().any(|u| u.pid == p)
+            || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
+    }
+
+    /// Ends process `p` with wait status `status`.
+    pub fn process_exit(&mut self, p: Pid, status: i32) {
+        if self.procs[p].state != ProcState::LIVE {
+            return;
+        }
+        while let Some(&t) = self.live.as_slice().iter().find(|&&t| self.threads[t].pid == p) {
+            self.thread_exit(t);
+        }
+        self.undo_all(p);
+        self.drop_process_locks(p);
+        self.fd_close_all(p);
+        self.forget_signals(|q| q.pid == p);
+        self.procs[p].sigpending = 0;
+        self.drop_timers(p, |_| true);
+        self.procs[p].stopped = 0;
+        self.procs[p].status = status;
+        let parent = self.procs[p].parent;
+        let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
+        self.procs[p].state = if orphan { ProcState::REAPED } else { ProcState::ZOMBIE };
+        for child in 0..self.procs.len {
+            if self.procs[child].parent == p && child != p {
+                self.procs[child].parent = NONE;
+                if self.procs[child].state == ProcState::ZOMBIE {
+                    self.procs[child].state = ProcState::REAPED;
+                }
+            }
+        }
+    }
+
+    /// Ends all threads of `t`'s process but `t` and forgets its private objects: what exec does to it.
+    pub fn exec(&mut self, t: Tid) {
+        let p = self.threads[t].pid;
+        while let Some(&other) = self.live.as_slice().iter().find(|&&x| x != t && self.threads[x].pid == p) {
+            self.thread_exit(other);
+        }
+        self.orphan_mutexes(t);
+        self.forget_private_objects(p);
+        self.procs[p].main_thread = t;
+        self.procs[p].threaded = false;
+        self.procs[p].handled = 0;
+        self.procs[p].restarts = 0;
+        self.drop_timers(p, |timer| timer.id >= 0);
+        self.threads[t].n_handlers = 0;
+        self.threads[t].fiber.altstack = [0; 3];
+        self.threads[t].held = false;
+        self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
+        self.threads[t].vtid = self.procs[p].vpid;
+        self.threads[t].cancel = 0;
+    }
+
+    /// The process whose virtual id is `vpid`, if it is not reaped.
+    pub fn process_by_vpid(&self, vpid: i32) -> Option<Pid> {
+        let procs = self.procs.as_slice();
+        procs.iter().position(|p| p.vpid == vpid && p.state != ProcState::REAPED).map(|p| p as Pid)
+    }
+
+    fn wait_matches(&self, p: Pid, child: Pid, selector: i64) -> bool {
+        let c = &self.procs[child];
+        c.parent == p
+            && match selector {
+                -1 => true,
+                0 => c.pgid == self.procs[p].pgid,
+                s if s > 0 => c.vpid as i64 == s,
+                s => c.pgid as i64 == -s,
+            }
+    }
+
+    /// What `op` is told about child `c` that has stopped or continued, as a wait status.
+    fn stop_status(&self, c: Pid, op: &Op) -> Option<i32> {
+        let child = &self.procs[c];
+        match child.stop_news {
+            _ if child.state != ProcState::LIVE => None,
+            crate::state::signal::STOPPED if op.has(WUNTRACED) => Some(i32::from(child.stopped) << 8 | 0x7f),
+            crate::state::signal::CONTINUED if op.has(WCONTINUED) => Some(0xffff),
+            _ => None,
+        }
+    }
+
+    /// (a child that matches and is over, or has stopped or continued if that is asked for, a child that matches at all)
+    fn wait_candidates(&self, t: Tid, op: &Op) -> (Option<Pid>, bool) {
+        let p = self.threads[t].pid;
+        let mut any = false;
+        for child in 0..self.procs.len {
+            if !self.wait_matches(p, child, op.arg) {
+                continue;
+            }
+            match self.procs[child].state {
+                ProcState::ZOMBIE if !op.has(WEXITED_NOT) => return (Some(child), true),
+                ProcState::LIVE if self.stop_status(child, op).is_some() => return (Some(child), true),
+                ProcState::LIVE | ProcState::ZOMBIE => any = true,
+                _ => {}
+            }
+        }
+        (None, any)
+    }
+
+    /// What a wait is conditional on. The process keeps its number after it has been waited for.
+    pub(crate) fn wait_state(&self, t: Tid, op: &Op) -> WaitState {
+        let p = self.threads[t].pid;
+        let procs = self.procs.as_slice();
+        let target = if op.arg > 0 { procs.iter().position(|c| i64::from(c.vpid) == op.arg) } else { None };
+        let matching = |state: ProcState| {
+            (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count()
+                as u32
+        };
+        let news = |&c: &Pid| self.wait_matches(p, c, op.arg) && self.stop_status(c, op).is_some();
+        let told = (0..self.procs.len).filter(news).count() as u32;
+        WaitState {
+            target: target.map_or(0, |c| c as u32 + 1),
+            over: matching(ProcState::ZOMBIE) + told,
+            alive: matching(ProcState::LIVE) - told,
+        }
+    }
+
+    pub(crate) fn wait_choices(&self, t: Tid, op: &Op) -> u32 {
+        let (over, any) = self.wait_candidates(t, op);
+        u32::from(over.is_some() || !any || op.has(WNOHANG) || self.cancelled(t, op))
+    }
+
+    pub(crate) fn wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let (over, any) = self.wait_candidates(t, op);
+        Applied::Done(match over {
+            Some(child) => {
+                let stop = self.stop_status(child, op);
+                let status = stop.unwrap_or(self.procs[child].status);
+                self.threads[t].out = [self.procs[child].vpid as i64, status as i64, 0];
+                if stop.is_some() {
+                    let news = &mut self.procs[child].stop_news;
+                    *news = if op.has(WNOWAIT) { *news } else { 0 };
+                } else if !op.has(WNOWAIT) {
+                    self.procs[child].state = ProcState::REAPED;
+                    (self.procs[child].waited, self.procs[child].waiter) = (self.threads.len, t);
+                }
+                0
+            }
+            None if !any => errno::ECHILD,
+            None if op.has(WNOHANG) => errno::EAGAIN,
+            None => errno::EINTR,
+        })
+    }
+
+    pub(crate) fn exit_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        self.process_exit(self.threads[t].pid, op.arg as i32);
+        Applied::Done(0)
+    }
+}
+
+impl World {
+    /// The fork of process `p` by thread `creator` has failed in the kernel.
+    pub fn fork_failed(&mut self, p: Pid, creator: Tid) {
+        self.process_exit(p, 0);
+        self.procs[p].parent = NONE;
+        self.current = creator;
+    }
+
+    /// Process `p` is one that nobody waits for, in a group of its own.
+    pub fn become_root(&mut self, p: Pid) {
+        let process = &mut self.procs[p];
+        process.parent = NONE;
+        process.pgid = process.vpid;
+    }
+
+    /// setpgid; 0 is its own number.
+    pub fn set_group(&mut self, p: Pid, pgid: i32) {
+        self.procs[p].pgid = if pgid == 0 { self.procs[p].vpid } else { pgid };
+    }
+
+    /// setsid. Gives the number of the session, or minus an error number.
+    pub fn new_session(&mut self, p: Pid) -> i64 {
+        let process = &mut self.procs[p];
+        if process.pgid == process.vpid {
+            return -errno::EPERM;
+        }
+        (process.pgid, process.sid) = (process.vpid, process.vpid);
+        process.vpid.into()
+    }
+
+    /// The end of `p` has given locks of files back, which was not expected of it, and so was no operation of its own.
+    pub fn gave_locks_back(&mut self, p: Pid) {
+        if !self.procs[p].description_locks {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
+    }
+
+    /// What the shim keeps of process `p`.
+    #[inline]
+    pub fn process_state(&mut self, p: Pid) -> &mut ProcessState {
+        &mut self.procs[p].own
+    }
+}

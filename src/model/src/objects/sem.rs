@@ -1,0 +1,161 @@
+//! POSIX semaphores: unnamed, process-shared, named.
+
+use super::question::{Answer, Did, Question};
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{Tid, NONE};
+use crate::base::op::Kind;
+use crate::base::op::{Op, TRY};
+use crate::state::footprint::{Cell, How};
+use crate::state::object::{Key, ObjKind};
+use crate::state::sem::{Name, MAX_NAME};
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Decrement a POSIX semaphore.
+    SEM_WAIT = 48, "sem_wait" {
+        operands: Operands::Objects, enabled: blocks(World::sem_wait_choices, |q| Answer::from(q.semaphore() > 0)),
+        perform: |w, t, op, _| w.sem_wait_perform(t, op),
+        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Takes { value: act.state }), follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
+        polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+    }
+    /// Increment a POSIX semaphore.
+    SEM_POST = 49, "sem_post" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.sem_post_perform(op),
+        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Adds { value: act.state }), follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Read the value of a POSIX semaphore.
+    SEM_GET = 50, "sem_getvalue" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.sem_get_perform(t, op),
+        records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a POSIX semaphore.
+    SEM_DESTROY = 51, "sem_destroy" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.destroy_perform(t, op),
+        records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Look up, create or remove a name (named semaphores, SysV keys).
+    NAME = 52, "name" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| {
+            // A removed set or queue frees its key.
+            cells.touch(Cell::Removals, How::Looks);
+            cells.touch_all(act, How::Writes);
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// The value of the semaphore.
+const VALUE: Records = Records::number(|w, _, op| w.objects[op.obj].value as i64);
+
+impl Question<'_> {
+    /// The value of the semaphore without what the dropped ones added.
+    fn semaphore(&self) -> i64 {
+        let on = |d: &Did, kind: Kind| d.act.op.kind == kind && d.act.op.names(self.act.op.obj);
+        let added = |d: &Did| match d.found {
+            Some((before, after)) => after - before,
+            None if on(d, Kind::SEM_POST) => 1,
+            None if on(d, Kind::SEM_WAIT) && d.act.state > 0 => -1,
+            None => 0,
+        };
+        self.act.state - self.dropped.iter().map(added).sum::<i64>()
+    }
+}
+
+/// SEM_VALUE_MAX.
+const MAX: i32 = i32::MAX;
+
+impl World {
+    /// `t` waits for what others find by its name. A group of processes that has come to its end in that by itself is in a deadlock; a
+    /// server whose clients are all gone is not.
+    pub(crate) fn waits_by_name(&self, t: Tid, clients: bool) -> bool {
+        clients && self.names.as_slice().iter().any(|n| n.obj == self.threads[t].pending.obj)
+    }
+
+    pub(crate) fn sem_wait_choices(&self, t: Tid, op: &Op) -> u32 {
+        let ready = self.objects[op.obj].value > 0 || op.has(TRY);
+        u32::from(ready || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    pub(crate) fn sem_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let sem = &mut self.objects[op.obj];
+        if sem.value > 0 {
+            sem.value -= 1;
+            return Applied::Done(0);
+        }
+        Applied::Done(if op.has(TRY) {
+            errno::EAGAIN
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::ETIMEDOUT
+        })
+    }
+
+    pub(crate) fn sem_post_perform(&mut self, op: &Op) -> Applied {
+        let sem = &mut self.objects[op.obj];
+        if sem.value == MAX {
+            return Applied::Done(errno::EOVERFLOW);
+        }
+        sem.value += 1;
+        Applied::Done(0)
+    }
+
+    pub(crate) fn sem_get_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        self.threads[t].out[0] = self.objects[op.obj].value as i64;
+        Applied::Done(0)
+    }
+
+    /// The object of name `bytes` of that kind, if there is one.
+    pub fn name_find(&self, kind: ObjKind, bytes: &[u8]) -> Option<u32> {
+        let named =
+            |n: &&Name| n.obj != NONE && &n.bytes[..n.len as usize] == bytes && self.objects[n.obj].key.kind == kind;
+        self.names.as_slice().iter().find(named).map(|n| n.obj)
+    }
+
+    /// Gives `obj` the name `bytes`. False: no room, or the name is too long.
+    pub fn name_add(&mut self, bytes: &[u8], obj: u32) -> bool {
+        if bytes.len() > MAX_NAME {
+            return false;
+        }
+        let mut name = Name { obj, len: bytes.len() as u32, bytes: [0; MAX_NAME] };
+        name.bytes[..bytes.len()].copy_from_slice(bytes);
+        match self.names.as_slice().iter().position(|n| n.obj == NONE) {
+            Some(free) => self.names[free as u32] = name,
+            None => return self.names.push(name).is_some(),
+        }
+        true
+    }
+
+    /// Takes the name away from the object of that kind; the object lives on. False: no such name.
+    pub fn name_remove(&mut self, kind: ObjKind, bytes: &[u8]) -> bool {
+        let Some(obj) = self.name_find(kind, bytes) else { return false };
+        for name in self.names.as_mut_slice() {
+            if name.obj == obj {
+                name.obj = NONE;
+            }
+        }
+        true
+    }
+}
+
+impl World {
+    /// A new semaphore at `key`, whatever was there. `None`: no room.
+    pub fn sem_new(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.make(key, |new| new.value = value)
+    }
+
+    /// The semaphore at `key`, made with `value` if it is new. `None`: no room.
+    pub fn sem_at(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.find_or_make(key, |new| new.value = value)
+    }
+}

@@ -1,0 +1,670 @@
+//! Signals: pending ones with their siginfo, which thread takes which, and how a parked thread goes on when one is to be
+//! delivered to it.
+//!
+//! NOTE [Delivery] A thread that is parked at an operation while a signal is pending that it does not block has further
+//! alternatives, after those of the operation itself: *before*: the handler runs, then the operation is published again;
+//! and, where the operation would block and signal(7) says so, *interrupted*: the handler runs, then the call fails with
+//! EINTR. An operation that restarts has no second one: it would be the same. Where the operation is performed first, the
+//! handler runs right after it. So a signal that is sent while a thread is anywhere between two operations comes before
+//! or after the next one. Second halves of waits (of a condition variable, at a barrier) go on waiting, and may be woken
+//! while the handler runs; a futex wait is left and begun anew.
+//!
+//! A stop interrupts waits as well. Most calls are begun again by the kernel before the program notices; some fail with
+//! EINTR once the process goes on, though no handler ran (`fails_by_stop`). A thread that is parked at one of these while its
+//! process stops may have been about to call or have been waiting, so it has two further alternatives after that: *on*:
+//! it had not called yet, and the operation is published again; and *by stop*: the call fails.
+//!
+//! A signal for a process is taken as Linux does it (complete_signal): by the first thread if it wants it, else by the
+//! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
+//! of the process, low numbers before high ones.
+
+use super::question::Answer;
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{Pid, Tid, NONE};
+use crate::base::op::{Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY};
+use crate::state::act::Effects;
+use crate::state::process::ProcState;
+use crate::state::signal::{
+    bit, Disposal, Disposition, Handling, Kept, QueuedSignal, Sent, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK,
+    CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
+};
+use crate::state::thread::{Thread, ThreadState};
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Signal number `arg` for process `obj`.
+    KILL = 9, "kill" {
+        operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+    /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
+    SIGSUSPEND = 96, "sigsuspend" {
+        operands: Operands::Nothing, enabled: blocks(|w, t, op| u32::from(w.cancelled(t, op)), |_| Answer::No),
+        perform: |_, _, _, _| Applied::Done(errno::EINTR),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Suspends, ..Signals::FAILS }, polls: Polls::Errors,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
+    SIGWAIT = 97, "sigwait" {
+        operands: Operands::Nothing, enabled: blocks(World::sigwait_choices, |_| Answer::No),
+        perform: |w, t, op, _| w.sigwait_perform(t, op),
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None,
+        signals: Signals { taken: Taken::Waits, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Errors,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// Go on after a stop signal that the process sent itself.
+    STOPPED = 98, "stopped" {
+        operands: Operands::Nothing, enabled: blocks(|_, _, _| 1, |_| Answer::No), perform: DONE,
+        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Stopped, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// First real-time signal of the kernel: from there on several of the same number are queued.
+const RT_MIN: i32 = 32;
+
+const SIGKILL: i32 = 9;
+
+const SIGCHLD: i32 = 17;
+
+const SIGCONT: i32 = 18;
+
+const SIGSTOP: i32 = 19;
+
+/// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
+const STOPS: u64 = bit(19) | bit(20) | bit(21) | bit(22);
+
+/// SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
+const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
+
+impl World {
+    /// What sending `signal` to process `p` (or to its thread `t`) does, by the kernel's rules: what is ignored is dropped
+    /// unless it is blocked, what is fatal acts at once if some thread does not block it.
+    pub fn disposal(&self, p: Pid, t: Tid, signal: i32) -> Disposal {
+        let process = &self.procs[p];
+        let asked = if t == NONE { process.main_thread } else { t };
+        let blocked = self.threads.get(asked).is_some_and(|a| a.alive() && self.wants_not(asked, signal));
+        let wanted = if t == NONE { self.receiver(p, signal) != NONE } else { !blocked };
+        if signal == SIGKILL {
+            return Disposal::Kills;
+        }
+        if signal == SIGSTOP {
+            return Disposal::Stops;
+        }
+        let handled = process.handled & bit(signal) != 0;
+        let ignored = process.ignored & bit(signal) != 0 || !handled && IGNORED & bit(signal) != 0;
+        match () {
+            () if ignored && !blocked => Disposal::Ignored,
+            () if handled || ignored || !wanted || self.awaited(p, signal) => Disposal::Pending,
+            () if STOPS & bit(signal) != 0 => Disposal::Stops,
+            () => Disposal::Kills,
+        }
+    }
+
+    /// The thread that would take it waits for it with sigwait: then it is not acted upon.
+    fn awaited(&self, p: Pid, signal: i32) -> bool {
+        let t = self.receiver(p, signal);
+        self.threads.get(t).is_some_and(|thread| waits_for(&thread.pending, thread.state, signal))
+    }
+
+    fn wants_not(&self, t: Tid, signal: i32) -> bool {
+        let thread = &self.threads[t];
+        let parked = thread.state == ThreadState::PARKED;
+        let mask = if parked { self.mask_within(t, &thread.pending) } else { thread.sigmask };
+        mask & bit(signal) != 0
+    }
+
+    /// The thread of `p` that takes a signal for the process now, or [`NONE`].
+    pub fn receiver(&self, p: Pid, signal: i32) -> Tid {
+        let main = self.procs[p].main_thread;
+        let of = |&&t: &&Tid| self.threads[t].pid == p && !self.wants_not(t, signal);
+        let mut able = self.live.as_slice().iter().filter(of);
+        able.clone().find(|&&t| t == main).or_else(|| able.next()).copied().unwrap_or(NONE)
+    }
+
+    /// Signals that `t` could be interrupted by, with `mask` blocked.
+    fn deliverable(&self, t: Tid, mask: u64) -> u64 {
+        let thread = &self.threads[t];
+        let mut ready = thread.sigpending & !mask;
+        let mut shared = self.shared_pending(thread.pid) & !mask & !ready;
+        while shared != 0 {
+            let signal = shared.trailing_zeros() as i32 + 1;
+            shared &= shared - 1;
+            if self.receiver(thread.pid, signal) == t {
+                ready |= bit(signal);
+            }
+        }
+        ready
+    }
+
+    /// Signals pending for `t` that it does not block: they are due whenever it returns from the kernel.
+    pub fn due(&self, t: Tid) -> u64 {
+        if self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending == 0 {
+            return 0;
+        }
+        let mask = self.threads[t].sigmask;
+        // A timer that may fire has not done so.
+        self.deliverable(t, mask) & (self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending)
+    }
+
+    /// Signals pending for process `p`, and those of timers that may fire.
+    fn shared_pending(&self, p: Pid) -> u64 {
+        self.procs[p].sigpending | if self.timeouts_any { self.armed_signals(p) } else { 0 }
+    }
+
+    /// `op` of `t` is the wait of ppoll, pselect or epoll_pwait with a mask. Where only time is waited for it is a sleep.
+    pub fn has_own_mask(&self, t: Tid, op: &Op) -> bool {
+        self.threads[t].masked && op.kind.row().signals.taken == Taken::WithMask
+    }
+
+    /// The mask that is in force while `op` waits.
+    pub fn mask_within(&self, t: Tid, op: &Op) -> u64 {
+        match op.kind.row().signals.taken {
+            Taken::Suspends => op.arg as u64,
+            Taken::WithMask if self.threads[t].masked => self.threads[t].within,
+            Taken::Waits => self.threads[t].sigmask & !(op.arg as u64),
+            _ => self.threads[t].sigmask,
+        }
+    }
+
+    /// [`Op::signals`] of the pending operation of `t`.
+    #[inline]
+    pub(crate) fn signal_ways(&self, t: Tid) -> u16 {
+        let thread = &self.threads[t];
+        let process = &self.procs[thread.pid];
+        // Asked several times at every transition, and hardly ever is there one.
+        let timers = self.timeouts_any && self.timers.len > 0;
+        if thread.sigpending | process.sigpending == 0 && process.stopped == 0 && !thread.stop_hit && !timers {
+            return 0;
+        }
+        self.ways_of_signals(t)
+    }
+
+    #[inline(never)]
+    fn ways_of_signals(&self, t: Tid) -> u16 {
+        let thread = &self.threads[t];
+        let process = &self.procs[thread.pid];
+        if process.stopped != 0 {
+            return STANDS_STILL;
+        }
+        let hit = if !thread.stop_hit {
+            0
+        } else if thread.pending.has(PARTIAL) {
+            STOP_INTERRUPTS
+        } else {
+            STOP_BEFORE | STOP_INTERRUPTS
+        };
+        let timers = self.timeouts_any && self.timers.len > 0;
+        if thread.sigpending | process.sigpending == 0 && !timers || thread.state != ThreadState::PARKED {
+            return hit;
+        }
+        let op = &thread.pending;
+        let shared = self.shared_pending(thread.pid) != 0 && process.live_threads > 1;
+        let by_clock = process.by_clock & (thread.sigpending | process.sigpending) != 0;
+        let mut ways = if shared { SHARED_PENDING } else { 0 } | if by_clock { BY_CLOCK } else { 0 };
+        let row = op.kind.row();
+        let taken = row.signals.taken;
+        if matches!(taken, Taken::Never | Taken::Stopped) {
+            return ways;
+        }
+        if taken == Taken::Waits && self.awaited_pending(t, op.arg as u64) != 0 {
+            ways |= AWAITED;
+        }
+        let not_awaited = if taken == Taken::Waits { !op.arg as u64 } else { !0 };
+        let before = self.deliverable(t, thread.sigmask) & not_awaited;
+        let within = self.deliverable(t, self.mask_within(t, op)) & not_awaited;
+        let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..*op };
+        let blocks = || self.choices_of(t, &untimed) == 0;
+        // One that sleeps already is interrupted or goes on; one that has been woken returns first.
+        let asleep = matches!(taken, Taken::Sleeps(_));
+        let partial = row.channels.any() && op.has(PARTIAL);
+        if before != 0 && !asleep && !partial {
+            ways |= BEFORE | self.first_of(t, before) as u16;
+        }
+        if within != 0 && blocks() {
+            let signal = self.first_of(t, within);
+            let restarts = process.restarts & bit(signal) != 0;
+            if row.signals.fail(op, restarts) {
+                // The clock has jumped because the thread stood here; that a timer is faster than its thread is for
+                // `timeouts_any`.
+                let by_clock = !self.timeouts_any && process.by_clock & bit(signal) != 0;
+                ways &= if by_clock { !BEFORE } else { !0 };
+                ways = ways & !NUMBER | INTERRUPTS | signal as u16;
+            } else if asleep {
+                ways = ways & !NUMBER | BEFORE | signal as u16;
+            }
+        }
+        // With a handler that runs as well these are the same.
+        let same =
+            if ways & BEFORE != 0 { STOP_BEFORE } else { 0 } | if ways & INTERRUPTS != 0 { STOP_INTERRUPTS } else { 0 };
+        ways | hit & !same
+    }
+
+    /// The first of the signals `ready` that `t` takes: its own ones first.
+    fn first_of(&self, t: Tid, ready: u64) -> i32 {
+        let own = self.threads[t].sigpending & ready;
+        (if own != 0 { own } else { ready }).trailing_zeros() as i32 + 1
+    }
+
+    /// Further alternatives of the pending operation of `t`.
+    pub(crate) fn signal_choices(&self, t: Tid) -> u32 {
+        let ways = self.signal_ways(t);
+        (ways & ALTERNATIVES).count_ones()
+    }
+
+    /// Performs the `n`-th of these alternatives: `t` takes the signal, which is in `Thread::taken` then; signal 0: it
+    /// was a stop, and no handler runs.
+    pub(crate) fn interrupt(&mut self, t: Tid, n: u32) -> Applied {
+        let ways = self.signal_ways(t);
+        let op = self.threads[t].pending;
+        let way = nth_bit(ways & ALTERNATIVES, n);
+        if way & (STOP_BEFORE | STOP_INTERRUPTS) != 0 {
+            let thread = &mut self.threads[t];
+            thread.state = ThreadState::RUNNING;
+            thread.stop_hit = false;
+            thread.taken = SigInfo::default();
+            return Applied::Signalled(way == STOP_INTERRUPTS);
+        }
+        let before = way == BEFORE;
+        let taken = op.kind.row().signals.taken;
+        let asleep = taken == Taken::Sleeps(Leave::Queue);
+        let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
+        let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
+        let ready = self.deliverable(t, mask) & !barred;
+        self.threads[t].state = ThreadState::RUNNING;
+        self.take(t, ready);
+        match taken {
+            Taken::Sleeps(Leave::Queue) => self.dequeue(t),
+            Taken::Sleeps(Leave::Inheritance) => self.pi_leave(t, op.obj),
+            Taken::KeepsPlace => {
+                let thread = &mut self.threads[t];
+                thread.held = true;
+                thread.held_woken = thread.woken;
+            }
+            _ => {}
+        }
+        Applied::Signalled(!before)
+    }
+
+    /// Takes the first of the signals `ready` of `t` out of what is pending. False: there is none.
+    pub fn take(&mut self, t: Tid, ready: u64) -> bool {
+        if ready == 0 {
+            return false;
+        }
+        let (signal, p) = (self.first_of(t, ready), self.threads[t].pid);
+        let own = self.threads[t].sigpending & bit(signal) != 0;
+        if !own && self.procs[p].sigpending & bit(signal) == 0 {
+            self.fire_for(p, signal);
+        }
+        let target = if own { t } else { NONE };
+        let matches = |q: &QueuedSignal| q.pid == p && q.tid == target && q.info.signal == signal;
+        let queue = self.signals.as_slice();
+        let at = queue.iter().position(matches);
+        let more = queue.iter().filter(|q| matches(q)).count() > 1;
+        let mut info = SigInfo { signal, ..SigInfo::default() };
+        if let Some(at) = at {
+            info = self.signals[at as u32].info;
+            self.settle_overrun(at as u32, &mut info);
+            self.unqueue(at);
+        }
+        if !more {
+            let pending = if own { &mut self.threads[t].sigpending } else { &mut self.procs[p].sigpending };
+            *pending &= !bit(signal);
+            self.procs[p].by_clock &= !bit(signal);
+        }
+        self.threads[t].taken = info;
+        if (self.procs[p].handled | self.threads[t].sigmask) & bit(signal) != 0 {
+            self.procs[p].noticed |= bit(signal);
+        }
+        true
+    }
+
+    fn unqueue(&mut self, at: usize) {
+        self.signals.as_mut_slice().copy_within(at + 1.., at);
+        self.signals.len -= 1;
+    }
+
+    /// Forgets pending signals.
+    pub(crate) fn forget_signals(&mut self, which: impl Fn(&QueuedSignal) -> bool) {
+        let mut at = 0;
+        while (at as usize) < self.signals.as_slice().len() {
+            if which(&self.signals[at]) {
+                self.unqueue(at as usize);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// A signal becomes pending for process `p`, or for its thread `t`. One of the old signals is pending once only.
+    /// False: there is no room.
+    pub fn post(&mut self, p: Pid, t: Tid, info: SigInfo, timer: u32) -> bool {
+        let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
+        let already = *pending & bit(info.signal) != 0;
+        *pending |= bit(info.signal);
+        already && info.signal < RT_MIN
+            || self.signals.push(QueuedSignal { pid: p, tid: t, info, timer, pad: 0 }).is_some()
+    }
+
+    /// What a stop or continue signal does besides being delivered: each takes the other kind out of what is pending, and
+    /// SIGCONT makes a stopped process go on.
+    pub fn prepare(&mut self, p: Pid, signal: i32, sender: Tid) {
+        let gone = match () {
+            () if signal == SIGCONT => STOPS,
+            () if STOPS & bit(signal) != 0 => bit(SIGCONT),
+            () => return,
+        };
+        self.procs[p].sigpending &= !gone;
+        for t in self.threads.as_mut_slice().iter_mut().filter(|t| t.pid == p) {
+            t.sigpending &= !gone;
+        }
+        self.forget_signals(|q| q.pid == p && gone & bit(q.info.signal) != 0);
+        if signal == SIGCONT && self.procs[p].stopped != 0 {
+            self.procs[p].stopped = 0;
+            self.procs[p].stop_news = CONTINUED;
+            self.procs[p].stopper = sender;
+        }
+    }
+
+    /// Process `p` stops; its threads are not enabled until it continues.
+    pub fn stop(&mut self, p: Pid, signal: i32, sender: Tid) {
+        if self.procs[p].stopped == 0 {
+            self.procs[p].stopped = signal as u8;
+            self.procs[p].stop_news = STOPPED;
+            self.procs[p].stopper = sender;
+            for at in 0..self.live.len {
+                let t = self.live[at];
+                let Thread { pid, state, pending: op, .. } = self.threads[t];
+                let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
+                if pid == p
+                    && state == ThreadState::PARKED
+                    && op.kind.row().signals.fail_by_stop(&op)
+                    && self.choices_of(t, &untimed) == 0
+                {
+                    self.threads[t].stop_hit = true;
+                }
+            }
+        }
+    }
+
+    /// What the parent of `p`, of which `signal` says how it fares, is told with SIGCHLD; the parent, if it is told.
+    /// `code` is CLD_*, `status` an exit status or a signal.
+    pub fn tell_parent(&mut self, p: Pid, code: i32, status: i32) -> Option<Pid> {
+        let parent = self.procs[p].parent;
+        let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE)
+            && self.disposal(parent, NONE, SIGCHLD) == Disposal::Pending;
+        if !told {
+            return None;
+        }
+        let pid = self.procs[p].vpid;
+        self.post(parent, NONE, SigInfo { signal: SIGCHLD, code, pid, uid: 0, value: status as u32 as u64 }, 0);
+        Some(parent)
+    }
+
+    /// Process `p` is over: its parent is told. That is noted, also where the parent is over itself: it might not have
+    /// been, and then it could tell.
+    pub fn child_over(&mut self, p: Pid) {
+        const CLD_EXITED: i32 = 1;
+        const CLD_KILLED: i32 = 2;
+        let status = self.procs[p].status;
+        let (signal, exit) = (status & 0x7f, status >> 8 & 0xff);
+        let (code, status) = if signal == 0 { (CLD_EXITED, exit) } else { (CLD_KILLED, signal) };
+        let told = self.tell_parent(p, code, status).is_some();
+        let could = |q: &crate::state::process::Process| {
+            let blocks = self.threads.get(q.main_thread).is_some_and(|t| t.sigmask & bit(SIGCHLD) != 0);
+            q.handled & bit(SIGCHLD) != 0 || blocks
+        };
+        if told || self.procs.get(self.procs[p].creator).is_some_and(could) {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
+    }
+
+    /// Signals that sigwait would take now.
+    fn awaited_pending(&self, t: Tid, set: u64) -> u64 {
+        let thread = &self.threads[t];
+        let mut ready = thread.sigpending & set;
+        let mut shared = self.shared_pending(thread.pid) & set & !ready;
+        while shared != 0 {
+            let signal = shared.trailing_zeros() as i32 + 1;
+            shared &= shared - 1;
+            let receiver = self.receiver(thread.pid, signal);
+            if receiver == t || receiver == NONE || self.waits_too(receiver, signal) {
+                ready |= bit(signal);
+            }
+        }
+        ready
+    }
+
+    /// Of several that wait for a signal any may get it.
+    fn waits_too(&self, t: Tid, signal: i32) -> bool {
+        waits_for(&self.threads[t].pending, self.threads[t].state, signal)
+    }
+
+    pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {
+        let ready = self.awaited_pending(t, op.arg as u64) != 0;
+        u32::from(ready || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// Done(0): the signal is in `Thread::taken`.
+    pub(crate) fn sigwait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let ready = self.awaited_pending(t, op.arg as u64);
+        Applied::Done(if self.take(t, ready) {
+            0
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::EAGAIN
+        })
+    }
+
+    /// The handler of a signal that `t` has taken while parked at `op` begins; it is known to reports until
+    /// [`World::handler_over`]. False: it cannot be kept what that operation has, since so many handlers are one in another.
+    pub fn handler_begins(&mut self, t: Tid, signal: i32, sp: u64, op: Op) -> bool {
+        let thread = &mut self.threads[t];
+        let take = |of: &mut u32| core::mem::replace(of, NONE);
+        let kept = [take(&mut thread.holding), take(&mut thread.sending), take(&mut thread.staged)];
+        match thread.handlers.get_mut(thread.n_handlers as usize) {
+            Some(place) => *place = Handling { signal: signal as u32, pad: 0, sp, op, kept, pad2: 0 },
+            None if kept != [NONE; 3] => return false,
+            None => {}
+        }
+        thread.n_handlers = thread.n_handlers.saturating_add(1);
+        true
+    }
+
+    /// It has returned.
+    pub fn handler_over(&mut self, t: Tid) {
+        let thread = &mut self.threads[t];
+        // A process that was forked in a handler does not know of it.
+        if thread.n_handlers == 0 {
+            return;
+        }
+        thread.n_handlers -= 1;
+        if let Some(over) = thread.handlers.get(thread.n_handlers as usize) {
+            [thread.holding, thread.sending, thread.staged] = over.kept;
+        }
+    }
+
+    /// Only the first `left` handlers of `t` are left: what the operations have that the others interrupted is given back.
+    pub(crate) fn leave_handlers(&mut self, t: Tid, left: usize) {
+        let n = (self.threads[t].n_handlers as usize).min(MAX_HANDLERS);
+        self.threads[t].n_handlers = left as u8;
+        for at in left..n {
+            let [holding, sending, staged] = self.threads[t].handlers[at].kept;
+            self.desc_let_go(holding);
+            self.rights_drop(sending);
+            self.free_chunks(staged);
+        }
+    }
+
+    /// `t` goes on with `op`, at which a signal was delivered to it. A wait that kept its place may have been woken
+    /// meanwhile.
+    pub fn resume(&mut self, t: Tid, op: Op) {
+        if op.kind.row().signals.taken != Taken::KeepsPlace {
+            return self.publish(t, op);
+        }
+        self.ops += 1;
+        self.park(t, op.with(RESUMED));
+        let thread = &mut self.threads[t];
+        thread.held = false;
+        thread.woken = thread.held_woken;
+        self.check_cycle(t);
+    }
+
+    /// Handlers of `t` that were left by a jump, as its stack pointer shows, are over, and what they interrupted.
+    pub fn abandon(&mut self, t: Tid, sp: u64) {
+        let n = self.threads[t].n_handlers as usize;
+        let left = self.threads[t].handlers[..n.min(MAX_HANDLERS)].iter().position(|h| h.sp < sp);
+        let Some(left) = left else { return };
+        self.leave_handlers(t, left);
+        if core::mem::replace(&mut self.threads[t].held, false) {
+            self.dequeue(t);
+        }
+    }
+
+    /// `t` is in a handler that interrupted a wait in a queue, and is about to wait in another one.
+    pub(crate) fn waits_twice(&self, t: Tid, op: &Op) -> bool {
+        self.threads[t].held && op.kind.row().signals.taken == Taken::Queues
+    }
+}
+
+fn waits_for(op: &Op, state: ThreadState, signal: i32) -> bool {
+    op.kind.row().signals.taken == Taken::Waits && state == ThreadState::PARKED && op.arg as u64 & bit(signal) != 0
+}
+
+/// The `n`-th bit that is set, from the lowest; 0 if there are fewer.
+fn nth_bit(mut bits: u16, n: u32) -> u16 {
+    for _ in 0..n {
+        bits &= bits.wrapping_sub(1);
+    }
+    bits & bits.wrapping_neg()
+}
+
+const CLD_STOPPED: i32 = 5;
+const CLD_CONTINUED: i32 = 6;
+
+impl World {
+    /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
+    pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let signal = info.signal;
+        if signal == 0 || self.procs[p].state != ProcState::LIVE {
+            return Sent::Done;
+        }
+        let news = self.procs[p].stop_news;
+        self.prepare(p, signal, sender);
+        if self.procs[p].stop_news != news {
+            self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
+        }
+        match self.disposal(p, t, signal) {
+            Disposal::Ignored => Sent::Done,
+            Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
+            Disposal::Pending => Sent::NoRoom,
+            Disposal::Stops => Sent::Stops,
+            Disposal::Kills => Sent::Kills,
+        }
+    }
+
+    /// Process `p` stops by `signal`, and its parent is told. False: it has stopped already.
+    pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
+        if self.procs[p].stopped != 0 {
+            return false;
+        }
+        self.stop(p, signal, sender);
+        self.tell_of_stop(p, CLD_STOPPED, signal);
+        self.did = self.did.with(Effects::SIGNALS);
+        true
+    }
+
+    /// The parent of `p` gets SIGCHLD about a stop or its end, unless it does not want to know.
+    fn tell_of_stop(&mut self, p: Pid, code: i32, status: i32) {
+        let parent = self.procs.get(self.procs[p].parent);
+        if parent.is_some_and(|q| !q.no_stop_news) && self.tell_parent(p, code, status).is_some() {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
+    }
+
+    /// `signal` ends process `p`, and its parent is told.
+    pub fn kill(&mut self, p: Pid, signal: i32) {
+        self.process_exit(p, signal);
+        self.child_over(p);
+    }
+
+    /// What process `p` does about `signal` from now on; its handler was installed with SA_RESTART or not.
+    pub fn set_disposition(&mut self, p: Pid, signal: i32, what: Disposition, restarts: bool) {
+        let process = &mut self.procs[p];
+        let set = |mask: u64, on: bool| if on { mask | bit(signal) } else { mask & !bit(signal) };
+        process.handled = set(process.handled, what == Disposition::Handled);
+        process.ignored = set(process.ignored, what == Disposition::Ignored);
+        process.restarts = set(process.restarts, restarts);
+    }
+
+    /// Whether children of `p` that end leave a status, and whether it is told of those that stop (its SIGCHLD says so).
+    pub fn set_child_news(&mut self, p: Pid, zombies: bool, stops: bool) {
+        self.procs[p].no_zombies = !zombies;
+        self.procs[p].no_stop_news = !stops;
+    }
+
+    /// Sets the mask of `t`; SIGKILL and SIGSTOP cannot be blocked.
+    pub fn set_mask(&mut self, t: Tid, mask: u64) {
+        self.threads[t].sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+    }
+
+    /// The next operation of `t` waits with that mask, until [`World::wait_with_own_mask`].
+    pub fn wait_with_mask(&mut self, t: Tid, mask: u64) {
+        self.threads[t].within = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        self.threads[t].masked = true;
+    }
+
+    /// Operations of `t` wait with its own mask again.
+    pub fn wait_with_own_mask(&mut self, t: Tid) {
+        self.threads[t].masked = false;
+    }
+
+    /// A signal from outside is pending for `t`.
+    pub fn pend(&mut self, t: Tid, signal: i32) {
+        self.threads[t].sigpending |= bit(signal);
+    }
+
+    /// A handler of `t` begins: what its operations overwrite.
+    pub fn keep(&mut self, t: Tid) -> Kept {
+        let thread = &mut self.threads[t];
+        let masked = core::mem::replace(&mut thread.masked, false);
+        let Thread { out, taken, within, address, cred, .. } = *thread;
+        Kept { out, taken, within, masked, address, cred }
+    }
+
+    /// It is over.
+    pub fn restore(&mut self, t: Tid, kept: Kept) {
+        let thread = &mut self.threads[t];
+        (thread.out, thread.taken, thread.within, thread.masked) = (kept.out, kept.taken, kept.within, kept.masked);
+        (thread.address, thread.cred) = (kept.address, kept.cred);
+    }
+
+    /// `t` was at `parked` when a handler ran, which its operation `op` had become; it goes on, or begins anew.
+    pub fn resume_at(&mut self, t: Tid, parked: Op, op: Op) {
+        let anew = matches!(parked.kind.row().signals.taken, Taken::Sleeps(_));
+        self.resume(t, if anew { op } else { parked });
+    }
+
+    /// True if a handler interrupts a connect over TCP by `t`, which would go on in the kernel.
+    pub fn loses_connect(&self, t: Tid, parked: &Op) -> bool {
+        let socket = || self.socket_of(self.threads[t].holding).and_then(|s| self.sockets.get(s));
+        parked.kind.row().channels == Channels::Connects && socket().is_some_and(|s| !s.is_local())
+    }
+}
+
+/// True if the default action of a signal is to do nothing.
+pub const fn ignored_by_default(signal: i32) -> bool {
+    IGNORED & bit(signal) != 0
+}
+
+/// True if the default action of a signal is to stop the process.
+pub const fn stops(signal: i32) -> bool {
+    STOPS & bit(signal) != 0
+}

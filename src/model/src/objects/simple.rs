@@ -1,0 +1,170 @@
+//! Spin locks, barriers, once controls.
+
+use super::cond::{woken, WAITERS};
+use super::mutex::{acquires, owns};
+use super::question::{Answer, Question};
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{ObjId, Tid, NONE};
+use crate::base::op::RESUMED;
+use crate::base::op::{Kind, Op, TRY};
+use crate::state::act::SOME_ONCE;
+use crate::state::footprint::{Cell, How};
+use crate::state::object::DESTROYED;
+use crate::state::world::{Applied, Misuse, World};
+
+kinds! {
+    /// Acquire a spin lock.
+    SPIN_LOCK = 36, "spin_lock" {
+        operands: Operands::Objects, enabled: blocks(|w, _, op| w.spin_lock_choices(op), |q| q.lock_is_free(q.act.op.obj)),
+        perform: |w, t, op, _| w.spin_lock_perform(t, op),
+        records: OWNER, cells: acquires, follows: |a, b| {
+            b.op.kind.row().role == Role::Releases(Lock::Spin) && b.op.obj == a.op.obj && owns(b)
+        }, blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Release a spin lock.
+    SPIN_UNLOCK = 37, "spin_unlock" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.spin_unlock_perform(t, op),
+        records: OWNER, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
+        role: Role::Releases(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Arrive at a barrier.
+    BARRIER_WAIT = 40, "barrier_wait" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.barrier_wait_perform(t, op),
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive.
+    BARRIER_WAKE = 41, "barrier_wake" {
+        operands: Operands::Objects, enabled: blocks(|w, t, _| w.woken_choices(t), |q| Answer::from(q.woken())), perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, woken(act)), follows: |a, b| {
+            !a.op.has(RESUMED) && b.op.kind == Kind::BARRIER_WAIT && b.op.obj == a.op.obj
+        }, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Destroy a barrier.
+    BARRIER_DESTROY = 42, "barrier_destroy" {
+        operands: Operands::Objects, enabled: blocks(|w, _, op| w.unused_choices(op), |_| Answer::Unknown),
+        perform: |w, t, op, _| w.destroy_perform(t, op),
+        records: WAITERS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Enter a once control: run the initializer or wait for the one that does.
+    ONCE = 44, "once" {
+        operands: Operands::Objects, enabled: blocks(|w, _, op| w.once_choices(op), |q| q.once_is_free()),
+        perform: |w, t, op, _| w.once_perform(t, op),
+        records: OWNER, cells: |act, _, cells| {
+            // The initializer may end with any transition of the thread that runs it.
+            cells.touch(Cell::Initializers, How::Looks);
+            cells.touch_all(act, How::Writes);
+        }, follows: |a, b| {
+            let next = b.op.kind == Kind::ONCE && b.op.obj == a.op.obj;
+            a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !next
+        }, blocks: MAY_BLOCK,
+        role: Role::AwaitsOwner, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// 1 + the owner.
+const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64);
+
+impl Question<'_> {
+    /// Its initializer may end with any transition of the thread that runs it.
+    fn once_is_free(&self) -> Answer {
+        if let Some(first) = self.first_on(self.act.op.obj) {
+            return Answer::from(first.state == 0);
+        }
+        let runs = |once: u16| self.dropped.iter().any(|d| d.before && d.act.once == once);
+        if u16::try_from(self.act.op.obj + 1).is_ok_and(runs) {
+            Answer::No
+        } else if runs(SOME_ONCE) {
+            Answer::Unknown
+        } else {
+            Answer::from(self.act.state == 0)
+        }
+    }
+}
+
+/// What pthread_barrier_wait returns to one of the threads.
+const SERIAL_THREAD: i64 = -1;
+
+/// `value` of a once control whose initializer has run.
+const HAS_RUN: i32 = 2;
+
+impl World {
+    pub(crate) fn spin_lock_choices(&self, op: &Op) -> u32 {
+        u32::from(self.objects[op.obj].owner == NONE || op.has(TRY))
+    }
+
+    pub(crate) fn spin_lock_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if self.objects[op.obj].owner != NONE {
+            return Applied::Done(errno::EBUSY);
+        }
+        self.objects[op.obj].owner = t;
+        Applied::Done(0)
+    }
+
+    pub(crate) fn spin_unlock_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let owner = self.objects[op.obj].owner;
+        if owner != t {
+            let what = if owner == NONE { Misuse::UNLOCK_FREE } else { Misuse::UNLOCK_FOREIGN };
+            if self.misuse(t, op.obj, what) {
+                return Applied::Ended;
+            }
+        }
+        self.objects[op.obj].owner = NONE;
+        Applied::Done(0)
+    }
+
+    pub(crate) fn barrier_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let barrier = self.objects[op.obj];
+        let unusable = barrier.flags & DESTROYED != 0 || barrier.count == 0;
+        if unusable && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
+            return Applied::Ended;
+        }
+        if barrier.n_waiters + 1 >= barrier.count {
+            while self.objects[op.obj].waiters != NONE {
+                self.wake(self.objects[op.obj].waiters);
+            }
+            return Applied::Done(SERIAL_THREAD);
+        }
+        self.enqueue(op.obj, t);
+        self.park(t, Op { kind: Kind::BARRIER_WAKE, ..*op });
+        Applied::Parked
+    }
+
+    pub(crate) fn woken_choices(&self, t: Tid) -> u32 {
+        u32::from(self.threads[t].woken)
+    }
+
+    pub(crate) fn once_choices(&self, op: &Op) -> u32 {
+        u32::from(self.objects[op.obj].owner == NONE)
+    }
+
+    /// Done(0): the caller runs the initializer and then calls [`World::once_over`]. Done(1): it has been run.
+    pub(crate) fn once_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if self.objects[op.obj].value == HAS_RUN {
+            return Applied::Done(1);
+        }
+        self.objects[op.obj].owner = t;
+        self.threads[t].in_once = self.threads[t].in_once.saturating_add(1);
+        self.threads[t].once = op.obj;
+        Applied::Done(0)
+    }
+
+    /// The initializer returned (`done`), or was left by an exception or cancellation.
+    pub fn once_over(&mut self, id: ObjId, done: bool) {
+        let runner = core::mem::replace(&mut self.objects[id].owner, NONE);
+        if self.threads.contains(runner) {
+            self.threads[runner].in_once = self.threads[runner].in_once.saturating_sub(1);
+        }
+        self.objects[id].value = if done { HAS_RUN } else { 0 };
+    }
+}

@@ -1,0 +1,337 @@
+//! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
+
+use super::question::{Answer, Question};
+use super::row::*;
+use crate::base::errno;
+use crate::base::ids::{ObjId, Pid, Tid, NONE};
+use crate::base::op::Op;
+use crate::base::op::{Kind, SEVERAL, VARIANT};
+use crate::state::act::Act;
+use crate::state::footprint::{Cell, Footprint, How};
+use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
+use crate::state::sem::{Ctl, SemBuf, SemVal, Undo, IPC_NOWAIT, SEMVMX, SEM_UNDO};
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// semop/semtimedop on a SysV semaphore set.
+    SYSV_OP = 56, "semop" {
+        operands: Operands::Objects, enabled: blocks(World::sysv_op_choices, |q| q.semop()),
+        perform: |w, t, op, _| w.sysv_op_perform(t, op),
+        records: Records::number(World::sysv_state), cells: |act, _, cells| {
+            let simple = act.op.flags & (VARIANT | SEVERAL) == 0;
+            let how = How::Semop { on: act.op.mask, amount: if simple { act.op.arg } else { 0 }, value: act.state };
+            cells.touch_all(act, how);
+        }, follows: NOBODY, blocks: semop_blocks,
+        role: Role::None, channels: Channels::None, signals: Signals { fails_by_stop: FailsByStop::Always, ..Signals::FAILS },
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+    }
+    /// semctl on a SysV semaphore set.
+    SYSV_CTL = 57, "semctl" {
+        operands: Operands::One, enabled: Enabled::Always, perform: |w, t, op, _| w.sysv_ctl_perform(t, op),
+        records: Records::number(|w, _, op| w.sysv_value(op.obj, op.obj2).value as i64), cells: |act, _, cells| {
+            touch_removal(act, cells);
+            cells.touch_all(act, How::Writes);
+        }, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+}
+
+/// A set or queue that is removed frees its key.
+pub(crate) fn touch_removal(act: &Act, cells: &mut Footprint) {
+    if Ctl(act.op.arg as u8) == Ctl::REMOVE {
+        cells.touch(Cell::Removals, How::Changes);
+    }
+}
+
+fn semop_blocks(e: &Act, p: &Act) -> bool {
+    match (e.op.has(SEVERAL), p.op.has(SEVERAL)) {
+        (true, _) => true,
+        (false, false) => (e.op.arg > 0) != (p.op.arg < 0),
+        (false, true) => {
+            let num = e.op.mask.trailing_zeros();
+            e.op.arg <= 0 || packed_semops(p.op.arg).any(|(n, amount)| amount == 0 && u32::from(n) % 32 == num)
+        }
+    }
+}
+
+impl Question<'_> {
+    /// What the dropped ones added to its semaphores is undone, the last first.
+    fn semop(&self) -> Answer {
+        let p = self.act;
+        let Some(mut values) = Values::of(p) else { return Answer::Unknown };
+        for d in self.dropped.iter().rev() {
+            let x = d.act;
+            let on = |kind: Kind| x.op.kind == kind && x.op.names(p.op.obj);
+            if let Some((before, after)) = d.found {
+                values.subtract(before, after);
+            } else if x.op.kind == Kind::EXIT {
+                return Answer::Unknown;
+            } else if on(Kind::SYSV_CTL) {
+                if x.op.arg as u8 != Ctl::SET_VALUE.0 {
+                    return Answer::Unknown;
+                }
+                values.set(x.op.obj2 % 32, x.state);
+            } else if on(Kind::SYSV_OP) && x.op.mask & p.op.mask != 0 {
+                let Some(theirs) = Values::of(x) else { return Answer::Unknown };
+                if theirs.goes() {
+                    theirs.ops().for_each(|(num, amount)| values.add(num, -amount));
+                }
+            }
+        }
+        Answer::from(values.goes())
+    }
+}
+
+/// The operations of a semop and the values they found, at most four.
+struct Values {
+    op: Op,
+    values: [i64; 4],
+}
+
+impl Values {
+    /// `None`: they do not fit in a record.
+    fn of(a: &Act) -> Option<Values> {
+        let too_many = a.op.has(SEVERAL) && a.op.arg == 0;
+        (!too_many).then(|| Values { op: a.op, values: Values::unpacked(&a.op, a.state) })
+    }
+
+    /// (semaphore, amount); a single operation is on the semaphore of its mask.
+    fn ops(&self) -> impl Iterator<Item = (u32, i64)> + '_ {
+        let single = (!self.op.has(SEVERAL)).then(|| (self.op.mask.trailing_zeros(), self.op.arg));
+        let several = if self.op.has(SEVERAL) { self.op.arg } else { 0 };
+        single.into_iter().chain(packed_semops(several).map(|(num, amount)| (u32::from(num) % 32, i64::from(amount))))
+    }
+
+    /// The values found of semaphore `num`, one for each operation on it.
+    fn of_semaphore(&mut self, num: u32) -> impl Iterator<Item = &mut i64> {
+        let mut nums = [NONE; 4];
+        self.ops().zip(nums.iter_mut()).for_each(|((n, _), place)| *place = n);
+        self.values.iter_mut().zip(nums).filter(move |(_, n)| *n == num).map(|(value, _)| value)
+    }
+
+    fn add(&mut self, num: u32, amount: i64) {
+        self.of_semaphore(num).for_each(|value| *value += amount);
+    }
+
+    fn set(&mut self, num: u32, found: i64) {
+        self.of_semaphore(num).for_each(|value| *value = found);
+    }
+
+    /// Takes away what was added between two recorded states of the same operation.
+    fn subtract(&mut self, before: i64, after: i64) {
+        let [before, after] = [before, after].map(|state| Values::unpacked(&self.op, state));
+        for ((value, b), a) in self.values.iter_mut().zip(before).zip(after) {
+            *value -= a - b;
+        }
+    }
+
+    fn unpacked(op: &Op, state: i64) -> [i64; 4] {
+        match op.has(SEVERAL) {
+            true => [0, 16, 32, 48].map(|shift| state >> shift & 0xffff),
+            false => [state, 0, 0, 0],
+        }
+    }
+
+    /// The semop would be performed, or fail for another reason than that it would have to wait.
+    fn goes(&self) -> bool {
+        let mut before: [(u32, i64); 4] = [(NONE, 0); 4];
+        for (i, (num, amount)) in self.ops().enumerate().take(4) {
+            let so_far: i64 = before.iter().filter(|b| b.0 == num).map(|b| b.1).sum();
+            let value = self.values[i] + so_far;
+            if amount == 0 && value != 0 || value + amount < 0 {
+                return false;
+            }
+            if value + amount > i64::from(SEMVMX) {
+                return true;
+            }
+            before[i] = (num, amount);
+        }
+        true
+    }
+}
+
+/// Up to three operations of a semop in one number: 16 bits each (semaphore, amount), their count on top. `None` where
+/// they do not fit.
+pub fn pack_semops(ops: &[crate::SemBuf]) -> Option<i64> {
+    let mut packed = (ops.len() as u64) << 48;
+    for (i, op) in ops.iter().enumerate() {
+        let (num, amount) = (u8::try_from(op.num).ok()?, i8::try_from(op.op).ok()?);
+        packed |= u64::from(u16::from_le_bytes([num, amount as u8])) << (16 * i as u32).min(48);
+    }
+    (ops.len() <= 3).then_some(packed as i64)
+}
+
+/// The (semaphore, amount) pairs of [`pack_semops`].
+pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
+    let n = (packed as u64 >> 48).min(3);
+    (0..n).map(move |i| {
+        let [num, amount] = ((packed as u64 >> (16 * i)) as u16).to_le_bytes();
+        (num, amount as i8)
+    })
+}
+
+/// How a semop would go now.
+enum Verdict {
+    Go,
+    Block { nowait: bool },
+    Fail(i64),
+}
+
+impl World {
+    pub(crate) fn sysv_state(&self, t: Tid, op: &Op) -> i64 {
+        let thread = &self.threads[t];
+        let ops = &thread.sembuf[..(thread.n_sembuf as usize).min(4)];
+        if let [one] = ops {
+            return self.sysv_value(op.obj, one.num as u32).value as i64;
+        }
+        let value = |num: u16| self.sysv_value(op.obj, num as u32).value as u64 & 0xffff;
+        ops.iter().rev().fold(0u64, |packed, o| packed << 16 | value(o.num)) as i64
+    }
+
+    /// A new set of `n` semaphores with value 0. `None`: no room.
+    pub fn sysv_make(&mut self, id: u32, n: u32) -> Option<ObjId> {
+        let first = self.semvals.len;
+        for _ in 0..n {
+            self.semvals.push(SemVal::default())?;
+        }
+        self.make(Key::new(SHARED, ObjKind::SYSV, id as u64), |set| {
+            set.count = n;
+            set.extra = first;
+        })
+    }
+
+    /// The set with identifier `id`, if it exists.
+    pub fn sysv_find(&self, id: u32) -> Option<ObjId> {
+        self.find(Key::new(SHARED, ObjKind::SYSV, id as u64)).filter(|&o| self.objects[o].flags & DESTROYED == 0)
+    }
+
+    /// Semaphore `num` of set `obj`.
+    pub fn sysv_value(&self, obj: ObjId, num: u32) -> SemVal {
+        self.semvals.get(self.objects[obj].extra.wrapping_add(num)).copied().unwrap_or_default()
+    }
+
+    /// Sets semaphore `num` of set `obj`; undo adjustments for it are forgotten in all processes.
+    pub fn sysv_set(&mut self, t: Tid, obj: ObjId, num: u32, value: i32) {
+        let vpid = self.procs[self.threads[t].pid].vpid;
+        let at = self.objects[obj].extra + num;
+        self.semvals[at] = SemVal { value, vpid };
+        for undo in self.undos.as_mut_slice() {
+            if undo.obj == obj && undo.num == num {
+                undo.adjust = 0;
+            }
+        }
+    }
+
+    /// Tries the operations of `t`'s semop in order, on a scratch copy of the few values it touches.
+    fn sysv_try(&self, t: Tid, obj: ObjId) -> Verdict {
+        let set = &self.objects[obj];
+        if set.flags & DESTROYED != 0 {
+            return Verdict::Fail(errno::EIDRM);
+        }
+        let thread = &self.threads[t];
+        let ops = &thread.sembuf[..thread.n_sembuf as usize];
+        if ops.iter().any(|o| o.num as u32 >= set.count) {
+            return Verdict::Fail(errno::EFBIG);
+        }
+        for (i, o) in ops.iter().enumerate() {
+            let before: i32 = ops[..i].iter().filter(|p| p.num == o.num).map(|p| p.op as i32).sum();
+            let value = self.sysv_value(obj, o.num as u32).value + before;
+            let blocks = if o.op == 0 { value != 0 } else { value + (o.op as i32) < 0 };
+            if blocks {
+                return Verdict::Block { nowait: o.flags & IPC_NOWAIT != 0 };
+            }
+            if value + o.op as i32 > SEMVMX {
+                return Verdict::Fail(errno::ERANGE);
+            }
+        }
+        Verdict::Go
+    }
+
+    pub(crate) fn sysv_op_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(match self.sysv_try(t, op.obj) {
+            Verdict::Block { nowait } => nowait || self.may_time_out(op),
+            _ => true,
+        })
+    }
+
+    pub(crate) fn sysv_op_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        match self.sysv_try(t, op.obj) {
+            Verdict::Fail(e) => Applied::Done(e),
+            Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
+            Verdict::Go => {
+                let pid = self.threads[t].pid;
+                for i in 0..self.threads[t].n_sembuf as usize {
+                    let o = self.threads[t].sembuf[i];
+                    let at = self.objects[op.obj].extra + o.num as u32;
+                    self.semvals[at].value += o.op as i32;
+                    self.semvals[at].vpid = self.procs[pid].vpid;
+                    if o.flags & SEM_UNDO != 0 && !self.sysv_note_undo(pid, op.obj, o) {
+                        return self.full("semaphore undo records");
+                    }
+                }
+                Applied::Done(0)
+            }
+        }
+    }
+
+    fn sysv_note_undo(&mut self, pid: Pid, obj: ObjId, o: SemBuf) -> bool {
+        let num = o.num as u32;
+        let same = |u: &&mut Undo| u.pid == pid && u.obj == obj && u.num == num;
+        if let Some(undo) = self.undos.as_mut_slice().iter_mut().find(same) {
+            undo.adjust -= o.op as i32;
+            return true;
+        }
+        self.undos.push(Undo { pid, obj, num, adjust: -(o.op as i32) }).is_some()
+    }
+
+    /// At the end of a process: the kernel adds the adjustments and keeps the values in range.
+    pub(crate) fn undo_all(&mut self, pid: Pid) {
+        for i in 0..self.undos.len {
+            let undo = self.undos[i];
+            if undo.pid == pid && undo.adjust != 0 {
+                self.undos[i].adjust = 0;
+                if self.objects[undo.obj].flags & DESTROYED == 0 {
+                    let at = self.objects[undo.obj].extra + undo.num;
+                    let vpid = self.procs[pid].vpid;
+                    self.semvals[at].value = (self.semvals[at].value + undo.adjust).clamp(0, SEMVMX);
+                    self.semvals[at].vpid = vpid;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn sysv_ctl_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if self.objects[op.obj].flags & DESTROYED != 0 {
+            return Applied::Done(errno::EIDRM);
+        }
+        let (command, value) = (Ctl(op.arg as u8), op.arg >> 8);
+        if command == Ctl::SET_VALUE {
+            if !(0..=SEMVMX as i64).contains(&value) {
+                return Applied::Done(errno::ERANGE);
+            }
+            self.sysv_set(t, op.obj, op.obj2, value as i32);
+        } else if command == Ctl::REMOVE {
+            self.objects[op.obj].flags |= DESTROYED;
+            for name in self.names.as_mut_slice() {
+                if name.obj == op.obj {
+                    name.obj = NONE;
+                }
+            }
+        }
+        Applied::Done(0)
+    }
+
+    /// Threads that wait for semaphore `num` of `obj` to grow (`zero` = false) or to become zero.
+    pub fn sysv_waiting(&self, obj: ObjId, num: u32, zero: bool) -> u32 {
+        let waits = |&&t: &&Tid| {
+            let thread = &self.threads[t];
+            let pending = thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj;
+            let ops = &thread.sembuf[..thread.n_sembuf as usize];
+            pending
+                && self.sysv_op_choices(t, &thread.pending) == 0
+                && ops.iter().any(|o| o.num as u32 == num && if zero { o.op == 0 } else { o.op < 0 })
+        };
+        self.live.as_slice().iter().filter(waits).count() as u32
+    }
+}

@@ -1,0 +1,94 @@
+//! The table of kinds: the rows of all families. A number that is no kind has the row "unknown".
+
+use super::row::*;
+use super::{
+    channel, cond, connect, contents, control, epoll, fd, fifo, futex, lock, mqueue, msg, mutex, pifutex, process,
+    rwlock, sem, signal, simple, sysv, thread, timer,
+};
+use crate::base::op::Kind;
+
+const FAMILIES: &[&[Row]] = &[
+    control::ROWS,
+    thread::ROWS,
+    process::ROWS,
+    mutex::ROWS,
+    cond::ROWS,
+    simple::ROWS,
+    rwlock::ROWS,
+    sem::ROWS,
+    sysv::ROWS,
+    futex::ROWS,
+    pifutex::ROWS,
+    lock::ROWS,
+    msg::ROWS,
+    mqueue::ROWS,
+    contents::ROWS,
+    fd::ROWS,
+    channel::ROWS,
+    connect::ROWS,
+    epoll::ROWS,
+    fifo::ROWS,
+    signal::ROWS,
+    timer::ROWS,
+];
+
+/// The row of a number that is no kind: nothing that can go on.
+const INVALID: Row = Row {
+    kind: Kind(u8::MAX),
+    name: "unknown",
+    operands: Operands::Nothing,
+    enabled: Enabled::Ways(|_, _, _| 0),
+    perform: DONE,
+    records: Records::NOTHING,
+    cells: WIDE,
+    follows: NOBODY,
+    blocks: MAY_BLOCK,
+    role: Role::None,
+    channels: Channels::None,
+    signals: Signals::NEVER,
+    polls: Polls::Errors,
+    alone: Alone::Visible,
+    idle: Idle::BUSY,
+    tells: YES,
+    unproven: PROVEN,
+};
+
+/// By number. Two kinds of one number do not compile.
+static TABLE: [&Row; 256] = {
+    let mut table = [&INVALID; 256];
+    let mut family = 0;
+    while family < FAMILIES.len() {
+        let mut i = 0;
+        while i < FAMILIES[family].len() {
+            let row = &FAMILIES[family][i];
+            assert!(table[row.kind.0 as usize].kind.0 == INVALID.kind.0, "two kinds have one number");
+            table[row.kind.0 as usize] = row;
+            i += 1;
+        }
+        family += 1;
+    }
+    table
+};
+
+impl Kind {
+    /// All that is to be known of it.
+    #[inline]
+    pub fn row(self) -> &'static Row {
+        TABLE[self.0 as usize]
+    }
+
+    /// The name used in reports and scenario files.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The kind of that name, as [`Kind::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::all().find(|kind| kind.name() == name)
+    }
+
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        FAMILIES.iter().copied().flatten().map(|row| row.kind)
+    }
+}

@@ -1,0 +1,311 @@
+//! Threads: created, parked, running, exited, joined, detached.
+
+use super::question::{Answer, Question};
+use super::row::*;
+use crate::base::address::Address;
+use crate::base::errno;
+use crate::base::ids::{Pid, Tid, Uid, NONE};
+use crate::base::op::Kind;
+use crate::base::op::{Op, CANCEL_POINT, TRY};
+use crate::state::act::Effects;
+use crate::state::act::{EXPIRED, LETS_GO};
+use crate::state::carrier::FiberState;
+use crate::state::fd::{Polled, MAX_POLLED};
+use crate::state::footprint::{Cell, How};
+use crate::state::sem::SemBuf;
+use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
+use crate::state::socket::Credentials;
+use crate::state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
+use crate::state::world::{Applied, World};
+
+kinds! {
+    /// Wait for the end of thread `obj` (an index of threads).
+    JOIN = 4, "join" {
+        operands: Operands::Thread, enabled: blocks(World::join_choices, |q| q.join()),
+        perform: |w, t, op, _| w.join_perform(t, op),
+        records: Records::number(|w, t, op| i64::from(w.join_ready(t, op))), cells: |act, _, cells| {
+            // One that does not block also sees that the end has not come yet.
+            cells.touch(Cell::Thread(act.op.obj), How::Joins { sees: act.op.has(TRY) || act.fate & EXPIRED != 0 });
+        }, follows: |a, b| a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, unproven: PROVEN,
+    }
+    /// End of a thread that leaves robust mutexes behind.
+    THREAD_EXIT = 7, "thread_exit" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| {
+            w.orphan_mutexes(t);
+            Applied::Done(0)
+        },
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+    }
+    /// Cancellation request for thread `obj`.
+    CANCEL = 8, "cancel" {
+        operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
+
+impl Question<'_> {
+    fn join(&self) -> Answer {
+        let target = self.act.op.obj;
+        Answer::from(!self.dropped.iter().any(|d| d.act.tid == target) && self.act.state != 0)
+    }
+}
+
+impl World {
+    /// Creates a thread in process `pid`; `creator` is [`NONE`] for the first thread of the world.
+    /// `None`: the table is full.
+    pub fn create_thread(&mut self, pid: Pid, creator: Tid) -> Option<Tid> {
+        let uid = if creator == NONE {
+            Uid::MAIN
+        } else {
+            self.threads[creator].children += 1;
+            self.threads[creator].uid.child(self.threads[creator].children)
+        };
+        let t = self.threads.push(Thread {
+            uid,
+            pid,
+            creator,
+            children: 0,
+            state: ThreadState::STARTING,
+            detached: false,
+            joined: false,
+            cancel: 0,
+            pending: Op::default(),
+            woken: false,
+            compare: false,
+            polls: 0,
+            in_once: 0,
+            born_expired: false,
+            once: NONE,
+            moved: self.moves,
+            transitions: 0,
+            yields: [0; YIELD_WINDOW],
+            exposed: 0,
+            long_run: false,
+            long_runs: 0,
+            atomic_held: 0,
+            heir: NONE,
+            joined_at: 0,
+            born: self.ops,
+            queued_on: NONE,
+            queue_next: NONE,
+            out: [0; 3],
+            sigmask: 0,
+            within: 0,
+            masked: false,
+            stop_hit: false,
+            sigpending: 0,
+            taken: SigInfo::default(),
+            handlers: [Handling::default(); MAX_HANDLERS],
+            n_handlers: 0,
+            held: false,
+            held_woken: false,
+            vtid: 0,
+            priority: 0,
+            staged: NONE,
+            n_sembuf: 0,
+            made: 0,
+            n_polled: 0,
+            polled: [Polled::default(); MAX_POLLED],
+            holding: NONE,
+            address: Address::NONE,
+            sending: NONE,
+            cred: Credentials::default(),
+            sembuf: [SemBuf::default(); MAX_SEMBUF],
+            fiber: FiberState::default(),
+        })?;
+        self.threads[t].vtid = self.next_id();
+        self.live.push(t);
+        self.procs[pid].threaded |= creator != NONE && self.threads[creator].pid == pid;
+        self.procs[pid].live_threads += 1;
+        if creator == NONE {
+            self.threads[t].state = ThreadState::RUNNING;
+        } else {
+            self.concurrent = true;
+        }
+        Some(t)
+    }
+
+    /// The thread of process `pid` whose pthread_t is `fs`, the latest if it was used before.
+    pub fn thread_by_fs(&self, pid: Pid, fs: u64) -> Option<Tid> {
+        let threads = self.threads.as_slice();
+        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fiber.fs == fs).map(|i| i as Tid)
+    }
+
+    /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
+    pub fn thread_exit(&mut self, t: Tid) {
+        let pid = self.threads[t].pid;
+        self.dequeue(t);
+        if t == self.current {
+            let nearly = if self.end_changes_more(pid) { Effects::NEARLY_EXITS } else { Effects::NONE };
+            let leaves = if self.procs[pid].live_threads == 2 { Effects::LEAVES_ONE } else { Effects::NONE };
+            self.did = self.did.with(Effects::ENDS).with(nearly).with(leaves);
+        }
+        self.orphan_mutexes(t);
+        self.threads[t].state = ThreadState::EXITED;
+        self.threads[t].pending = Op::default();
+        self.leave_handlers(t, 0);
+        self.threads[t].sigpending = 0;
+        self.forget_signals(|q| q.tid == t);
+        self.procs[pid].live_threads = self.procs[pid].live_threads.saturating_sub(1);
+        if let Some(at) = self.live.as_slice().iter().position(|&x| x == t) {
+            let live = self.live.as_mut_slice();
+            live.copy_within(at + 1.., at);
+            self.live.len -= 1;
+        }
+    }
+
+    /// True if a join returns at once, with success or not.
+    pub(crate) fn join_ready(&self, t: Tid, op: &Op) -> bool {
+        self.join_deadlocks(t, op)
+            || self.threads.get(op.obj).is_none_or(|target| !target.alive() || target.detached || target.joined)
+    }
+
+    pub(crate) fn join_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(self.join_ready(t, op) || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
+    }
+
+    /// A thread that joins itself gets EDEADLK; two that join each other wait for ever (glibc 2.36, measured).
+    fn join_deadlocks(&self, t: Tid, op: &Op) -> bool {
+        op.obj == t
+    }
+
+    pub(crate) fn join_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        if !self.threads.contains(op.obj) {
+            return Applied::Done(errno::ESRCH);
+        }
+        let target = self.threads[op.obj];
+        Applied::Done(if target.detached || target.joined {
+            errno::EINVAL
+        } else if self.join_deadlocks(t, op) {
+            errno::EDEADLK
+        } else if !target.alive() {
+            self.threads[op.obj].joined = true;
+            self.threads[op.obj].heir = t;
+            self.threads[op.obj].joined_at = self.ops;
+            0
+        } else if op.has(TRY) {
+            errno::EBUSY
+        } else if self.cancelled(t, op) {
+            errno::EINTR
+        } else {
+            errno::ETIMEDOUT
+        })
+    }
+
+    /// True if `t` is asked to end and its pending operation is a point at which it does.
+    pub(crate) fn cancelled(&self, t: Tid, op: &Op) -> bool {
+        op.has(CANCEL_POINT) && self.threads[t].cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED
+    }
+
+    pub(crate) fn cancel_perform(&mut self, op: &Op) -> Applied {
+        if self.threads.contains(op.obj) {
+            self.threads[op.obj].cancel |= CANCEL_REQUESTED;
+        }
+        Applied::Done(0)
+    }
+}
+
+impl World {
+    /// The new thread `t` has the mask of its creator.
+    pub fn inherit_mask(&mut self, t: Tid) {
+        self.threads[t].sigmask = self.threads[self.threads[t].creator].sigmask;
+    }
+
+    /// Nobody will join `t`.
+    pub fn detach(&mut self, t: Tid) {
+        self.threads[t].detached = true;
+    }
+
+    /// Requests to end `t` are heeded or not.
+    pub fn allow_cancel(&mut self, t: Tid, allowed: bool) {
+        let thread = &mut self.threads[t];
+        thread.cancel = if allowed { thread.cancel & !CANCEL_DISABLED } else { thread.cancel | CANCEL_DISABLED };
+    }
+
+    /// A use of a file by `t` was in vain, or not: one in a row of failed polls, if `tries`.
+    pub fn note_use(&mut self, t: Tid, tries: bool, vain: bool) {
+        let thread = &mut self.threads[t];
+        thread.polls = if vain && tries { thread.polls.saturating_add(1) } else { 0 };
+    }
+
+    /// What is published next by `t` carries these numbers, see [`Thread::out`].
+    #[inline]
+    pub fn set_out(&mut self, t: Tid, out: [i64; 3]) {
+        self.threads[t].out = out;
+    }
+
+    /// The word of the futex that `t` is about to operate on is as it expects it.
+    pub fn set_compare(&mut self, t: Tid, equal: bool) {
+        self.threads[t].compare = equal;
+    }
+
+    /// The operations of the semop that `t` publishes next.
+    pub fn set_semops(&mut self, t: Tid, ops: &[SemBuf]) {
+        self.threads[t].n_sembuf = ops.len() as u32;
+        self.threads[t].sembuf[..ops.len()].copy_from_slice(ops);
+    }
+
+    /// The `i`-th of the descriptions that the poll of `t` asks about, the last so far.
+    pub fn add_polled(&mut self, t: Tid, i: usize, polled: Polled) {
+        self.threads[t].polled[i] = polled;
+        self.threads[t].n_polled = i as u32 + 1;
+    }
+
+    /// What the poll that `t` publishes next asks about.
+    pub fn set_polled(&mut self, t: Tid, polled: &[Polled]) {
+        self.threads[t].n_polled = polled.len() as u32;
+        self.threads[t].polled[..polled.len()].copy_from_slice(polled);
+    }
+
+    /// Whom the operation on a socket that `t` publishes next names, and who it says it is.
+    pub fn set_address(&mut self, t: Tid, address: Address) {
+        self.threads[t].address = address;
+    }
+
+    /// See [`World::set_address`].
+    pub fn set_credentials(&mut self, t: Tid, cred: Credentials) {
+        self.threads[t].cred = cred;
+    }
+
+    /// The descriptions that go along with what `t` sends next: a list of `World::rights`. Gives those of before.
+    pub fn send_along(&mut self, t: Tid, rights: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].sending, rights)
+    }
+
+    /// The message that `t` is about to send is this one, of [`World::stage`]. Gives the one of before.
+    pub fn exchange_staged(&mut self, t: Tid, staged: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].staged, staged)
+    }
+
+    /// What the shim keeps of thread `t`.
+    #[inline]
+    pub fn fiber_state(&mut self, t: Tid) -> &mut FiberState {
+        &mut self.threads[t].fiber
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Uid;
+    use std::string::ToString;
+
+    #[test]
+    fn uid_round_trips() {
+        let a = Uid::MAIN.child(1).child(4095).child(7);
+        assert_eq!(a.to_string(), "0.1.4095.7");
+        assert_eq!(Uid::parse("0.1.4095.7"), Some(a));
+        let wide = Uid::MAIN.child(5000);
+        assert!(wide.to_string().starts_with('h'));
+        assert_eq!(Uid::parse(&wide.to_string()), Some(wide));
+        assert_eq!(Uid::parse("0"), Some(Uid::MAIN));
+        for bad in ["", "1", "0.", "0.0", "0.4096", "0.x", "hxyz"] {
+            assert_eq!(Uid::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Timers that send signals: alarm, setitimer and POSIX timers, on the virtual clock. A timer fires when the clock jumps to
+//! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
+
+use super::row::*;
+use crate::base::ids::{Pid, Tid, NONE};
+use crate::state::process::ProcState;
+use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
+use crate::state::world::{World, CPU_TIMER};
+
+kinds! {
+    /// Arm, disarm or delete a timer of a process that has had several threads.
+    TIMER = 99, "timer" {
+        operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+    }
+}
+
+const SI_TIMER: i32 = -2;
+
+const SI_KERNEL: i32 = 128;
+
+const SIGALRM: i32 = 14;
+
+const SIGVTALRM: i32 = 26;
+
+const SIGPROF: i32 = 27;
+
+impl World {
+    /// The timer `id` of process `p`.
+    pub fn timer(&self, p: Pid, id: i32) -> Option<u32> {
+        self.timers.as_slice().iter().position(|t| t.pid == p && t.id == id).map(|at| at as u32)
+    }
+
+    /// A new timer. `None`: the table is full.
+    pub fn timer_make(&mut self, p: Pid, tid: Tid, id: i32, signal: i32, value: u64) -> Option<u32> {
+        let new = Timer { pid: p, tid, id, signal, value, ..Timer::default() };
+        match self.timers.as_slice().iter().position(|t| t.pid == NONE) {
+            Some(free) => {
+                self.timers[free as u32] = new;
+                Some(free as u32)
+            }
+            None => self.timers.push(new),
+        }
+    }
+
+    /// The interval timer `id` of process `p`, made if need be. `None`: the table is full.
+    pub fn itimer(&mut self, p: Pid, id: i32) -> Option<u32> {
+        let signal = match id {
+            ITIMER => SIGALRM,
+            ITIMER_VIRTUAL => SIGVTALRM,
+            _ => SIGPROF,
+        };
+        if let Some(at) = self.timer(p, id) {
+            return Some(at);
+        }
+        let at = self.timer_make(p, NONE, id, signal, 0)?;
+        self.timers[at].processor = id != ITIMER;
+        Some(at)
+    }
+
+    /// Deletes a timer. A signal of it that is pending stays so.
+    pub fn timer_delete(&mut self, at: u32) {
+        self.timers[at] = Timer { pid: NONE, ..Timer::default() };
+        for queued in self.signals.as_mut_slice().iter_mut().filter(|q| q.timer == at + 1) {
+            queued.timer = 0;
+        }
+    }
+
+    /// Deletes timers of process `p`.
+    pub(crate) fn drop_timers(&mut self, p: Pid, which: impl Fn(&Timer) -> bool) {
+        for timer in self.timers.as_mut_slice().iter_mut().filter(|t| t.pid == p && which(t)) {
+            *timer = Timer { pid: NONE, ..Timer::default() };
+        }
+    }
+
+    /// A timer whose expiry somebody may notice: it is armed, and what it sends would not be dropped, nor is it pending
+    /// already.
+    fn may_fire(&self, at: u32) -> bool {
+        let timer = &self.timers[at];
+        if timer.pid == NONE || timer.deadline == 0 || timer.signal == 0 {
+            return false;
+        }
+        let live = self.procs[timer.pid].state == ProcState::LIVE;
+        live && !self.signals.as_slice().iter().any(|q| q.timer == at + 1)
+            && self.disposal(timer.pid, timer.tid, timer.signal) != Disposal::Ignored
+    }
+
+    /// The earliest deadline of a timer that may fire.
+    pub(crate) fn next_timer(&self) -> Option<u64> {
+        (0..self.timers.len).filter(|&at| self.may_fire(at)).map(|at| self.timers[at].deadline).min()
+    }
+
+    /// Signals that timers of process `p` would send to it.
+    pub(crate) fn armed_signals(&self, p: Pid) -> u64 {
+        let armed = (0..self.timers.len).filter(|&at| self.timers[at].pid == p && self.may_fire(at));
+        armed.fold(0, |all, at| all | bit(self.timers[at].signal))
+    }
+
+    /// Fires the timer of process `p` that sends `signal`.
+    pub(crate) fn fire_for(&mut self, p: Pid, signal: i32) {
+        let mut all = 0..self.timers.len;
+        let due = all.find(|&at| self.timers[at].pid == p && self.timers[at].signal == signal && self.may_fire(at));
+        if let Some(at) = due {
+            self.fire(at);
+        }
+    }
+
+    /// Fires all timers whose deadlines have passed.
+    pub fn fire_timers(&mut self) {
+        for at in 0..self.timers.len {
+            while self.timers[at].deadline != 0 && self.timers[at].deadline <= self.fired && self.timers[at].pid != NONE
+            {
+                self.fire(at);
+            }
+        }
+    }
+
+    fn fire(&mut self, at: u32) {
+        let timer = self.timers[at];
+        let armed = &mut self.timers[at];
+        armed.deadline = if timer.interval == 0 { 0 } else { timer.deadline + timer.interval };
+        let p = timer.pid;
+        if timer.signal == 0 || self.procs[p].state != ProcState::LIVE {
+            return;
+        }
+        if self.signals.as_slice().iter().any(|q| q.timer == at + 1) {
+            self.timers[at].overrun = timer.overrun.saturating_add(1);
+            return;
+        }
+        self.timers[at].overrun = 0;
+        let target = if self.threads.get(timer.tid).is_some_and(|t| t.alive()) { timer.tid } else { NONE };
+        let code = if timer.id == ITIMER { SI_KERNEL } else { SI_TIMER };
+        let pid = if timer.id == ITIMER { 0 } else { timer.id };
+        let info = SigInfo { signal: timer.signal, code, pid, uid: 0, value: timer.value };
+        match self.disposal(p, target, timer.signal) {
+            Disposal::Ignored => {}
+            // The one that takes it finds that it ends or stops the process.
+            _ => {
+                self.post(p, target, info, at + 1);
+                self.procs[p].by_clock |= bit(timer.signal);
+            }
+        }
+    }
+
+    /// The signal at place `at` of the queue is taken: what it says about further expiries of its timer is settled now.
+    pub(crate) fn settle_overrun(&mut self, at: u32, info: &mut SigInfo) {
+        let timer = self.signals[at].timer;
+        if timer == 0 || info.code != SI_TIMER {
+            return;
+        }
+        if let Some(timer) = self.timers.as_mut_slice().get_mut(timer as usize - 1) {
+            timer.last_overrun = core::mem::take(&mut timer.overrun);
+            info.uid = timer.last_overrun;
+        }
+    }
+}
+
+impl World {
+    /// What a new timer counts: processor time, dates (absolute times are), or neither.
+    pub fn timer_counts(&mut self, at: u32, processor: bool, realtime: bool) {
+        self.timers[at].processor = processor;
+        self.timers[at].realtime = realtime;
+    }
+
+    /// Arms a timer to expire in `ns` (0: disarms it), then every `interval` ns.
+    pub fn timer_arm(&mut self, at: u32, ns: u64, interval: u64) {
+        let processor = self.timers[at].processor;
+        if processor && ns != 0 && self.timers[at].signal != 0 {
+            self.never_comes(CPU_TIMER);
+        }
+        let deadline = if ns == 0 || processor { 0 } else { self.deadline_after(ns) };
+        let timer = &mut self.timers[at];
+        (timer.deadline, timer.interval, timer.left) = (deadline, interval, ns);
+        (timer.overrun, timer.last_overrun) = (0, 0);
+    }
+
+    /// The same until an absolute time: virtual time `deadline`, or so much processor time that `left` is left.
+    pub fn timer_arm_until(&mut self, at: u32, deadline: u64, left: u64) {
+        if self.timers[at].processor {
+            self.timers[at].left = left;
+        } else {
+            self.timers[at].deadline = deadline.max(1);
+            self.fire_timers();
+        }
+    }
+
+    /// Time to the expiry of a timer, and its interval, ns.
+    pub fn timer_left(&self, at: u32) -> (u64, u64) {
+        let timer = &self.timers[at];
+        let left = match timer.deadline {
+            _ if timer.processor => timer.left,
+            0 => 0,
+            deadline => deadline.saturating_sub(self.now).max(1),
+        };
+        (left, timer.interval)
+    }
+
+    /// The number of a new timer of process `p`.
+    pub fn timer_number(&self, p: Pid) -> i32 {
+        let numbers = self.timers.as_slice().iter().filter(|t| t.pid == p && t.id >= 0).map(|t| t.id);
+        numbers.max().map_or(0, |last| last + 1)
+    }
+}

@@ -1,0 +1,94 @@
+//! Could an operation have come earlier: is it enabled in a state from which some transitions have been taken away?
+//!
+//! A partial-order search reverses races: it wants to run `p`, which was performed or is blocked in some state, without
+//! the transition that it races with and without what happened after that one (`dropped`), but with what was independent
+//! of it (`kept`). That state has never been seen. What is known are the recorded states ([`Act::state`]) of all these
+//! operations; from them the state of the objects of `p` follows: objects whose operations all depend on each other stand
+//! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
+//! the dropped ones added is subtracted.
+
+use crate::base::op::{Kind, Op, RESUMED};
+use crate::objects::question::{Answer, Did, Question};
+use crate::objects::row::{Channels, Enabled, Taken};
+use crate::relation::depend::dependent_after;
+use crate::state::act::{Act, Effects, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, TIMED_OUT, WOKEN};
+use crate::state::signal::{BEFORE, INTERRUPTS, SHARED_PENDING};
+
+impl Question<'_> {
+    /// The answer, and the operation as it is in the state asked about. No deadline fires there, since the transition that
+    /// `p` races with is enabled.
+    pub fn answer(&self) -> (Answer, Act) {
+        let mut act = *self.act;
+        if act.op.kind == Kind::YIELD || act.fate & GIVES_WAY != 0 {
+            return (if act.fate & HELD == 0 { Answer::Yes } else { Answer::Unknown }, act);
+        }
+        if let Some((seen, choices)) = self.seen {
+            let depends = |k: &Did| {
+                dependent_after(k.act, k.did, self.act, Effects::ANY, false)
+                    || dependent_after(k.act, k.did, seen, Effects::ANY, false)
+            };
+            if !self.kept.iter().any(depends) {
+                return (Answer::from(choices > 0), *seen);
+            }
+        }
+        // Who took a signal, and in which way an operation went on, is not recorded.
+        let signals = |a: &Act| match a.op.kind.row().signals.taken {
+            Taken::Suspends | Taken::Waits | Taken::Stopped => true,
+            Taken::KeepsPlace => a.op.signals != 0 || a.op.has(RESUMED),
+            _ => a.op.signals != 0,
+        };
+        // A signal that is for its thread alone stays pending, and lets it go on in one way or another.
+        let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & SHARED_PENDING == 0;
+        if self.seen.is_some_and(|s| comes(s.0)) && comes(self.act) {
+            return (Answer::Yes, *self.seen.map_or(self.act, |s| s.0));
+        }
+        let bare = |a: &Act| Act { op: Op { signals: 0, ..a.op }, ..*a };
+        let concerns = |a: &Act| dependent_after(&bare(a), Effects::NONE, &bare(self.act), Effects::NONE, false);
+        let mut others = self.kept.iter().chain(self.dropped).map(|d| d.act);
+        let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(signals);
+        if own || others.any(|a| signals(a) && concerns(a)) {
+            return (Answer::Unknown, act);
+        }
+        let seen = self.seen.map_or(0, |s| s.0.fate);
+        let expired = self.first.fate & BORN_EXPIRED != 0 || seen & EXPIRED != 0;
+        let cancelled = (self.first.fate | seen) & CANCELLED != 0;
+        let by_itself = self.by_itself(false);
+        let answer = if expired || cancelled { self.by_itself(true) } else { by_itself };
+        act.fate &= !(TIMED_OUT | EXPIRED | WOKEN);
+        act.fate |= if expired { EXPIRED } else { 0 };
+        act.fate |= if expired && by_itself == Answer::No { TIMED_OUT } else { 0 };
+        act.fate |= if self.woken() { WOKEN } else { 0 };
+        (answer, act)
+    }
+
+    /// Whether it goes on; `let_go`: by a deadline or a cancellation.
+    fn by_itself(&self, let_go: bool) -> Answer {
+        let p = self.act;
+        let row = p.op.kind.row();
+        let Enabled::Blocks { before, reacquires, .. } = row.enabled else { return Answer::Yes };
+        // A timer (timerfd) may have been set again.
+        let by_timer = row.channels.awaits_timers();
+        match () {
+            () if p.op.tries() => Answer::Yes,
+            () if by_timer && (let_go || self.time_has_passed()) => Answer::Unknown,
+            () if let_go && !reacquires => Answer::Yes,
+            () if reacquires && !let_go && !self.woken() => Answer::No,
+            () => before(self),
+        }
+    }
+
+    /// What let `p` go on, or showed in it, may have been a timer (timerfd) that fired while nothing else could move, which is not
+    /// so in the state asked about.
+    fn time_has_passed(&self) -> bool {
+        let p = self.act;
+        let fired = |a: &Act| a.fate & TIMED_OUT != 0;
+        let changed = |d: &Did| d.found.is_some_and(|(before, after)| before != after);
+        fired(p) && (p.op.kind.row().channels == Channels::Reads || p.state != 0)
+            || self.dropped.iter().skip(1).any(|d| fired(d.act)) && self.kept.iter().chain(self.dropped).any(changed)
+    }
+}
+
+/// False if `p` is not blocked by `e` having been performed: `e` gives back or wakes, or has no object with it in common.
+pub fn may_block(e: &Act, p: &Act) -> bool {
+    (e.op.kind.row().blocks)(e, p)
+}

@@ -1,0 +1,5 @@
+//! Which operations depend on each other, and where to look for those.
+
+pub mod before;
+pub mod depend;
+pub mod index;

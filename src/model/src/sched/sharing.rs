@@ -1,0 +1,420 @@
+//! Objects that one thread alone uses: their operations are no place to switch (Stoller, TR 536, Section 10:
+//! tentatively unshared objects).
+//!
+//! An object is *own* as long as all its uses, from the moment a second thread exists, are ordered by the lives of
+//! threads: one thread uses it, or first a thread and then one that it creates later, or first a thread and then the
+//! one that has joined it. An operation on an own object that would not block is performed at once, as a part of the
+//! transition under way: no scheduler step, nothing recorded, nothing counted. One that would block is published as
+//! usual. When a thread uses an object out of this order, the object is shared from then on; its name is noted, and
+//! who explores systematically starts over with that name among those known.
+//!
+//! Why nothing is lost. Call the names known to be shared K, and think of a system in which every other object has a
+//! copy per line of ordered uses. In it the operations on these objects touch nothing that another thread touches
+//! unless creation or join orders them anyway; so they commute with everything that others do and may be moved to the
+//! end of their thread's transition before, and what is recorded of the transitions is all that their dependency rests
+//! on. A search that is complete explores a representative of each of that system's maximal traces. The two systems
+//! are the same up to the first use out of order. If some execution of the real one has such a use, then so has a trace
+//! of the other one, hence one of the executions explored: the search starts over, with a larger K. If none has, the
+//! systems are equal. The check is made in each execution. What else can tell where between two transitions a thread
+//! stands makes its operations visible again, in the same way (see [`Arena::expose`]):
+//! * a request to end it, a signal for its process: they hit it between any two operations; SIGCHLD, if it is handled,
+//!   does so when a child ends, so that this goes for the child too;
+//! * a process with several threads, one of which waits for whichever child ends first: it can tell whether another has
+//!   forked yet;
+//! * who asks whether it is over without waiting for it: tryjoin, WNOHANG, a wait for whichever child ends first, a
+//!   join or wait by a thread that may itself be asked to end;
+//! * a fork copies what another thread of the process holds at that moment: the copy counts as used by that thread,
+//!   and so the use of the copy as one out of order.
+//!
+//! An execution that ends early (an assertion, a circle of locks) ends the others where they stand: who looks for more
+//! bugs starts over with the object passed last in that transition among those known, so that it is a place to switch.
+//! What is left out on purpose: how far a thread that is killed by the end of its process got with its own objects.
+//!
+//! An object declared atomic is the user's word that the order of its critical sections does not matter and that they
+//! have no visible operation inside, as the paper asks of atomic methods. The second half is checked: a thread that
+//! reaches a place to switch with an atomic lock held shows that it is none, whatever the order of the threads. That a
+//! thread had to wait for an atomic object shows it too.
+//!
+//! A transition must come to an end. After [`LONG_RUN`] operations that passed in one transition, the next one is
+//! published, whatever others do, so that equivalent executions have the same transitions; and the thread gives way to
+//! all others that can run, which may show the object that it polls to be shared. After [`LONG_RUNS`] of these in a row
+//! that is so only while another one can run. A thread that never comes to a visible operation then diverges: whoever
+//! watches the execution sees `World::ops` move, but not what [`visible`] counts.
+//!
+//! The name of an object is its place: kind and address, or region and offset. It is the same in all processes that
+//! fork from each other, and says nothing of who allocated it: where the addresses of a heap depend on the schedule,
+//! an object may be known under several, each of which has to be found shared once. An object that is made anew at a
+//! place (an init call) has had no user yet. Barriers, condition variables, futexes, System V semaphores and names
+//! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
+
+use crate::arena::Arena;
+use crate::base::ids::{ObjId, Pid, Tid, NONE};
+use crate::base::op::{Op, CANCEL_POINT, TIMED, TRY};
+use crate::objects::row::{Alone, Role};
+use crate::state::object::{Key, SHARED};
+use crate::state::process::ProcState;
+use crate::state::sharing::{Declared, Noted, Sharing};
+use crate::state::thread::ThreadState;
+use crate::state::world::{Applied, World, TICK};
+
+/// Operations that pass in one transition before one is published.
+pub const LONG_RUN: u32 = 10_000;
+
+/// So many long runs of a thread in a row end whether another thread can run or not.
+pub const LONG_RUNS: u8 = 100;
+
+/// Kinds of names, in the place of the kind of an object.
+const THREAD: u64 = 0x100;
+
+const PROCESS: u64 = 0x101;
+
+const CHILDREN: u64 = 0x102;
+
+/// `Thread::exposed`: not looked up yet, no, yes.
+const UNASKED: u8 = 0;
+
+const HIDDEN: u8 = 1;
+
+const EXPOSED: u8 = 2;
+
+/// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
+const MAX_CHAIN: usize = 64;
+
+fn mixed(a: u64, b: u64, c: u64) -> u64 {
+    let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31) ^ c;
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Of `World::ops`, those that are neither `World::passed` nor `World::long_runs`. A published operation counts twice: when
+/// it is published and when it is performed.
+pub fn visible(ops: u64, passed: u64, long_runs: u64) -> u64 {
+    ops.saturating_sub(passed).saturating_sub(long_runs.saturating_mul(2))
+}
+
+/// The name of the object at `key`, the same in all executions of a program.
+pub fn name_of(key: Key) -> u64 {
+    let space = if key.space & SHARED != 0 { key.space } else { 0 };
+    mixed(space.into(), key.kind.0.into(), key.addr)
+}
+
+impl World {
+    /// True if creation orders everything that `earlier` did up to `at` before everything that `t` does.
+    fn created_after(&self, earlier: Tid, at: u64, t: Tid) -> bool {
+        let mut child = t;
+        for _ in 0..MAX_CHAIN {
+            let Some(creator) = self.threads.get(child).map(|c| c.creator) else { return false };
+            if creator == earlier {
+                return at <= self.threads[child].born;
+            }
+            child = creator;
+        }
+        false
+    }
+
+    /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
+    fn in_order(&self, t: Tid, id: ObjId) -> bool {
+        let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
+        for _ in 0..MAX_CHAIN {
+            if user == NONE || user == t || self.created_after(user, at, t) {
+                return true;
+            }
+            let Some(thread) = self.threads.get(user) else { return false };
+            if thread.alive() || !thread.joined {
+                return false;
+            }
+            (user, at) = (thread.heir, thread.joined_at);
+            if user == NONE {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// `t` has passed [`LONG_RUN`] operations: true if it gives way.
+    fn ends_run(&mut self, t: Tid) -> bool {
+        self.passed_run = 0;
+        if self.threads[t].long_runs == LONG_RUNS {
+            let could = |&x: &Tid| {
+                let thread = &self.threads[x];
+                // The creator of a thread that is still to give the turn back is running.
+                x != t && !thread.long_run && (thread.state == ThreadState::RUNNING || self.choices(x) > 0)
+            };
+            if !self.live.as_slice().iter().any(could) {
+                return false;
+            }
+        } else {
+            self.threads[t].long_runs += 1;
+        }
+        self.threads[t].long_run = true;
+        self.long_runs += 1;
+        true
+    }
+
+    /// Performs an operation that would not block, within the transition under way.
+    fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
+        // A thread that has just been created is still to give the turn back at its first visible operation.
+        let state = self.threads[t].state;
+        self.ops += 1;
+        self.passed += 1;
+        self.now += TICK;
+        self.passed_last = op.obj;
+        self.passed_run += 1;
+        self.threads[t].pending = *op;
+        let applied = self.perform(t, 0);
+        if self.threads[t].state == ThreadState::RUNNING {
+            self.threads[t].state = state;
+        }
+        applied
+    }
+}
+
+impl Arena {
+    /// Thread `t` has reached `op`. Performs it if it is no place to switch and returns what it gives; `None`: it is
+    /// to be published.
+    pub fn pass(&mut self, t: Tid, op: &Op) -> Option<Applied> {
+        if !self.world.concurrent || !self.plan.unshared && self.declared.len == 0 {
+            return None;
+        }
+        let applied = self.pass_tracked(t, op);
+        let thread = &mut self.world.threads[t];
+        if applied.is_none() && !thread.long_run {
+            thread.long_runs = 0;
+        }
+        if applied.is_none() && thread.atomic_held > 0 {
+            self.refute_held(t);
+        }
+        applied
+    }
+
+    fn pass_tracked(&mut self, t: Tid, op: &Op) -> Option<Applied> {
+        let row = op.kind.row();
+        if row.role == Role::WaitsOn {
+            self.use_object(t, op.obj2);
+        }
+        let Alone::Passes(goes_through) = row.alone else {
+            self.expose(t, op);
+            return None;
+        };
+        let passes = self.use_object(t, op.obj) && !self.is_exposed(t);
+        if !passes {
+            return None;
+        }
+        if !goes_through(&self.world, t, op) {
+            if self.world.objects[op.obj].sharing == Sharing::ATOMIC {
+                self.note_object(op.obj);
+            }
+            return None;
+        }
+        if self.world.passed_run >= LONG_RUN && self.world.ends_run(t) {
+            return None;
+        }
+        let applied = self.world.perform_at_once(t, op);
+        if self.world.objects[op.obj].sharing == Sharing::ATOMIC {
+            self.count_held(t, op, applied);
+        }
+        Some(applied)
+    }
+
+    fn count_held(&mut self, t: Tid, op: &Op, applied: Applied) {
+        let held = &mut self.world.threads[t].atomic_held;
+        match op.kind.row().role {
+            Role::Acquires(_) => {
+                let acquired = matches!(applied, Applied::Done(0 | crate::base::errno::EOWNERDEAD));
+                *held += u32::from(acquired);
+            }
+            Role::Releases(_) => *held = held.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    /// `t` has reached a place to switch with atomic locks held: they are none.
+    fn refute_held(&mut self, t: Tid) {
+        self.world.threads[t].atomic_held = 0;
+        for id in 0..self.world.objects.len {
+            let object = &self.world.objects[id];
+            let held = object.owner == t || self.world.read_holds(id).any(|(reader, _)| reader == t);
+            if object.sharing == Sharing::ATOMIC && held {
+                self.note_object(id);
+            }
+        }
+    }
+
+    /// Notes that `t` uses object `id`. True: it is its own, or need not be.
+    fn use_object(&mut self, t: Tid, id: ObjId) -> bool {
+        if !self.world.objects.contains(id) {
+            return false;
+        }
+        if self.world.objects[id].sharing == Sharing::UNKNOWN {
+            self.world.objects[id].sharing = self.look_up(self.world.objects[id].key);
+        }
+        match self.world.objects[id].sharing {
+            Sharing::SHARED => return false,
+            Sharing::ATOMIC => return true,
+            _ => {}
+        }
+        if self.world.objects[id].user != t && !self.world.in_order(t, id) {
+            self.note_object(id);
+            return false;
+        }
+        // The stamp is later than that of any thread created before, see `World::create_thread`.
+        let at = self.world.ops + 1;
+        let object = &mut self.world.objects[id];
+        object.user = t;
+        object.used_at = at;
+        true
+    }
+
+    fn look_up(&self, key: Key) -> Sharing {
+        if self.is_known(name_of(key)) {
+            return Sharing::SHARED;
+        }
+        match self.declaration(key) {
+            Some(at) => self.declared[at].what,
+            None if self.plan.unshared => Sharing::OWN,
+            None => Sharing::SHARED,
+        }
+    }
+
+    pub(crate) fn is_known(&self, name: u64) -> bool {
+        self.known_shared.as_slice().binary_search(&name).is_ok()
+    }
+
+    /// The index of what is declared of the object at `key`. A program that replaces the first one has other symbols.
+    fn declaration(&self, key: Key) -> Option<u32> {
+        let first_program = key.space & SHARED == 0 && self.world.procs.get(key.space).is_some_and(|p| p.execs == 0);
+        let within = |d: &Declared| first_program && d.start <= key.addr && key.addr < d.end;
+        self.declared.as_slice().iter().position(within).map(|at| at as u32)
+    }
+
+    /// Object `id` is shared from now on.
+    fn note_object(&mut self, id: ObjId) {
+        let key = self.world.objects[id].key;
+        self.world.objects[id].sharing = Sharing::SHARED;
+        let declared = self.declaration(key).map_or(0, |at| at + 1);
+        self.note(name_of(key), declared);
+    }
+
+    pub(crate) fn note(&mut self, name: u64, declared: u32) {
+        if !self.is_known(name) && !self.noted.as_slice().iter().any(|n| n.name == name) {
+            self.noted.push(Noted { name, declared, pad: 0 });
+        }
+    }
+
+    /// Makes the operations of those visible whose position between two transitions `op` of `t` can tell or change.
+    fn expose(&mut self, t: Tid, op: &Op) {
+        let own = self.world.threads[t].pid;
+        match op.kind.row().alone {
+            Alone::Passes(_) | Alone::Visible => {}
+            Alone::ExposesThread => self.expose_thread(op.obj),
+            Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
+            Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
+            Alone::ExposesProcess => self.expose_process(op.obj),
+            // A signal, whoever sends it, reaches it between any two operations.
+            Alone::ExposesOwnProcess => self.expose_process(own),
+            Alone::ExposesOwnProcessIfMasked if !self.world.has_own_mask(t, op) => {}
+            Alone::ExposesOwnProcessIfMasked => self.expose_process(own),
+            Alone::ExposesChildren => self.expose_children(t, op),
+        }
+    }
+
+    /// True if `op`, a join or wait, can end before what it waits for is there.
+    fn gives_up(&mut self, t: Tid, op: &Op) -> bool {
+        op.has(TRY) || op.has(TIMED) && self.world.timeouts_any || op.has(CANCEL_POINT) && self.is_exposed(t)
+    }
+
+    /// A timer may interrupt the threads of process `p` anywhere.
+    pub fn expose_to_timers(&mut self, p: Pid) {
+        if self.world.concurrent && (self.plan.unshared || self.declared.len > 0) {
+            self.expose_process(p);
+        }
+    }
+
+    fn expose_thread(&mut self, t: Tid) {
+        if self.world.threads.contains(t) {
+            self.world.threads[t].exposed = EXPOSED;
+            self.note(mixed(THREAD, self.world.threads[t].uid.0, 0), 0);
+        }
+    }
+
+    fn expose_process(&mut self, p: Pid) {
+        if self.world.procs.contains(p) {
+            self.note(self.name_of_process(PROCESS, p), 0);
+            self.expose_threads_of(p);
+        }
+    }
+
+    /// A wait for one process is like a join; else it can tell which child ended first, or that none has.
+    fn expose_children(&mut self, t: Tid, op: &Op) {
+        let p = self.world.threads[t].pid;
+        let children = |w: &World, c: Pid| w.procs[c].parent == p && w.procs[c].state != ProcState::REAPED;
+        let several = (0..self.world.procs.len).filter(|&c| children(&self.world, c)).count() > 1;
+        let mut threads = self.world.threads.as_slice().iter();
+        let siblings = threads.any(|x| x.pid == p && x.uid != self.world.threads[t].uid);
+        let tells = self.gives_up(t, op) || op.arg <= 0 && (several || siblings);
+        if !tells {
+            return;
+        }
+        // It can tell too whether another thread of the process has created a child yet.
+        if siblings {
+            self.expose_process(p);
+        }
+        self.note(self.name_of_process(CHILDREN, p), 0);
+        for child in 0..self.world.procs.len {
+            if self.world.procs[child].parent == p {
+                self.expose_threads_of(child);
+            }
+        }
+    }
+
+    fn expose_threads_of(&mut self, p: Pid) {
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            if self.world.threads[t].pid == p {
+                self.world.threads[t].exposed = EXPOSED;
+            }
+        }
+    }
+
+    /// A process is named by its first thread.
+    fn name_of_process(&self, kind: u64, p: Pid) -> u64 {
+        let main = self.world.procs[p].main_thread;
+        mixed(kind, self.world.threads.get(main).map_or(0, |t| t.uid.0), 0)
+    }
+
+    /// True if the operations of `t` are all visible.
+    fn is_exposed(&mut self, t: Tid) -> bool {
+        if self.sees_children_end(self.world.threads[t].pid) {
+            return true;
+        }
+        if self.world.threads[t].exposed == UNASKED {
+            let thread = &self.world.threads[t];
+            let p = thread.pid;
+            let parent = self.world.procs[p].parent;
+            let known = self.is_known(mixed(THREAD, thread.uid.0, 0))
+                || self.is_known(self.name_of_process(PROCESS, p))
+                || self.world.procs.contains(parent) && self.is_known(self.name_of_process(CHILDREN, parent));
+            self.world.threads[t].exposed = if known { EXPOSED } else { HIDDEN };
+        }
+        self.world.threads[t].exposed == EXPOSED
+    }
+
+    /// True if a handler tells process `p` or its parent when a child ends.
+    fn sees_children_end(&self, p: Pid) -> bool {
+        const SIGCHLD: u64 = 1 << 16;
+        let tells = |p: Pid| {
+            let Some(process) = self.world.procs.get(p) else { return false };
+            // One that blocks it may look for it later. While a thread is created its creator blocks everything.
+            let blocks = self.world.threads.get(process.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
+            let has_children = || self.world.procs.as_slice().iter().any(|c| c.creator == p);
+            process.handled & SIGCHLD != 0 || blocks && has_children()
+        };
+        tells(p) || self.world.procs.get(p).is_some_and(|c| tells(c.parent))
+    }
+
+    /// The name of the object passed last in the transition in which the execution ended, if there is one.
+    pub fn passed_last(&self) -> Option<u64> {
+        self.world.objects.get(self.world.passed_last).map(|o| name_of(o.key))
+    }
+}

@@ -1,0 +1,426 @@
+//! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
+
+use crate::arena::{Arena, Policy, Seen, Step};
+use crate::base::ids::{Tid, NONE};
+use crate::base::op::Kind;
+use crate::relation::depend::{dependent_after, dependent_by_effects};
+use crate::state::act::Effects;
+use crate::state::process::ProcState;
+use crate::state::signal::{ALTERNATIVES, BEFORE, INTERRUPTS};
+use crate::state::thread::YIELD_WINDOW;
+use crate::state::world::{End, World, TICK};
+
+/// What the scheduler step decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// This thread performs its pending operation in alternative `World::value`.
+    Run(Tid),
+    /// The execution is over; `World::end` says how.
+    Ended,
+}
+
+impl Arena {
+    /// Decides who moves next and records it. Every live thread must be parked at its pending operation.
+    pub fn step(&mut self) -> Decision {
+        if self.world.end != End::RUNNING {
+            return Decision::Ended;
+        }
+        self.note_effects();
+        self.world.passed_last = NONE;
+        self.world.passed_run = 0;
+        self.collect_enabled();
+        if self.enabled.len == 0 {
+            if self.world.n_cycle > 0 && self.world.live.len > 0 {
+                self.world.end_in_cycle();
+            }
+            let end = match self.world.live.len {
+                0 => End::FINISHED,
+                _ if self.is_idle() => End::WAITS_OUTSIDE,
+                _ => End::DEADLOCK,
+            };
+            self.world.finish(end, self.world.current, NONE, 0);
+            return Decision::Ended;
+        }
+        if self.taken >= self.plan.max_depth {
+            self.world.finish(End::DEPTH, self.world.current, NONE, 0);
+            return Decision::Ended;
+        }
+        if self.world.livelock > 0 && self.livelocked() {
+            return Decision::Ended;
+        }
+        let chosen =
+            if self.taken < self.plan.prefix_len as u64 { self.next_of_prefix() } else { self.next_by_policy() };
+        let Some((t, value)) = chosen else { return Decision::Ended };
+        self.record(t, value);
+        if self.taken >= self.plan.prefix_len as u64 {
+            self.wake_dependent(t);
+        }
+        self.world.current = t;
+        self.world.value = value;
+        self.world.moves += 1;
+        self.note_move(t);
+        self.taken += 1;
+        self.world.ops += 1;
+        self.world.now += TICK;
+        Decision::Run(t)
+    }
+
+    /// The transition before is over: what it did is recorded with it.
+    fn note_effects(&mut self) {
+        let did = core::mem::replace(&mut self.world.did, Effects::NONE);
+        let Some(last) = self.steps.as_mut_slice().last_mut() else { return };
+        last.did = did;
+        let moved = last.act;
+        if self.plan.late_wake && self.taken >= u64::from(self.plan.prefix_len) {
+            self.keep_asleep(|world, t| !dependent_by_effects(&moved, did, &world.act(t), Effects::ENDS));
+        }
+        let expected = self.plan.expected_effects;
+        let ends_prefix = self.plan.wake_by_effects && self.taken == u64::from(self.plan.prefix_len);
+        if ends_prefix && expected.with(did) != expected {
+            self.sleep.clear();
+        }
+        // Effects are known only now; those of the sleeping operations are not known here.
+        if did != Effects::NONE && self.sleep.len > 0 && self.taken > self.plan.prefix_len as u64 {
+            let pid = self.pid_of(self.world.current);
+            let mut kept = 0;
+            for i in 0..self.sleep.len {
+                let entry = self.sleep[i];
+                let concerned = self.plan.wake_by_effects && self.pid_of(entry.0) == pid;
+                if !did.wakes_others() && !concerned {
+                    self.sleep[kept] = entry;
+                    kept += 1;
+                }
+            }
+            self.sleep.len = kept;
+        }
+    }
+
+    fn note_move(&mut self, t: Tid) {
+        let moves = self.world.moves;
+        let gives_way = self.world.gives_way(t);
+        let thread = &mut self.world.threads[t];
+        thread.moved = moves;
+        thread.transitions = thread.transitions.saturating_add(1);
+        if gives_way {
+            thread.yields.rotate_left(1);
+            thread.yields[YIELD_WINDOW - 1] = moves;
+        }
+    }
+
+    /// Fills `enabled`. When only yields are left, the earliest deadline may fire.
+    fn collect_enabled(&mut self) {
+        self.enabled.clear();
+        let mut giving_way = 0;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            if self.world.gives_way(t) {
+                giving_way += 1;
+                continue;
+            }
+            let choices = self.world.choices(t);
+            if choices > 0 {
+                self.enabled.push((t, choices));
+            }
+        }
+        // A deadline that fires may let nobody run: a condition wait whose mutex is taken.
+        while self.enabled.len == 0 && !self.is_settled() && self.jump_to_deadline() {
+            for i in 0..self.world.live.len {
+                let t = self.world.live[i];
+                if !self.world.gives_way(t) && self.world.choices(t) > 0 {
+                    self.enabled.push((t, self.world.choices(t)));
+                }
+            }
+        }
+        if giving_way > 0 {
+            self.add_yields();
+        }
+    }
+
+    /// Adds the threads that give way but need not wait: those for which every other thread that could move has moved
+    /// during their last [`YIELD_WINDOW`] yields. The one that has not moved for longest never waits, so that something
+    /// is always enabled, and no thread that could move is passed over for ever: the fair schedules of Musuvathi and
+    /// Qadeer (PLDI 2008), with a window instead of priorities. Yields depend on everything, so what this rests on does
+    /// not depend on the order of independent steps.
+    fn add_yields(&mut self) {
+        let others = self.enabled.len;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            if !self.world.gives_way(t) || self.world.choices(t) == 0 {
+                continue;
+            }
+            let since = self.world.threads[t].yields[0];
+            let world = &self.world;
+            let passed_over = |u: Tid| u != t && world.threads[u].moved < since;
+            let waits = self.enabled.as_slice()[..others as usize].iter().any(|e| passed_over(e.0))
+                || world.live.as_slice().iter().any(|&u| world.gives_way(u) && passed_over(u) && world.choices(u) > 0);
+            if waits {
+                self.world.held_back = true;
+            } else {
+                let choices = self.world.choices(t);
+                self.enabled.push((t, choices));
+            }
+        }
+        self.enabled.as_mut_slice().sort_unstable_by_key(|e| e.0);
+    }
+
+    /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
+    fn jump_to_deadline(&mut self) -> bool {
+        let world = &mut self.world;
+        let waits = world.live.as_slice().iter().filter_map(|&t| world.deadline_of(t));
+        let Some(deadline) = waits.chain(world.next_timer()).min() else { return false };
+        world.jump_to(deadline);
+        world.fire_timers();
+        true
+    }
+
+    /// Counts states in a row in which a live process has nothing enabled.
+    fn livelocked(&mut self) -> bool {
+        let limit = self.world.livelock;
+        for p in 0..self.world.procs.len {
+            if self.world.procs[p].state != ProcState::LIVE {
+                continue;
+            }
+            let active = self.enabled.as_slice().iter().any(|&(t, _)| self.world.threads[t].pid == p);
+            let starved = &mut self.world.procs[p].starved;
+            *starved = if active { 0 } else { *starved + 1 };
+            if *starved > limit {
+                let main = self.world.procs[p].main_thread;
+                self.world.finish(End::LIVELOCK, main, p, limit);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn next_of_prefix(&mut self) -> Option<(Tid, u32)> {
+        let at = self.taken as usize;
+        let choice = self.prefix[at];
+        let threads = &self.world.threads;
+        let found = self.enabled.as_slice().iter().find(|&&(t, choices)| {
+            let thread = &threads[t];
+            let expected = choice.kind == Kind::NONE || choice.kind == thread.pending.kind;
+            thread.uid == choice.uid && expected && choice.value < choices
+        });
+        match found {
+            Some(&(t, _)) => Some((t, choice.value)),
+            None => {
+                self.world.finish(End::MISMATCH, NONE, NONE, at as u32);
+                None
+            }
+        }
+    }
+
+    fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
+        let chosen = match self.plan.policy {
+            Policy::RANDOM => self.pick_random(),
+            Policy::PCT => self.pick_pct(),
+            Policy::WALK => self.pick_by_rest(),
+            Policy::LIKELY => self.pick_stay().map(|pick| self.likely(pick)),
+            _ => self.pick_stay(),
+        };
+        if chosen.is_none() {
+            self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);
+        }
+        chosen
+    }
+
+    fn asleep(&self, t: Tid, value: u32) -> bool {
+        self.sleep.len > 0 && self.sleep.as_slice().contains(&(t, value))
+    }
+
+    fn first_awake(&self, t: Tid, choices: u32) -> Option<(Tid, u32)> {
+        (0..choices).find(|&v| !self.asleep(t, v)).map(|v| (t, v))
+    }
+
+    /// The thread that moved last, if it can; a thread that yields or sleeps lets others go first, in a circle, and those
+    /// that have passed many operations (see `sharing`) come after all others.
+    fn pick_stay(&self) -> Option<(Tid, u32)> {
+        let enabled = self.enabled.as_slice();
+        let last = self.world.current;
+        let gives_way = |t: Tid| {
+            let thread = &self.world.threads[t];
+            // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
+            let timed = thread.pending.kind.row().channels.any() && self.world.may_time_out(&thread.pending);
+            thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP || timed
+        };
+        let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
+        if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
+            return Some(pick);
+        }
+        let lets_go = self.world.threads.contains(last) && self.world.threads[last].alive() && gives_way(last);
+        let first = if lets_go { last + 1 } else { 0 };
+        let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
+        let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
+        awake.min_by_key(|e| self.world.threads[e.0].long_run)
+    }
+
+    /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.
+    fn likely(&self, (t, value): (Tid, u32)) -> (Tid, u32) {
+        let both = BEFORE | INTERRUPTS;
+        let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(0, |e| e.1);
+        // With no more alternatives the call itself cannot go on.
+        let waits = choices == 2 && self.world.signal_ways(t) & ALTERNATIVES == both;
+        (t, if waits { 1 } else { value })
+    }
+
+    fn pick_random(&mut self) -> Option<(Tid, u32)> {
+        let drawn = self.next_random();
+        let enabled = self.enabled.as_slice();
+        let long_run = |e: &(Tid, u32)| self.world.threads[e.0].long_run;
+        let all = enabled.iter().all(long_run);
+        let ways = |e: &(Tid, u32)| if all || !long_run(e) { u64::from(e.1) } else { 0 };
+        let mut n = drawn % enabled.iter().map(ways).sum::<u64>().max(1);
+        for e in enabled {
+            if n < ways(e) {
+                return Some((e.0, n as u32));
+            }
+            n -= ways(e);
+        }
+        None
+    }
+
+    /// Any thread, in proportion to what it has left; any of its alternatives.
+    fn pick_by_rest(&mut self) -> Option<(Tid, u32)> {
+        let known = self.expected.as_slice();
+        let sum: u64 = known.iter().map(|e| u64::from(e.1)).sum();
+        let average = sum.div_ceil(known.len().max(1) as u64);
+        let total: u64 = self.enabled.as_slice().iter().map(|e| self.rest(e.0, average)).sum();
+        let mut n = self.next_random() % total.max(1);
+        for i in 0..self.enabled.len {
+            let (t, choices) = self.enabled[i];
+            let rest = self.rest(t, average);
+            if n < rest {
+                let value = if choices > 1 { self.next_random() % u64::from(choices) } else { 0 };
+                return Some((t, value as u32));
+            }
+            n -= rest;
+        }
+        None
+    }
+
+    /// Transitions that a thread is expected to have left, at least this one.
+    fn rest(&self, t: Tid, average: u64) -> u64 {
+        let (thread, known) = (&self.world.threads[t], self.expected.as_slice());
+        let all = known.binary_search_by_key(&thread.uid, |e| e.0).map_or(average, |i| u64::from(known[i].1));
+        all.saturating_sub(u64::from(thread.transitions)).max(1)
+    }
+
+    /// The enabled thread of highest priority, after lowering it if this step is one of the changes.
+    fn pick_pct(&mut self) -> Option<(Tid, u32)> {
+        let mut best = self.highest()?;
+        for i in 1..self.plan.pct_depth {
+            let at = mixed(self.plan.seed.wrapping_add(u64::from(i))) % u64::from(self.plan.pct_length.max(1));
+            if at == self.taken {
+                self.world.threads[best.0].priority = i;
+                best = self.highest()?;
+            }
+        }
+        let value = self.next_random() % u64::from(best.1.max(1));
+        Some((best.0, value as u32))
+    }
+
+    fn highest(&self) -> Option<(Tid, u32)> {
+        let born = |t: Tid| mixed(self.plan.seed ^ self.world.threads[t].uid.0) | 1 << 63;
+        let priority = |t: Tid| match self.world.threads[t].priority {
+            0 => born(t),
+            lowered => u64::from(lowered),
+        };
+        let key = |t: Tid| (!self.world.threads[t].long_run, priority(t), core::cmp::Reverse(t));
+        self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))
+    }
+
+    /// splitmix64.
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed(self.random)
+    }
+
+    fn record(&mut self, t: Tid, value: u32) {
+        self.follow(t, value);
+        if self.plan.blind {
+            self.unrecorded += 1;
+            return;
+        }
+        let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(1, |e| e.1);
+        let seen_at = self.seen.len;
+        if self.plan.record && self.taken >= self.plan.prefix_len.saturating_sub(self.plan.record_back) as u64 {
+            self.record_pending();
+        }
+        let step = Step {
+            act: self.world.act(t),
+            value,
+            choices,
+            seen_at,
+            n_seen: self.seen.len - seen_at,
+            ..Step::default()
+        };
+        if self.steps.push(step).is_none() {
+            self.unrecorded += 1;
+        }
+    }
+
+    /// Adds a step to the hash of the trace. Objects count by their numbers, which go by the order of creation.
+    fn follow(&mut self, t: Tid, value: u32) {
+        let thread = &self.world.threads[t];
+        let op = &thread.pending;
+        let what = u64::from(op.obj) << 32 | u64::from(op.flags) << 8 | u64::from(op.kind.0);
+        let how = u64::from(op.mask) << 32 | u64::from(value);
+        // Each word with an odd factor of its own: this is done at every transition, so only the last product may depend
+        // on the one before.
+        let step = thread.uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ what.wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(13)
+            ^ (op.arg as u64).wrapping_mul(0x94d0_49bb_1331_11eb).rotate_left(29)
+            ^ how.wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(43);
+        self.trail = (self.trail.rotate_left(23) ^ step).wrapping_add(1).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+
+    fn record_pending(&mut self) {
+        let mut next = 0;
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            let mut choices = 0;
+            if let Some(&(e, n)) = self.enabled.get(next) {
+                if e == t {
+                    choices = n;
+                    next += 1;
+                }
+            }
+            let asleep = u32::from(self.sleep.as_slice().iter().any(|s| s.0 == t));
+            let seen = Seen { act: self.world.act(t), choices, asleep };
+            if self.seen.push(seen).is_none() {
+                self.world.finish(End::DEPTH, t, NONE, 1);
+            }
+        }
+    }
+
+    /// Takes out of the sleep set what depends on the move of `t` that is about to be made.
+    fn wake_dependent(&mut self, t: Tid) {
+        if self.sleep.len == 0 {
+            return;
+        }
+        let moving = self.world.act(t);
+        let (did, sleepers) =
+            if self.plan.late_wake { (Effects::NONE, Effects::ENDS) } else { (Effects::ANY, Effects::ANY) };
+        self.keep_asleep(|world, u| u != t && !dependent_after(&world.act(u), sleepers, &moving, did, true));
+    }
+
+    fn keep_asleep(&mut self, stays: impl Fn(&World, Tid) -> bool) {
+        let mut kept = 0;
+        for i in 0..self.sleep.len {
+            let entry = self.sleep[i];
+            if stays(&self.world, entry.0) {
+                self.sleep[kept] = entry;
+                kept += 1;
+            }
+        }
+        self.sleep.len = kept;
+    }
+}
+
+/// The output function of splitmix64.
+fn mixed(state: u64) -> u64 {
+    let mut z = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,135 @@
+//! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
+
+use crate::base::ids::{ObjId, Uid};
+use crate::state::object::SHARED;
+
+/// Index of a channel in [`World::channels`].
+pub type ChanId = u32;
+
+/// Bytes that a pipe always takes whole.
+pub const PIPE_BUF: u64 = 4096;
+
+/// Buffers of a pipe, a page each.
+pub const PIPE_SLOTS: usize = 16;
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+/// Bytes of a pipe's ring.
+pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
+
+/// Space of the keys of FIFOs.
+pub(crate) const FIFO_SPACE: u32 = SHARED | 0x3fff_fffd;
+
+/// How a channel keeps what is written to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ChanKind(pub u8);
+
+#[allow(missing_docs)]
+impl ChanKind {
+    /// Bytes in pages, as a pipe does.
+    pub const PIPE: ChanKind = ChanKind(1);
+    /// Bytes in pages, of a pipe with a name.
+    pub const FIFO: ChanKind = ChanKind(7);
+    /// A number (eventfd).
+    pub const COUNTER: ChanKind = ChanKind(8);
+    /// When to fire (timerfd).
+    pub const TIMER: ChanKind = ChanKind(9);
+    /// Nothing: what there is to be read are pending signals (signalfd).
+    pub const SIGNALS: ChanKind = ChanKind(10);
+    /// Nothing: what there is are events of what is watched (epoll).
+    pub const EPOLL: ChanKind = ChanKind(11);
+    /// Bytes, as TCP does.
+    pub const STREAM: ChanKind = ChanKind(2);
+    /// Bytes in pieces, as local stream sockets do.
+    pub const LOCAL: ChanKind = ChanKind(3);
+    /// Messages.
+    pub const PACKET: ChanKind = ChanKind(4);
+    /// Messages by priority (POSIX message queues).
+    pub const QUEUE: ChanKind = ChanKind(12);
+}
+
+/// A channel.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Channel {
+    /// Its object, or [`NONE`] if the record is not in use (then `extra` is the next free one).
+    pub obj: ObjId,
+    /// How it keeps things.
+    pub kind: ChanKind,
+    /// Pipes: the first slot in use.
+    pub first: u8,
+    /// Pipes: slots in use.
+    pub used: u8,
+    /// Pipes: slots that there are.
+    pub slots: u8,
+    /// Open file descriptions that read from it.
+    pub readers: u32,
+    /// Open file descriptions that write to it.
+    pub writers: u32,
+    /// Bytes read so far, since it was last empty.
+    pub head: u64,
+    /// Bytes written so far, since it was last empty.
+    pub tail: u64,
+    /// Where its ring lies in the pool, or [`NO_RING`].
+    pub ring: u64,
+    /// Size of its ring, bytes.
+    pub room: u64,
+    /// Pipes: bytes in each slot.
+    pub lengths: [u16; PIPE_SLOTS],
+    /// Counters: the number. Timers: when it fires next, or has fired and was not read since, virtual ns; 0: disarmed.
+    /// Signal descriptors: the signals. FIFOs: how often it has been opened for writing. Message queues: index of its record.
+    pub value: u64,
+    /// Counters: [`SEMAPHORE`](crate::objects::event::SEMAPHORE) or 0. Timers: ns from one time to the next, 0: once. FIFOs: how
+    /// often it has been opened for reading.
+    pub period: u64,
+    /// How often its descriptions are watched by epoll instances.
+    pub watched: u32,
+    pub(crate) pad: u32,
+    /// The thread that made it, and how many it had made before.
+    pub maker: Uid,
+    /// See `maker`.
+    pub number: u32,
+    /// Sockets: the one that reads from it, or [`NONE`]; next free record.
+    pub extra: u32,
+    /// Sockets with connections: the one that writes to it, or [`NONE`].
+    pub source: u32,
+    /// Sockets: messages in it, the first and the last.
+    pub queue: [u32; 2],
+    /// Sockets and message queues: how many there are.
+    pub messages: u32,
+    /// Sockets: nothing will be written any more.
+    pub finished: bool,
+    pub(crate) pad2: [u8; 3],
+    /// Sockets: memory charged for what is in it.
+    pub charge: u64,
+}
+
+/// No ring yet.
+pub const NO_RING: u64 = u64::MAX;
+
+/// A ring of the pool that nobody uses.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct FreeRing {
+    /// Offset in the pool; [`NO_RING`]: the record is not in use.
+    pub at: u64,
+    /// Size, bytes.
+    pub size: u64,
+}
+
+/// FIFOs that one execution may open.
+pub const MAX_FIFOS: usize = 1024;
+
+/// A FIFO that has been opened.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Fifo {
+    /// Device of the inode.
+    pub dev: u64,
+    /// Number of the inode.
+    pub ino: u64,
+    /// Its channel's object, which stays when nobody has it open.
+    pub obj: ObjId,
+    pub(crate) pad: u32,
+}

@@ -1,0 +1,125 @@
+//! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
+
+use crate::base::op::VARIANT;
+use crate::state::channel::ChanId;
+
+/// Index of an open file description in [`World::descs`].
+pub type DescId = u32;
+
+/// Descriptors in one record of [`World::fd_pages`].
+pub const FDS_PER_PAGE: usize = 64;
+
+/// Descriptors that a process may have.
+pub const MAX_FDS: usize = FDS_PER_PAGE * FD_PAGES;
+
+/// Records that the table of one process may have.
+pub const FD_PAGES: usize = 64;
+
+/// A stretch of a process's descriptors: the description of each, or [`NONE`].
+pub type FdPage = [DescId; FDS_PER_PAGE];
+
+/// What an open file description is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct DescKind(pub u8);
+
+#[allow(missing_docs)]
+impl DescKind {
+    pub const FREE: DescKind = DescKind(0);
+    pub const PIPE: DescKind = DescKind(1);
+    pub const SOCKET: DescKind = DescKind(2);
+    pub const EVENT: DescKind = DescKind(3);
+    pub const TIMER: DescKind = DescKind(4);
+    pub const SIGNAL: DescKind = DescKind(5);
+    pub const EPOLL: DescKind = DescKind(6);
+    pub const QUEUE: DescKind = DescKind(7);
+    /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
+    pub const FILE: DescKind = DescKind(8);
+
+    /// The word for it in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            DescKind::PIPE => "pipe",
+            DescKind::SOCKET => "socket",
+            DescKind::EVENT => "eventfd",
+            DescKind::TIMER => "timerfd",
+            DescKind::SIGNAL => "signalfd",
+            DescKind::EPOLL => "epoll",
+            DescKind::QUEUE => "message queue",
+            DescKind::FILE => "file",
+            _ => "descriptor",
+        }
+    }
+}
+
+/// An open file description.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Desc {
+    /// What it is; [`DescKind::FREE`]: the record is not in use.
+    pub kind: DescKind,
+    pub(crate) pad: [u8; 3],
+    /// File status flags: access mode, O_NONBLOCK, O_APPEND, ...
+    pub flags: u32,
+    /// Descriptors that name it, and messages under way that carry it.
+    pub refs: u32,
+    /// Where it reads from, or [`NONE`].
+    pub input: ChanId,
+    /// Where it writes to, or [`NONE`].
+    pub output: ChanId,
+    /// More about it, an index of a table that its kind tells; next free record.
+    pub extra: u32,
+}
+
+/// One of the descriptions that a poll asks about.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Polled {
+    /// The description.
+    pub desc: DescId,
+    /// The events asked for, POLL* bits.
+    pub events: u16,
+    /// Those that are there; set when the poll is performed.
+    pub ready: u16,
+}
+
+/// Descriptions that one poll may ask about.
+pub const MAX_POLLED: usize = 256;
+
+/// Those of which it is recorded, one by one, whether they have an event.
+pub const MAX_TOLD: usize = 64;
+
+#[allow(missing_docs)]
+pub mod poll {
+    pub const IN: u16 = 1;
+    pub const PRI: u16 = 2;
+    pub const OUT: u16 = 4;
+    pub const ERR: u16 = 8;
+    pub const HUP: u16 = 0x10;
+    pub const NVAL: u16 = 0x20;
+    pub const RDNORM: u16 = 0x40;
+    pub const RDBAND: u16 = 0x80;
+    pub const WRNORM: u16 = 0x100;
+    pub const WRBAND: u16 = 0x200;
+    pub const RDHUP: u16 = 0x2000;
+    /// Reported whether asked for or not.
+    pub const ALWAYS: u16 = ERR | HUP;
+}
+
+/// O_ACCMODE, O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK of file status flags.
+pub const ACCESS: u32 = 3;
+
+#[allow(missing_docs)]
+pub const READ_ONLY: u32 = 0;
+
+#[allow(missing_docs)]
+pub const WRITE_ONLY: u32 = 1;
+
+#[allow(missing_docs)]
+pub const READ_WRITE: u32 = 2;
+
+#[allow(missing_docs)]
+pub const NONBLOCK: u32 = 0o4000;
+
+/// Flag of a poll that asks about more than [`MAX_TOLD`] descriptions: it depends on more than is recorded of it.
+pub const ASKS_MANY: u8 = VARIANT;

@@ -1,0 +1,141 @@
+//! Synchronization and communication objects: where they live, what is kept of each.
+
+use crate::base::ids::{ObjId, Tid};
+use crate::state::sharing::Sharing;
+
+/// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
+pub const SHARED: u32 = 1 << 31;
+
+/// What an object is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(transparent)]
+pub struct ObjKind(pub u8);
+
+macro_rules! obj_kinds {
+    ($($name:ident = $value:literal, $text:literal;)*) => {
+        #[allow(missing_docs)]
+        impl ObjKind {
+            $(pub const $name: ObjKind = ObjKind($value);)*
+
+            /// The word for it in reports.
+            pub fn name(self) -> &'static str {
+                match self { $(ObjKind::$name => $text,)* _ => "object" }
+            }
+        }
+    };
+}
+
+obj_kinds! {
+    MUTEX = 1, "mutex";
+    COND = 2, "condition variable";
+    RWLOCK = 3, "rwlock";
+    SPIN = 4, "spinlock";
+    BARRIER = 5, "barrier";
+    ONCE = 6, "once control";
+    SEM = 7, "semaphore";
+    SYSV = 8, "semaphore set";
+    FUTEX = 9, "futex";
+    NAMES = 10, "name space";
+    MSGQ = 20, "message queue";
+    RECORDS = 22, "file";
+    FLOCK = 23, "file (flock)";
+    FILE = 25, "file";
+    PATHS = 26, "names of files";
+    CHANNEL = 11, "channel";
+}
+
+/// Where an object lives: in a process's private memory or in a region that processes share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(C)]
+pub struct Key {
+    /// A process index, or [`SHARED`] plus the number of a shared region.
+    pub space: u32,
+    /// What it is.
+    pub kind: ObjKind,
+    pub(crate) pad: [u8; 3],
+    /// Address in the process, or offset in the region.
+    pub addr: u64,
+}
+
+impl Key {
+    /// A key.
+    pub const fn new(space: u32, kind: ObjKind, addr: u64) -> Key {
+        Key { space, kind, pad: [0; 3], addr }
+    }
+
+    pub(crate) fn bucket(&self) -> usize {
+        let mixed = (self.addr ^ ((self.space as u64) << 40) ^ self.kind.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 52) as usize
+    }
+}
+
+/// Mutex flavours (`flags` of a mutex object).
+pub const MUTEX_TYPE: u32 = 3;
+
+/// A second lock by the owner blocks for ever.
+pub const MUTEX_NORMAL: u32 = 0;
+
+/// A second lock by the owner counts.
+pub const MUTEX_RECURSIVE: u32 = 1;
+
+/// A second lock by the owner fails.
+pub const MUTEX_ERRORCHECK: u32 = 2;
+
+/// The death of the owner is handed to the next one.
+pub const ROBUST: u32 = 1 << 4;
+
+/// Shared between processes.
+pub const PSHARED: u32 = 1 << 5;
+
+/// A read-write lock that makes new readers wait while a writer waits.
+pub const PREFER_WRITER: u32 = 1 << 6;
+
+/// The owner died and the state has not been declared consistent.
+pub const OWNER_DEAD: u32 = 1 << 8;
+
+/// Unlocked without being made consistent: of no use any more.
+pub const NOT_RECOVERABLE: u32 = 1 << 9;
+
+/// Destroyed.
+pub const DESTROYED: u32 = 1 << 10;
+
+/// First met without an init call.
+pub const STATIC_INIT: u32 = 1 << 11;
+
+/// One object. The meaning of `owner`, `count`, `value`, `extra` depends on the kind.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Object {
+    /// Where it lives.
+    pub key: Key,
+    /// How many objects were at this place before it.
+    pub generation: u32,
+    /// Flavour and condition bits.
+    pub flags: u32,
+    /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once, futex with priority inheritance that is waited
+    /// for), or [`NONE`].
+    pub owner: Tid,
+    /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
+    pub count: u32,
+    /// Value (semaphore), arrived (barrier), done (once), announced writers (rwlock), bytes
+    /// (message queue).
+    pub value: i32,
+    /// First of the semaphore values (SysV set); first read hold (rwlock).
+    pub extra: u32,
+    /// First thread of the queue of waiters, linked by `Thread::queue_next`, ordered by thread index.
+    pub waiters: Tid,
+    /// Number of waiters in the queue.
+    pub n_waiters: u32,
+    /// Next object in the hash bucket.
+    pub hash_next: ObjId,
+    /// Next object of the same private space.
+    pub space_next: ObjId,
+    /// The thread that used it last while it was its own, or [`NONE`]; see `sharing`.
+    pub user: Tid,
+    /// What is taken for granted of it.
+    pub sharing: Sharing,
+    pub(crate) pad: [u8; 3],
+    /// `World::ops` at its last use by `user`.
+    pub used_at: u64,
+}

@@ -1,0 +1,109 @@
+//! What is kept of a process.
+
+use crate::base::ids::{Pid, Tid};
+use crate::base::op::{TRY, VARIANT};
+use crate::state::carrier::ProcessState;
+use crate::state::fd::FD_PAGES;
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ProcState(pub u8);
+
+#[allow(missing_docs)]
+impl ProcState {
+    pub const FREE: ProcState = ProcState(0);
+    pub const LIVE: ProcState = ProcState(1);
+    /// Over, its status not collected.
+    pub const ZOMBIE: ProcState = ProcState(2);
+    pub const REAPED: ProcState = ProcState(3);
+}
+
+/// One process. `own` is the shim's, the rest the model's.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Process {
+    /// Parent, or [`NONE`] when it has gone (the kernel's init would be the parent).
+    pub parent: Pid,
+    /// The process that created it, gone or not.
+    pub creator: Pid,
+    /// Where it is in its life.
+    pub state: ProcState,
+    /// SIGCHLD is ignored: its children leave no status.
+    pub no_zombies: bool,
+    /// A child created by vfork: its parent waits until it execs or ends.
+    pub vfork_child: bool,
+    /// It has had a second thread: fork and exec are visible from then on, whatever has become of the others, so that
+    /// it does not depend on when those ended.
+    pub threaded: bool,
+    /// It has had record locks: its end may give some back.
+    pub record_locks: bool,
+    /// It, or one that it was forked from before that, has locked open file descriptions: its end may close the last
+    /// descriptor of one.
+    pub description_locks: bool,
+    /// Programs it has become by exec.
+    pub execs: u8,
+    /// Wait status once it is over.
+    pub status: i32,
+    /// The process id that the program sees.
+    pub vpid: i32,
+    /// Process group, as the program sees it.
+    pub pgid: i32,
+    /// Session, as the program sees it.
+    pub sid: i32,
+    /// Threads that are not over.
+    pub live_threads: u32,
+    /// Its first thread.
+    pub main_thread: Tid,
+    /// First object in its private memory.
+    pub objects: u32,
+    /// Signals pending for the process.
+    pub sigpending: u64,
+    /// Signals that it handles; written by the process itself.
+    pub handled: u64,
+    /// Signals that it ignores; written by the process itself.
+    pub ignored: u64,
+    /// Signals whose handlers were installed with SA_RESTART; written by the process itself.
+    pub restarts: u64,
+    /// Pending signals that were sent by a timer.
+    pub by_clock: u64,
+    /// Signals that it has noticed, by handlers or by waiting for them. One that it sends itself then is its way to say what ended
+    /// it.
+    pub noticed: u64,
+    /// The signal that stopped it, 0: it is not stopped.
+    pub stopped: u8,
+    /// What its parent has not been told: [`crate::state::signal::STOPPED`], [`crate::state::signal::CONTINUED`] or 0.
+    pub stop_news: u8,
+    /// SA_NOCLDSTOP: it is not told when its children stop and continue.
+    pub no_stop_news: bool,
+    pub(crate) pad2: u8,
+    /// The thread that stopped it or made it continue.
+    pub stopper: Tid,
+    /// States in a row in which none of its threads was enabled (livelock).
+    pub starved: u32,
+    /// Descriptors of the model that it has.
+    pub n_fds: u32,
+    /// Where they are, in [`World::fd_pages`].
+    pub fds: [u32; FD_PAGES],
+    /// Threads that had been created when it was waited for; 0: it was not.
+    pub waited: u32,
+    /// The thread that waited for it, or [`NONE`].
+    pub waiter: Tid,
+    /// What the shim keeps of it.
+    pub own: ProcessState,
+}
+
+/// WNOHANG of wait options.
+pub const WNOHANG: u8 = TRY;
+
+/// Leave the child waitable (WNOWAIT).
+pub const WNOWAIT: u8 = VARIANT;
+
+/// Children that have stopped, too (WUNTRACED, WSTOPPED).
+pub const WUNTRACED: u8 = 32;
+
+/// Children that have continued, too (WCONTINUED).
+pub const WCONTINUED: u8 = 64;
+
+/// Not those that are over (waitid without WEXITED).
+pub const WEXITED_NOT: u8 = 128;

@@ -1,0 +1,84 @@
+//! What is kept of semaphores: names, sets, adjustments at the end of a process.
+
+use crate::base::ids::{ObjId, Pid};
+use crate::base::op::{SEVERAL, VARIANT};
+
+/// Length of a name that is kept (NAME_MAX).
+pub const MAX_NAME: usize = 256;
+
+/// A name in the kernel's name spaces: a named semaphore or a SysV key.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Name {
+    /// The object, or [`NONE`] once unlinked.
+    pub obj: u32,
+    /// Bytes in use.
+    pub len: u32,
+    /// The name; for SysV keys the four bytes of the key.
+    pub bytes: [u8; MAX_NAME],
+}
+
+/// SEM_UNDO of `sem_flg`.
+pub const SEM_UNDO: i16 = 0x1000;
+
+/// IPC_NOWAIT of `sem_flg`.
+pub const IPC_NOWAIT: i16 = 0x800;
+
+/// Largest value of a semaphore.
+pub(crate) const SEMVMX: i32 = 32767;
+
+/// struct sembuf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SemBuf {
+    /// Number of the semaphore in the set.
+    pub num: u16,
+    /// What to add; 0 waits for zero.
+    pub op: i16,
+    /// [`SEM_UNDO`], [`IPC_NOWAIT`].
+    pub flags: i16,
+}
+
+/// One semaphore of a set.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct SemVal {
+    /// Its value.
+    pub value: i32,
+    /// Virtual pid of the last process that operated on it.
+    pub vpid: i32,
+}
+
+/// What the end of a process gives back.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Undo {
+    /// The process.
+    pub pid: Pid,
+    /// The set.
+    pub obj: ObjId,
+    /// Which semaphore.
+    pub num: u32,
+    /// What is added at exit.
+    pub adjust: i32,
+}
+
+/// What a semctl does; `Op::arg` carries it in its low byte, the value of a SETVAL in the rest, and `Op::obj2` the
+/// number of the semaphore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Ctl(pub u8);
+
+#[allow(missing_docs)]
+impl Ctl {
+    /// Reads, or sets several values, which the caller does itself with [`World::sysv_value`], [`World::sysv_set`].
+    pub const ACCESS: Ctl = Ctl(0);
+    pub const SET_VALUE: Ctl = Ctl(1);
+    pub const REMOVE: Ctl = Ctl(2);
+}
+
+/// Flag of a semop: one of its operations has [`IPC_NOWAIT`].
+pub const NOWAIT: u8 = VARIANT;
+
+/// Flag of a semop of several operations, see [`pack_semops`](crate::op::pack_semops).
+pub const SEVERAL_OPS: u8 = SEVERAL;

@@ -1,0 +1,58 @@
+//! Whether an object is used by one thread alone: what is known, declared and noted.
+
+/// Names known to be shared that an arena has room for.
+pub const MAX_KNOWN: usize = 1 << 16;
+
+/// Names that one execution notes; more are found by the next one.
+pub const MAX_NOTED: usize = 1 << 12;
+
+/// Ranges of addresses that the user declares.
+pub const MAX_DECLARED: usize = 1 << 10;
+
+/// What is taken for granted of an object. A transparent integer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Sharing(pub u8);
+
+#[allow(missing_docs)]
+impl Sharing {
+    /// Not looked up yet.
+    pub const UNKNOWN: Sharing = Sharing(0);
+    /// Each operation is a transition.
+    pub const SHARED: Sharing = Sharing(1);
+    /// Its operations pass as long as their order is that of the lives of threads.
+    pub const OWN: Sharing = Sharing(2);
+    /// Its operations pass, whoever performs them, as long as nobody has to wait for it or holds it at another one.
+    pub const ATOMIC: Sharing = Sharing(3);
+}
+
+/// Objects in the private memory of the first program about which the user has said something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Declared {
+    /// First address.
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// [`Sharing::OWN`] or [`Sharing::ATOMIC`].
+    pub what: Sharing,
+    pub(crate) pad: [u8; 7],
+}
+
+impl Declared {
+    /// What is declared of the objects in [start, end).
+    pub const fn new(start: u64, end: u64, what: Sharing) -> Declared {
+        Declared { start, end, what, pad: [0; 7] }
+    }
+}
+
+/// A name that was noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Noted {
+    /// The name.
+    pub name: u64,
+    /// 1 + the index of the declaration that does not hold, or 0.
+    pub declared: u32,
+    pub(crate) pad: u32,
+}

@@ -1,0 +1,160 @@
+//! What is kept of a thread.
+
+use crate::base::address::Address;
+use crate::base::ids::{ObjId, Pid, Tid, Uid};
+use crate::base::op::Op;
+use crate::state::carrier::FiberState;
+use crate::state::fd::{Polled, MAX_POLLED};
+use crate::state::sem::SemBuf;
+use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
+use crate::state::socket::Credentials;
+
+/// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
+pub const MAX_SEMBUF: usize = 64;
+
+/// Where a thread is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct ThreadState(pub u8);
+
+#[allow(missing_docs)]
+impl ThreadState {
+    pub const FREE: ThreadState = ThreadState(0);
+    /// Created; runs up to its first visible operation before its creator goes on.
+    pub const STARTING: ThreadState = ThreadState(1);
+    /// Has the turn, or waits inside the creation of another thread.
+    pub const RUNNING: ThreadState = ThreadState(2);
+    /// At a visible operation.
+    pub const PARKED: ThreadState = ThreadState(3);
+    pub const EXITED: ThreadState = ThreadState(4);
+}
+
+/// Ends by request: `Thread::cancel` bits.
+pub const CANCEL_REQUESTED: u8 = 1;
+
+/// The request was looked at and cancellation is switched off.
+pub const CANCEL_DISABLED: u8 = 2;
+
+/// So often a thread may yield while another that could move does not: what spins a few times before it waits (the
+/// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
+/// have paths without end.
+pub const YIELD_WINDOW: usize = 4;
+
+/// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
+pub const POLLS: u8 = 3;
+
+/// One thread. `fiber` is the shim's, the rest the model's. Written only by the holder of the turn; readable at any time
+/// by the supervisor for reports.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// Path of creation.
+    pub uid: Uid,
+    /// Its process.
+    pub pid: Pid,
+    /// The thread that created it.
+    pub creator: Tid,
+    /// Threads and processes it has created.
+    pub children: u32,
+    /// Where it is in its life.
+    pub state: ThreadState,
+    /// Detached: nobody will join it.
+    pub detached: bool,
+    /// Joined already.
+    pub joined: bool,
+    /// Cancellation bits.
+    pub cancel: u8,
+    /// The operation it is parked at.
+    pub pending: Op,
+    /// A wake-up has been given to the pending operation.
+    pub woken: bool,
+    /// Set by the shim before a futex operation is performed: memory holds the expected value.
+    pub compare: bool,
+    /// Failed polls (try and timed operations) in a row, see [`POLLS`].
+    pub polls: u8,
+    /// Once controls whose initializers it is in.
+    pub in_once: u8,
+    /// The deadline of the pending operation had passed when it was published.
+    pub born_expired: bool,
+    /// The once control entered last.
+    pub once: ObjId,
+    /// `World::moves` at its last transition, or at its creation.
+    pub moved: u64,
+    /// Transitions it has made.
+    pub transitions: u32,
+    /// `World::moves` at its last yields, the oldest first; 0: it has not yielded so often.
+    pub yields: [u64; YIELD_WINDOW],
+    /// Whether all its operations are visible; see `sharing`.
+    pub exposed: u8,
+    /// It has passed so many operations that others are to run first.
+    pub long_run: bool,
+    /// How often that was so since its last other visible operation.
+    pub long_runs: u8,
+    /// Locks declared atomic that it holds.
+    pub atomic_held: u32,
+    /// The thread that joined it, or [`NONE`].
+    pub heir: Tid,
+    /// `World::ops` when it was joined.
+    pub joined_at: u64,
+    /// `World::ops` when it was created.
+    pub born: u64,
+    /// Queue it is in: object and next thread.
+    pub queued_on: u32,
+    /// Next thread in that queue.
+    pub queue_next: Tid,
+    /// Extra results of the last operation (wait status, pid, value).
+    pub out: [i64; 3],
+    /// Virtual signal mask.
+    pub sigmask: u64,
+    /// The mask in force while it waits in ppoll, pselect or epoll_pwait; see `masked`.
+    pub within: u64,
+    /// Its pending operation has a mask of its own, `within`.
+    pub masked: bool,
+    /// Its process has been stopped while it was parked at an operation that this can interrupt; see `signal`.
+    pub stop_hit: bool,
+    /// Signals pending for this thread.
+    pub sigpending: u64,
+    /// The signal taken last.
+    pub taken: SigInfo,
+    /// Its handlers that run, the outermost first; see `n_handlers`.
+    pub handlers: [Handling; MAX_HANDLERS],
+    /// How many; more than [`MAX_HANDLERS`] are counted only.
+    pub n_handlers: u8,
+    /// A handler has interrupted its wait in a queue, in which it keeps its place.
+    pub held: bool,
+    /// That wait has its wake-up.
+    pub held_woken: bool,
+    /// Virtual thread id.
+    pub vtid: i32,
+    /// Lowered priority of a PCT schedule; 0: the one it was born with.
+    pub priority: u32,
+    /// First chunk of the message that it sends or has received, or [`NONE`].
+    pub staged: u32,
+    /// Operations of the pending semop.
+    pub n_sembuf: u32,
+    /// The operations.
+    pub sembuf: [SemBuf; MAX_SEMBUF],
+    /// Channels that it has made.
+    pub made: u32,
+    /// Descriptions that the pending poll asks about.
+    pub n_polled: u32,
+    /// The descriptions.
+    pub polled: [Polled; MAX_POLLED],
+    /// The description that the pending operation is on, which stays while it lasts, or [`NONE`].
+    pub holding: u32,
+    /// The address that the pending operation names.
+    pub address: Address,
+    /// Descriptions that the pending operation sends along: the first of `World::rights`, or [`NONE`].
+    pub sending: u32,
+    /// Who it says it is, for those at the other end of a socket.
+    pub cred: Credentials,
+    /// What the shim keeps of it.
+    pub fiber: FiberState,
+}
+
+impl Thread {
+    /// True if it may still run.
+    pub fn alive(&self) -> bool {
+        self.state != ThreadState::FREE && self.state != ThreadState::EXITED
+    }
+}

@@ -1,0 +1,97 @@
+//! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run. Searches
+//! for which what the others do after it matters let them go on ([`World::past_cycles`]).
+
+use crate::base::ids::{ObjId, Tid, NONE};
+use crate::base::op::{Kind, Op, TIMED, TRY};
+use crate::objects::row::Role;
+use crate::state::object::ObjKind;
+use crate::state::thread::ThreadState;
+use crate::state::world::{End, World, MAX_CYCLE};
+
+impl World {
+    /// The lock that `t` waits for without an end in sight: blocked, not timed, not cancellable.
+    fn waits_for_lock(&self, t: Tid) -> Option<ObjId> {
+        let thread = self.threads.get(t)?;
+        let op: &Op = &thread.pending;
+        let lasting = !op.has(TRY) && (!op.has(TIMED) || thread.woken);
+        let lock = match op.kind.row().role {
+            Role::Acquires(_) | Role::AwaitsOwner if lasting => op.obj,
+            Role::Reacquires if thread.woken => op.obj2,
+            _ => return None,
+        };
+        (thread.state == ThreadState::PARKED && self.choices(t) == 0).then_some(lock)
+    }
+
+    /// The thread that `t` waits to see the end of.
+    fn joins(&self, t: Tid) -> Option<Tid> {
+        let thread = self.threads.get(t)?;
+        let op = &thread.pending;
+        let lasting = op.kind == Kind::JOIN && !op.has(TRY | TIMED);
+        (lasting && thread.state == ThreadState::PARKED && self.choices(t) == 0).then_some(op.obj)
+    }
+
+    /// Calls `f` with each thread that `t` waits for.
+    fn each_awaited(&self, t: Tid, mut f: impl FnMut(Tid) -> bool) -> bool {
+        if let Some(target) = self.joins(t) {
+            return f(target);
+        }
+        let Some(lock) = self.waits_for_lock(t) else { return false };
+        let object = &self.objects[lock];
+        if object.owner != NONE {
+            return f(object.owner);
+        }
+        if object.key.kind == ObjKind::RWLOCK && self.threads[t].pending.kind != Kind::RW_RDLOCK {
+            return self.read_holds(lock).any(|(reader, _)| f(reader));
+        }
+        false
+    }
+
+    /// Ends the execution if `t`, which has just begun to wait, closes a circle.
+    pub(crate) fn check_cycle(&mut self, t: Tid) {
+        if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
+            return;
+        }
+        let mut path = [NONE; MAX_CYCLE];
+        path[0] = t;
+        if let Some(n) = self.follow(t, &mut path, 1) {
+            if self.n_cycle > 0 {
+                if let Some(place) = self.later_cycles.iter_mut().find(|at| **at == 0) {
+                    *place = self.moves;
+                }
+                return;
+            }
+            // One circle has one description, whoever closes it.
+            let first = (0..n).min_by_key(|&i| self.threads[path[i]].uid).unwrap_or(0);
+            path[..n].rotate_left(first);
+            self.cycle = path;
+            self.n_cycle = n as u32;
+            self.cycle_at = self.moves;
+            if !self.past_cycles {
+                self.end_in_cycle();
+            }
+        }
+    }
+
+    /// Ends the execution for the circle that was noted.
+    pub(crate) fn end_in_cycle(&mut self) {
+        let t = self.cycle[0];
+        let lock = self.waits_for_lock(t).unwrap_or(NONE);
+        self.finish(End::CYCLE, t, lock, 0);
+    }
+
+    /// Depth-first search for a way back to `path[0]`; circles longer than the path are left to the search for
+    /// states in which nothing is enabled.
+    fn follow(&self, t: Tid, path: &mut [Tid; MAX_CYCLE], n: usize) -> Option<usize> {
+        let mut found = None;
+        self.each_awaited(t, |next| {
+            if next == path[0] {
+                found = Some(n);
+            } else if n < MAX_CYCLE && !path[..n].contains(&next) {
+                path[n] = next;
+                found = self.follow(next, path, n + 1);
+            }
+            found.is_some()
+        });
+        found
+    }
+}

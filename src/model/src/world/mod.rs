@@ -1,0 +1,8 @@
+//! The state of one world, and how pending operations are published and performed.
+
+pub(crate) mod act;
+mod cycle;
+mod perform;
+mod turn;
+
+pub use crate::state::world::*;

@@ -1,0 +1,120 @@
+//! What is known of objects: which are shared, and what the user declares of them. With a schedule it determines the
+//! transitions of an execution. What it is good for and why nothing is lost: `vsrun_model::sharing`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use vsrun_model::sharing::{Declared, Sharing, MAX_DECLARED, MAX_KNOWN};
+use vsrun_model::Arena;
+
+/// What is said of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum What {
+    /// One thread alone uses it.
+    Unshared,
+    /// Its operations are no place to switch, whoever performs them: the order of its critical sections does not
+    /// matter, and they have no other place to switch inside (Stoller, TR 536, Section 10: atomic granularity).
+    Atomic,
+}
+
+impl What {
+    /// The word of the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            What::Unshared => "unshared",
+            What::Atomic => "atomic",
+        }
+    }
+}
+
+/// What is said of the objects in a range of addresses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Declaration {
+    /// The variable.
+    pub symbol: String,
+    /// What is said of it.
+    pub what: What,
+    /// First address.
+    pub start: u64,
+    /// Size, bytes.
+    pub size: u64,
+}
+
+/// What an execution knows of the sharing of objects: with the schedule, it determines the transitions.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Objects {
+    /// An object is taken to be one thread's own until it is known to be shared.
+    pub unshared: bool,
+    /// Names of what is known to be shared.
+    #[serde(with = "crate::base::serial::hex64_set")]
+    pub shared: BTreeSet<u64>,
+    /// What the user says.
+    pub declared: Vec<Declaration>,
+}
+
+impl Objects {
+    /// True if there is nothing to say: every object is shared.
+    pub fn is_plain(&self) -> bool {
+        *self == Objects::default()
+    }
+
+    /// # Errors
+    /// It is more than an arena has room for.
+    pub fn fits(&self) -> Result<(), &'static str> {
+        let fits = self.shared.len() <= MAX_KNOWN && self.declared.len() <= MAX_DECLARED;
+        fits.then_some(()).ok_or("more is known of objects than an arena has room for")
+    }
+
+    /// Puts it into the arena for the executions to come.
+    ///
+    /// # Errors
+    /// It is more than an arena has room for.
+    pub fn write(&self, arena: &mut Arena) -> Result<(), &'static str> {
+        self.fits()?;
+        arena.known_shared.clear();
+        for &name in &self.shared {
+            arena.known_shared.push(name);
+        }
+        arena.declared.clear();
+        for d in &self.declared {
+            let what = match d.what {
+                What::Unshared => Sharing::OWN,
+                What::Atomic => Sharing::ATOMIC,
+            };
+            arena.declared.push(Declared::new(d.start, d.start.saturating_add(d.size), what));
+        }
+        Ok(())
+    }
+}
+
+/// What one execution showed of them.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Names of what is shared.
+    pub names: BTreeSet<u64>,
+    /// Declarations that do not hold, by index.
+    pub refuted: BTreeSet<u32>,
+    /// Operations that were no transitions.
+    pub passed: u64,
+    /// The object of the last of them in the transition that ended the execution.
+    pub last: Option<u64>,
+}
+
+impl Shown {
+    /// Looks at an execution, right after its end.
+    pub fn read(arena: &Arena) -> Shown {
+        let noted = arena.noted.as_slice();
+        Shown {
+            names: noted.iter().map(|n| n.name).collect(),
+            refuted: noted.iter().filter_map(|n| n.declared.checked_sub(1)).collect(),
+            passed: arena.world.passed,
+            last: arena.passed_last(),
+        }
+    }
+
+    /// True if it showed that the search knew too little.
+    pub fn is_new(&self) -> bool {
+        !self.names.is_empty()
+    }
+}

@@ -1,0 +1,81 @@
+//! What one execution did, as plain data.
+
+use vsrun_model::{Arena, End, World};
+
+use crate::finding::{BugKind, Ending};
+use crate::objects::Shown;
+use crate::trace::Trace;
+use crate::words::ends::{headline, waits_outside};
+use crate::words::identity::identity;
+
+/// What an execution did.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The trace.
+    pub trace: Trace,
+    /// How it ended.
+    pub ending: Ending,
+    /// What that means.
+    pub sign: Sign,
+    /// What it showed of the sharing of objects.
+    pub shown: Shown,
+}
+
+/// What the end of an execution means, before anybody has looked around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Nothing.
+    Clean,
+    /// What is left waits for peers that do not come.
+    Idle,
+    /// A process waits for input from outside.
+    Input,
+    /// A bug.
+    Bug {
+        /// Its kind.
+        kind: BugKind,
+        /// Equal for equal bugs.
+        identity: u64,
+    },
+    /// Something that vsrun does not support: the line about it.
+    Unsupported(String),
+    /// The world sits in a system call that went to the kernel.
+    Sits,
+    /// A process ended without the model knowing, with this exit status.
+    Died(i32),
+    /// The schedule could not be followed at this step, from 0.
+    Unfollowed(u32),
+    /// vsrun is at fault: why.
+    Fault(String),
+}
+
+impl Outcome {
+    /// From the arena of an execution whose processes are gone.
+    pub fn new(arena: &Arena, trace: Trace, ending: Ending) -> Outcome {
+        let sign = sign(&arena.world, &trace, &ending);
+        Outcome { trace, ending, sign, shown: Shown::read(arena) }
+    }
+}
+
+fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
+    let bug = |kind| {
+        let last = trace.steps.last().map(|step| step.act.op.kind);
+        Sign::Bug { kind, identity: identity(world, ending, last) }
+    };
+    let message = || String::from_utf8_lossy(world.message()).into_owned();
+    match ending {
+        Ending::Modelled => match world.end {
+            End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH => Sign::Clean,
+            End::WAITS_OUTSIDE => Sign::Idle,
+            End::MISMATCH => Sign::Unfollowed(world.end_code),
+            End::UNSUPPORTED => Sign::Unsupported(message().trim_end().to_string()),
+            _ => headline(world).map_or_else(|| Sign::Fault(message()), |(kind, _)| bug(kind)),
+        },
+        Ending::Crash { .. } => bug(BugKind::Crash),
+        Ending::Divergence => bug(BugKind::Divergence),
+        Ending::Sits { call, .. } if waits_outside(world, call) => Sign::Input,
+        Ending::Sits { .. } => Sign::Sits,
+        Ending::Died(status) => Sign::Died(*status),
+        Ending::Interrupted => Sign::Clean,
+    }
+}

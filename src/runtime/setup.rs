@@ -1,0 +1,128 @@
+//! What the program is started with: the arena as it begins, descriptors, the preloaded library.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use vsrun_model::arena::{Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+
+use super::checkpoint::{memory_file, ArenaMap};
+use super::cpus::cpus;
+use super::session::{self, PrivateDir};
+use super::spec::{Spec, StartError};
+use super::tracee::LaunchSpec;
+use crate::schedule::Schedule;
+
+/// What `direct` replay needs to be kept open across exec.
+pub struct DirectParts {
+    /// How to start the program.
+    pub launch: LaunchSpec,
+    /// Kept for its descriptors.
+    pub keep: Vec<OwnedFd>,
+    /// The arena, set up.
+    pub arena: ArenaMap,
+    /// The directory of the shim.
+    pub dir: PrivateDir,
+}
+
+fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
+    let shim = dir.shim();
+    let bytes = shim.as_os_str().as_bytes();
+    let mut path = [0; MAX_PATH];
+    if bytes.len() >= MAX_PATH {
+        return Err(StartError::Environment(format!("the path {} is too long", shim.display())));
+    }
+    path[..bytes.len()].copy_from_slice(bytes);
+    Ok(path)
+}
+
+pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) -> Result<(), StartError> {
+    arena.control.shim_path = path_bytes(dir)?;
+    arena.control.mode = mode;
+    arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
+    arena.world.timeouts_any = spec.options.timeouts_any;
+    arena.world.inject = spec.options.inject;
+    arena.world.allow_misuse = spec.options.allow_misuse;
+    arena.world.livelock = spec.options.livelock;
+    arena.files.private = u32::from(!spec.options.real_files);
+    set_clients(arena, spec)?;
+    spec.objects.write(arena).map_err(|e| StartError::Environment(e.into()))
+}
+
+fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
+    let closing = &mut arena.closing;
+    let mut bytes = Vec::new();
+    for client in &spec.options.with {
+        bytes.extend_from_slice(client.exe.as_bytes());
+        bytes.extend_from_slice(&[0, client.argv.len().min(128) as u8]);
+        for arg in &client.argv {
+            bytes.extend_from_slice(arg.as_bytes());
+            bytes.push(0);
+        }
+    }
+    if bytes.len() > closing.commands.len() || spec.options.with.iter().any(|client| client.argv.len() > 128) {
+        return Err(StartError::Environment("the commands of --with are too long".into()));
+    }
+    closing.commands[..bytes.len()].copy_from_slice(&bytes);
+    closing.len = bytes.len() as u32;
+    closing.clients = spec.options.with.len() as u32;
+    closing.stop_signal = spec.options.stop_signal as u32;
+    Ok(())
+}
+
+pub(super) fn launch_spec(
+    spec: &Spec,
+    dir: &PrivateDir,
+    stdio: [i32; 3],
+    fds: [i32; 3],
+    cpu: Option<usize>,
+) -> LaunchSpec {
+    LaunchSpec {
+        exe: PathBuf::from(&spec.program.exe),
+        argv: spec.program.argv.clone(),
+        envp: session::with_preload(&spec.program.env, &dir.shim()),
+        cwd: PathBuf::from(&spec.program.cwd),
+        stdio,
+        inherit: vec![(fds[0], ARENA_FD), (fds[1], POOL_FD), (fds[2], RANDOM_FD)],
+        cpu,
+    }
+}
+
+pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
+    let plan = Plan {
+        policy: schedule.policy,
+        seed: schedule.seed,
+        pct_depth: schedule.pct_depth,
+        pct_length: schedule.pct_length,
+        max_depth: spec.max_depth,
+        record: schedule.record,
+        record_back: schedule.record_back,
+        past_cycles: schedule.past_cycles,
+        wake_by_effects: schedule.wake_by_effects,
+        expected_effects: schedule.expected_effects,
+        late_wake: schedule.late_wake,
+        blind: schedule.blind,
+        fail_on_exit: spec.options.fail_on_exit,
+        unshared: spec.objects.unshared,
+        ..Plan::default()
+    };
+    arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
+    arena.expect(&schedule.expected);
+    Ok(())
+}
+
+/// Everything for an execution without a supervisor: the caller becomes the program by exec.
+pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
+    let dir = PrivateDir::create(spec.options.inject)?;
+    let mut arena = ArenaMap::shared()?;
+    set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
+    prepare(&mut arena, spec, schedule)?;
+    let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
+    let random = session::random_file()?;
+    let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
+    let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
+    let mut launch = launch_spec(spec, &dir, stdio, fds, cpus().first().copied());
+    // The guard cleans up when the last process of the program has let go of its pipe.
+    launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
+    Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
+}

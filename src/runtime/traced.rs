@@ -1,0 +1,146 @@
+//! Executions that run under the tracer, to be looked at.
+
+use std::io;
+
+use nix::sys::ptrace::Options;
+use nix::sys::signal::{kill, Signal as NixSignal};
+use vsrun_model::arena::Command;
+
+use super::counter;
+use super::inspect::Inspector;
+use super::reap::{is_fault, resume_quietly};
+use super::tracee::{wait_any, Event, Reason, Signal, Stopped, Waited};
+use super::watch::Clock;
+use super::worker::Worker;
+use crate::finding::{Ending, Finding};
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+impl Worker {
+    /// Runs a schedule under the tracer and looks at the world where it ends.
+    ///
+    /// # Errors
+    /// The execution could not be traced.
+    pub fn examine(&mut self, inspector: &mut Inspector, schedule: &Schedule) -> io::Result<Finding> {
+        let first = self.start_traced(schedule)?;
+        let (ending, stopped) = self.run_to_end(first)?;
+        let trace = Trace::read(&self.arena);
+        let finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        self.clean_up(&ending)?;
+        Ok(finding)
+    }
+
+    /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on.
+    fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Stopped> {
+        self.begin(schedule, true, Command::RUN_TRACED)?;
+        loop {
+            match wait_any(true).map_err(io::Error::other)? {
+                Waited::Changed(pid, status) => match Event::decode(pid, status).map_err(io::Error::other)? {
+                    Event::Stopped(mut stopped) if pid != self.root => {
+                        let options = Options::PTRACE_O_EXITKILL
+                            | Options::PTRACE_O_TRACEFORK
+                            | Options::PTRACE_O_TRACECLONE
+                            | Options::PTRACE_O_TRACEVFORK
+                            | Options::PTRACE_O_TRACEEXEC;
+                        stopped.set_options(options).map_err(io::Error::other)?;
+                        self.alive.insert(pid.as_raw());
+                        return Ok(stopped);
+                    }
+                    Event::Stopped(root) => resume_quietly(root),
+                    _ => return Err(io::Error::other("the traced execution ended before it began")),
+                },
+                Waited::NoChildren => return Err(io::Error::other("the root is gone")),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets a traced execution run until it ends in any way; what stands still then is given back to be looked at.
+    fn run_to_end(&mut self, first: Stopped) -> io::Result<(Ending, Option<Stopped>)> {
+        let mut clock = Clock::new();
+        // The SIGSTOP that it started with is not for the program.
+        drop(first.resume(None).map_err(io::Error::other)?);
+        let mut stopping: Option<Ending> = None;
+        loop {
+            let event = match wait_any(true).map_err(io::Error::other)? {
+                Waited::Changed(pid, status) => Event::decode(pid, status).map_err(io::Error::other)?,
+                Waited::NoChildren => return Ok((Ending::Died(-1), None)),
+                _ => {
+                    if self.is_to_stop() {
+                        return Ok((Ending::Interrupted, None));
+                    }
+                    if stopping.is_none() {
+                        stopping = self.look(&mut clock);
+                        if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
+                            let _ = kill(pid, NixSignal::SIGSTOP);
+                        }
+                    }
+                    continue;
+                }
+            };
+            if let Some(end) = self.traced_event(event, &mut stopping)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn traced_event(
+        &mut self,
+        event: Event,
+        stopping: &mut Option<Ending>,
+    ) -> io::Result<Option<(Ending, Option<Stopped>)>> {
+        match event {
+            Event::Stopped(stopped) if stopped.pid() == self.root => resume_quietly(stopped),
+            Event::Stopped(stopped) => {
+                let pid = stopped.pid();
+                self.alive.insert(pid.as_raw());
+                match stopped.reason() {
+                    Reason::Signal(signal) if signal.number() == libc::SIGSTOP => {
+                        if self.arena.progress().1 != 0 {
+                            return Ok(Some((Ending::Modelled, Some(stopped))));
+                        }
+                        if let Some(ending) = stopping.take() {
+                            return Ok(Some((ending, Some(stopped))));
+                        }
+                        resume_quietly(stopped);
+                    }
+                    Reason::Signal(signal) if self.is_fatal(&stopped, signal) => {
+                        let process = self.process_of(pid.as_raw()).unwrap_or(0);
+                        return Ok(Some((Ending::Crash { signal: signal.number(), process }, Some(stopped))));
+                    }
+                    Reason::Signal(signal) => drop(stopped.resume(Some(signal))),
+                    Reason::Fork(child) | Reason::Vfork(child) | Reason::Clone(child) => {
+                        self.alive.insert(child.as_raw());
+                        resume_quietly(stopped);
+                    }
+                    _ => resume_quietly(stopped),
+                }
+            }
+            Event::Exited { pid, code } => {
+                self.alive.remove(&pid.as_raw());
+                if let Some(ending) = self.after_death(pid, None, code) {
+                    return Ok(Some((ending, None)));
+                }
+            }
+            Event::Signaled { pid, signal, .. } => {
+                self.alive.remove(&pid.as_raw());
+                if let Some(ending) = self.after_death(pid, Some(signal), 0) {
+                    return Ok(Some((ending, None)));
+                }
+            }
+            Event::Dying(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// True if `signal` is a fault that the program does not handle.
+    fn is_fatal(&self, stopped: &Stopped, signal: Signal) -> bool {
+        let world = &self.arena.world;
+        let handled = self.process_of(stopped.pid().as_raw()).map_or(0, |p| world.procs[p].handled);
+        if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
+            return false;
+        }
+        let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);
+        asked_for || !counter::is_reading(stopped)
+    }
+}

@@ -1,0 +1,321 @@
+//! Scenarios in files: JSON, versioned, with a checksum.
+
+use std::fmt::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
+use serde_json::Value;
+
+use super::types::Scenario;
+use crate::base::hash::fnv1a;
+use crate::base::text::escape;
+
+/// The version of the format. It changes when an older vsrun would misread a file.
+pub const VERSION: u64 = 2;
+/// The oldest version that is read. Files of version 1 say nothing of objects: each operation was a transition.
+const OLDEST: u64 = 1;
+
+const VERSION_KEY: &str = "vsrun_scenario";
+const CHECKSUM_KEY: &str = "checksum";
+
+/// Permissions of a scenario file: it holds the program's environment, which may hold secrets.
+const PRIVATE: u32 = 0o600;
+
+/// Why a file is not read as a scenario. `Display` is one line that starts with the path.
+#[derive(Debug)]
+pub struct LoadError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub cause: LoadCause,
+}
+
+/// What is wrong with a scenario file.
+#[derive(Debug)]
+pub enum LoadCause {
+    /// The system does not give it out.
+    Unreadable(io::Error),
+    /// It has no bytes.
+    Empty,
+    /// It ends too early: at line, column.
+    Truncated(usize, usize),
+    /// It is not JSON: line, column.
+    NotJson(usize, usize),
+    /// JSON, but not from vsrun, or without a part that must be there: which.
+    NotAScenario(String),
+    /// Of another version of the format: which.
+    OtherVersion(String),
+    /// The content is not the one that was written.
+    Checksum,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let path = escape(&self.path);
+        match &self.cause {
+            LoadCause::Unreadable(e) => write!(f, "{path}: cannot read the scenario: {e}"),
+            LoadCause::Empty => write!(f, "{path}: an empty file, not a scenario"),
+            LoadCause::Truncated(line, column) => {
+                write!(f, "{path}: the scenario is truncated: it ends too early at line {line}, column {column}")
+            }
+            LoadCause::NotJson(line, column) => {
+                write!(f, "{path}: not a vsrun scenario: not JSON at line {line}, column {column}")
+            }
+            LoadCause::NotAScenario(what) => write!(f, "{path}: not a vsrun scenario: {}", escape(what)),
+            LoadCause::OtherVersion(version) => {
+                write!(
+                    f,
+                    "{path}: a scenario of format {}; this vsrun reads format {OLDEST} to {VERSION}",
+                    escape(version)
+                )
+            }
+            LoadCause::Checksum => {
+                write!(f, "{path}: the checksum does not match: the scenario was edited or damaged; find the bug again")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// A scenario that could not be written. `Display` is one line.
+#[derive(Debug)]
+pub struct WriteError {
+    /// The directory.
+    pub dir: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "cannot write a scenario to {}: {}; choose another --scenario-dir", escape(&self.dir), self.source)
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl Scenario {
+    /// The content of the file: two levels on lines of their own, so that it can be read and compared, a step a line.
+    pub fn to_json(&self) -> String {
+        let mut out = format!("{{\n  \"{VERSION_KEY}\": {VERSION}");
+        member(&mut out, "program", &self.program);
+        member(&mut out, "fingerprint", &self.fingerprint);
+        member(&mut out, "options", &self.options);
+        member(&mut out, "bug", &self.bug);
+        member(&mut out, "found", &self.found);
+        if !self.objects.is_plain() {
+            member(&mut out, "objects", &self.objects);
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            out.push_str(if i == 0 { ",\n  \"steps\": [\n    " } else { ",\n    " });
+            out.push_str(&serde_json::to_string(step).unwrap_or_default()); // no map, no writer: it cannot fail
+        }
+        out.push_str(if self.steps.is_empty() { ",\n  \"steps\": []" } else { "\n  ]" });
+        if let Some(then) = &self.then {
+            member(&mut out, "then", then);
+        }
+        let sum = checksum(out.as_bytes());
+        out + &format!(",\n  \"{CHECKSUM_KEY}\": \"{sum:016x}\"\n}}\n")
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it; never [`LoadCause::Unreadable`].
+    pub fn from_json(text: &[u8]) -> Result<Scenario, LoadCause> {
+        if text.is_empty() {
+            return Err(LoadCause::Empty);
+        }
+        check_version(text)?;
+        if !text.ends_with(b"\n") {
+            let mut lines = text.split(|b| *b == b'\n');
+            return Err(LoadCause::Truncated(lines.clone().count(), lines.next_back().map_or(0, <[u8]>::len)));
+        }
+        if !checksum_matches(text) {
+            return Err(LoadCause::Checksum);
+        }
+        let scenario: Scenario = serde_json::from_slice(text).map_err(|e| LoadCause::NotAScenario(e.to_string()))?;
+        if scenario.then.as_ref().is_some_and(|then| then.policy().is_none()) {
+            return Err(LoadCause::NotAScenario("unknown policy".to_string()));
+        }
+        Ok(scenario)
+    }
+
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// The path and what is wrong with the file.
+    pub fn load(path: &Path) -> Result<Scenario, LoadError> {
+        read_regular(path)
+            .map_err(LoadCause::Unreadable)
+            .and_then(|text| Scenario::from_json(&text))
+            .map_err(|cause| LoadError { path: path.to_path_buf(), cause })
+    }
+
+    /// Writes the scenario to a new file in `dir`, named `PROGRAM-KIND-N.vsrun.json` with the first free N, and returns
+    /// its path. The directory is made if it does not exist. No file is ever overwritten or seen half written.
+    ///
+    /// # Errors
+    /// The directory cannot be written to.
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, WriteError> {
+        self.try_write(dir).map_err(|source| WriteError { dir: dir.to_path_buf(), source })
+    }
+
+    /// Writes the scenario over a file that [`Scenario::write`] has made.
+    ///
+    /// # Errors
+    /// The directory cannot be written to.
+    pub fn replace(&self, path: &Path) -> Result<(), WriteError> {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let write = || {
+            let (temporary, mut file) = temporary_file(dir)?;
+            let written = file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all());
+            written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| drop(fs::remove_file(&temporary)))
+        };
+        write().map_err(|source| WriteError { dir: dir.to_path_buf(), source })
+    }
+
+    fn try_write(&self, dir: &Path) -> io::Result<PathBuf> {
+        fs::create_dir_all(dir)?;
+        let name = self.base_name();
+        let (temporary, mut file) = temporary_file(dir)?;
+        let done = file
+            .write_all(self.to_json().as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| publish(&temporary, dir, &name));
+        let _ = fs::remove_file(&temporary); // a rename has taken it away already
+        done
+    }
+
+    /// `PROGRAM-KIND` in characters that need no quoting.
+    fn base_name(&self) -> String {
+        let program = &self.program;
+        let asked = Path::new(if program.script.is_empty() { &program.exe } else { &program.script });
+        let name = asked.file_name().unwrap_or_default().as_bytes().iter().take(100);
+        let plain = |b: &u8| if b.is_ascii_alphanumeric() || b"._+-".contains(b) { *b as char } else { '_' };
+        let name: String = name.map(plain).collect();
+        let name = name.trim_start_matches(['.', '-']);
+        format!("{}-{}", if name.is_empty() { "program" } else { name }, self.bug.kind.name())
+    }
+}
+
+/// The content of a file; a device or pipe would not come to an end.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?.file_type();
+    match kind.is_file() {
+        true => fs::read(path),
+        false if kind.is_dir() => Err(io::Error::other("it is a directory")),
+        false => Err(io::Error::other("it is a device, pipe or socket")),
+    }
+}
+
+/// A new, hidden file in `dir`.
+fn temporary_file(dir: &Path) -> io::Result<(PathBuf, File)> {
+    for n in 0..u32::MAX {
+        let path = dir.join(format!(".vsrun.{}.{n}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Gives the complete file `temporary` the first free name. A link fails where the name is taken, in one step; on file
+/// systems without links the name is reserved by an empty file first.
+fn publish(temporary: &Path, dir: &Path, name: &str) -> io::Result<PathBuf> {
+    for n in 1.. {
+        let path = dir.join(format!("{name}-{n}.vsrun.json"));
+        match fs::hard_link(temporary, &path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(_) => {}
+        }
+        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path) {
+            Ok(_) => {
+                return fs::rename(temporary, &path)
+                    .map(|()| path.clone())
+                    .inspect_err(|_| drop(fs::remove_file(&path)))
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Reads all of the text as JSON, but keeps only the version.
+fn check_version(text: &[u8]) -> Result<(), LoadCause> {
+    #[derive(Deserialize)]
+    struct Head {
+        vsrun_scenario: Option<Value>,
+    }
+    let head: Head = serde_json::from_slice(text).map_err(|e| match e.classify() {
+        Category::Eof => LoadCause::Truncated(e.line(), e.column()),
+        Category::Data => LoadCause::NotAScenario(e.to_string()),
+        _ => LoadCause::NotJson(e.line(), e.column()),
+    })?;
+    match head.vsrun_scenario {
+        Some(version) if !text.trim_ascii_start().starts_with(b"{") => {
+            Err(LoadCause::NotAScenario(format!("[{version}]")))
+        }
+        None => Err(LoadCause::NotAScenario(format!("it has no \"{VERSION_KEY}\""))),
+        Some(version) if version.as_u64().is_some_and(|v| (OLDEST..=VERSION).contains(&v)) => Ok(()),
+        Some(other) => Err(LoadCause::OtherVersion(other.to_string())),
+    }
+}
+
+/// Whether the last member is the checksum of everything before it.
+fn checksum_matches(text: &[u8]) -> bool {
+    let key = format!("\"{CHECKSUM_KEY}\"");
+    let Some(at) = text.windows(key.len()).rposition(|window| window == key.as_bytes()) else { return false };
+    let before = text[..at].trim_ascii_end();
+    let Some(content) = before.strip_suffix(b",") else { return false };
+    let after: Vec<u8> = canonical(&text[at + key.len()..]).collect();
+    after == format!(":\"{:016x}\"}}", checksum(content)).as_bytes()
+}
+
+/// FNV-1a, 64 bits, over the canonical form of the content before the checksum.
+fn checksum(content: &[u8]) -> u64 {
+    fnv1a(canonical(content))
+}
+
+/// JSON without the white space between its tokens.
+fn canonical(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let (mut quoted, mut escaped) = (false, false);
+    text.iter().copied().filter(move |byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            _ => return quoted || !byte.is_ascii_whitespace(),
+        }
+        true
+    })
+}
+
+/// Appends a member of the top level, its own members on lines of their own.
+fn member(out: &mut String, key: &str, value: &impl Serialize) {
+    let _ = write!(out, ",\n  \"{key}\": ");
+    match serde_json::to_value(value).unwrap_or_default() {
+        Value::Object(map) if !map.is_empty() => {
+            for (i, (key, value)) in map.iter().enumerate() {
+                let before = if i == 0 { "{" } else { "," };
+                let _ = write!(out, "{before}\n    {}: {value}", Value::from(key.as_str()));
+            }
+            out.push_str("\n  }");
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,8 @@
+//! Scenario files: a schedule that shows a bug, with everything that is needed to run it again. JSON, versioned, with
+//! a checksum, so that a damaged file is told apart from a program that behaves differently.
+
+mod file;
+mod types;
+
+pub use file::{LoadCause, LoadError, WriteError, VERSION};
+pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then};

@@ -1,0 +1,207 @@
+//! What a scenario holds.
+
+use std::ffi::OsString;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::{Kind, Uid};
+
+use crate::base::serial;
+use crate::finding::{BugKind, Names, StepView};
+use crate::objects::Objects;
+use crate::schedule::Schedule;
+
+/// A scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// What is run.
+    pub program: Program,
+    /// What the program's file contained, as the caller knows it: `binary::BinaryId`.
+    pub fingerprint: Value,
+    /// Options that the execution depends on.
+    pub options: Options,
+    /// What the scenario shows.
+    pub bug: Shown,
+    /// How it was found.
+    pub found: Found,
+    /// What was known of the sharing of objects: it decides which operations are transitions.
+    #[serde(default)]
+    pub objects: Objects,
+    /// The transitions, from the first.
+    pub steps: Vec<ScenarioStep>,
+    /// What comes after `steps` when there were too many to record; else they are all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Then>,
+}
+
+impl Scenario {
+    /// The choices that lead to the bug.
+    pub fn prefix(&self) -> Vec<Choice> {
+        self.steps.iter().map(ScenarioStep::choice).collect()
+    }
+}
+
+/// A program as it is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Absolute path of the file that is executed.
+    #[serde(with = "serial::bytes")]
+    pub exe: OsString,
+    /// The script that `exe` interprets, if that is what was asked for; empty if not.
+    #[serde(with = "serial::bytes")]
+    pub script: OsString,
+    /// Its arguments, the name first.
+    #[serde(with = "serial::byte_list")]
+    pub argv: Vec<OsString>,
+    /// Working directory.
+    #[serde(with = "serial::bytes")]
+    pub cwd: OsString,
+    /// Environment, `NAME=value`, in order.
+    #[serde(with = "serial::byte_list")]
+    pub env: Vec<OsString>,
+}
+
+/// A further root process (`--with`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// Absolute path of the file that is executed.
+    #[serde(with = "serial::bytes")]
+    pub exe: OsString,
+    /// Its arguments, the name first.
+    #[serde(with = "serial::byte_list")]
+    pub argv: Vec<OsString>,
+}
+
+/// Options that an execution depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// Timeouts fire whenever they could, not only when nothing else can run.
+    pub timeouts_any: bool,
+    /// Faults that may strike, bits of [`vsrun_model::inject`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inject: u32,
+    /// Misuse of objects does what glibc does.
+    pub allow_misuse: bool,
+    /// States in a row without anything enabled that are a livelock; 0 = off.
+    pub livelock: u32,
+    /// An exit status other than 0 is a bug.
+    pub fail_on_exit: bool,
+    /// What the program wrote went to the real files.
+    #[serde(default)]
+    pub real_files: bool,
+    /// Further root processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Client>,
+    /// Signal for what is left over at the end; 0: none.
+    #[serde(default)]
+    pub stop_signal: i32,
+    /// CPU time without a visible operation that is a divergence, ms.
+    pub divergence_timeout_ms: u64,
+    /// Depth bound of the execution, if there was one.
+    pub max_depth: Option<u64>,
+    /// Seed of the exploration.
+    pub seed: u64,
+    /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).
+    pub stdin: String,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// What a scenario shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The kind of bug.
+    pub kind: BugKind,
+    /// The report's line about it.
+    pub summary: String,
+    /// Tells bugs apart: `words::identity`. A replay must come to the same.
+    #[serde(with = "serial::hex64")]
+    pub identity: u64,
+}
+
+/// How a bug was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Name of the search.
+    pub search: String,
+    /// Number of the execution, from 1.
+    pub execution: u64,
+}
+
+/// What comes after the recorded steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Then {
+    /// `stay`, `random`, `pct` or `walk`.
+    pub policy: String,
+    /// Seed of one that draws lots.
+    pub seed: u64,
+    /// Depth and length of `pct`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pct: Option<(u32, u32)>,
+    /// Of `walk`: (thread, the transitions it is expected to make).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<(String, u32)>,
+}
+
+/// Policies by name; what is not here stays on the thread.
+const POLICIES: [(Policy, &str); 4] =
+    [(Policy::STAY, "stay"), (Policy::RANDOM, "random"), (Policy::PCT, "pct"), (Policy::WALK, "walk")];
+
+impl Then {
+    /// What a schedule says of what comes after its prefix.
+    pub fn new(schedule: &Schedule) -> Then {
+        let known = POLICIES.iter().find(|(policy, _)| *policy == schedule.policy).unwrap_or(&POLICIES[0]);
+        let pct = (schedule.policy == Policy::PCT).then_some((schedule.pct_depth, schedule.pct_length));
+        let expected = schedule.expected.iter().map(|(uid, n)| (uid.to_string(), *n)).collect();
+        Then { policy: known.1.to_string(), seed: schedule.seed, pct, expected }
+    }
+
+    /// The schedule that begins with `prefix` and goes on like this; unknown names are left out.
+    pub fn schedule(&self, prefix: Vec<Choice>) -> Schedule {
+        let (pct_depth, pct_length) = self.pct.unwrap_or_default();
+        let thread = |(name, n): &(String, u32)| Uid::parse(name).map(|uid| (uid, *n));
+        let mut expected: Vec<(Uid, u32)> = self.expected.iter().filter_map(thread).collect();
+        expected.sort_unstable();
+        let policy = self.policy().unwrap_or(Policy::STAY);
+        Schedule { prefix, policy, seed: self.seed, pct_depth, pct_length, expected, ..Schedule::default() }
+    }
+
+    /// The policy, if the name is known.
+    pub fn policy(&self) -> Option<Policy> {
+        POLICIES.iter().find(|(_, name)| *name == self.policy).map(|(policy, _)| *policy)
+    }
+}
+
+/// One transition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioStep {
+    /// The thread that moves.
+    #[serde(with = "serial::uid")]
+    pub thread: Uid,
+    /// The kind of its operation.
+    #[serde(with = "serial::kind")]
+    pub op: Kind,
+    /// The alternative taken.
+    pub value: u32,
+    /// How many there were.
+    pub alternatives: u32,
+    /// The operation as reports print it, objects by name. For people; a replay does not look at it.
+    pub text: String,
+}
+
+impl ScenarioStep {
+    /// A step of an execution that was looked at.
+    pub fn new(step: &StepView, names: &dyn Names) -> ScenarioStep {
+        let (thread, op) = (step.thread, step.op.kind);
+        let text = step.text.render(names);
+        ScenarioStep { thread, op, value: step.value, alternatives: step.alternatives, text }
+    }
+
+    /// The choice that takes it again.
+    pub fn choice(&self) -> Choice {
+        Choice::new(self.thread, self.value, self.op)
+    }
+}
