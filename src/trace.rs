@@ -26,7 +26,7 @@ impl Born {
             routine = world.threads[routine].creator;
         }
         let is_main = first_of_process(world, routine);
-        Born { start: world.threads[routine].start, is_main, exec: process.execs > 0 }
+        Born { start: world.threads[routine].fiber.start, is_main, exec: process.execs > 0 }
     }
 }
 

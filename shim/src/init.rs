@@ -7,52 +7,17 @@ use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL
 use vsrun_model::object::NONE;
 use vsrun_model::ThreadState;
 
-use crate::local::{arena, local, me, world, Phase};
-use crate::sys::{complain, fs_base, load, store};
-use crate::{elf, end, env, fd, mail, net, process, raw, rewrite, signal, tsc};
-
-/// Functions of libc that the shim calls.
-#[derive(Clone, Copy, Default)]
-pub struct Libc {
-    /// __libc_start_main.
-    pub start_main: u64,
-    /// pthread_create.
-    pub pthread_create: u64,
-    /// pthread_join.
-    pub pthread_join: u64,
-    /// pthread_detach.
-    pub pthread_detach: u64,
-    /// pthread_cancel.
-    pub pthread_cancel: u64,
-    /// pthread_testcancel.
-    pub pthread_testcancel: u64,
-    /// pthread_setcancelstate.
-    pub pthread_setcancelstate: u64,
-    /// pthread_once.
-    pub pthread_once: u64,
-    /// call_once.
-    pub call_once: u64,
-    /// thrd_join.
-    pub thrd_join: u64,
-    /// thrd_detach.
-    pub thrd_detach: u64,
-}
+use crate::calls::{clients, descriptors, env, libc_functions, locks, mail, process};
+use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
+use crate::gate::{end, signal, tsc};
+use crate::sys::{complain, die, elf, fs_base, load, raw, store};
+use crate::{net, rewrite};
 
 struct Cell<T>(UnsafeCell<T>);
-// SAFETY: written once by the constructor, before the program has a second fiber.
+// SAFETY: written once by `__libc_start_main`, before the program has a second fiber.
 unsafe impl<T> Sync for Cell<T> {}
 
-static LIBC: Cell<Option<Libc>> = Cell(UnsafeCell::new(None));
 static MAIN: Cell<u64> = Cell(UnsafeCell::new(0));
-
-/// libc's functions.
-pub fn libc_functions() -> Libc {
-    // SAFETY: see `Cell`.
-    match unsafe { *LIBC.0.get() } {
-        Some(functions) => functions,
-        None => end::bug(b"a function of libc was called before the library was initialized"),
-    }
-}
 
 #[used]
 #[link_section = ".init_array"]
@@ -60,14 +25,18 @@ static CONSTRUCTOR: extern "C" fn(i32, *const *const u8, *const *const u8) = con
 
 extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
     map_arena();
-    fd::make_place();
+    descriptors::make_place();
     mail::make_pair();
     let envp = envp as u64;
     // Hiding leaves a gap before the auxiliary vector, so that is read first.
     let auxv = elf::auxv(envp);
     env::hide(envp);
     elf::disarm_vdso(auxv.vdso);
-    find_libc(&auxv);
+    local().hooks =
+        Hooks { deliver: signal::deliver_due, run_taken: signal::run_taken, close_locked: locks::close_all_locked };
+    if let Err(reason) = libc_functions::find(&auxv) {
+        fail(reason);
+    }
     local().text = elf::text_of(elf::own_base());
     enter_world();
     fixed_random(auxv.random);
@@ -79,16 +48,16 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     }
     signal::install_net(net::on_sigsys as *const () as u64);
     signal::install_fault();
-    net::arm();
+    process::arm();
     tsc::arm();
     if local().phase == Phase::Running {
-        fd::after_exec();
+        descriptors::after_exec();
     }
 }
 
 fn fail(text: &[u8]) -> ! {
     complain(&[b"vsrun: ", text]);
-    end::die(2)
+    die(2)
 }
 
 fn map_arena() {
@@ -107,48 +76,25 @@ fn map_arena() {
     }
 }
 
-fn find_libc(auxv: &elf::Auxv) {
-    let Some(image) = elf::libc_image(auxv) else { fail(b"the program does not use glibc's libc.so.6") };
-    let find = |name: &[u8]| image.find(name).unwrap_or(0);
-    let functions = Libc {
-        start_main: find(b"__libc_start_main"),
-        pthread_create: find(b"pthread_create"),
-        pthread_join: find(b"pthread_join"),
-        pthread_detach: find(b"pthread_detach"),
-        pthread_cancel: find(b"pthread_cancel"),
-        pthread_testcancel: find(b"pthread_testcancel"),
-        pthread_setcancelstate: find(b"pthread_setcancelstate"),
-        pthread_once: find(b"pthread_once"),
-        call_once: find(b"call_once"),
-        thrd_join: find(b"thrd_join"),
-        thrd_detach: find(b"thrd_detach"),
-    };
-    if functions.start_main == 0 || functions.pthread_create == 0 {
-        fail(b"the program's glibc is older than 2.34, which vsrun does not support");
-    }
-    // SAFETY: see `Cell`.
-    unsafe { *LIBC.0.get() = Some(functions) };
-}
-
 /// The first process makes itself known to the model; a program that was exec'd takes over its process.
 fn enter_world() {
     let l = local();
     if world().procs.len == 0 {
-        let Some((p, t)) = world().create_process(NONE) else { fail(b"the arena is damaged") };
-        world().current = t;
+        let Some((p, t)) = model().create_process(NONE) else { fail(b"the arena is damaged") };
+        model().give_turn(t);
         l.pid = p;
         l.cur = t;
-        world().procs[p].real_pid = raw!(libc::SYS_getpid) as i32;
+        process_of(p).real_pid = raw!(libc::SYS_getpid) as i32;
         l.phase = Phase::BeforeRoot;
     } else {
         let t = world().current;
         l.cur = t;
         l.pid = world().threads[t].pid;
-        world().exec(t);
+        model().exec(t);
         l.phase = Phase::Running;
     }
-    me().fs = fs_base();
-    me().clear_tid = 0;
+    fiber().fs = fs_base();
+    fiber().clear_tid = 0;
 }
 
 /// The sixteen bytes of AT_RANDOM are the same in every run.
@@ -184,7 +130,7 @@ pub extern "C" fn __libc_start_main(
     // SAFETY: see `Cell`; the address found is that of glibc's function of this type.
     let start: StartMain = unsafe {
         *MAIN.0.get() = main as *const () as u64;
-        core::mem::transmute::<u64, StartMain>(libc_functions().start_main)
+        core::mem::transmute::<u64, StartMain>(libc_functions::get().start_main)
     };
     start(root_main, argc, argv, init, fini, rtld_fini, stack)
 }
@@ -196,7 +142,7 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
             serve();
         }
         local().phase = Phase::Running;
-        crate::closing::start_clients(envp as u64);
+        clients::start(envp as u64);
     }
     #[cfg(feature = "enomem")]
     crate::interpose::malloc::main_begins();
@@ -209,11 +155,7 @@ const CLONE_PARENT: u64 = 0x8000;
 
 /// The root: forks executions until it is killed. Returns in each execution.
 fn serve() {
-    let control = &mut arena().control as *mut vsrun_model::arena::Control;
-    // SAFETY: the arena is mapped for the life of the process; vsrun reads and writes these words too, hence volatile.
-    let (command, ready, forked) = unsafe {
-        (&raw mut (*control).command as u64, &raw mut (*control).ready as u64, &raw mut (*control).forked as u64)
-    };
+    let [command, ready, forked] = machine().root_words();
     raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &u64::MAX as *const u64, 0, 8);
     loop {
         store(ready, load::<u32>(ready) + 1);
@@ -241,10 +183,10 @@ fn begin(order: Command) {
         raw!(libc::SYS_ptrace, 0, 0, 0, 0);
         raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
     }
-    world().procs[local().pid].real_pid = raw!(libc::SYS_getpid) as i32;
+    process_of(local().pid).real_pid = raw!(libc::SYS_getpid) as i32;
     if me().state != ThreadState::RUNNING || world().current != local().cur {
         end::bug(b"the root was not the thread that has the turn");
     }
     mail::clear();
-    net::arm();
+    process::arm();
 }

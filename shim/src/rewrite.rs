@@ -6,10 +6,10 @@
 //! instruction. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
 //! site alone. It is done once, before the root, while the process has one thread.
 
-use crate::elf::Auxv;
-use crate::fiber::Start;
-use crate::sys::{load, store};
-use crate::{elf, net, raw};
+use crate::gate::fiber::Start;
+use crate::net;
+use crate::sys::elf::{self, Auxv};
+use crate::sys::{bytes, load, raw, store};
 
 /// Calls whose sites are rewritten.
 const HOT: [i64; 19] = [
@@ -150,7 +150,7 @@ fn length(text: &[u8]) -> u64 {
 }
 
 fn length_at(site: u64) -> u64 {
-    length(crate::sys::bytes(site, (MOV + LEA + SYSCALL) as usize))
+    length(bytes(site, (MOV + LEA + SYSCALL) as usize))
 }
 
 /// Rewrites the hot sites of libc. Whatever stands in the way, the sites simply go on trapping.
@@ -237,7 +237,7 @@ fn write_thunk(at: u64, site: u64, entry: u64) {
 
 /// Addresses of the sites in [low, high), ascending.
 fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
-    let text = crate::sys::bytes(low, (high - low) as usize);
+    let text = bytes(low, (high - low) as usize);
     let mut n = 0;
     let mut at = 0;
     while at + (MOV + LEA + SYSCALL) as usize <= text.len() && n < MAX_SITES {
@@ -255,7 +255,7 @@ fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
 
 /// Keeps the sites that nothing in [low, high) may branch into the middle of.
 fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize) -> usize {
-    let text = crate::sys::bytes(low, (high - low) as usize);
+    let text = bytes(low, (high - low) as usize);
     let mut good = [true; MAX_SITES];
     let mut mark = |target: u64| {
         // The second instruction of the site, or the third. Code does not go to the middle of one.

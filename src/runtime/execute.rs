@@ -118,8 +118,8 @@ impl Worker {
     /// Kills what is left of the execution, collects it, and puts back what it changed outside its memory.
     pub(super) fn clean_up(&mut self, ending: &Ending) -> io::Result<()> {
         for process in self.arena.world.procs.as_slice() {
-            if process.real_pid > 0 && process.real_pid != self.root.as_raw() {
-                self.alive.insert(process.real_pid);
+            if process.own.real_pid > 0 && process.own.real_pid != self.root.as_raw() {
+                self.alive.insert(process.own.real_pid);
             }
         }
         let rough = *ending != Ending::Modelled;

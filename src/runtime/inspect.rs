@@ -63,10 +63,10 @@ impl Inspector {
     pub fn look(&mut self, world: &World, trace: &Trace, ending: &Ending, stopped: Option<&Stopped>) -> Finding {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
         for (p, process) in world.procs.as_slice().iter().enumerate() {
-            if process.state != ProcState::LIVE || process.real_pid <= 0 {
+            if process.state != ProcState::LIVE || process.own.real_pid <= 0 {
                 continue;
             }
-            let pid = Pid::from_raw(process.real_pid);
+            let pid = Pid::from_raw(process.own.real_pid);
             let regs = match stopped {
                 Some(s) if s.pid() == pid => registers(s),
                 _ => stop(pid).as_ref().and_then(registers),
@@ -109,16 +109,16 @@ impl Inspector {
     fn complete(&mut self, world: &World, t: Tid, view: &mut ThreadView, views: &BTreeMap<u32, View>) {
         let thread = &world.threads[t];
         let Some(process) = views.get(&thread.pid) else { return };
-        if thread.start != 0 {
-            let start = process.modules.locate(thread.start);
+        if thread.fiber.start != 0 {
+            let start = process.modules.locate(thread.fiber.start);
             view.start = start.function.clone().unwrap_or_else(|| start.to_string());
         } else if world.procs[thread.pid].main_thread == t {
             view.start = "main".to_string();
         }
         let Some(memory) = process.memory.as_ref().filter(|_| thread.alive()) else { return };
         let regs = match process.regs {
-            Some((regs, fs)) if fs == thread.fs => Some(regs),
-            _ if thread.context != 0 => parked(memory, thread.context),
+            Some((regs, fs)) if fs == thread.fiber.fs => Some(regs),
+            _ if thread.fiber.context != 0 => parked(memory, thread.fiber.context),
             _ => None,
         };
         if let Some(regs) = regs {

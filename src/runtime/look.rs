@@ -45,7 +45,7 @@ fn thread(world: &World, t: Tid) -> ThreadView {
         ThreadState::PARKED if alternatives == 0 => ThreadStatus::Waiting,
         ThreadState::PARKED => ThreadStatus::Ready,
         ThreadState::EXITED | ThreadState::FREE => ThreadStatus::Exited,
-        _ if thread.in_call[0] != 0 => ThreadStatus::InCall,
+        _ if thread.fiber.in_call[0] != 0 => ThreadStatus::InCall,
         _ => ThreadStatus::Running,
     };
     let pending = || Pending { op: thread.pending, alternatives, text: pending_text(world, t) };

@@ -140,7 +140,7 @@ impl Worker {
         if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
             return false;
         }
-        let asked_for = world.threads.get(world.current).is_some_and(|t| t.tsc_faults);
+        let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);
         asked_for || !counter::is_reading(stopped)
     }
 }

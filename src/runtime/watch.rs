@@ -16,14 +16,14 @@ const SITS: Duration = Duration::from_millis(700);
 impl Worker {
     pub(super) fn process_of(&self, pid: i32) -> Option<u32> {
         let procs = self.arena.world.procs.as_slice();
-        procs.iter().rposition(|p| p.real_pid == pid).map(|p| p as u32)
+        procs.iter().rposition(|p| p.own.real_pid == pid).map(|p| p as u32)
     }
 
     /// The process that has the turn.
     pub(super) fn turn_holder(&self) -> Option<Pid> {
         let world = &self.arena.world;
         let thread = world.threads.get(world.current)?;
-        let real = world.procs.get(thread.pid)?.real_pid;
+        let real = world.procs.get(thread.pid)?.own.real_pid;
         (real > 0).then(|| Pid::from_raw(real))
     }
 
@@ -55,7 +55,7 @@ impl Worker {
             return None;
         }
         let current = self.arena.world.current;
-        let call = self.arena.world.threads.get(current)?.in_call;
+        let call = self.arena.world.threads.get(current)?.fiber.in_call;
         // A stopped or swapped-out machine is given ten seconds before vsrun is blamed.
         let lost = now.duration_since(clock.busy) > Duration::from_secs(10);
         (call[0] != 0 || lost).then_some(Ending::Sits { thread: current, call })

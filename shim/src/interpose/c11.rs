@@ -2,8 +2,9 @@
 
 use vsrun_model::{op, Kind, Op};
 
-use super::{cond, mutex, timed};
-use crate::{gate, sync};
+use crate::calls::time::timed;
+use crate::calls::{cond, mutex, sync};
+use crate::gate;
 
 const SUCCESS: i32 = 0;
 const BUSY: i32 = 1;
@@ -29,29 +30,13 @@ extern "C" fn mtx_init(m: u64, kind: i32) -> i32 {
     SUCCESS
 }
 
-#[no_mangle]
-extern "C" fn mtx_destroy(m: u64) {
-    mutex::destroy(m);
-}
-
-#[no_mangle]
-extern "C" fn mtx_lock(m: u64) -> i32 {
-    outcome(mutex::lock(m, Ok))
-}
-
-#[no_mangle]
-extern "C" fn mtx_trylock(m: u64) -> i32 {
-    outcome(mutex::lock(m, |op| Ok(op.with(op::TRY))))
-}
-
-#[no_mangle]
-extern "C" fn mtx_timedlock(m: u64, abstime: u64) -> i32 {
-    outcome(mutex::lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)))
-}
-
-#[no_mangle]
-extern "C" fn mtx_unlock(m: u64) -> i32 {
-    outcome(mutex::unlock(m))
+symbols! {
+    fn mtx_destroy(m: u64) = { mutex::destroy(m); };
+    fn mtx_lock(m: u64) -> i32 = outcome(mutex::lock(m, Ok));
+    fn mtx_trylock(m: u64) -> i32 = outcome(mutex::lock(m, |op| Ok(op.with(op::TRY))));
+    fn mtx_timedlock(m: u64, abstime: u64) -> i32 =
+        outcome(mutex::lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
+    fn mtx_unlock(m: u64) -> i32 = outcome(mutex::unlock(m));
 }
 
 #[no_mangle]
@@ -60,32 +45,12 @@ extern "C" fn cnd_init(c: u64) -> i32 {
     SUCCESS
 }
 
-#[no_mangle]
-extern "C" fn cnd_destroy(c: u64) {
-    cond::destroy(c);
-}
-
-#[no_mangle]
-extern "C" fn cnd_wait(c: u64, m: u64) -> i32 {
-    outcome(cond::wait(c, m, Ok))
-}
-
-#[no_mangle]
-extern "C" fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 {
-    outcome(cond::wait(c, m, |op| timed(op, libc::CLOCK_REALTIME, abstime)))
-}
-
-#[no_mangle]
-extern "C" fn cnd_signal(c: u64) -> i32 {
-    outcome(cond::wake(Kind::COND_SIGNAL, c))
-}
-
-#[no_mangle]
-extern "C" fn cnd_broadcast(c: u64) -> i32 {
-    outcome(cond::wake(Kind::COND_BROADCAST, c))
-}
-
-#[no_mangle]
-extern "C" fn thrd_yield() {
-    gate::pass(Op::new(Kind::YIELD));
+symbols! {
+    fn cnd_destroy(c: u64) = { cond::destroy(c); };
+    fn cnd_wait(c: u64, m: u64) -> i32 = outcome(cond::wait(c, m, Ok));
+    fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 =
+        outcome(cond::wait(c, m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
+    fn cnd_signal(c: u64) -> i32 = outcome(cond::wake(Kind::COND_SIGNAL, c));
+    fn cnd_broadcast(c: u64) -> i32 = outcome(cond::wake(Kind::COND_BROADCAST, c));
+    fn thrd_yield() = { gate::pass(Op::new(Kind::YIELD)); };
 }

@@ -3,106 +3,52 @@
 //! All but close are cancellation points: a thread that is asked to end does so before the call, or while it waits in one
 //! on a descriptor of the model.
 
-use super::thread;
-use crate::local::{local, Phase};
+use crate::calls::fd;
+use crate::calls::thread::cancellation_point;
+use crate::gate::local::{local, Phase};
+use crate::net;
 use crate::sys::{raw6, ret};
-use crate::{fd, net};
 
 pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
         return ret(raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
     }
-    thread::cancellation_point();
+    cancellation_point();
     local().cancellable = fd::find(a[0]).is_some();
     let result = net::call(nr, a, 0);
     local().cancellable = false;
     if result == -(libc::EINTR as i64) {
-        thread::cancellation_point();
+        cancellation_point();
     }
     ret(result)
 }
 
-#[no_mangle]
-extern "C" fn read(fd: i32, at: u64, n: u64) -> i64 {
-    call(libc::SYS_read, [fd as u64, at, n, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn write(fd: i32, at: u64, n: u64) -> i64 {
-    call(libc::SYS_write, [fd as u64, at, n, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn readv(fd: i32, at: u64, n: i32) -> i64 {
-    call(libc::SYS_readv, [fd as u64, at, n as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn writev(fd: i32, at: u64, n: i32) -> i64 {
-    call(libc::SYS_writev, [fd as u64, at, n as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn send(fd: i32, at: u64, n: u64, flags: i32) -> i64 {
-    call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn recv(fd: i32, at: u64, n: u64, flags: i32) -> i64 {
-    call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn sendto(fd: i32, at: u64, n: u64, flags: i32, to: u64, len: u32) -> i64 {
-    call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, to, len.into()])
-}
-
-#[no_mangle]
-extern "C" fn recvfrom(fd: i32, at: u64, n: u64, flags: i32, from: u64, len: u64) -> i64 {
-    call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, from, len])
-}
-
-#[no_mangle]
-extern "C" fn sendmsg(fd: i32, message: u64, flags: i32) -> i64 {
-    call(libc::SYS_sendmsg, [fd as u64, message, flags as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn recvmsg(fd: i32, message: u64, flags: i32) -> i64 {
-    call(libc::SYS_recvmsg, [fd as u64, message, flags as u64, 0, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn accept(fd: i32, at: u64, len: u64) -> i32 {
-    call(libc::SYS_accept, [fd as u64, at, len, 0, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn accept4(fd: i32, at: u64, len: u64, flags: i32) -> i32 {
-    call(libc::SYS_accept4, [fd as u64, at, len, flags as u64, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn connect(fd: i32, at: u64, len: u32) -> i32 {
-    call(libc::SYS_connect, [fd as u64, at, len.into(), 0, 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn pread(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    call(libc::SYS_pread64, [fd as u64, at, n, offset as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn pread64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    pread(fd, at, n, offset)
-}
-
-#[no_mangle]
-extern "C" fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 {
-    pwrite(fd, at, n, offset)
+symbols! {
+    fn read(fd: i32, at: u64, n: u64) -> i64 = call(libc::SYS_read, [fd as u64, at, n, 0, 0, 0]);
+    fn write(fd: i32, at: u64, n: u64) -> i64 = call(libc::SYS_write, [fd as u64, at, n, 0, 0, 0]);
+    fn readv(fd: i32, at: u64, n: i32) -> i64 = call(libc::SYS_readv, [fd as u64, at, n as u64, 0, 0, 0]);
+    fn writev(fd: i32, at: u64, n: i32) -> i64 = call(libc::SYS_writev, [fd as u64, at, n as u64, 0, 0, 0]);
+    fn send(fd: i32, at: u64, n: u64, flags: i32) -> i64 =
+        call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, 0, 0]);
+    fn recv(fd: i32, at: u64, n: u64, flags: i32) -> i64 =
+        call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, 0, 0]);
+    fn sendto(fd: i32, at: u64, n: u64, flags: i32, to: u64, len: u32) -> i64 =
+        call(libc::SYS_sendto, [fd as u64, at, n, flags as u64, to, len.into()]);
+    fn recvfrom(fd: i32, at: u64, n: u64, flags: i32, from: u64, len: u64) -> i64 =
+        call(libc::SYS_recvfrom, [fd as u64, at, n, flags as u64, from, len]);
+    fn sendmsg(fd: i32, message: u64, flags: i32) -> i64 =
+        call(libc::SYS_sendmsg, [fd as u64, message, flags as u64, 0, 0, 0]);
+    fn recvmsg(fd: i32, message: u64, flags: i32) -> i64 =
+        call(libc::SYS_recvmsg, [fd as u64, message, flags as u64, 0, 0, 0]);
+    fn accept(fd: i32, at: u64, len: u64) -> i32 = call(libc::SYS_accept, [fd as u64, at, len, 0, 0, 0]) as i32;
+    fn accept4(fd: i32, at: u64, len: u64, flags: i32) -> i32 =
+        call(libc::SYS_accept4, [fd as u64, at, len, flags as u64, 0, 0]) as i32;
+    fn connect(fd: i32, at: u64, len: u32) -> i32 =
+        call(libc::SYS_connect, [fd as u64, at, len.into(), 0, 0, 0]) as i32;
+    fn pread(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
+        call(libc::SYS_pread64, [fd as u64, at, n, offset as u64, 0, 0]);
+    fn pread64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pread(fd, at, n, offset);
+    fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
+        call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0]);
+    fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pwrite(fd, at, n, offset);
 }

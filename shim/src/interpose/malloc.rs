@@ -10,9 +10,9 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::inject::ENOMEM;
 
-use crate::local::me;
-use crate::sys::{load, set_errno};
-use crate::{elf, end, inject};
+use crate::gate::local::me;
+use crate::gate::{end, inject};
+use crate::sys::{elf, load, set_errno};
 
 const MALLOC: usize = 0;
 const CALLOC: usize = 1;
@@ -108,7 +108,7 @@ fn call3(which: usize, a: u64, b: u64, c: u64) -> u64 {
 
 /// An allocation of `size` bytes by `call`; `None`: it fails.
 fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
-    if !state().in_main || me().spared {
+    if !state().in_main || me().fiber.spared {
         return Some(call());
     }
     if size > 0 && inject::strikes(ENOMEM) {
@@ -124,47 +124,17 @@ fn pointer(result: Option<u64>) -> u64 {
     })
 }
 
-#[no_mangle]
-extern "C" fn malloc(size: u64) -> u64 {
-    pointer(allocate(size, || call1(MALLOC, size)))
-}
-
-#[no_mangle]
-extern "C" fn calloc(n: u64, size: u64) -> u64 {
-    pointer(allocate(n.saturating_mul(size), || call2(CALLOC, n, size)))
-}
-
-#[no_mangle]
-extern "C" fn realloc(old: u64, size: u64) -> u64 {
-    pointer(allocate(size, || call2(REALLOC, old, size)))
-}
-
-#[no_mangle]
-extern "C" fn reallocarray(old: u64, n: u64, size: u64) -> u64 {
-    pointer(allocate(n.saturating_mul(size), || call3(REALLOCARRAY, old, n, size)))
-}
-
-#[no_mangle]
-extern "C" fn aligned_alloc(alignment: u64, size: u64) -> u64 {
-    pointer(allocate(size, || call2(ALIGNED_ALLOC, alignment, size)))
-}
-
-#[no_mangle]
-extern "C" fn posix_memalign(at: u64, alignment: u64, size: u64) -> i32 {
-    allocate(size, || call3(POSIX_MEMALIGN, at, alignment, size)).map_or(libc::ENOMEM, |result| result as i32)
-}
-
-#[no_mangle]
-extern "C" fn memalign(alignment: u64, size: u64) -> u64 {
-    pointer(allocate(size, || call2(MEMALIGN, alignment, size)))
-}
-
-#[no_mangle]
-extern "C" fn valloc(size: u64) -> u64 {
-    pointer(allocate(size, || call1(VALLOC, size)))
-}
-
-#[no_mangle]
-extern "C" fn pvalloc(size: u64) -> u64 {
-    pointer(allocate(size, || call1(PVALLOC, size)))
+symbols! {
+    fn malloc(size: u64) -> u64 = pointer(allocate(size, || call1(MALLOC, size)));
+    fn calloc(n: u64, size: u64) -> u64 = pointer(allocate(n.saturating_mul(size), || call2(CALLOC, n, size)));
+    fn realloc(old: u64, size: u64) -> u64 = pointer(allocate(size, || call2(REALLOC, old, size)));
+    fn reallocarray(old: u64, n: u64, size: u64) -> u64 =
+        pointer(allocate(n.saturating_mul(size), || call3(REALLOCARRAY, old, n, size)));
+    fn aligned_alloc(alignment: u64, size: u64) -> u64 =
+        pointer(allocate(size, || call2(ALIGNED_ALLOC, alignment, size)));
+    fn posix_memalign(at: u64, alignment: u64, size: u64) -> i32 =
+        allocate(size, || call3(POSIX_MEMALIGN, at, alignment, size)).map_or(libc::ENOMEM, |result| result as i32);
+    fn memalign(alignment: u64, size: u64) -> u64 = pointer(allocate(size, || call2(MEMALIGN, alignment, size)));
+    fn valloc(size: u64) -> u64 = pointer(allocate(size, || call1(VALLOC, size)));
+    fn pvalloc(size: u64) -> u64 = pointer(allocate(size, || call1(PVALLOC, size)));
 }

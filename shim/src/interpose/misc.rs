@@ -2,37 +2,17 @@
 
 use vsrun_model::{Kind, Op};
 
+use crate::calls::time;
+use crate::gate::{self, end};
 use crate::sys::{cstr, decimal, ret};
-use crate::{end, gate, time};
 
-#[no_mangle]
-extern "C" fn clock_gettime(clock: i32, at: u64) -> i32 {
-    ret(time::clock_gettime(clock, at)) as i32
-}
-
-#[no_mangle]
-extern "C" fn gettimeofday(tv: u64, tz: u64) -> i32 {
-    ret(time::gettimeofday(tv, tz)) as i32
-}
-
-#[no_mangle]
-extern "C" fn time(at: u64) -> i64 {
-    time::time(at)
-}
-
-#[no_mangle]
-extern "C" fn sched_yield() -> i32 {
-    gate::pass(Op::new(Kind::YIELD)) as i32
-}
-
-#[no_mangle]
-extern "C" fn pthread_yield() -> i32 {
-    gate::pass(Op::new(Kind::YIELD)) as i32
-}
-
-#[no_mangle]
-extern "C" fn abort() -> ! {
-    end::assertion(&[b"abort() was called"])
+symbols! {
+    fn clock_gettime(clock: i32, at: u64) -> i32 = ret(time::clock_gettime(clock, at)) as i32;
+    fn gettimeofday(tv: u64, tz: u64) -> i32 = ret(time::gettimeofday(tv, tz)) as i32;
+    fn time(at: u64) -> i64 = time::time(at);
+    fn sched_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
+    fn pthread_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
+    fn abort() -> ! = end::assertion(&[b"abort() was called"]);
 }
 
 fn text<'a>(at: u64) -> &'a [u8] {
@@ -48,14 +28,10 @@ fn violated(expression: &[u8], file: u64, line: i64, function: u64) -> ! {
     end::assertion(&[text(file), b":", line, b": ", text(function), b": assertion `", expression, b"' failed"])
 }
 
-#[no_mangle]
-extern "C" fn __assert_fail(expression: u64, file: u64, line: u32, function: u64) -> ! {
-    violated(text(expression), file, line as i64, function)
-}
-
-#[no_mangle]
-extern "C" fn __assert(expression: u64, file: u64, line: i32) -> ! {
-    violated(text(expression), file, line as i64, 0)
+symbols! {
+    fn __assert_fail(expression: u64, file: u64, line: u32, function: u64) -> ! =
+        violated(text(expression), file, line as i64, function);
+    fn __assert(expression: u64, file: u64, line: i32) -> ! = violated(text(expression), file, line as i64, 0);
 }
 
 #[no_mangle]
@@ -64,14 +40,10 @@ extern "C" fn __assert_perror_fail(error: i32, file: u64, line: u32, function: u
     violated(decimal(&mut digits, error as i64), file, line as i64, function)
 }
 
-/// VS_toss of vs.h: any of 0..=n; each is an alternative.
-#[no_mangle]
-extern "C" fn vsrun_toss(n: i32) -> i32 {
-    gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32
-}
-
-/// VS_assert of vs.h.
-#[no_mangle]
-extern "C" fn vsrun_assert_fail(expression: u64, file: u64, line: i32, function: u64) {
-    violated(text(expression), file, line as i64, function)
+symbols! {
+    /// VS_toss of vs.h: any of 0..=n; each is an alternative.
+    fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
+    /// VS_assert of vs.h.
+    fn vsrun_assert_fail(expression: u64, file: u64, line: i32, function: u64) =
+        violated(text(expression), file, line as i64, function);
 }

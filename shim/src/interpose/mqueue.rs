@@ -2,28 +2,18 @@
 //! are caught as system calls.
 
 use super::io::call;
+use crate::net;
+use crate::sys::ret;
 
-#[no_mangle]
-extern "C" fn mq_send(queue: i32, at: u64, len: u64, priority: u32) -> i32 {
-    call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), 0, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn mq_timedsend(queue: i32, at: u64, len: u64, priority: u32, until: u64) -> i32 {
-    call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), until, 0]) as i32
-}
-
-#[no_mangle]
-extern "C" fn mq_receive(queue: i32, at: u64, size: u64, priority: u64) -> i64 {
-    call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, 0, 0])
-}
-
-#[no_mangle]
-extern "C" fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, until: u64) -> i64 {
-    call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, until, 0])
-}
-
-#[no_mangle]
-extern "C" fn mq_notify(queue: i32, event: u64) -> i32 {
-    crate::sys::ret(crate::net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32
+symbols! {
+    fn mq_send(queue: i32, at: u64, len: u64, priority: u32) -> i32 =
+        call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), 0, 0]) as i32;
+    fn mq_timedsend(queue: i32, at: u64, len: u64, priority: u32, until: u64) -> i32 =
+        call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), until, 0]) as i32;
+    fn mq_receive(queue: i32, at: u64, size: u64, priority: u64) -> i64 =
+        call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, 0, 0]);
+    fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, until: u64) -> i64 =
+        call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, until, 0]);
+    fn mq_notify(queue: i32, event: u64) -> i32 =
+        ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32;
 }

@@ -2,8 +2,9 @@
 
 use vsrun_model::{op, Kind, Op};
 
-use super::timed;
-use crate::{gate, sync};
+use crate::calls::sync;
+use crate::calls::time::timed;
+use crate::gate;
 
 fn pass(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     let id = sync::rwlock(l);
@@ -13,10 +14,8 @@ fn pass(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
     }
 }
 
-#[no_mangle]
-extern "C" fn pthread_rwlock_init(l: u64, attr: u64) -> i32 {
-    sync::rwlock_init(l, attr);
-    0
+symbols! {
+    fn pthread_rwlock_init(l: u64, attr: u64) -> i32 = { sync::rwlock_init(l, attr); 0 };
 }
 
 #[no_mangle]
@@ -26,47 +25,18 @@ extern "C" fn pthread_rwlock_destroy(l: u64) -> i32 {
     result
 }
 
-#[no_mangle]
-extern "C" fn pthread_rwlock_rdlock(l: u64) -> i32 {
-    pass(Kind::RW_RDLOCK, l, Ok)
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_tryrdlock(l: u64) -> i32 {
-    pass(Kind::RW_RDLOCK, l, |op| Ok(op.with(op::TRY)))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_timedrdlock(l: u64, abstime: u64) -> i32 {
-    pass(Kind::RW_RDLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_clockrdlock(l: u64, clock: i32, abstime: u64) -> i32 {
-    pass(Kind::RW_RDLOCK, l, |op| timed(op, clock, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_wrlock(l: u64) -> i32 {
-    pass(Kind::RW_WRLOCK, l, Ok)
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_trywrlock(l: u64) -> i32 {
-    pass(Kind::RW_WRLOCK, l, |op| Ok(op.with(op::TRY)))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_timedwrlock(l: u64, abstime: u64) -> i32 {
-    pass(Kind::RW_WRLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_clockwrlock(l: u64, clock: i32, abstime: u64) -> i32 {
-    pass(Kind::RW_WRLOCK, l, |op| timed(op, clock, abstime))
-}
-
-#[no_mangle]
-extern "C" fn pthread_rwlock_unlock(l: u64) -> i32 {
-    pass(Kind::RW_UNLOCK, l, Ok)
+symbols! {
+    fn pthread_rwlock_rdlock(l: u64) -> i32 = pass(Kind::RW_RDLOCK, l, Ok);
+    fn pthread_rwlock_tryrdlock(l: u64) -> i32 = pass(Kind::RW_RDLOCK, l, |op| Ok(op.with(op::TRY)));
+    fn pthread_rwlock_timedrdlock(l: u64, abstime: u64) -> i32 =
+        pass(Kind::RW_RDLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_rwlock_clockrdlock(l: u64, clock: i32, abstime: u64) -> i32 =
+        pass(Kind::RW_RDLOCK, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_wrlock(l: u64) -> i32 = pass(Kind::RW_WRLOCK, l, Ok);
+    fn pthread_rwlock_trywrlock(l: u64) -> i32 = pass(Kind::RW_WRLOCK, l, |op| Ok(op.with(op::TRY)));
+    fn pthread_rwlock_timedwrlock(l: u64, abstime: u64) -> i32 =
+        pass(Kind::RW_WRLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_rwlock_clockwrlock(l: u64, clock: i32, abstime: u64) -> i32 =
+        pass(Kind::RW_WRLOCK, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_unlock(l: u64) -> i32 = pass(Kind::RW_UNLOCK, l, Ok);
 }

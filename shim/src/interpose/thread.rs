@@ -1,199 +1,24 @@
-//! pthread_create, join, detach, cancel, once. Threads themselves are glibc's; they become fibers at the clone call.
+//! pthread_create, join, detach, cancel, once.
 
-use vsrun_model::inject::ENOMEM;
-use vsrun_model::object::NONE;
-use vsrun_model::{op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED};
+use vsrun_model::op;
 
-use super::timed;
-use crate::init::libc_functions;
-use crate::local::{local, me, world};
-use crate::sys::{load, store_if};
-use crate::{gate, inject, sync};
+use crate::calls::libc_functions;
+use crate::calls::thread::{cancel, create, detach, join_with, once, set_cancel_state, thrd_join as join};
+use crate::calls::time::timed;
 
-const PTHREAD_CANCEL_DISABLE: i32 = 1;
-
-type Fn0 = extern "C" fn();
-type Fn1 = extern "C" fn(u64) -> i32;
-type Fn2 = extern "C" fn(u64, u64) -> i32;
-type Fn4 = extern "C" fn(u64, u64, u64, u64) -> i32;
-
-fn call0(function: u64) {
-    // SAFETY: the address is that of glibc's function of this type (see `init::find_libc`).
-    unsafe { core::mem::transmute::<u64, Fn0>(function)() }
-}
-
-fn call1(function: u64, a: u64) -> i32 {
-    // SAFETY: as for `call0`.
-    unsafe { core::mem::transmute::<u64, Fn1>(function)(a) }
-}
-
-fn call2(function: u64, a: u64, b: u64) -> i32 {
-    // SAFETY: as for `call0`.
-    unsafe { core::mem::transmute::<u64, Fn2>(function)(a, b) }
-}
-
-fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
-    // SAFETY: as for `call0`.
-    unsafe { core::mem::transmute::<u64, Fn4>(function)(a, b, c, d) }
-}
-
-/// Ends the thread here if it has been asked to; glibc decides, and unwinds through this frame.
-pub fn cancellation_point() {
-    if me().cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED {
-        call0(libc_functions().pthread_testcancel);
-        // Still here: cancellation is switched off behind our back; do not ask again until it is switched on.
-        me().cancel |= CANCEL_DISABLED;
-    }
-}
-
-fn thread_of(pthread: u64) -> Tid {
-    world().thread_by_fs(local().pid, pthread).unwrap_or(NONE)
-}
-
-/// ATTR_FLAG_DETACHSTATE in the flags of pthread_attr_t (glibc).
-fn is_detached(attr: u64) -> bool {
-    attr != 0 && load::<i32>(attr + 8) & 1 != 0
-}
-
-#[no_mangle]
-extern "C" fn pthread_create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
-    // It fails as a whole, here: what is noted for the clone call must be this thread's when that is made.
-    if inject::strikes(ENOMEM) {
-        return libc::EAGAIN;
-    }
-    local().next_start = start;
-    local().next_detached = is_detached(attr);
-    let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
-    local().next_start = 0;
-    local().next_detached = false;
-    result
-}
-
-/// Waits for a thread as a visible operation; then glibc's function finds it over.
-fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i32>, finish: impl FnOnce() -> i32) -> i32 {
-    cancellation_point();
-    let t = thread_of(pthread);
-    if t == NONE {
-        return libc::ESRCH;
-    }
-    let op = match shape(Op::on(Kind::JOIN, t).with(op::CANCEL_POINT)) {
-        Ok(op) => op,
-        Err(error) => return error,
-    };
-    match gate::pass(op) as i32 {
-        0 => finish(),
-        libc::EINTR => {
-            cancellation_point();
-            libc::EINVAL
-        }
-        error => error,
-    }
-}
-
-fn join_with(pthread: u64, value: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
-    join(pthread, shape, || call2(libc_functions().pthread_join, pthread, value))
-}
-
-#[no_mangle]
-extern "C" fn pthread_join(pthread: u64, value: u64) -> i32 {
-    join_with(pthread, value, Ok)
-}
-
-#[no_mangle]
-extern "C" fn pthread_tryjoin_np(pthread: u64, value: u64) -> i32 {
-    join_with(pthread, value, |op| Ok(op.with(op::TRY)))
-}
-
-#[no_mangle]
-extern "C" fn pthread_timedjoin_np(pthread: u64, value: u64, abstime: u64) -> i32 {
-    join_with(pthread, value, |op| if abstime == 0 { Ok(op) } else { timed(op, libc::CLOCK_REALTIME, abstime) })
-}
-
-#[no_mangle]
-extern "C" fn pthread_clockjoin_np(pthread: u64, value: u64, clock: i32, abstime: u64) -> i32 {
-    join_with(pthread, value, |op| if abstime == 0 { Ok(op) } else { timed(op, clock, abstime) })
-}
-
-/// thrd_join: thrd_success 0, thrd_error 2.
-#[no_mangle]
-extern "C" fn thrd_join(thread: u64, value: u64) -> i32 {
-    match join(thread, Ok, || call2(libc_functions().thrd_join, thread, value)) {
-        0 => 0,
-        _ => 2,
-    }
-}
-
-fn note_detached(pthread: u64) {
-    let t = thread_of(pthread);
-    if t != NONE {
-        world().threads[t].detached = true;
-    }
-}
-
-#[no_mangle]
-extern "C" fn pthread_detach(pthread: u64) -> i32 {
-    let result = call1(libc_functions().pthread_detach, pthread);
-    if result == 0 {
-        note_detached(pthread);
-    }
-    result
-}
-
-#[no_mangle]
-extern "C" fn thrd_detach(thread: u64) -> i32 {
-    let result = call1(libc_functions().thrd_detach, thread);
-    if result == 0 {
-        note_detached(thread);
-    }
-    result
-}
-
-#[no_mangle]
-extern "C" fn pthread_cancel(pthread: u64) -> i32 {
-    let t = thread_of(pthread);
-    if t != NONE {
-        gate::pass(Op::on(Kind::CANCEL, t));
-        if !world().threads[t].alive() {
-            return 0;
-        }
-    }
-    call1(libc_functions().pthread_cancel, pthread)
-}
-
-#[no_mangle]
-extern "C" fn pthread_setcancelstate(state: i32, old: u64) -> i32 {
-    let mut before = 0i32;
-    let result = call2(libc_functions().pthread_setcancelstate, state as u64, &mut before as *mut i32 as u64);
-    if result == 0 {
-        store_if(old, before);
-        if state == PTHREAD_CANCEL_DISABLE {
-            me().cancel |= CANCEL_DISABLED;
-        } else {
-            me().cancel &= !CANCEL_DISABLED;
-        }
-    }
-    result
-}
-
-/// The initializer is run by libc's own function, which does not block then and copes with exceptions and
-/// cancellation; that it is over is seen at the next visible operation.
-fn once(control: u64, routine: u64, function: u64) -> i32 {
-    let id = sync::once(control);
-    if gate::pass(Op::on(Kind::ONCE, id)) != 0 {
-        return 0;
-    }
-    sync::once_entered(id, control);
-    let result = call2(function, control, routine);
-    sync::settle_onces();
-    result
-}
-
-#[no_mangle]
-extern "C" fn pthread_once(control: u64, routine: u64) -> i32 {
-    once(control, routine, libc_functions().pthread_once)
-}
-
-#[no_mangle]
-extern "C" fn call_once(control: u64, routine: u64) {
-    once(control, routine, libc_functions().call_once);
+symbols! {
+    fn pthread_create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 = create(thread, attr, start, arg);
+    fn pthread_join(pthread: u64, value: u64) -> i32 = join_with(pthread, value, Ok);
+    fn pthread_tryjoin_np(pthread: u64, value: u64) -> i32 = join_with(pthread, value, |op| Ok(op.with(op::TRY)));
+    fn pthread_timedjoin_np(pthread: u64, value: u64, abstime: u64) -> i32 =
+        pthread_clockjoin_np(pthread, value, libc::CLOCK_REALTIME, abstime);
+    fn pthread_clockjoin_np(pthread: u64, value: u64, clock: i32, abstime: u64) -> i32 =
+        join_with(pthread, value, |op| if abstime == 0 { Ok(op) } else { timed(op, clock, abstime) });
+    fn thrd_join(thread: u64, value: u64) -> i32 = join(thread, value);
+    fn pthread_detach(pthread: u64) -> i32 = detach(pthread, libc_functions::get().pthread_detach);
+    fn thrd_detach(thread: u64) -> i32 = detach(thread, libc_functions::get().thrd_detach);
+    fn pthread_cancel(pthread: u64) -> i32 = cancel(pthread);
+    fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
+    fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions::get().pthread_once);
+    fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions::get().call_once); };
 }

@@ -22,7 +22,7 @@ use crate::state::world::World;
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 
 /// Version of everything in the arena.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;

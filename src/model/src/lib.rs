@@ -57,6 +57,8 @@ subjects! {
     before: crate::relation::before, crate::objects::question;
     /// The table of system calls.
     calls: crate::base::calls;
+    /// What the shim keeps of threads and processes.
+    carrier: crate::state::carrier;
     /// What is written at one end and read at the other.
     channel: crate::state::channel, crate::state::recorded;
     /// Further root processes, and what is left when they are done.
@@ -98,7 +100,7 @@ subjects! {
     /// Objects that one thread alone uses.
     sharing: crate::state::sharing, crate::sched::sharing;
     /// Signals.
-    signal: crate::state::signal;
+    signal: crate::state::signal, crate::objects::signal;
     /// Sockets.
     socket: crate::state::socket, crate::objects::socket;
     /// Tables of plain records.
@@ -117,7 +119,7 @@ pub use sched::step::Decision;
 pub use state::act::{Act, Effects};
 pub use state::object::{Key, ObjKind, Object};
 pub use state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
-pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, SEM_UNDO};
+pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, NOWAIT, SEM_UNDO, SEVERAL_OPS};
 pub use state::signal::{Disposal, SigInfo};
 pub use state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
 pub use state::world::{Applied, End, Misuse, World};

@@ -53,6 +53,8 @@ pub const ENOTRECOVERABLE: i64 = 131;
 
 pub const EBADF: i64 = 9;
 
+pub const EADDRINUSE: i64 = 98;
+
 pub const EMSGSIZE: i64 = 90;
 
 pub const EPROTOTYPE: i64 = 91;

@@ -444,3 +444,14 @@ impl World {
         }
     }
 }
+
+impl World {
+    /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use.
+    pub fn pipe_resize(&mut self, id: ChanId, slots: u8) -> i64 {
+        if self.channels[id].used > slots {
+            return -errno::EBUSY;
+        }
+        self.channels[id].slots = slots;
+        i64::from(slots) * PAGE as i64
+    }
+}

@@ -229,3 +229,16 @@ impl World {
         self.take(t, ready).then(|| self.threads[t].taken)
     }
 }
+
+impl World {
+    /// A new counter (eventfd) begins with `first`; `semaphore`: a read takes one.
+    pub fn counter_begin(&mut self, id: ChanId, first: u64, semaphore: bool) {
+        self.channels[id].value = first;
+        self.channels[id].period = if semaphore { SEMAPHORE } else { 0 };
+    }
+
+    /// The signals that a signal descriptor is for.
+    pub fn signals_set(&mut self, id: ChanId, mask: u64) {
+        self.channels[id].value = mask;
+    }
+}

@@ -14,7 +14,8 @@ use crate::base::ids::{Pid, Tid, NONE};
 use crate::base::op::SEVERAL;
 use crate::base::op::{Kind, Op, VARIANT};
 use crate::state::channel::ChanId;
-use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED};
+use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED, NONBLOCK};
+use crate::state::thread::ThreadState;
 use crate::state::world::{Applied, World};
 
 kinds! {
@@ -353,5 +354,72 @@ impl World {
             }
         };
         (0..self.procs.len).filter(move |&p| self.has_fds(p) && self.fds_from(p, 0).any(|(_, desc)| end(desc)))
+    }
+}
+
+/// What F_SETFL can change: O_APPEND, O_NONBLOCK, O_NOATIME.
+const SETTABLE: u32 = 0o2000 | NONBLOCK | 0o1_000_000;
+
+impl World {
+    /// The file status flags of a description become `flags`, as far as F_SETFL changes them.
+    pub fn with_settable(&self, desc: DescId, flags: u32) -> u32 {
+        self.descs[desc].flags & !SETTABLE | flags & SETTABLE
+    }
+
+    /// Sets the file status flags of a description.
+    pub fn desc_set_flags(&mut self, desc: DescId, flags: u32) {
+        self.descs[desc].flags = flags;
+    }
+
+    /// Sets what `Desc::extra` says of a description that is no socket.
+    pub fn desc_set_extra(&mut self, desc: DescId, extra: u32) {
+        self.descs[desc].extra = extra;
+    }
+
+    /// One more refers to a description.
+    pub fn desc_refer(&mut self, desc: DescId) {
+        self.descs[desc].refs += 1;
+    }
+
+    /// One less, of several.
+    pub fn desc_unrefer(&mut self, desc: DescId) {
+        self.descs[desc].refs -= 1;
+    }
+
+    /// A description that stands for a file while a message carries it; its number is [`Desc::extra`]. `None`: no room.
+    pub fn desc_of_file(&mut self) -> Option<DescId> {
+        let desc = self.desc_new(DescKind::FILE, 0, NONE, NONE)?;
+        self.mails += 1;
+        self.descs[desc].extra = self.mails;
+        Some(desc)
+    }
+
+    /// True if messages under way carry descriptors of files.
+    pub fn files_under_way(&self) -> bool {
+        self.mails > 0 && self.descs.as_slice().iter().any(|d| d.kind == DescKind::FILE)
+    }
+
+    /// True if nobody but thread `t` can notice what becomes of a name of `desc`, as long as others are left: no other process
+    /// has one, or its process has just been forked, and the name with it.
+    pub fn desc_is_private(&self, t: Tid, desc: DescId) -> bool {
+        let p = self.threads[t].pid;
+        let own = || self.fds_from(p, 0).filter(|&(_, d)| d == desc).count() as u32;
+        self.threads[t].state == ThreadState::STARTING || !self.procs[p].threaded && self.descs[desc].refs <= own()
+    }
+
+    /// True if nobody but thread `t` can notice that it closes one of its names of `desc`.
+    pub fn close_is_private(&self, t: Tid, desc: DescId) -> bool {
+        // What somebody has asked to be told about a message queue is lost with any descriptor of it that he closes.
+        let others = self.descs[desc].refs > 1 && !self.mqueue_owner(self.threads[t].pid, desc);
+        (others || self.socket_is_alone(desc)) && self.desc_is_private(t, desc)
+    }
+
+    /// To close all descriptors of process `p`. `None`: it has none.
+    pub fn close_all_op(&self, p: Pid) -> Option<Op> {
+        let mut op = Op::new(Kind::FD_CLOSE_ALL);
+        for (_, desc) in self.fds_from(p, 0) {
+            op.mask |= self.desc_bits(desc);
+        }
+        self.has_fds(p).then_some(op)
     }
 }

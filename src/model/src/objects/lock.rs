@@ -20,7 +20,8 @@ use crate::base::op::{Kind, Op, TRY};
 use crate::state::act::{Act, Effects};
 use crate::state::footprint::{Cell, Footprint, How};
 use crate::state::lock::{
-    owner_process, FileLock, CLOSE, DESCRIPTION, IS_DESCRIPTION, NAME_SHIFT, THREADED, UNLOCK, WRITE,
+    owner_process, FileLock, KnownFile, Tagged, CLOSE, DESCRIPTION, IS_DESCRIPTION, NAME_BITS, NAME_SHIFT, THREADED,
+    UNLOCK, WRITE,
 };
 use crate::state::recorded::LockState;
 use crate::state::thread::ThreadState;
@@ -481,4 +482,31 @@ with EDEADLK depends on the order of the kernel's lists)";
 /// A wait that the kernel looks for circles of.
 fn may_circle(op: &Op) -> bool {
     op.kind == Kind::RECORD_LOCK && op.mask & DESCRIPTION == 0 && !op.has(TRY)
+}
+
+impl World {
+    /// A file that is locked for the first time; `number` is made another one while it is taken. `None`: no room.
+    pub fn know_locked_file(&mut self, dev: u64, ino: u64, mut number: u64) -> Option<u64> {
+        while self.locked_files.as_slice().iter().any(|f| f.number == number) {
+            number = number.wrapping_add(1);
+        }
+        self.locked_files.push(KnownFile { dev, ino, number }).map(|_| number)
+    }
+
+    /// A name that no open file description has yet, from the name of thread `t`: so names do not depend on what others do.
+    pub fn new_description_name(&self, t: Tid) -> u32 {
+        let mut hash = self.threads[t].uid.0;
+        loop {
+            hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let name = (hash >> (64 - NAME_BITS)) as u32;
+            if !self.descriptions.as_slice().iter().any(|d| d.name == name) {
+                return name;
+            }
+        }
+    }
+
+    /// An open file description takes a lock for the first time. False: no room.
+    pub fn know_description(&mut self, dev: u64, ino: u64, name: u32) -> bool {
+        self.descriptions.push(Tagged { dev, ino, name, pad: 0 }).is_some()
+    }
 }

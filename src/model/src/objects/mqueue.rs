@@ -241,3 +241,23 @@ impl World {
         self.channel_op(Kind::MQ_SEND, id, i64::from(priority & 0xffff) | i64::from(len) << 16)
     }
 }
+
+impl World {
+    /// Process `p` asks to be told of a message in queue `id` by `signal`, with `value`. `None`: it takes that back.
+    /// Gives 0 or minus an error number.
+    pub fn mqueue_ask(&mut self, id: ChanId, p: Pid, how: Option<(i32, u64)>) -> i64 {
+        let record = self.mqueue_mut(id);
+        match how {
+            None if record.notified == p + 1 => record.notified = 0,
+            None => {}
+            Some(_) if record.notified != 0 => return -errno::EBUSY,
+            Some((signal, value)) => (record.notified, record.signal, record.value) = (p + 1, signal, value),
+        }
+        0
+    }
+
+    /// Sets the permission bits of queue `id`.
+    pub fn mqueue_set_mode(&mut self, id: ChanId, mode: u32) {
+        self.mqueue_mut(id).mode = mode;
+    }
+}

@@ -14,7 +14,7 @@ use super::question::{Answer, Did, Question};
 use super::row::*;
 use super::sysv::touch_removal;
 use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
+use crate::base::ids::{ObjId, Tid, Uid, NONE};
 use crate::base::op::{Kind, Op, TRY};
 use crate::state::footprint::How;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
@@ -369,5 +369,31 @@ impl World {
                 name.obj = NONE;
             }
         }
+    }
+}
+
+impl World {
+    /// The date of the last send (0), receive (1) or change (2) of queue `obj`, seconds.
+    pub fn queue_dated(&mut self, obj: ObjId, what: usize, date: i64) {
+        self.queue_mut(obj).dates[what] = date;
+    }
+
+    /// The permission bits of queue `obj` are set (IPC_SET), at that date.
+    pub fn queue_set_mode(&mut self, obj: ObjId, mode: u32, date: i64) {
+        self.queue_mut(obj).mode = mode;
+        self.queue_dated(obj, 2, date);
+    }
+
+    /// An identifier for a queue made by thread `t`, which does not depend on what other threads create meanwhile, so that a
+    /// queue has the same one in every order of independent steps: the first thread counts from 0, each other one in a
+    /// range of its own.
+    pub fn new_queue_id(&self, t: Tid) -> u64 {
+        let uid = self.threads[t].uid;
+        let hash = uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let mut id = if uid == Uid::MAIN { 0 } else { (hash % 0x7ffe + 1) << 16 };
+        while self.find(Key::new(SHARED, ObjKind::MSGQ, id)).is_some() {
+            id += 1;
+        }
+        id
     }
 }

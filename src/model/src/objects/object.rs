@@ -179,3 +179,28 @@ impl World {
         }
     }
 }
+
+impl World {
+    /// A new object at `key` with flags, whatever was there; with [`World::object_at`], one that may be there. `None`: no room.
+    pub fn object_new(&mut self, key: Key, flags: u32) -> Option<ObjId> {
+        self.make(key, |new| new.flags = flags)
+    }
+
+    /// A new barrier for `count` threads.
+    pub fn barrier_new(&mut self, key: Key, count: u32) -> Option<ObjId> {
+        self.make(key, |new| new.count = count)
+    }
+
+    /// Whether the initializer of a once control has run, as its memory says: it may have been before anybody looked.
+    pub fn once_seen(&mut self, id: ObjId, done: bool) {
+        if self.objects[id].owner == NONE {
+            self.objects[id].value = if done { 2 } else { 0 };
+        }
+    }
+
+    /// There are robust mutexes.
+    #[inline]
+    pub fn note_robust(&mut self) {
+        self.any_robust = true;
+    }
+}

@@ -8,6 +8,7 @@ use crate::base::op::Op;
 use crate::base::op::{Kind, TRY};
 use crate::state::act::Effects;
 use crate::state::act::{Act, EXPIRED};
+use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
 use crate::state::footprint::{Cell, How};
 use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
@@ -108,15 +109,12 @@ impl World {
             description_locks: false,
             execs: 0,
             status: 0,
-            real_pid: 0,
             vpid: 0,
             pgid,
             sid,
             live_threads: 0,
-            turn: 0,
             main_thread: NONE,
             objects: NONE,
-            random: 0x2545_f491_4f6c_dd1d,
             sigpending: 0,
             handled: 0,
             ignored: 0,
@@ -133,6 +131,7 @@ impl World {
             fds: [NONE; FD_PAGES],
             waited: 0,
             waiter: NONE,
+            own: ProcessState::new(),
         })?;
         let t = self.create_thread(p, creator)?;
         let id = self.threads[t].vtid;
@@ -142,10 +141,10 @@ impl World {
             self.procs[p].pgid = id;
             self.procs[p].sid = id;
         } else {
-            self.procs[p].random =
-                self.procs[parent].random ^ self.threads[t].uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let drawn = self.procs[parent].own.random;
+            self.procs[p].own.random = drawn ^ self.threads[t].uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             self.threads[t].sigmask = self.threads[creator].sigmask;
-            self.threads[t].tsc_faults = self.threads[creator].tsc_faults;
+            self.threads[t].fiber.tsc_faults = self.threads[creator].fiber.tsc_faults;
         }
         Some((p, t))
     }
@@ -234,7 +233,7 @@ impl World {
         self.procs[p].restarts = 0;
         self.drop_timers(p, |timer| timer.id >= 0);
         self.threads[t].n_handlers = 0;
-        self.threads[t].altstack = [0; 3];
+        self.threads[t].fiber.altstack = [0; 3];
         self.threads[t].held = false;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.threads[t].vtid = self.procs[p].vpid;
@@ -335,5 +334,49 @@ impl World {
     pub(crate) fn exit_perform(&mut self, t: Tid, op: &Op) -> Applied {
         self.process_exit(self.threads[t].pid, op.arg as i32);
         Applied::Done(0)
+    }
+}
+
+impl World {
+    /// The fork of process `p` by thread `creator` has failed in the kernel.
+    pub fn fork_failed(&mut self, p: Pid, creator: Tid) {
+        self.process_exit(p, 0);
+        self.procs[p].parent = NONE;
+        self.current = creator;
+    }
+
+    /// Process `p` is one that nobody waits for, in a group of its own.
+    pub fn become_root(&mut self, p: Pid) {
+        let process = &mut self.procs[p];
+        process.parent = NONE;
+        process.pgid = process.vpid;
+    }
+
+    /// setpgid; 0 is its own number.
+    pub fn set_group(&mut self, p: Pid, pgid: i32) {
+        self.procs[p].pgid = if pgid == 0 { self.procs[p].vpid } else { pgid };
+    }
+
+    /// setsid. Gives the number of the session, or minus an error number.
+    pub fn new_session(&mut self, p: Pid) -> i64 {
+        let process = &mut self.procs[p];
+        if process.pgid == process.vpid {
+            return -errno::EPERM;
+        }
+        (process.pgid, process.sid) = (process.vpid, process.vpid);
+        process.vpid.into()
+    }
+
+    /// The end of `p` has given locks of files back, which was not expected of it, and so was no operation of its own.
+    pub fn gave_locks_back(&mut self, p: Pid) {
+        if !self.procs[p].description_locks {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
+    }
+
+    /// What the shim keeps of process `p`.
+    #[inline]
+    pub fn process_state(&mut self, p: Pid) -> &mut ProcessState {
+        &mut self.procs[p].own
     }
 }

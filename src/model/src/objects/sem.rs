@@ -7,7 +7,7 @@ use crate::base::ids::{Tid, NONE};
 use crate::base::op::Kind;
 use crate::base::op::{Op, TRY};
 use crate::state::footprint::{Cell, How};
-use crate::state::object::ObjKind;
+use crate::state::object::{Key, ObjKind};
 use crate::state::sem::{Name, MAX_NAME};
 use crate::state::world::{Applied, World};
 
@@ -145,5 +145,17 @@ impl World {
             }
         }
         true
+    }
+}
+
+impl World {
+    /// A new semaphore at `key`, whatever was there. `None`: no room.
+    pub fn sem_new(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.make(key, |new| new.value = value)
+    }
+
+    /// The semaphore at `key`, made with `value` if it is new. `None`: no room.
+    pub fn sem_at(&mut self, key: Key, value: i32) -> Option<u32> {
+        self.find_or_make(key, |new| new.value = value)
     }
 }

@@ -26,8 +26,8 @@ use crate::base::op::{Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY};
 use crate::state::act::Effects;
 use crate::state::process::ProcState;
 use crate::state::signal::{
-    bit, Disposal, Handling, QueuedSignal, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK, CONTINUED, INTERRUPTS,
-    MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
+    bit, Disposal, Disposition, Handling, Kept, QueuedSignal, Sent, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK,
+    CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
 };
 use crate::state::thread::{Thread, ThreadState};
 use crate::state::world::{Applied, World};
@@ -544,4 +544,127 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
         bits &= bits.wrapping_sub(1);
     }
     bits & bits.wrapping_neg()
+}
+
+const CLD_STOPPED: i32 = 5;
+const CLD_CONTINUED: i32 = 6;
+
+impl World {
+    /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
+    pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let signal = info.signal;
+        if signal == 0 || self.procs[p].state != ProcState::LIVE {
+            return Sent::Done;
+        }
+        let news = self.procs[p].stop_news;
+        self.prepare(p, signal, sender);
+        if self.procs[p].stop_news != news {
+            self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
+        }
+        match self.disposal(p, t, signal) {
+            Disposal::Ignored => Sent::Done,
+            Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
+            Disposal::Pending => Sent::NoRoom,
+            Disposal::Stops => Sent::Stops,
+            Disposal::Kills => Sent::Kills,
+        }
+    }
+
+    /// Process `p` stops by `signal`, and its parent is told. False: it has stopped already.
+    pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
+        if self.procs[p].stopped != 0 {
+            return false;
+        }
+        self.stop(p, signal, sender);
+        self.tell_of_stop(p, CLD_STOPPED, signal);
+        self.did = self.did.with(Effects::SIGNALS);
+        true
+    }
+
+    /// The parent of `p` gets SIGCHLD about a stop or its end, unless it does not want to know.
+    fn tell_of_stop(&mut self, p: Pid, code: i32, status: i32) {
+        let parent = self.procs.get(self.procs[p].parent);
+        if parent.is_some_and(|q| !q.no_stop_news) && self.tell_parent(p, code, status).is_some() {
+            self.did = self.did.with(Effects::SIGNALS);
+        }
+    }
+
+    /// `signal` ends process `p`, and its parent is told.
+    pub fn kill(&mut self, p: Pid, signal: i32) {
+        self.process_exit(p, signal);
+        self.child_over(p);
+    }
+
+    /// What process `p` does about `signal` from now on; its handler was installed with SA_RESTART or not.
+    pub fn set_disposition(&mut self, p: Pid, signal: i32, what: Disposition, restarts: bool) {
+        let process = &mut self.procs[p];
+        let set = |mask: u64, on: bool| if on { mask | bit(signal) } else { mask & !bit(signal) };
+        process.handled = set(process.handled, what == Disposition::Handled);
+        process.ignored = set(process.ignored, what == Disposition::Ignored);
+        process.restarts = set(process.restarts, restarts);
+    }
+
+    /// Whether children of `p` that end leave a status, and whether it is told of those that stop (its SIGCHLD says so).
+    pub fn set_child_news(&mut self, p: Pid, zombies: bool, stops: bool) {
+        self.procs[p].no_zombies = !zombies;
+        self.procs[p].no_stop_news = !stops;
+    }
+
+    /// Sets the mask of `t`; SIGKILL and SIGSTOP cannot be blocked.
+    pub fn set_mask(&mut self, t: Tid, mask: u64) {
+        self.threads[t].sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+    }
+
+    /// The next operation of `t` waits with that mask, until [`World::wait_with_own_mask`].
+    pub fn wait_with_mask(&mut self, t: Tid, mask: u64) {
+        self.threads[t].within = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        self.threads[t].masked = true;
+    }
+
+    /// Operations of `t` wait with its own mask again.
+    pub fn wait_with_own_mask(&mut self, t: Tid) {
+        self.threads[t].masked = false;
+    }
+
+    /// A signal from outside is pending for `t`.
+    pub fn pend(&mut self, t: Tid, signal: i32) {
+        self.threads[t].sigpending |= bit(signal);
+    }
+
+    /// A handler of `t` begins: what its operations overwrite.
+    pub fn keep(&mut self, t: Tid) -> Kept {
+        let thread = &mut self.threads[t];
+        let masked = core::mem::replace(&mut thread.masked, false);
+        let Thread { out, taken, within, address, cred, .. } = *thread;
+        Kept { out, taken, within, masked, address, cred }
+    }
+
+    /// It is over.
+    pub fn restore(&mut self, t: Tid, kept: Kept) {
+        let thread = &mut self.threads[t];
+        (thread.out, thread.taken, thread.within, thread.masked) = (kept.out, kept.taken, kept.within, kept.masked);
+        (thread.address, thread.cred) = (kept.address, kept.cred);
+    }
+
+    /// `t` was at `parked` when a handler ran, which its operation `op` had become; it goes on, or begins anew.
+    pub fn resume_at(&mut self, t: Tid, parked: Op, op: Op) {
+        let anew = matches!(parked.kind.row().signals.taken, Taken::Sleeps(_));
+        self.resume(t, if anew { op } else { parked });
+    }
+
+    /// True if a handler interrupts a connect over TCP by `t`, which would go on in the kernel.
+    pub fn loses_connect(&self, t: Tid, parked: &Op) -> bool {
+        let socket = || self.socket_of(self.threads[t].holding).and_then(|s| self.sockets.get(s));
+        parked.kind.row().channels == Channels::Connects && socket().is_some_and(|s| !s.is_local())
+    }
+}
+
+/// True if the default action of a signal is to do nothing.
+pub const fn ignored_by_default(signal: i32) -> bool {
+    IGNORED & bit(signal) != 0
+}
+
+/// True if the default action of a signal is to stop the process.
+pub const fn stops(signal: i32) -> bool {
+    STOPS & bit(signal) != 0
 }

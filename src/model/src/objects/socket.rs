@@ -8,11 +8,12 @@ use crate::base::address::{Address, Host, INET6, UNIX};
 use crate::base::errno;
 use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::act::Effects;
-use crate::state::channel::{ChanId, ChanKind, Channel};
+use crate::state::channel::{ChanId, ChanKind, Channel, NO_RING};
 use crate::state::fd::{poll, Desc, DescId, DescKind, READ_WRITE};
 use crate::state::socket::{
     Credentials, Message, OptionValue, Right, SockId, SockState, Socket, ACCEPTED, BUFFER, CONNECTED_BY_ADDRESS,
-    GIVEN_PORT, MAX_DGRAMS, MAX_OPTIONS, NO_RECEIVE, NO_SEND, RESETS, REUSE_ADDRESS, REUSE_PORT, STREAM, V6_ONLY,
+    GIVEN_PORT, MAX_DGRAMS, MAX_OPTIONS, NO_RECEIVE, NO_SEND, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
+    STREAM, V6_ONLY,
 };
 use crate::state::world::World;
 
@@ -560,5 +561,156 @@ fn from_host(from: &Socket, wanted: Host) -> Host {
         wanted
     } else {
         own
+    }
+}
+
+/// net.core.wmem_max and rmem_max.
+const MAX_BUFFER: u32 = 4_194_304;
+/// SOCK_MIN_SNDBUF, SOCK_MIN_RCVBUF.
+const MIN_SEND: u32 = 4608;
+const MIN_RECEIVE: u32 = 2304;
+/// net.core.somaxconn.
+const MAX_BACKLOG: u32 = 4096;
+
+impl World {
+    /// Makes two new local sockets of a process a pair; `cred` is who made them.
+    pub fn socket_pair(&mut self, a: SockId, b: SockId, cred: Credentials) {
+        self.socket_join(a, b);
+        for s in [a, b] {
+            self.sockets[s].peer_cred = cred;
+            self.sockets[s].options |= ACCEPTED;
+            // Their names are empty, not missing.
+            self.sockets[s].remote = Address::of_family(UNIX);
+        }
+    }
+
+    /// Gives a socket of thread `t` an address (bind); where that is a path, the file is there. Gives 0 or minus an error
+    /// number. `None`: sockets would share a port.
+    pub fn socket_bind(&mut self, t: Tid, s: SockId, mut address: Address) -> Option<i64> {
+        if self.sockets[s].local.is_name() {
+            return Some(-errno::EINVAL);
+        }
+        if address.family != UNIX {
+            if address.port == 0 {
+                self.give_port(t, s, address.host());
+                return Some(0);
+            }
+            match self.address_taken(s, &address) {
+                Taken::Yes => return Some(-errno::EADDRINUSE),
+                Taken::Shared => return None,
+                Taken::No => {}
+            }
+        } else if address.len == 0 {
+            address = self.give_name(t);
+        } else if !address.is_path() && self.name_taken(&address) {
+            return Some(-errno::EADDRINUSE);
+        }
+        self.sockets[s].local = address;
+        Some(0)
+    }
+
+    /// A local name that nobody has chosen: five digits.
+    fn give_name(&mut self, t: Tid) -> Address {
+        loop {
+            let thread = &mut self.threads[t];
+            thread.made += 1;
+            let mut z = thread.uid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(thread.made) << 20;
+            z = (z ^ z >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mut name = [0u8; 6];
+            for (i, digit) in name[1..].iter_mut().enumerate() {
+                *digit = b"0123456789abcdef"[(z >> (40 + 4 * i)) as usize & 15];
+            }
+            let address = Address::local(&name);
+            if !self.name_taken(&address) {
+                return address;
+            }
+        }
+    }
+
+    /// A socket of thread `t` listens from now on, in the name of `cred`. Gives 0 or minus an error number.
+    pub fn socket_listen(&mut self, t: Tid, s: SockId, backlog: u32, cred: Credentials) -> i64 {
+        let socket = self.sockets[s];
+        if !matches!(socket.state, SockState::FRESH | SockState::LISTEN) || socket.is_local() && socket.shut != 0 {
+            return -errno::EINVAL;
+        }
+        if !socket.local.is_name() {
+            if socket.is_local() {
+                return -errno::EINVAL;
+            }
+            self.give_port(t, s, socket.local.any_host());
+        } else if !socket.is_local() && socket.state == SockState::FRESH {
+            let listens = |o: &Socket| {
+                o.domain != 0 && o.state == SockState::LISTEN && o.is_tcp() && o.local.port == socket.local.port
+            };
+            let others = self.sockets.as_slice().iter().any(listens);
+            if others && self.address_taken(s, &socket.local) == Taken::Yes {
+                return -errno::EADDRINUSE;
+            }
+        }
+        let socket = &mut self.sockets[s];
+        (socket.state, socket.shut) = (SockState::LISTEN, 0);
+        (socket.backlog, socket.own_cred) = (backlog.min(MAX_BACKLOG), cred);
+        0
+    }
+
+    /// Switches one of the options of [`Socket::options`] on or off.
+    pub fn socket_switch(&mut self, s: SockId, option: u32, on: bool) {
+        let options = &mut self.sockets[s].options;
+        *options = if on { *options | option } else { *options & !option };
+    }
+
+    /// SO_SNDBUF. A larger buffer needs a larger ring; one that is in use stays as it is.
+    pub fn socket_send_buffer(&mut self, s: SockId, bytes: u32) {
+        let socket = &mut self.sockets[s];
+        socket.send_buffer = (bytes.min(MAX_BUFFER) * 2).max(MIN_SEND);
+        socket.options |= SEND_SET;
+        let wanted = u64::from(socket.send_buffer).next_power_of_two() * 2;
+        let output = self.descs[socket.desc].output;
+        if let Some(channel) = self.channels.as_mut_slice().get_mut(output as usize) {
+            if channel.ring == NO_RING && channel.room < wanted {
+                channel.room = wanted;
+            }
+        }
+    }
+
+    /// SO_RCVBUF.
+    pub fn socket_receive_buffer(&mut self, s: SockId, bytes: u32) {
+        self.sockets[s].receive_buffer = (bytes.min(MAX_BUFFER) * 2).max(MIN_RECEIVE);
+        self.sockets[s].options |= RECEIVE_SET;
+    }
+
+    /// SO_RCVTIMEO or SO_SNDTIMEO, ns; 0: none.
+    pub fn socket_timeout(&mut self, s: SockId, receives: bool, ns: u64) {
+        let socket = &mut self.sockets[s];
+        *if receives { &mut socket.receive_timeout } else { &mut socket.send_timeout } = ns;
+    }
+
+    /// An option whose value is only given back. False: no room.
+    pub fn socket_keep(&mut self, s: SockId, level: u16, name: u16, value: i32) -> bool {
+        let socket = &mut self.sockets[s];
+        let n = (socket.n_values as usize).min(MAX_OPTIONS);
+        if let Some(old) = socket.values[..n].iter_mut().find(|v| (v.level, v.name) == (level, name)) {
+            old.value = value;
+        } else if n == MAX_OPTIONS {
+            return false;
+        } else {
+            socket.values[n] = OptionValue { level, name, value };
+            socket.n_values += 1;
+        }
+        true
+    }
+
+    /// True if closing a description is nothing to anybody: a socket that has no connection, and cannot be found.
+    pub fn socket_is_alone(&self, desc: DescId) -> bool {
+        self.socket_of(desc).is_some_and(|s| {
+            let socket = &self.sockets[s];
+            socket.state == SockState::FRESH && !socket.local.is_name() && socket.peer == NONE
+        })
+    }
+
+    /// The bits of what is found under an address by `s`: of the address, and where it is a path of what is bound to its file.
+    pub fn names_bits(&self, s: SockId, address: &Address) -> u32 {
+        let found = self.socket_at(s, address, false).filter(|_| address.is_path());
+        address.bit() | found.map_or(0, |other| self.sockets[other].local.bit())
     }
 }

@@ -9,6 +9,7 @@ use crate::base::op::Kind;
 use crate::base::op::{Op, CANCEL_POINT, TRY};
 use crate::state::act::Effects;
 use crate::state::act::{EXPIRED, LETS_GO};
+use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
 use crate::state::footprint::{Cell, How};
 use crate::state::sem::SemBuf;
@@ -78,8 +79,6 @@ impl World {
             woken: false,
             compare: false,
             polls: 0,
-            looked: 0,
-            settled: false,
             in_once: 0,
             born_expired: false,
             once: NONE,
@@ -96,29 +95,20 @@ impl World {
             queued_on: NONE,
             queue_next: NONE,
             out: [0; 3],
-            context: 0,
-            fs: 0,
-            start: 0,
-            clear_tid: 0,
             sigmask: 0,
             within: 0,
             masked: false,
             stop_hit: false,
             sigpending: 0,
-            tsc_faults: false,
-            altstack: [0; 3],
             taken: SigInfo::default(),
             handlers: [Handling::default(); MAX_HANDLERS],
             n_handlers: 0,
             held: false,
             held_woken: false,
-            in_call: [0; 7],
             vtid: 0,
             priority: 0,
             staged: NONE,
             n_sembuf: 0,
-            faults: 0,
-            spared: false,
             made: 0,
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],
@@ -127,6 +117,7 @@ impl World {
             sending: NONE,
             cred: Credentials::default(),
             sembuf: [SemBuf::default(); MAX_SEMBUF],
+            fiber: FiberState::default(),
         })?;
         self.threads[t].vtid = self.next_id();
         self.live.push(t);
@@ -143,7 +134,7 @@ impl World {
     /// The thread of process `pid` whose pthread_t is `fs`, the latest if it was used before.
     pub fn thread_by_fs(&self, pid: Pid, fs: u64) -> Option<Tid> {
         let threads = self.threads.as_slice();
-        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fs == fs).map(|i| i as Tid)
+        (0..threads.len()).rev().find(|&i| threads[i].pid == pid && threads[i].fiber.fs == fs).map(|i| i as Tid)
     }
 
     /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
@@ -217,6 +208,85 @@ impl World {
             self.threads[op.obj].cancel |= CANCEL_REQUESTED;
         }
         Applied::Done(0)
+    }
+}
+
+impl World {
+    /// The new thread `t` has the mask of its creator.
+    pub fn inherit_mask(&mut self, t: Tid) {
+        self.threads[t].sigmask = self.threads[self.threads[t].creator].sigmask;
+    }
+
+    /// Nobody will join `t`.
+    pub fn detach(&mut self, t: Tid) {
+        self.threads[t].detached = true;
+    }
+
+    /// Requests to end `t` are heeded or not.
+    pub fn allow_cancel(&mut self, t: Tid, allowed: bool) {
+        let thread = &mut self.threads[t];
+        thread.cancel = if allowed { thread.cancel & !CANCEL_DISABLED } else { thread.cancel | CANCEL_DISABLED };
+    }
+
+    /// A use of a file by `t` was in vain, or not: one in a row of failed polls, if `tries`.
+    pub fn note_use(&mut self, t: Tid, tries: bool, vain: bool) {
+        let thread = &mut self.threads[t];
+        thread.polls = if vain && tries { thread.polls.saturating_add(1) } else { 0 };
+    }
+
+    /// What is published next by `t` carries these numbers, see [`Thread::out`].
+    #[inline]
+    pub fn set_out(&mut self, t: Tid, out: [i64; 3]) {
+        self.threads[t].out = out;
+    }
+
+    /// The word of the futex that `t` is about to operate on is as it expects it.
+    pub fn set_compare(&mut self, t: Tid, equal: bool) {
+        self.threads[t].compare = equal;
+    }
+
+    /// The operations of the semop that `t` publishes next.
+    pub fn set_semops(&mut self, t: Tid, ops: &[SemBuf]) {
+        self.threads[t].n_sembuf = ops.len() as u32;
+        self.threads[t].sembuf[..ops.len()].copy_from_slice(ops);
+    }
+
+    /// The `i`-th of the descriptions that the poll of `t` asks about, the last so far.
+    pub fn add_polled(&mut self, t: Tid, i: usize, polled: Polled) {
+        self.threads[t].polled[i] = polled;
+        self.threads[t].n_polled = i as u32 + 1;
+    }
+
+    /// What the poll that `t` publishes next asks about.
+    pub fn set_polled(&mut self, t: Tid, polled: &[Polled]) {
+        self.threads[t].n_polled = polled.len() as u32;
+        self.threads[t].polled[..polled.len()].copy_from_slice(polled);
+    }
+
+    /// Whom the operation on a socket that `t` publishes next names, and who it says it is.
+    pub fn set_address(&mut self, t: Tid, address: Address) {
+        self.threads[t].address = address;
+    }
+
+    /// See [`World::set_address`].
+    pub fn set_credentials(&mut self, t: Tid, cred: Credentials) {
+        self.threads[t].cred = cred;
+    }
+
+    /// The descriptions that go along with what `t` sends next: a list of `World::rights`. Gives those of before.
+    pub fn send_along(&mut self, t: Tid, rights: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].sending, rights)
+    }
+
+    /// The message that `t` is about to send is this one, of [`World::stage`]. Gives the one of before.
+    pub fn exchange_staged(&mut self, t: Tid, staged: u32) -> u32 {
+        core::mem::replace(&mut self.threads[t].staged, staged)
+    }
+
+    /// What the shim keeps of thread `t`.
+    #[inline]
+    pub fn fiber_state(&mut self, t: Tid) -> &mut FiberState {
+        &mut self.threads[t].fiber
     }
 }
 

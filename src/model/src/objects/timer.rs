@@ -5,7 +5,7 @@ use super::row::*;
 use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::process::ProcState;
 use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
-use crate::state::world::World;
+use crate::state::world::{World, CPU_TIMER};
 
 kinds! {
     /// Arm, disarm or delete a timer of a process that has had several threads.
@@ -154,5 +154,52 @@ impl World {
             timer.last_overrun = core::mem::take(&mut timer.overrun);
             info.uid = timer.last_overrun;
         }
+    }
+}
+
+impl World {
+    /// What a new timer counts: processor time, dates (absolute times are), or neither.
+    pub fn timer_counts(&mut self, at: u32, processor: bool, realtime: bool) {
+        self.timers[at].processor = processor;
+        self.timers[at].realtime = realtime;
+    }
+
+    /// Arms a timer to expire in `ns` (0: disarms it), then every `interval` ns.
+    pub fn timer_arm(&mut self, at: u32, ns: u64, interval: u64) {
+        let processor = self.timers[at].processor;
+        if processor && ns != 0 && self.timers[at].signal != 0 {
+            self.never_comes(CPU_TIMER);
+        }
+        let deadline = if ns == 0 || processor { 0 } else { self.deadline_after(ns) };
+        let timer = &mut self.timers[at];
+        (timer.deadline, timer.interval, timer.left) = (deadline, interval, ns);
+        (timer.overrun, timer.last_overrun) = (0, 0);
+    }
+
+    /// The same until an absolute time: virtual time `deadline`, or so much processor time that `left` is left.
+    pub fn timer_arm_until(&mut self, at: u32, deadline: u64, left: u64) {
+        if self.timers[at].processor {
+            self.timers[at].left = left;
+        } else {
+            self.timers[at].deadline = deadline.max(1);
+            self.fire_timers();
+        }
+    }
+
+    /// Time to the expiry of a timer, and its interval, ns.
+    pub fn timer_left(&self, at: u32) -> (u64, u64) {
+        let timer = &self.timers[at];
+        let left = match timer.deadline {
+            _ if timer.processor => timer.left,
+            0 => 0,
+            deadline => deadline.saturating_sub(self.now).max(1),
+        };
+        (left, timer.interval)
+    }
+
+    /// The number of a new timer of process `p`.
+    pub fn timer_number(&self, p: Pid) -> i32 {
+        let numbers = self.timers.as_slice().iter().filter(|t| t.pid == p && t.id >= 0).map(|t| t.id);
+        numbers.max().map_or(0, |last| last + 1)
     }
 }

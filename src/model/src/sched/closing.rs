@@ -15,6 +15,8 @@
 use crate::arena::Arena;
 use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::process::ProcState;
+use crate::state::signal::{bit, Disposal, Sent, SigInfo};
+use crate::state::world::End;
 
 /// So often time moves on in an idle world before it is over.
 pub const IDLE_JUMPS: u32 = 32;
@@ -53,5 +55,71 @@ impl Arena {
         let world = &self.world;
         let parent = world.threads[t].pid;
         world.procs.as_slice().iter().any(|c| c.parent == parent && parent != NONE && c.state == ProcState::LIVE)
+    }
+}
+
+impl Arena {
+    /// Where what is left only waits for peers that do not come, and it is to get a signal: the execution goes on, and the
+    /// caller sends that signal to each process with [`Arena::close`]. Once.
+    pub fn begin_closing(&mut self) -> Option<i32> {
+        let signal = self.closing.stop_signal as i32;
+        if self.world.end != End::WAITS_OUTSIDE || signal == 0 {
+            return None;
+        }
+        self.world.end = End::RUNNING;
+        self.closing.stopped = 1;
+        Some(signal)
+    }
+
+    /// Thread `sender` sends that signal to process `p`, in the name of user `uid`. That it ends the process is what is
+    /// wanted, not a crash: [`Sent::Kills`] says that it has.
+    pub fn close(&mut self, sender: Tid, uid: u32, p: Pid, signal: i32) -> Sent {
+        match self.world.disposal(p, NONE, signal) {
+            Disposal::Stops => Sent::Stops,
+            Disposal::Ignored | Disposal::Pending => {
+                self.world.send(sender, p, NONE, SigInfo { signal, code: 0, pid: 0, uid, value: 0 })
+            }
+            Disposal::Kills => {
+                if p == 0 {
+                    self.note_status(signal);
+                }
+                self.world.kill(p, signal);
+                Sent::Kills
+            }
+        }
+    }
+
+    /// The wait status of the first process, for the caller of vsrun.
+    pub fn note_status(&mut self, status: i32) {
+        self.control.status = status;
+        self.control.status_known = 1;
+    }
+
+    /// Process `p` ends with wait status `status` by its thread `t`. True: the caller of vsrun wants that reported, and the
+    /// execution is over.
+    pub fn note_exit(&mut self, p: Pid, t: Tid, status: i32) -> bool {
+        if p == 0 {
+            self.note_status(status);
+        }
+        let reported = self.plan.fail_on_exit && status != 0;
+        if reported {
+            self.world.finish(End::STATUS, t, p, status as u32);
+        }
+        reported
+    }
+
+    /// A signal that thread `sender` has sent is about to kill process `p`. True: that is a crash, and the execution is over.
+    /// The first process crashes, as a shell would say; others may be killed by those who know what they do, and so may
+    /// itself by a signal that it had noticed: thus daemons end that clean up when they are told to end.
+    pub fn note_kill(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
+        if p != 0 {
+            return false;
+        }
+        self.note_status(signal);
+        if self.world.threads[sender].pid == p && self.world.procs[p].noticed & bit(signal) != 0 {
+            return false;
+        }
+        self.world.finish(End::KILLED, sender, NONE, signal as u32);
+        true
     }
 }

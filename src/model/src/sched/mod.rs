@@ -2,5 +2,6 @@
 
 pub mod closing;
 pub mod file;
+mod machine;
 pub mod sharing;
 pub mod step;

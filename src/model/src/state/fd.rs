@@ -1,5 +1,6 @@
 //! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
 
+use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 
 /// Index of an open file description in [`World::descs`].
@@ -119,3 +120,6 @@ pub const READ_WRITE: u32 = 2;
 
 #[allow(missing_docs)]
 pub const NONBLOCK: u32 = 0o4000;
+
+/// Flag of a poll that asks about more than [`MAX_TOLD`] descriptions: it depends on more than is recorded of it.
+pub const ASKS_MANY: u8 = VARIANT;

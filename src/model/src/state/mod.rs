@@ -1,6 +1,7 @@
 //! Plain data of everything that is modelled. No behaviour.
 
 pub mod act;
+pub mod carrier;
 pub mod channel;
 pub mod closing;
 pub mod epoll;

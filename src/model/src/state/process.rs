@@ -2,6 +2,7 @@
 
 use crate::base::ids::{Pid, Tid};
 use crate::base::op::{TRY, VARIANT};
+use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
 
 /// Where a process is in its life.
@@ -18,8 +19,7 @@ impl ProcState {
     pub const REAPED: ProcState = ProcState(3);
 }
 
-/// One process. `turn` is the futex word that is set by whoever passes it the turn and cleared by it; `real_pid` is
-/// written by the process itself when it starts; the rest is the model's.
+/// One process. `own` is the shim's, the rest the model's.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Process {
@@ -45,8 +45,6 @@ pub struct Process {
     pub execs: u8,
     /// Wait status once it is over.
     pub status: i32,
-    /// The kernel's process id, 0 before it is known.
-    pub real_pid: i32,
     /// The process id that the program sees.
     pub vpid: i32,
     /// Process group, as the program sees it.
@@ -55,14 +53,10 @@ pub struct Process {
     pub sid: i32,
     /// Threads that are not over.
     pub live_threads: u32,
-    /// Futex word of the turn.
-    pub turn: u32,
     /// Its first thread.
     pub main_thread: Tid,
     /// First object in its private memory.
     pub objects: u32,
-    /// State of the deterministic random numbers handed to it.
-    pub random: u64,
     /// Signals pending for the process.
     pub sigpending: u64,
     /// Signals that it handles; written by the process itself.
@@ -95,6 +89,8 @@ pub struct Process {
     pub waited: u32,
     /// The thread that waited for it, or [`NONE`].
     pub waiter: Tid,
+    /// What the shim keeps of it.
+    pub own: ProcessState,
 }
 
 /// WNOHANG of wait options.

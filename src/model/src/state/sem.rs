@@ -1,6 +1,7 @@
 //! What is kept of semaphores: names, sets, adjustments at the end of a process.
 
 use crate::base::ids::{ObjId, Pid};
+use crate::base::op::{SEVERAL, VARIANT};
 
 /// Length of a name that is kept (NAME_MAX).
 pub const MAX_NAME: usize = 256;
@@ -75,3 +76,9 @@ impl Ctl {
     pub const SET_VALUE: Ctl = Ctl(1);
     pub const REMOVE: Ctl = Ctl(2);
 }
+
+/// Flag of a semop: one of its operations has [`IPC_NOWAIT`].
+pub const NOWAIT: u8 = VARIANT;
+
+/// Flag of a semop of several operations, see [`pack_semops`](crate::op::pack_semops).
+pub const SEVERAL_OPS: u8 = SEVERAL;

@@ -1,7 +1,9 @@
 //! What is kept of signals, their handlers, and of timers that send them.
 
+use crate::base::address::Address;
 use crate::base::ids::{Pid, Tid};
-use crate::base::op::Op;
+use crate::base::op::{Op, VARIANT};
+use crate::state::socket::Credentials;
 
 /// Signals with a siginfo that are pending in a world at a time.
 pub const MAX_SIGNALS: usize = 4096;
@@ -153,3 +155,40 @@ pub struct Timer {
     pub processor: bool,
     pub(crate) pad: [u8; 6],
 }
+
+/// What is left to do about a signal that was sent, for whoever carries the processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// Nothing: it is pending, or was ignored.
+    Done,
+    /// There was no room for it.
+    NoRoom,
+    /// The process is to stop, see [`World::stop_and_tell`].
+    Stops,
+    /// The process is to end by it.
+    Kills,
+}
+
+/// What a process does about a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// SIG_DFL.
+    Default,
+    /// SIG_IGN.
+    Ignored,
+    /// A handler runs.
+    Handled,
+}
+
+/// What the operations of a handler overwrite and what it has interrupted still needs.
+pub struct Kept {
+    pub(crate) out: [i64; 3],
+    pub(crate) taken: SigInfo,
+    pub(crate) within: u64,
+    pub(crate) masked: bool,
+    pub(crate) address: Address,
+    pub(crate) cred: Credentials,
+}
+
+/// Flag of [`Kind::SIGSUSPEND`](crate::Kind::SIGSUSPEND): pause, which sets no mask.
+pub const PAUSE: u8 = VARIANT;

@@ -2,6 +2,7 @@
 
 use crate::base::address::{Address, UNIX};
 use crate::base::ids::NONE;
+use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 use crate::state::fd::DescId;
 
@@ -240,3 +241,8 @@ impl Socket {
 
 /// `peer_serial` of a datagram socket that has an address to send to, whoever is there.
 pub const CONNECTED_BY_ADDRESS: u64 = u64::MAX;
+
+/// Flag of a send of a datagram: to `Thread::address`, not to whom the socket is connected.
+pub const TO_ADDRESS: u8 = VARIANT;
+/// Flag of a receive: what is received stays where it is (MSG_PEEK).
+pub const PEEK: u8 = VARIANT;

@@ -3,6 +3,7 @@
 use crate::base::address::Address;
 use crate::base::ids::{ObjId, Pid, Tid, Uid};
 use crate::base::op::Op;
+use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
 use crate::state::sem::SemBuf;
 use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
@@ -42,8 +43,8 @@ pub const YIELD_WINDOW: usize = 4;
 /// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
 pub const POLLS: u8 = 3;
 
-/// One thread. The shim owns `context`, `fs`, `vtid`, `clear_tid`, `sigmask`, `start`, `in_call`; the rest is the
-/// model's. Written only by the holder of the turn; readable at any time by the supervisor for reports.
+/// One thread. `fiber` is the shim's, the rest the model's. Written only by the holder of the turn; readable at any time
+/// by the supervisor for reports.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Thread {
@@ -71,10 +72,6 @@ pub struct Thread {
     pub compare: bool,
     /// Failed polls (try and timed operations) in a row, see [`POLLS`].
     pub polls: u8,
-    /// What it looked up or read last in a file, a hash; 0: something else. Written by the shim.
-    pub looked: u64,
-    /// The file that `address` names is the one that was found, in a step before. Written by the shim.
-    pub settled: bool,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.
@@ -107,14 +104,6 @@ pub struct Thread {
     pub queue_next: Tid,
     /// Extra results of the last operation (wait status, pid, value).
     pub out: [i64; 3],
-    /// Stack pointer of the saved context while it does not run.
-    pub context: u64,
-    /// Thread pointer; also its pthread_t.
-    pub fs: u64,
-    /// Start routine, if known.
-    pub start: u64,
-    /// Word that the kernel would clear and wake at its exit.
-    pub clear_tid: u64,
     /// Virtual signal mask.
     pub sigmask: u64,
     /// The mask in force while it waits in ppoll, pselect or epoll_pwait; see `masked`.
@@ -125,10 +114,6 @@ pub struct Thread {
     pub stop_hit: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
-    /// It has asked for faults where it reads the time-stamp counter. The shim's.
-    pub tsc_faults: bool,
-    /// Alternate signal stack: address, flags, size. The shim's.
-    pub altstack: [u64; 3],
     /// The signal taken last.
     pub taken: SigInfo,
     /// Its handlers that run, the outermost first; see `n_handlers`.
@@ -139,8 +124,6 @@ pub struct Thread {
     pub held: bool,
     /// That wait has its wake-up.
     pub held_woken: bool,
-    /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
-    pub in_call: [u64; 7],
     /// Virtual thread id.
     pub vtid: i32,
     /// Lowered priority of a PCT schedule; 0: the one it was born with.
@@ -151,10 +134,6 @@ pub struct Thread {
     pub n_sembuf: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
-    /// Faults that have struck it.
-    pub faults: u8,
-    /// No fault strikes it now. The shim's.
-    pub spared: bool,
     /// Channels that it has made.
     pub made: u32,
     /// Descriptions that the pending poll asks about.
@@ -169,6 +148,8 @@ pub struct Thread {
     pub sending: u32,
     /// Who it says it is, for those at the other end of a socket.
     pub cred: Credentials,
+    /// What the shim keeps of it.
+    pub fiber: FiberState,
 }
 
 impl Thread {

@@ -3,5 +3,6 @@
 pub(crate) mod act;
 mod cycle;
 mod perform;
+mod turn;
 
 pub use crate::state::world::*;

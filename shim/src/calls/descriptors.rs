@@ -1,0 +1,492 @@
+//! Calls on descriptors: which of them concern those of the model, and what works on any of them.
+
+use vsrun_model::arena::PLACE_FD;
+use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
+use vsrun_model::object::NONE;
+use vsrun_model::world::SIGIO;
+
+use super::fd::{self, find, refuse, F_DUPFD_CLOEXEC};
+use super::memory::{vector, Memory};
+use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, sockets, splice};
+use crate::gate::end;
+use crate::gate::local::{local, model, world};
+use crate::sys::errno::*;
+use crate::sys::{cstr, decimal, load, raw, store, zero};
+
+/// F_GETPIPE_SZ, F_SETPIPE_SZ.
+const F_SETPIPE_SZ: i32 = 1031;
+const F_GETPIPE_SZ: i32 = 1032;
+
+/// Calls whose first argument is a descriptor, and that nothing else is to be done about.
+fn takes_fd(nr: i64) -> bool {
+    matches!(
+        nr,
+        libc::SYS_read
+            | libc::SYS_write
+            | libc::SYS_close
+            | libc::SYS_fstat
+            | libc::SYS_lseek
+            | libc::SYS_ioctl
+            | libc::SYS_pread64
+            | libc::SYS_pwrite64
+            | libc::SYS_readv
+            | libc::SYS_writev
+            | libc::SYS_preadv
+            | libc::SYS_pwritev
+            | libc::SYS_preadv2
+            | libc::SYS_pwritev2
+            | libc::SYS_dup
+            | libc::SYS_dup2
+            | libc::SYS_dup3
+            | libc::SYS_fcntl
+            | libc::SYS_flock
+            | libc::SYS_fsync
+            | libc::SYS_fdatasync
+            | libc::SYS_ftruncate
+            | libc::SYS_getdents
+            | libc::SYS_getdents64
+            | libc::SYS_fchdir
+            | libc::SYS_fchmod
+            | libc::SYS_fchown
+            | libc::SYS_fstatfs
+            | libc::SYS_readahead
+            | libc::SYS_fadvise64
+            | libc::SYS_fallocate
+            | libc::SYS_sync_file_range
+            | libc::SYS_syncfs
+            | libc::SYS_fgetxattr
+            | libc::SYS_fsetxattr
+            | libc::SYS_flistxattr
+            | libc::SYS_fremovexattr
+            | libc::SYS_connect
+            | libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_bind
+            | libc::SYS_listen
+            | libc::SYS_shutdown
+            | libc::SYS_sendto
+            | libc::SYS_recvfrom
+            | libc::SYS_sendmsg
+            | libc::SYS_recvmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_recvmmsg
+            | libc::SYS_getsockname
+            | libc::SYS_getpeername
+            | libc::SYS_setsockopt
+            | libc::SYS_getsockopt
+            | libc::SYS_vmsplice
+            | libc::SYS_tee
+    )
+}
+
+/// Calls that only sockets have.
+fn of_sockets(nr: i64) -> bool {
+    matches!(
+        nr,
+        libc::SYS_connect
+            | libc::SYS_accept
+            | libc::SYS_accept4
+            | libc::SYS_bind
+            | libc::SYS_listen
+            | libc::SYS_shutdown
+            | libc::SYS_sendto
+            | libc::SYS_recvfrom
+            | libc::SYS_sendmsg
+            | libc::SYS_recvmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_recvmmsg
+            | libc::SYS_getsockname
+            | libc::SYS_getpeername
+            | libc::SYS_setsockopt
+            | libc::SYS_getsockopt
+    )
+}
+
+/// What a call that only sockets have gives for a descriptor that is not of the model. `None`: it is a socket, which the
+/// program was started with.
+fn not_a_socket(fd: u64) -> Option<i64> {
+    let mut stat = [0u64; 18];
+    if raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
+        return Some(EBADF);
+    }
+    let socket = stat[3] as u32 & libc::S_IFMT == libc::S_IFSOCK;
+    (!socket).then_some(ENOTSOCK)
+}
+
+/// Performs call `nr` if it concerns descriptors of the model.
+pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
+    match nr {
+        libc::SYS_pipe => return Some(pipe::make(a[0], 0)),
+        libc::SYS_pipe2 => return Some(pipe::make(a[0], a[1] as i32)),
+        libc::SYS_socket => return Some(socket::make(a[0] as i32, a[1] as i32, a[2] as i32)),
+        libc::SYS_socketpair => return Some(socket::pair(a[0] as i32, a[1] as i32, a[2] as i32, a[3])),
+        libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return poll::call(nr, a),
+        libc::SYS_open => return open(libc::AT_FDCWD, a[0], a[1] as i32),
+        libc::SYS_creat => return open(libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
+        libc::SYS_openat => return open(a[0] as i32, a[1], a[2] as i32),
+        libc::SYS_readlink => return read_link(a[0], a[1], a[2]),
+        libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
+        _ => {}
+    }
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)) {
+        return Some(result);
+    }
+    if !world().has_fds(local().pid) {
+        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+    }
+    match nr {
+        libc::SYS_close_range => {
+            close_range(a[0] as u32, a[1] as u32, a[2]);
+            return None;
+        }
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] as i32 != a[1] as i32 => return duplicate_to(nr, a),
+        libc::SYS_newfstatat if a[3] as i32 & libc::AT_EMPTY_PATH != 0 && load::<u8>(a[1]) == 0 => {
+            return find(a[0]).map(|desc| stat(desc, a[2]));
+        }
+        libc::SYS_statx if a[2] as i32 & libc::AT_EMPTY_PATH != 0 && load::<u8>(a[1]) == 0 => {
+            return find(a[0]).map(|desc| statx(desc, a[4]));
+        }
+        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
+            return find(a[4]).map(|_| ENODEV);
+        }
+        libc::SYS_sendfile => return splice::send_file(a),
+        libc::SYS_splice => return splice::splice(a),
+        libc::SYS_copy_file_range if find(a[0]).is_some() || find(a[2]).is_some() => return Some(EINVAL),
+        _ => {}
+    }
+    if !takes_fd(nr) {
+        return None;
+    }
+    let Some(desc) = find(a[0]) else {
+        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+    };
+    Some(on(nr, desc, a))
+}
+
+/// Call `nr` with a descriptor of the model as its first argument.
+fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if let Some(result) = event::on(nr, desc, a) {
+        return result;
+    }
+    let kind = world().descs[desc].kind;
+    if kind == DescKind::SOCKET {
+        if let Some(result) = sockets::call(nr, desc, a) {
+            return result;
+        }
+    }
+    if kind == DescKind::QUEUE {
+        if let Some(result) = mqueue::on(nr, desc, a) {
+            return result;
+        }
+    }
+    match nr {
+        libc::SYS_close => fd::close(a[0] as i32),
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => duplicate(nr, desc, a),
+        libc::SYS_fcntl => control(desc, a),
+        libc::SYS_fstat => stat(desc, a[1]),
+        libc::SYS_read if kind == DescKind::PIPE => pipe::read(desc, Memory::one(a[1], a[2])),
+        libc::SYS_write if kind == DescKind::PIPE => pipe::write(desc, Memory::one(a[1], a[2])),
+        libc::SYS_readv if kind == DescKind::PIPE => vector(a[1], a[2], |memory| pipe::read(desc, memory)),
+        libc::SYS_writev if kind == DescKind::PIPE => vector(a[1], a[2], |memory| pipe::write(desc, memory)),
+        libc::SYS_lseek | libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_readahead | libc::SYS_fadvise64 => ESPIPE,
+        libc::SYS_preadv | libc::SYS_pwritev | libc::SYS_fallocate => ESPIPE,
+        libc::SYS_preadv2 | libc::SYS_pwritev2 if a[3] as i64 == -1 && a[5] == 0 && kind == DescKind::PIPE => {
+            let transfer = if nr == libc::SYS_preadv2 { pipe::read } else { pipe::write };
+            vector(a[1], a[2], |memory| transfer(desc, memory))
+        }
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate | libc::SYS_sync_file_range => EINVAL,
+        libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_fchdir => ENOTDIR,
+        libc::SYS_fchmod | libc::SYS_fchown => 0,
+        libc::SYS_fgetxattr | libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => EOPNOTSUPP,
+        libc::SYS_ioctl => ioctl(desc, a),
+        _ if of_sockets(nr) && kind != DescKind::SOCKET => ENOTSOCK,
+        _ => refuse(nr, desc, a),
+    }
+}
+
+fn close_range(first: u32, last: u32, flags: u64) {
+    const CLOSE_RANGE_CLOEXEC: u64 = 4;
+    if flags & CLOSE_RANGE_CLOEXEC != 0 || first > last {
+        return;
+    }
+    let mut next = first.min(i32::MAX as u32) as i32;
+    loop {
+        let found = world().fds_from(local().pid, next).next();
+        let Some((fd, _)) = found.filter(|&(fd, _)| fd as u32 <= last) else { return };
+        fd::forget(fd);
+        next = fd + 1;
+    }
+}
+
+/// dup, and dup2 of a descriptor to itself.
+fn duplicate(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if nr != libc::SYS_dup {
+        return if nr == libc::SYS_dup3 { EINVAL } else { a[1] as i64 };
+    }
+    fd::named(raw!(nr, a[0]), desc)
+}
+
+/// dup2 and dup3 with two numbers. `None`: neither is of the model.
+fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
+    let (from, to) = (find(a[0]), find(a[1]));
+    if from.is_none() && to.is_none() || fd::is_ours(a[1]) {
+        return None;
+    }
+    if from.is_none() && !fd::is_open(a[0]) {
+        return Some(EBADF);
+    }
+    if to.is_some() {
+        fd::forget(a[1] as i32);
+    }
+    if from.is_some() {
+        files::forget_descriptor(a[1] as i32);
+    }
+    let closing = locks::before_close(a[1] as i32);
+    let fd = raw!(nr, a[0], a[1], a[2]);
+    locks::after_close(closing);
+    Some(match find(a[0]) {
+        Some(desc) => fd::named(fd, desc),
+        None => fd,
+    })
+}
+
+fn control(desc: DescId, a: [u64; 6]) -> i64 {
+    match a[1] as i32 {
+        libc::F_DUPFD | F_DUPFD_CLOEXEC => fd::named(raw!(libc::SYS_fcntl, a[0], a[1], a[2]), desc),
+        libc::F_GETFD | libc::F_SETFD => raw!(libc::SYS_fcntl, a[0], a[1], a[2]),
+        libc::F_GETFL => i64::from(world().descs[desc].flags),
+        libc::F_SETFL => {
+            let flags = a[2] as u32;
+            if flags & (libc::O_ASYNC as u32) != 0 {
+                end::unsupported(&[b"O_ASYNC: signals for input on a descriptor"]);
+            }
+            if flags & (libc::O_DIRECT as u32) != 0 && world().descs[desc].kind == DescKind::PIPE {
+                end::unsupported(&[b"a pipe in packet mode (O_DIRECT)"]);
+            }
+            fd::set_flags(desc, world().with_settable(desc, flags));
+            0
+        }
+        F_GETPIPE_SZ => pipe::size(desc),
+        F_SETPIPE_SZ => pipe::resize(desc, a[2]),
+        libc::F_GETOWN => 0,
+        libc::F_SETOWN => 0,
+        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => EINVAL,
+        _ => refuse(libc::SYS_fcntl, desc, a),
+    }
+}
+
+fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
+    const FIONREAD: u64 = 0x541b;
+    const FIONBIO: u64 = 0x5421;
+    const FIOCLEX: u64 = 0x5451;
+    const FIONCLEX: u64 = 0x5450;
+    const FIOASYNC: u64 = 0x5452;
+    match a[1] & 0xffff_ffff {
+        FIONREAD => {
+            let input = world().descs[desc].input;
+            if input == NONE {
+                return EINVAL;
+            }
+            fd::control(desc);
+            let held = match world().descs[desc].kind {
+                DescKind::SOCKET => socket::pending_bytes(desc),
+                _ => world().channels[input].len() as i64,
+            };
+            if held < 0 {
+                return held;
+            }
+            store(a[2], held as i32);
+            0
+        }
+        FIONBIO => {
+            let on = load::<i32>(a[2]) != 0;
+            let flags = world().descs[desc].flags;
+            fd::set_flags(desc, if on { flags | NONBLOCK } else { flags & !NONBLOCK });
+            0
+        }
+        // Input does not send SIGIO, and the report says that something was not modelled.
+        FIOASYNC => {
+            if load::<i32>(a[2]) != 0 {
+                model().never_comes(SIGIO);
+            }
+            0
+        }
+        FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
+        FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        // SIOCATMARK: nothing is urgent.
+        0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
+            store(a[2], 0i32);
+            0
+        }
+        // Interfaces of the machine are none of the program's world.
+        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => ENODEV,
+        // Whether it is a terminal.
+        0x5400..=0x545f => ENOTTY,
+        _ => refuse(libc::SYS_ioctl, desc, a),
+    }
+}
+
+/// Device of what has no name in a file system.
+const NO_DEVICE: u64 = 14;
+
+/// (device, inode) of a FIFO.
+fn inode_of_fifo(desc: DescId) -> Option<(u64, u64)> {
+    let d = world().descs[desc];
+    let channel = if d.input != NONE { d.input } else { d.output };
+    world().fifo_of(channel).map(|fifo| (fifo.dev, fifo.ino))
+}
+
+/// (mode, inode) that stat gives.
+fn identity(desc: DescId) -> (u32, u64) {
+    let d = world().descs[desc];
+    let channel = if d.input != NONE { d.input } else { d.output };
+    if let Some((_, ino)) = inode_of_fifo(desc) {
+        return (libc::S_IFIFO | 0o600, ino);
+    }
+    let name = world().channels.as_slice().get(channel as usize).map_or(0, |c| c.maker.0 << 8 ^ u64::from(c.number));
+    let mode = match d.kind {
+        DescKind::PIPE => libc::S_IFIFO | 0o600,
+        DescKind::SOCKET => libc::S_IFSOCK | 0o777,
+        DescKind::QUEUE => mqueue::mode(desc),
+        _ => 0o600,
+    };
+    (mode, 10_000 + (name & 0xffff_ffff))
+}
+
+/// Bytes that stat gives: those of the text about a message queue (ipc/mqueue.c, FILENT_SIZE).
+fn size_of(desc: DescId) -> u64 {
+    if world().descs[desc].kind == DescKind::QUEUE {
+        80
+    } else {
+        0
+    }
+}
+
+/// Names that stat gives.
+fn links_of(desc: DescId) -> u32 {
+    let d = world().descs[desc];
+    u32::from(d.kind != DescKind::QUEUE || world().mqueue_called(world().channel_obj(d.input)).is_some())
+}
+
+fn stat(desc: DescId, at: u64) -> i64 {
+    let (mode, inode) = identity(desc);
+    zero(at, 144);
+    store(at, inode_of_fifo(desc).map_or(NO_DEVICE, |(dev, _)| dev));
+    store(at + 8, inode);
+    store(at + 16, u64::from(links_of(desc)));
+    store(at + 24, mode);
+    store(at + 28, raw!(libc::SYS_getuid) as u32);
+    store(at + 32, raw!(libc::SYS_getgid) as u32);
+    store(at + 48, size_of(desc));
+    store(at + 56, 4096u64);
+    0
+}
+
+fn statx(desc: DescId, at: u64) -> i64 {
+    let (mode, inode) = identity(desc);
+    zero(at, 256);
+    store(at, 0x7ffu32);
+    store(at + 4, 4096u32);
+    store(at + 16, links_of(desc));
+    store(at + 20, raw!(libc::SYS_getuid) as u32);
+    store(at + 24, raw!(libc::SYS_getgid) as u32);
+    store(at + 28, mode as u16);
+    store(at + 32, inode);
+    store(at + 40, size_of(desc));
+    0
+}
+
+/// The descriptor that a path like /dev/fd/5 or /proc/self/fd/5 names, if it is of the model.
+fn by_path(path: u64) -> Option<(i32, DescId)> {
+    if path == 0 || load::<u8>(path) != b'/' {
+        return None;
+    }
+    let path = cstr(path, 64);
+    let number = match path {
+        b"/dev/stdin" => b"0",
+        b"/dev/stdout" => b"1",
+        b"/dev/stderr" => b"2",
+        _ => path.strip_prefix(b"/dev/fd/").or_else(|| path.strip_prefix(b"/proc/self/fd/"))?,
+    };
+    if number.is_empty() || number.len() > 5 || !number.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fd = number.iter().fold(0, |n, &digit| n * 10 + i32::from(digit - b'0'));
+    find(fd as u64).map(|desc| (fd, desc))
+}
+
+/// Opens what is of the model by its path.
+fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
+    open_again(path, flags).or_else(|| fifo::open(dir, path, flags))
+}
+
+/// open of /dev/fd/N: a pipe is opened once more.
+fn open_again(path: u64, flags: i32) -> Option<i64> {
+    let (_, desc) = by_path(path)?;
+    let d = world().descs[desc];
+    if d.kind != DescKind::PIPE {
+        return Some(ENXIO);
+    }
+    let channel = if d.input != NONE { d.input } else { d.output };
+    let access = flags as u32 & ACCESS;
+    let input = if access == WRITE_ONLY { NONE } else { channel };
+    let output = if access == READ_ONLY { NONE } else { channel };
+    fd::settle(desc);
+    let kept = flags as u32 & (ACCESS | NONBLOCK | libc::O_APPEND as u32);
+    let new = fd::new_desc(DescKind::PIPE, kept, input, output);
+    Some(fd::install(new, flags & libc::O_CLOEXEC != 0))
+}
+
+fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
+    let (_, desc) = by_path(path)?;
+    let (_, inode) = identity(desc);
+    let mut digits = [0; 24];
+    let kind: &[u8] = match world().descs[desc].kind {
+        DescKind::PIPE => b"pipe:[",
+        DescKind::SOCKET => b"socket:[",
+        // What it was called is not kept.
+        DescKind::QUEUE if links_of(desc) == 0 => end::unsupported(&[b"readlink on an unlinked message queue"]),
+        DescKind::QUEUE => b"",
+        _ => b"anon_inode:[",
+    };
+    let number = [decimal(&mut digits, inode as i64), b"]"];
+    let rest = match world().descs[desc].kind {
+        DescKind::QUEUE => [world().mqueue_called(world().channel_obj(world().descs[desc].input)).unwrap_or(b""), b""],
+        _ => number,
+    };
+    let mut n = 0;
+    for part in [kind, rest[0], rest[1]] {
+        for &byte in part {
+            if n < size {
+                store(buffer + n, byte);
+                n += 1;
+            }
+        }
+    }
+    Some(n as i64)
+}
+
+/// The program has been replaced: what was marked so is closed.
+pub fn after_exec() {
+    let mut next = 0;
+    loop {
+        let found = world().fds_from(local().pid, next).next();
+        let Some((fd, _)) = found else { return };
+        next = fd + 1;
+        if !fd::is_open(fd as u64) {
+            fd::forget(fd);
+        }
+    }
+}
+
+/// Puts what stands for descriptors of the model in its place.
+pub fn make_place() {
+    if fd::is_open(PLACE_FD as u64) {
+        return;
+    }
+    let fd = raw!(libc::SYS_open, c"/".as_ptr(), libc::O_PATH);
+    if fd >= 0 {
+        raw!(libc::SYS_dup2, fd, PLACE_FD);
+        raw!(libc::SYS_close, fd);
+    }
+}

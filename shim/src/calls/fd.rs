@@ -1,0 +1,171 @@
+//! Descriptors of the model: which numbers of this process they are, how they come and go.
+//!
+//! NOTE [Placeholders] At the number of each descriptor of the model stands a copy of [`PLACE_FD`] in the kernel's
+//! table (an O_PATH descriptor, with which the kernel refuses to read, write, or map anything). So the kernel gives out
+//! the lowest free number, copies the table at fork, and closes at exec what is to be closed; and a call that should
+//! have been modelled and was not fails instead of meeting something else.
+
+use vsrun_model::arena::{FIRST_FD, LAST_FD, PLACE_FD};
+use vsrun_model::channel::{ChanId, ChanKind};
+use vsrun_model::fd::{DescId, DescKind};
+use vsrun_model::object::NONE;
+use vsrun_model::op::CANCEL_POINT;
+use vsrun_model::{Kind, Op};
+
+use super::files;
+use crate::gate::local::{local, model, world};
+use crate::gate::{self, end};
+use crate::sys::{decimal, raw};
+
+/// F_DUPFD_CLOEXEC.
+pub const F_DUPFD_CLOEXEC: i32 = 1030;
+
+/// The description that `fd` names, if it is one of the model.
+#[inline]
+pub fn find(fd: u64) -> Option<DescId> {
+    let p = local().pid;
+    if p == NONE || !world().has_fds(p) {
+        return None;
+    }
+    world().fd(p, fd as i32)
+}
+
+/// A call that is not modelled for this kind of descriptor.
+pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
+    let (mut number, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
+    end::unsupported(&[
+        b"system call ",
+        decimal(&mut number, nr),
+        b" on a ",
+        world().descs[desc].kind.name().as_bytes(),
+        b" (arguments ",
+        decimal(&mut second, a[1] as i64),
+        b", ",
+        decimal(&mut third, a[2] as i64),
+        b")",
+    ])
+}
+
+fn out_of_room() -> ! {
+    end::unsupported(&[b"the program has more descriptors than vsrun can hold"])
+}
+
+/// A channel made by the running thread.
+pub fn new_channel(kind: ChanKind, room: u64) -> ChanId {
+    match model().channel_new(local().cur, kind, room) {
+        Some(channel) => channel,
+        None => out_of_room(),
+    }
+}
+
+/// A description without names.
+pub fn new_desc(kind: DescKind, flags: u32, input: ChanId, output: ChanId) -> DescId {
+    match model().desc_new(kind, flags, input, output) {
+        Some(desc) => desc,
+        None => out_of_room(),
+    }
+}
+
+/// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
+pub fn install(desc: DescId, cloexec: bool) -> i64 {
+    let command = if cloexec { F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let fd = raw!(libc::SYS_fcntl, PLACE_FD, command, 0);
+    if fd < 0 {
+        model().desc_drop(desc);
+        return fd;
+    }
+    if !model().fd_set(local().pid, fd as i32, desc) {
+        out_of_room();
+    }
+    fd
+}
+
+/// True if nobody but the running thread can notice what becomes of a name of `desc`, as long as others are left.
+pub fn is_private(desc: DescId) -> bool {
+    local().borrowed || world().desc_is_private(local().cur, desc)
+}
+
+/// Closes a descriptor of the model, or the model's side of one that the kernel closes.
+pub fn forget(fd: i32) {
+    let p = local().pid;
+    let Some(desc) = world().fd(p, fd) else { return };
+    if local().borrowed || world().close_is_private(local().cur, desc) {
+        model().fd_close(p, fd);
+        return;
+    }
+    gate::pass(world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd)));
+}
+
+/// close.
+pub fn close(fd: i32) -> i64 {
+    forget(fd);
+    raw!(libc::SYS_close, fd);
+    0
+}
+
+/// The kernel has made `fd` from another name of `desc`.
+pub fn named(fd: i64, desc: DescId) -> i64 {
+    if fd >= 0 && !model().fd_set(local().pid, fd as i32, desc) {
+        out_of_room();
+    }
+    fd
+}
+
+/// A descriptor that was just made is not to be: nobody has seen it.
+pub fn take_back(fd: i64) {
+    model().fd_close(local().pid, fd as i32);
+    raw!(libc::SYS_close, fd);
+}
+
+/// Performs an operation on a description, which stays while it lasts; see [`gate::pass_then`].
+pub fn pass(desc: DescId, op: Op, then: impl FnMut(i64)) -> i64 {
+    pass_after(desc, op, None, then)
+}
+
+/// The same; `before` is called when it is about to be performed.
+pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
+    let cur = local().cur;
+    if core::mem::replace(&mut local().cancellable, false) {
+        op = op.with(CANCEL_POINT);
+    }
+    model().desc_hold(cur, desc);
+    gate::pass_after(op, before, |result| {
+        then(result);
+        model().desc_release(cur);
+    })
+}
+
+/// Looks at a description's state or changes it, for all who have it.
+pub fn control(desc: DescId) {
+    gate::pass(world().desc_op(Kind::FD_CONTROL, desc));
+}
+
+/// A change of a description's state: a visible operation if others have it too.
+pub fn settle(desc: DescId) {
+    if !is_private(desc) {
+        control(desc);
+    }
+}
+
+/// Sets the file status flags of a description, visibly if others have it too.
+pub fn set_flags(desc: DescId, flags: u32) {
+    if flags != world().descs[desc].flags {
+        settle(desc);
+        model().desc_set_flags(desc, flags);
+    }
+}
+
+/// F_GETFD: the kernel knows such a descriptor.
+pub fn is_open(fd: u64) -> bool {
+    raw!(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0
+}
+
+/// True for descriptors that are vsrun's.
+pub fn is_ours(fd: u64) -> bool {
+    (FIRST_FD..LAST_FD).contains(&(fd as i32))
+}
+
+/// Passes a call on that concerns files, on behalf of one that mixes them with descriptors of the model.
+pub fn on_file(nr: i64, a: [u64; 6]) -> i64 {
+    files::using(nr, a, || gate::through(nr, a))
+}

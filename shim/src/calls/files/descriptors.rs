@@ -1,0 +1,122 @@
+//! What is known of the descriptors of this process: which open file description one names, and which file that is. So a
+//! read or write does not ask the kernel for it each time: a write after an fstat costs the kernel more, since the
+//! time of the change must differ then.
+//!
+//! A number stands for something else only after a close, or as the target of dup2 and dup3: all of which forget it. A
+//! fork copies the table, exec empties it. The child of a vfork has descriptors of its own in its parent's memory: it
+//! neither reads nor writes the table.
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::file::PLACED;
+
+use super::layer::file;
+use super::path::{mix, Stat};
+use crate::gate::local::{arena, local, me};
+use crate::sys::raw;
+
+/// Descriptors that something is known of.
+const MAX_FDS: usize = 1024;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Not asked for.
+    Unknown,
+    /// The file with these numbers, and whether it can only be written through this descriptor.
+    File((u64, u64), bool),
+    /// No file of the program's.
+    Other,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    /// The name of the open file description; 0: not known.
+    description: u32,
+    what: What,
+}
+
+const NOTHING: Known = Known { description: 0, what: What::Unknown };
+
+struct Table(UnsafeCell<[Known; MAX_FDS]>);
+// SAFETY: one kernel thread a process; used for a statement at a time.
+unsafe impl Sync for Table {}
+
+static TABLE: Table = Table(UnsafeCell::new([NOTHING; MAX_FDS]));
+
+fn known(fd: i32) -> Option<&'static mut Known> {
+    if local().borrowed {
+        return None;
+    }
+    // SAFETY: see `Table`.
+    unsafe { (*TABLE.0.get()).get_mut(usize::try_from(fd).ok()?) }
+}
+
+/// The name of the open file description of `fd`; 0: not known.
+pub fn description(fd: i32) -> u32 {
+    known(fd).map_or(0, |known| known.description)
+}
+
+/// Descriptor `fd` is closed, or becomes another.
+pub fn forget(fd: i32) {
+    if let Some(known) = known(fd) {
+        *known = NOTHING;
+    }
+}
+
+/// A call has made descriptor `result`, by opening or as another name of an open file description, or has closed some.
+pub fn made(nr: i64, a: &[u64; 6], result: i64) {
+    let now = match nr {
+        libc::SYS_close => return forget(a[0] as i32),
+        libc::SYS_close_range => {
+            let last = a[1].min(MAX_FDS as u64 - 1) as i32;
+            return (a[0].min(MAX_FDS as u64) as i32..=last).for_each(forget);
+        }
+        _ if result < 0 => return,
+        // Opened by this thread with this number: two of which that is so are taken for one.
+        libc::SYS_open | libc::SYS_openat | libc::SYS_creat => {
+            let description = (mix(me().uid.0, result as u64) as u32).clamp(1, PLACED - 1);
+            Known { description, ..NOTHING }
+        }
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 => known(a[0] as i32).map_or(NOTHING, |known| *known),
+        libc::SYS_fcntl if matches!(a[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => {
+            known(a[0] as i32).map_or(NOTHING, |known| *known)
+        }
+        libc::SYS_memfd_create => NOTHING,
+        _ => return,
+    };
+    if let Some(known) = known(result as i32) {
+        *known = now;
+    }
+}
+
+fn what(fd: i32) -> What {
+    let kept = known(fd).map_or(What::Unknown, |known| known.what);
+    if kept != What::Unknown {
+        return kept;
+    }
+    let Ok(stat) = Stat::of_fd(fd) else { return What::Unknown };
+    let only_writes = || raw!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 & libc::O_ACCMODE == libc::O_WRONLY;
+    let what = match file(&stat) {
+        Some(id) => What::File(id, only_writes()),
+        // Without the private layer it may get a name yet.
+        None if arena().files.private == 0 && stat.kind() == libc::S_IFREG => return What::Unknown,
+        None => What::Other,
+    };
+    if let Some(known) = known(fd) {
+        known.what = what;
+    }
+    what
+}
+
+/// The numbers of the file of `fd` as the program knows it; `None`: it is no file of the program's.
+pub fn file_of(fd: i32) -> Option<(u64, u64)> {
+    match what(fd) {
+        What::File(id, _) => Some(id),
+        _ => None,
+    }
+}
+
+/// True if the file can be written through `fd`, but not read.
+pub fn only_writes(fd: i32) -> bool {
+    matches!(what(fd), What::File(_, true))
+}

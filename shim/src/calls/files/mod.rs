@@ -1,0 +1,22 @@
+//! Files: calls that name or change a file see the real file system with the execution's private layer on top.
+
+mod answer;
+mod calls;
+mod copies;
+mod descriptors;
+mod layer;
+mod names;
+mod open;
+mod path;
+mod room;
+mod seen;
+mod shared;
+mod uses;
+mod walk;
+
+pub use answer::{ask, call, keep_walk, known_as, locate};
+pub use descriptors::forget as forget_descriptor;
+pub use layer::{is_made, is_private};
+pub use names::CONNECT;
+pub use room::{forget_walk, with_stack};
+pub use shared::{announce, mapped, note, using};

@@ -1,0 +1,211 @@
+//! Uses of files that may be visible operations: who uses what is noted, and what is known to be shared is published before
+//! the kernel is asked. What it means is the model's: `vsrun_model::file`.
+
+use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
+use vsrun_model::object::NONE;
+use vsrun_model::op::TRY;
+use vsrun_model::{Kind, ObjId, Op};
+
+use super::descriptors::{description, file_of, made, only_writes};
+use super::layer::watches;
+use super::names::names;
+use super::path::{is_empty, mix};
+use super::room::{forget_walk, with_stack};
+use super::uses::{name_of, object, of_descriptor, unexplored, use_of};
+use crate::gate;
+use crate::gate::local::{arena, fiber, local, machine, model, Phase};
+use crate::sys::raw;
+
+const SYS_PREADV2: i64 = 327;
+const SYS_PWRITEV2: i64 = 328;
+
+/// Performs a call with `kernel`, after a visible operation if it uses what is shared.
+pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
+    let turn = if watches() { turn(nr, &a) } else { None };
+    let result = kernel();
+    forget_walk();
+    made(nr, &a, result);
+    let Some((op, same)) = turn else { return result };
+    // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
+    let error = |e: i32| result == -i64::from(e);
+    let vain = error(libc::ENOENT) || error(libc::EEXIST) || same != 0 && same == fiber().looked;
+    model().note_use(local().cur, op.tries(), vain);
+    fiber().looked = same;
+    result
+}
+
+/// Waits until the operation has been performed that a call is, if it is one.
+fn turn(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
+    let (mut op, mut same) = planned(nr, a)?;
+    loop {
+        forget_walk();
+        gate::pass(op);
+        // What names lead to may be something else by now: then all that was done is to look.
+        match planned(nr, a) {
+            Some((now, now_same)) if !covers(&op, &now) => (op, same) = (now, now_same),
+            _ => return Some((op, same)),
+        }
+    }
+}
+
+/// Announces what the shim is going to do itself instead of a call: true if that is an operation of its own, which has its turn
+/// now.
+pub fn announce(nr: i64, a: [u64; 6]) -> bool {
+    let visible = watches() && turn(nr, &a).is_some();
+    forget_walk();
+    visible
+}
+
+/// The same for what has no operation of its own: noted instead.
+pub fn note(nr: i64, a: [u64; 6]) {
+    if watches() && planned(nr, &a).is_some() {
+        unexplored(|| Err(0));
+    }
+    forget_walk();
+}
+
+/// Whether the operation `now` concerns nothing that `op` does not.
+fn covers(op: &Op, now: &Op) -> bool {
+    let same = |a: ObjId, b: ObjId| b == NONE || a == b;
+    now.arg & !op.arg == 0 && op.kind == now.kind && same(op.obj, now.obj) && same(op.obj2, now.obj2)
+        || !matches!(now.kind, Kind::PATH_LOOK | Kind::PATH_CHANGE | Kind::PATH_TRUNCATE)
+}
+
+fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
+    let (op, same) = contents(nr, a).or_else(|| names(nr, a))?;
+    if local().borrowed {
+        // The child of a vfork is part of its parent's transition.
+        unexplored(|| Err(0));
+        return None;
+    }
+    Some((op, same))
+}
+
+/// A read that moves the place of the description: visible too if others read through the same one.
+fn moving(fd: i32) -> ObjId {
+    let Some(id) = file_of(fd) else { return NONE };
+    let reads = use_of(id, Use::Read, || name_of(fd));
+    if reads != NONE {
+        return reads;
+    }
+    // One that is not known may be any of the file.
+    let name = u64::from(description(fd));
+    let id_of_place = (PLACE, if name == 0 { mix(id.0, id.1) } else { name });
+    let row = arena().used_file(id_of_place).or_else(|| machine().add_used_file(id_of_place, id_of_place.1));
+    let Some(row) = row else {
+        unexplored(|| name_of(fd));
+        return NONE;
+    };
+    if machine().use_file(local().cur, row, Use::Write) != Verdict::Visible {
+        return NONE;
+    }
+    arena().used_file(id).map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
+}
+
+/// What the descriptor may be used for decides what it is to look at the size.
+fn size_by(fd: i32) -> Use {
+    match only_writes(fd) {
+        true => Use::Size,
+        false => Use::Read,
+    }
+}
+
+/// Calls about the contents of open files.
+fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
+    let fd = a[0] as i32;
+    let (mut reads, mut writes) = (NONE, NONE);
+    let (mut placed, mut bytes) = (true, a[2] as i64);
+    let mut from = fd;
+    match nr {
+        libc::SYS_read | libc::SYS_readv => {
+            reads = moving(fd);
+            placed = false;
+        }
+        libc::SYS_pread64 | libc::SYS_preadv => reads = of_descriptor(fd, Use::Read),
+        SYS_PREADV2 => {
+            reads = of_descriptor(fd, Use::Read);
+            placed = a[3] as i64 != -1;
+        }
+        libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev | SYS_PWRITEV2 => {
+            writes = of_descriptor(fd, Use::Write);
+        }
+        libc::SYS_ftruncate => {
+            writes = of_descriptor(fd, Use::Write);
+            bytes = a[1] as i64;
+        }
+        libc::SYS_fallocate => {
+            writes = of_descriptor(fd, Use::Write);
+            bytes = a[3] as i64;
+        }
+        libc::SYS_sendfile => {
+            (from, placed, bytes) = (a[1] as i32, a[2] != 0, a[3] as i64);
+            (reads, writes) = (of_descriptor(from, Use::Read), of_descriptor(fd, Use::Write));
+        }
+        libc::SYS_copy_file_range | libc::SYS_splice => {
+            (placed, bytes) = (a[1] != 0, a[4] as i64);
+            (reads, writes) = (of_descriptor(fd, Use::Read), of_descriptor(a[2] as i32, Use::Write));
+        }
+        libc::SYS_fstat => reads = of_descriptor(fd, size_by(fd)),
+        libc::SYS_newfstatat if a[3] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]) => {
+            reads = of_descriptor(fd, size_by(fd));
+        }
+        libc::SYS_statx if a[2] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]) => {
+            reads = of_descriptor(fd, size_by(fd));
+        }
+        libc::SYS_lseek if !matches!(a[2] as i32, libc::SEEK_SET | libc::SEEK_CUR) => {
+            reads = of_descriptor(fd, size_by(fd));
+            bytes = a[1] as i64;
+        }
+        _ => return None,
+    }
+    if reads == NONE && writes == NONE {
+        return None;
+    }
+    let mut op = match (reads, writes) {
+        (reads, NONE) => Op::on(Kind::FILE_READ, reads).with(TRY),
+        (NONE, writes) => Op::on(Kind::FILE_WRITE, writes),
+        (reads, writes) if reads != writes => Op { obj2: reads, ..Op::on(Kind::FILE_COPY, writes) },
+        (_, writes) => Op::on(Kind::FILE_WRITE, writes),
+    };
+    op.mask = if placed { PLACED } else { description(from) };
+    op.arg = bytes;
+    op.deadline = nr as u64 | (fd as u64 & 0xffff) << 16;
+    let mut same = 0;
+    if op.kind == Kind::FILE_READ {
+        let place = match nr {
+            libc::SYS_pread64 | libc::SYS_preadv => a[3] as i64,
+            _ => raw!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR),
+        };
+        same = mix(u64::from(reads) << 16 | nr as u64, place as u64) | 1;
+    }
+    Some((op, same))
+}
+
+/// A mapping of a file: what is done to it there is not seen, from now on until the process ends. Shared memory of other kinds has no
+/// name in the file system, or is in /dev/shm: it is taken for shared memory like any other.
+pub fn mapped(fd: i32, prot: i32, shared: bool) {
+    if matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
+        return;
+    }
+    if let Some(id) = file_of(fd) {
+        with_stack(|| keep(id, fd, shared && prot & libc::PROT_WRITE != 0));
+    }
+}
+
+#[inline(never)]
+fn keep(id: (u64, u64), fd: i32, writes: bool) {
+    let name = || name_of(fd);
+    if name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/")) {
+        return;
+    }
+    let mut visible = use_of(id, Use::Read, name) != NONE;
+    if writes {
+        visible |= use_of(id, Use::Write, name) != NONE;
+    }
+    if visible {
+        unexplored(name);
+    }
+    if let Some(row) = arena().used_file(id) {
+        machine().keep_using(local().cur, row, writes);
+    }
+}

@@ -1,0 +1,94 @@
+//! Who uses which file: noted in the model, with names that reports can show.
+
+use vsrun_model::file::{Use, Verdict};
+use vsrun_model::object::NONE;
+use vsrun_model::{ObjId, ObjKind, MAX_NAME};
+
+use super::descriptors::file_of;
+use super::layer::seen_as;
+use super::path::{hash, Path};
+use super::room::with_stack;
+use crate::gate::end;
+use crate::gate::local::{arena, local, machine, model, world};
+
+/// Notes that there is an order that matters and is not explored, with a name for the first such file.
+#[cold]
+#[inline(never)]
+pub(super) fn unexplored(name: impl FnOnce() -> Result<Path, i64>) {
+    if machine().note_unexplored() {
+        with_stack(|| show(name));
+    }
+}
+
+#[inline(never)]
+fn show(name: impl FnOnce() -> Result<Path, i64>) {
+    if let Ok(name) = name() {
+        machine().show_unexplored(name.get());
+    }
+}
+
+pub(super) fn name_of(fd: i32) -> Result<Path, i64> {
+    let mut name = Path::new();
+    name.of_descriptor(fd)?;
+    seen_as(&mut name)?;
+    Ok(name)
+}
+
+/// Notes a use of a file; its object if that is visible. `name` is its path.
+///
+/// Paths are long, and the stack is the program's: only what is called seldom has them.
+pub(super) fn use_of(id: (u64, u64), what: Use, name: impl Fn() -> Result<Path, i64>) -> ObjId {
+    let Some(row) = arena().used_file(id).or_else(|| with_stack(|| first_use(id, &name))) else {
+        unexplored(name);
+        return NONE;
+    };
+    match machine().use_file(local().cur, row, what) {
+        Verdict::Passes => NONE,
+        verdict => with_stack(|| judged(verdict, row, &name)),
+    }
+}
+
+#[inline(never)]
+fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
+    machine().add_used_file(id, name().map_or(id.1, |name| hash(name.get())))
+}
+
+#[inline(never)]
+fn judged(verdict: Verdict, row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
+    match verdict {
+        Verdict::Passes => NONE,
+        Verdict::Unexplored => {
+            unexplored(name);
+            NONE
+        }
+        Verdict::Logged => {
+            if let Ok(name) = name() {
+                machine().show_logged(name.get());
+            }
+            NONE
+        }
+        Verdict::Visible => object(row, name),
+    }
+}
+
+#[inline(never)]
+pub(super) fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
+    let Some((obj, new)) = machine().file_object(row) else {
+        end::unsupported(&[b"the program shares more files than vsrun can hold"])
+    };
+    if new && world().objects[obj].key.kind == ObjKind::FILE {
+        if let Ok(name) = name() {
+            call_it(obj, name.get());
+        }
+    }
+    obj
+}
+
+/// The name in reports; where there is no room for it, the object is shown by its number.
+pub(super) fn call_it(obj: ObjId, name: &[u8]) {
+    model().name_add(&name[name.len().saturating_sub(MAX_NAME)..], obj);
+}
+
+pub(super) fn of_descriptor(fd: i32, what: Use) -> ObjId {
+    file_of(fd).map_or(NONE, |id| use_of(id, what, || name_of(fd)))
+}

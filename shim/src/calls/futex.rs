@@ -1,0 +1,125 @@
+//! The futex system call: its arguments; what they mean is the model's.
+
+use vsrun_model::inject::SPURIOUS;
+use vsrun_model::op::{CANCEL_POINT, TRY};
+use vsrun_model::{Kind, Op};
+
+use super::{sync, time};
+use crate::gate::local::{local, me, model};
+use crate::gate::{self, end, inject};
+use crate::sys::errno::*;
+use crate::sys::load;
+
+const FUTEX_LOCK_PI2: i32 = 13;
+/// No mapping of a program begins below.
+const FIRST_ADDRESS: u64 = 4096;
+
+/// The futex system call.
+pub fn call(a: [u64; 6]) -> i64 {
+    const PRIVATE: u64 = 128;
+    const REALTIME: u64 = 256;
+    let [addr, op, value, timeout, addr2, value3] = a;
+    let clock = if op & REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let private = op & PRIVATE != 0;
+    let command = (op & !(PRIVATE | REALTIME)) as i32;
+    let remember = |word: u64, expected: u32| model().set_out(local().cur, [0, word as i64, expected as i64]);
+    match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
+            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(CANCEL_POINT);
+            op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
+            if timeout != 0 {
+                let Some(ns) = time::timespec(timeout) else { return EINVAL };
+                let relative = command == libc::FUTEX_WAIT;
+                op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
+            }
+            if inject::strikes(SPURIOUS) {
+                return 0;
+            }
+            remember(addr, value as u32);
+            -gate::pass(op)
+        }
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
+            let mut op =
+                Op::on(Kind::FUTEX_WAKE, sync::futex(addr, private)).arg((value as u32 as i64).min(i32::MAX as i64));
+            op.mask = if command == libc::FUTEX_WAKE { u32::MAX } else { value3 as u32 };
+            gate::pass(op);
+            me().out[0]
+        }
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
+            let counts =
+                (value as u32 as i64).min(i32::MAX as i64) | ((timeout as u32).min(i32::MAX as u32) as i64) << 32;
+            let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr, private)).arg(counts);
+            op.obj2 = sync::futex(addr2, private);
+            op.mask = u32::MAX;
+            remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
+            let error = gate::pass(op);
+            if error != 0 {
+                return -error;
+            }
+            me().out[0]
+        }
+        libc::FUTEX_WAKE_OP => {
+            let what = value3 as u32;
+            if what >> 28 & 7 > 4 || what >> 24 & 15 > 5 {
+                return ENOSYS;
+            }
+            let most = |n: u64| i64::from((n as u32).min(i32::MAX as u32));
+            let mut op = Op::on(Kind::FUTEX_WAKE_OP, sync::futex(addr, private)).arg(most(value) | most(timeout) << 32);
+            op.obj2 = sync::futex(addr2, private);
+            op.mask = u32::MAX;
+            remember(addr2, what);
+            gate::pass(op);
+            me().out[0]
+        }
+        // FUTEX_FD is gone since Linux 2.6.26.
+        libc::FUTEX_FD => ENOSYS,
+        libc::FUTEX_LOCK_PI | libc::FUTEX_UNLOCK_PI | libc::FUTEX_TRYLOCK_PI if op & REALTIME != 0 => ENOSYS,
+        libc::FUTEX_LOCK_PI => lock_pi(addr, private, libc::CLOCK_REALTIME, timeout),
+        FUTEX_LOCK_PI2 => lock_pi(addr, private, clock, timeout),
+        libc::FUTEX_TRYLOCK_PI => pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| op.with(TRY)),
+        libc::FUTEX_UNLOCK_PI => pass_pi(Kind::FUTEX_UNLOCK_PI, addr, private, |op| op),
+        libc::FUTEX_WAIT_REQUEUE_PI => refuse(b"FUTEX_WAIT_REQUEUE_PI"),
+        libc::FUTEX_CMP_REQUEUE_PI => refuse(b"FUTEX_CMP_REQUEUE_PI"),
+        _ => ENOSYS,
+    }
+}
+
+/// Waits that are moved to a lock with priority inheritance.
+fn refuse(name: &[u8]) -> ! {
+    end::unsupported(&[b"futex(", name, b")"])
+}
+
+/// FUTEX_LOCK_PI: the timeout is an absolute time.
+fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
+    let mut deadline = None;
+    if timeout != 0 {
+        if load::<i64>(timeout) < 0 {
+            return EINVAL;
+        }
+        let Some(ns) = time::timespec(timeout) else { return EINVAL };
+        deadline = Some(time::absolute(clock, ns));
+    }
+    pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| deadline.map_or(op, |at| op.until(at)))
+}
+
+fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
+    if !addr.is_multiple_of(4) {
+        return EINVAL;
+    }
+    if addr < FIRST_ADDRESS {
+        return EFAULT;
+    }
+    let lock = sync::futex(addr, private);
+    -gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
+}
+
+/// futex_waitv and the calls of Linux 6.7.
+pub fn refuse_new(nr: i64) -> ! {
+    let name: &[u8] = match nr {
+        449 => b"futex_waitv",
+        454 => b"futex_wake",
+        455 => b"futex_wait",
+        _ => b"futex_requeue",
+    };
+    end::unsupported(&[b"the system call ", name])
+}

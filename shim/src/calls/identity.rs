@@ -1,0 +1,112 @@
+//! Calls about who and what a thread is: virtual ids, what the kernel keeps per thread, random numbers.
+
+use super::{signal, timer};
+use crate::gate::local::{fiber, local, me, model, process_of, world};
+use crate::gate::tsc;
+use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
+use crate::sys::errno::*;
+use crate::sys::{raw, store, store_if};
+
+/// Calls about who and what this thread is: virtual ids, signals, what the kernel keeps per thread.
+pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
+    let (p, id) = (local().pid, a[0] as i32);
+    Some(match nr {
+        libc::SYS_getpid => world().procs[p].vpid as i64,
+        libc::SYS_gettid | libc::SYS_set_tid_address => {
+            if nr == libc::SYS_set_tid_address {
+                fiber().clear_tid = a[0];
+            }
+            me().vtid as i64
+        }
+        libc::SYS_getppid => world().procs.get(world().procs[p].parent).map_or(1, |q| q.vpid as i64),
+        libc::SYS_getpgrp => world().procs[p].pgid as i64,
+        libc::SYS_getpgid | libc::SYS_getsid | libc::SYS_setpgid | libc::SYS_setsid => group(nr, id, a[1] as i32),
+        libc::SYS_rt_sigprocmask => signal::sigprocmask(a[0] as i32, a[1], a[2], a[3]),
+        libc::SYS_rt_sigaction => signal::sigaction(a[0] as i32, a[1], a[2]),
+        libc::SYS_rt_sigpending => signal::sigpending(a[0]),
+        libc::SYS_rt_sigtimedwait => signal::timedwait(a[0], a[1], a[2], a[3]),
+        libc::SYS_rt_sigsuspend => signal::suspend(a[0], a[1]),
+        libc::SYS_pause => signal::pause(),
+        libc::SYS_sigaltstack => signal::sigaltstack(a[0], a[1]),
+        libc::SYS_alarm
+        | libc::SYS_setitimer
+        | libc::SYS_getitimer
+        | libc::SYS_timer_create
+        | libc::SYS_timer_settime
+        | libc::SYS_timer_gettime
+        | libc::SYS_timer_getoverrun
+        | libc::SYS_timer_delete => timer::call(nr, a),
+        libc::SYS_kill => signal::kill(id, a[1] as i32, 0),
+        libc::SYS_tkill => signal::tgkill(0, id, a[1] as i32, 0),
+        libc::SYS_tgkill => signal::tgkill(id, a[1] as i32, a[2] as i32, 0),
+        libc::SYS_rt_sigqueueinfo if id <= 0 => ESRCH,
+        libc::SYS_rt_sigqueueinfo => signal::kill(id, a[1] as i32, a[2]),
+        libc::SYS_rt_tgsigqueueinfo => signal::tgkill(id, a[1] as i32, a[2] as i32, a[3]),
+        libc::SYS_set_robust_list => 0,
+        libc::SYS_rseq => {
+            store_if(a[0], 0u64);
+            0
+        }
+        libc::SYS_prctl if id == libc::PR_SET_PDEATHSIG => {
+            local().pdeathsig = a[1] as i32;
+            0
+        }
+        libc::SYS_prctl if id == libc::PR_GET_PDEATHSIG => {
+            store(a[1], local().pdeathsig);
+            0
+        }
+        libc::SYS_prctl if matches!(id, libc::PR_GET_TSC | libc::PR_SET_TSC) => return tsc::control(id, a[1]),
+        libc::SYS_prctl if id == PR_SET_SYSCALL_USER_DISPATCH => EINVAL,
+        libc::SYS_prctl if id == libc::PR_SET_SECCOMP => EINVAL,
+        libc::SYS_seccomp | libc::SYS_ptrace => EPERM,
+        libc::SYS_arch_prctl if id == 0x1002 => {
+            fiber().fs = a[1];
+            raw!(nr, a[0], a[1])
+        }
+        // The kernel's own accounts of a process would show vsrun's work, and differ from run to run.
+        libc::SYS_sched_getaffinity => affinity(a[1] as usize, a[2]),
+        libc::SYS_sched_setaffinity => 0,
+        _ => return None,
+    })
+}
+
+/// Two processors, as far as the program is concerned: those of vsrun's world are no business of its.
+fn affinity(len: usize, mask: u64) -> i64 {
+    if len < 8 {
+        return EINVAL;
+    }
+    store(mask, 3u64);
+    8
+}
+
+fn group(nr: i64, id: i32, value: i32) -> i64 {
+    let own = local().pid;
+    let Some(p) = (if id == 0 || nr == libc::SYS_setsid { Some(own) } else { world().process_by_vpid(id) }) else {
+        return ESRCH;
+    };
+    match nr {
+        libc::SYS_getpgid => world().procs[p].pgid as i64,
+        libc::SYS_getsid => world().procs[p].sid as i64,
+        libc::SYS_setpgid => {
+            model().set_group(p, value);
+            0
+        }
+        _ => model().new_session(p),
+    }
+}
+
+/// Deterministic random bytes: splitmix64, a stream for each process.
+pub fn random(buffer: u64, len: u64) -> i64 {
+    let len = len.min(1 << 20);
+    for i in 0..len {
+        if i % 8 == 0 {
+            let state = &mut process_of(local().pid).random;
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        }
+        let mut z = process_of(local().pid).random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        store(buffer + i, ((z ^ (z >> 31)) >> (8 * (i % 8))) as u8);
+    }
+    len as i64
+}

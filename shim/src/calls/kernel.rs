@@ -1,0 +1,74 @@
+//! Calls that the kernel performs, with what has to be done around them.
+
+use vsrun_model::arena::{FIRST_FD, LAST_FD};
+use vsrun_model::calls::{fate, name, Fate};
+
+use super::fd::{is_open, is_ours};
+use super::{files, locks, shm};
+use crate::gate::{end, through};
+use crate::sys::errno::*;
+use crate::sys::{decimal, raw};
+
+/// A call that closes `fd`.
+fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
+    let seen = locks::before_close(fd);
+    let result = call();
+    locks::after_close(seen);
+    result
+}
+
+/// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
+pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    files::using(nr, a, || guarded(nr, a))
+}
+
+fn guarded(nr: i64, a: [u64; 6]) -> i64 {
+    match nr {
+        libc::SYS_close if is_ours(a[0]) => EBADF,
+        libc::SYS_dup2 | libc::SYS_dup3 if is_ours(a[1]) => EBADF,
+        libc::SYS_fcntl | libc::SYS_dup if is_ours(a[0]) => EBADF,
+        libc::SYS_close_range => {
+            let (first, last, flags) = (a[0] as u32, a[1] as u32, a[2]);
+            let (low, high) = (FIRST_FD as u32, LAST_FD as u32);
+            const CLOEXEC: u64 = 4;
+            if flags & CLOEXEC == 0 && first <= last {
+                locks::close_locked(first as i32, last.min(i32::MAX as u32) as i32, false);
+            }
+            let mut result = 0;
+            if first < low {
+                result = raw!(nr, first, last.min(low - 1), flags);
+            }
+            if last >= high && result >= 0 {
+                result = raw!(nr, first.max(high), last, flags);
+            }
+            result
+        }
+        libc::SYS_fcntl if locks::is_lock(a[1] as i32) => locks::fcntl(a[0] as i32, a[1] as i32, a[2], false),
+        libc::SYS_flock if is_ours(a[0]) => EBADF,
+        libc::SYS_flock => locks::flock(a[0] as i32, a[1] as i32),
+        libc::SYS_close => closing(a[0] as i32, || through(nr, a)),
+        libc::SYS_dup2 | libc::SYS_dup3 if a[0] != a[1] && is_open(a[0]) => closing(a[1] as i32, || through(nr, a)),
+        libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
+        _ => match fate(nr) {
+            Fate::Real | Fate::Mixed => files::call(nr, a),
+            Fate::Fails(error) => -error,
+            Fate::Modelled | Fate::Refused => refuse(nr, a),
+        },
+    }
+}
+
+/// A call that nothing is made of: the execution ends with its name and arguments.
+fn refuse(nr: i64, a: [u64; 6]) -> ! {
+    let (mut first, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
+    end::unsupported(&[
+        b"system call ",
+        name(nr).unwrap_or("without a name").as_bytes(),
+        b"(",
+        decimal(&mut first, a[0] as i64),
+        b", ",
+        decimal(&mut second, a[1] as i64),
+        b", ",
+        decimal(&mut third, a[2] as i64),
+        b", ..)",
+    ])
+}

@@ -1,0 +1,542 @@
+//! What sockets send and receive: bytes, addresses, and descriptors that go along with them.
+
+use vsrun_model::address::Address;
+use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
+use vsrun_model::inject::RESET;
+use vsrun_model::object::NONE;
+use vsrun_model::socket::{
+    Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STREAM, TO_ADDRESS,
+};
+use vsrun_model::{op, Kind};
+
+use super::memory::{copy, Memory};
+use super::{address, fd, mail, pipe, socket};
+use crate::gate::local::{local, me, model, world};
+use crate::gate::{end, inject, note_passed};
+use crate::sys::errno::*;
+use crate::sys::{decimal, load, store};
+
+/// SCM_CREDENTIALS, MSG_CMSG_CLOEXEC.
+const SCM_CREDENTIALS: i32 = 2;
+const CMSG_CLOEXEC: i32 = 0x4000_0000;
+/// Most descriptors in one message.
+const MAX_RIGHTS: u64 = 253;
+
+/// What a receive gives.
+struct Received {
+    /// Bytes put into memory, or a negative error number.
+    n: i64,
+    /// Bytes that the message had.
+    whole: u64,
+    /// There was something, if only an empty message.
+    got: bool,
+    /// What came along; its list of descriptions is the receiver's.
+    message: Message,
+}
+
+fn check_flags(flags: i32, call: &[u8]) {
+    let odd = [(libc::MSG_OOB, &b"MSG_OOB"[..]), (libc::MSG_FASTOPEN, b"MSG_FASTOPEN"), (0x400_0000, b"MSG_ZEROCOPY")];
+    if let Some((_, name)) = odd.iter().find(|(bit, _)| flags & bit != 0) {
+        end::unsupported(&[call, b" with ", name]);
+    }
+}
+
+fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Received {
+    let s = socket::of(desc);
+    let sock = world().sockets[s];
+    let mut op = world().channel_op(Kind::FD_READ, sock.input, wanted as i64);
+    op.mask = world().desc_bits(desc);
+    let peek = flags & libc::MSG_PEEK != 0;
+    if peek {
+        op = op.with(PEEK);
+    }
+    if skip > 0 {
+        op = op.with(op::PARTIAL);
+    }
+    let op = socket::timed(op, desc, sock.receive_timeout, flags & libc::MSG_DONTWAIT != 0);
+    let mut received = Received { n: 0, whole: 0, got: false, message: Message::default() };
+    received.n = fd::pass(desc, op, |n| {
+        let [from, whole, got] = me().out;
+        (received.whole, received.got) = (whole as u64, got != 0);
+        if n < 0 || got == 0 {
+            return;
+        }
+        received.message = world().received;
+        if peek {
+            received.message.rights = again(received.message.rights);
+        }
+        // TCP throws away what is to be cut off.
+        let thrown_away = sock.is_tcp() && flags & libc::MSG_TRUNC != 0;
+        if n > 0 && !thrown_away {
+            copy(sock.input, from as u64, memory, skip, n as u64, false);
+        }
+    });
+    received
+}
+
+/// A list of the same descriptions.
+fn again(rights: u32) -> u32 {
+    let (mut at, mut list) = (rights, NONE);
+    while at != NONE {
+        let right = world().rights[at];
+        list = add_right(list, right.desc);
+        at = right.next;
+    }
+    list
+}
+
+fn add_right(list: u32, desc: DescId) -> u32 {
+    match model().rights_push(list, desc) {
+        Some(list) => list,
+        None => end::unsupported(&[b"more descriptors under way in messages than vsrun can hold"]),
+    }
+}
+
+/// Where that fault is asked for, the connection of a TCP socket may be reset before it is used.
+fn may_be_reset(desc: DescId) {
+    let s = socket::of(desc);
+    let sock = world().sockets[s];
+    if sock.is_tcp() && sock.state == SockState::CONNECTED && inject::strikes(RESET) {
+        model().break_connection(s);
+    }
+}
+
+/// Receives into memory; a stream goes on until it is full where all is wanted.
+fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
+    let sock = world().sockets[socket::of(desc)];
+    let wanted = memory.len();
+    if sock.typ == STREAM && wanted == 0 {
+        return Received { n: 0, whole: 0, got: false, message: Message::default() };
+    }
+    may_be_reset(desc);
+    let wanted = match pipe::faults(world().descs[desc], wanted) {
+        Ok(n) if sock.typ == STREAM => n,
+        Ok(_) => wanted,
+        Err(n) => return Received { n, whole: 0, got: false, message: Message::default() },
+    };
+    let mut all = take(desc, memory, 0, wanted, flags);
+    let on = sock.typ == STREAM && flags & libc::MSG_WAITALL != 0 && flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) == 0;
+    while on && all.n > 0 && (all.n as u64) < wanted && all.message.rights == NONE {
+        let more = take(desc, memory, all.n as u64, wanted - all.n as u64, flags);
+        if more.n <= 0 {
+            break;
+        }
+        all.n += more.n;
+        all.message.rights = more.message.rights;
+    }
+    all
+}
+
+/// Receives without asking for what comes along.
+pub fn receive(desc: DescId, memory: Memory, flags: i32) -> i64 {
+    check_flags(flags, b"recv");
+    if flags & libc::MSG_ERRQUEUE != 0 {
+        return EAGAIN;
+    }
+    let received = receive_all(desc, &memory, flags);
+    model().rights_drop(received.message.rights);
+    result_of(&received, flags)
+}
+
+fn result_of(received: &Received, flags: i32) -> i64 {
+    if flags & libc::MSG_TRUNC != 0 && received.n >= 0 {
+        received.n.max(received.whole as i64)
+    } else {
+        received.n
+    }
+}
+
+/// True if receivers are told where it came from.
+fn tells_sender(sock: &Socket) -> bool {
+    !sock.is_tcp()
+}
+
+/// recvfrom and recv.
+pub fn recvfrom(desc: DescId, a: [u64; 6]) -> i64 {
+    let flags = a[3] as i32;
+    check_flags(flags, b"recvfrom");
+    if flags & libc::MSG_ERRQUEUE != 0 {
+        return EAGAIN;
+    }
+    let sock = world().sockets[socket::of(desc)];
+    let received = receive_all(desc, &Memory::one(a[1], a[2]), flags);
+    model().rights_drop(received.message.rights);
+    if received.n >= 0 && a[4] != 0 {
+        sender_to(&sock, &received, a[4], a[5]);
+    }
+    result_of(&received, flags)
+}
+
+fn sender_to(sock: &Socket, received: &Received, at: u64, len_at: u64) {
+    let from = &received.message.from;
+    let known = received.got && tells_sender(sock) && (!sock.is_local() || from.len > 0);
+    if known {
+        address::write(from, sock.domain, at, len_at);
+    } else {
+        store(len_at, 0u32);
+    }
+}
+
+/// recvmsg: what it gives, and the flags of the message.
+pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
+    check_flags(flags, b"recvmsg");
+    if flags & libc::MSG_ERRQUEUE != 0 {
+        return (EAGAIN, 0);
+    }
+    let sock = world().sockets[socket::of(desc)];
+    let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
+    if n > 1024 {
+        return (EMSGSIZE, 0);
+    }
+    let received = receive_all(desc, &Memory::many(iov, n), flags);
+    if received.n < 0 {
+        return (received.n, 0);
+    }
+    let mut told = if received.whole > received.n as u64 { libc::MSG_TRUNC } else { 0 };
+    if sock.typ == SEQPACKET && received.got {
+        told |= libc::MSG_EOR;
+    }
+    let name: u64 = load(header);
+    if name != 0 {
+        sender_to(&sock, &received, name, header + 8);
+    }
+    told |= control_to(&sock, &received, header, flags);
+    store(header + 48, told);
+    (result_of(&received, flags), told)
+}
+
+/// Writes what comes along with a message; gives MSG_CTRUNC if there was no room for it.
+fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i32 {
+    let (at, room): (u64, u64) = (load(header + 32), load(header + 40));
+    let (mut used, mut told) = (0, 0);
+    if sock.is_local() && sock.options & PASS_CRED != 0 && received.got {
+        let Credentials { pid, uid, gid } = received.message.cred;
+        if used + 28 <= room {
+            begin(at, 28, SCM_CREDENTIALS);
+            store(at + 16, pid);
+            store(at + 20, uid);
+            store(at + 24, gid);
+            used = 32.min(room);
+        } else {
+            told |= libc::MSG_CTRUNC;
+        }
+    }
+    let mut right = received.message.rights;
+    let mut count = 0;
+    while right != NONE {
+        let desc = world().rights[right].desc;
+        if used + 16 + 4 * (count + 1) > room {
+            told |= libc::MSG_CTRUNC;
+            break;
+        }
+        let fd = receive_descriptor(desc, flags & CMSG_CLOEXEC != 0);
+        if fd < 0 {
+            told |= libc::MSG_CTRUNC;
+            break;
+        }
+        store(at + used + 16 + 4 * count, fd as i32);
+        count += 1;
+        right = world().rights[right].next;
+    }
+    if count > 0 {
+        begin(at + used, 16 + 4 * count, libc::SCM_RIGHTS);
+        used = (used + (16 + 4 * count).div_ceil(8) * 8).min(room);
+    }
+    model().rights_drop(received.message.rights);
+    store(header + 40, used);
+    told | flags & CMSG_CLOEXEC
+}
+
+/// Gives the receiver a descriptor of what a message carries: its number, or a negative error number. The message keeps
+/// its reference.
+fn receive_descriptor(desc: DescId, cloexec: bool) -> i64 {
+    if world().descs[desc].kind == DescKind::FILE {
+        return mail::take(desc, cloexec);
+    }
+    // Where there is no number left, this reference is dropped.
+    model().desc_refer(desc);
+    let fd = fd::install(desc, cloexec);
+    if fd >= 0 {
+        model().desc_unrefer(desc);
+    }
+    fd
+}
+
+fn begin(at: u64, len: u64, typ: i32) {
+    store(at, len);
+    store(at + 8, libc::SOL_SOCKET);
+    store(at + 12, typ);
+}
+
+/// recvmmsg.
+pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
+    const WAIT_FOR_ONE: i32 = 0x10000;
+    if a[4] != 0 {
+        end::unsupported(&[b"recvmmsg with a timeout"]);
+    }
+    let mut flags = a[3] as i32;
+    let mut done = 0;
+    while done < a[2].min(1024) {
+        let (n, _) = recvmsg(desc, a[1] + 64 * done, flags & !WAIT_FOR_ONE);
+        if n < 0 {
+            return if done > 0 { done as i64 } else { n };
+        }
+        store(a[1] + 64 * done + 56, n as u32);
+        done += 1;
+        if flags & WAIT_FOR_ONE != 0 {
+            flags |= libc::MSG_DONTWAIT;
+        }
+    }
+    done as i64
+}
+
+/// Sends without an address.
+pub fn send(desc: DescId, memory: Memory, flags: i32) -> i64 {
+    send_to(desc, memory, flags, None, NONE, None)
+}
+
+/// sendto and send.
+pub fn sendto(desc: DescId, a: [u64; 6]) -> i64 {
+    let domain = world().sockets[socket::of(desc)].domain;
+    let to = match a[4] {
+        0 => None,
+        at => match address::read(at, a[5], domain) {
+            Ok(address) if address.family != 0 => Some(address),
+            Ok(_) => None,
+            Err(error) => return error,
+        },
+    };
+    send_to(desc, Memory::one(a[1], a[2]), a[3] as i32, to, NONE, None)
+}
+
+/// sendmsg.
+pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
+    let sock = world().sockets[socket::of(desc)];
+    let (name, name_len): (u64, u32) = (load(header), load(header + 8));
+    let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
+    if n > 1024 {
+        return EMSGSIZE;
+    }
+    let to = match (name, name_len) {
+        (0, _) | (_, 0) => None,
+        _ => match address::read(name, name_len.into(), sock.domain) {
+            Ok(address) if address.family != 0 => Some(address),
+            Ok(_) => None,
+            Err(error) => return error,
+        },
+    };
+    let (rights, cred) = match control_from(&sock, load(header + 32), load(header + 40)) {
+        Ok(control) => control,
+        Err(error) => return error,
+    };
+    send_to(desc, Memory::many(iov, n), flags, to, rights, cred)
+}
+
+/// What is to go along with a message: descriptions and credentials.
+fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credentials>), i64> {
+    let (mut rights, mut cred) = (NONE, None);
+    let mut place = 0;
+    while at != 0 && place + 16 <= len {
+        let (size, level, typ): (u64, i32, i32) = (load(at + place), load(at + place + 8), load(at + place + 12));
+        if size < 16 || place + size > len {
+            model().rights_drop(rights);
+            return Err(EINVAL);
+        }
+        let data = at + place + 16;
+        match (level, typ) {
+            (libc::SOL_SOCKET, libc::SCM_RIGHTS) if sock.is_local() => {
+                let count = (size - 16) / 4;
+                if count > MAX_RIGHTS {
+                    model().rights_drop(rights);
+                    return Err(EINVAL);
+                }
+                for i in 0..count {
+                    let fd: i32 = load(data + 4 * i);
+                    match fd::find(fd as u64) {
+                        Some(desc) => rights = add_right(rights, desc),
+                        None => match mail::put(fd) {
+                            Ok(desc) => rights = add_right(rights, desc),
+                            Err(error) => {
+                                model().rights_drop(rights);
+                                return Err(error);
+                            }
+                        },
+                    }
+                }
+            }
+            (libc::SOL_SOCKET, SCM_CREDENTIALS) if sock.is_local() => {
+                let own = socket::own_credentials();
+                let said = Credentials { pid: load(data), uid: load(data + 4), gid: load(data + 8) };
+                if said != own && own.uid != 0 {
+                    model().rights_drop(rights);
+                    return Err(EPERM);
+                }
+                cred = Some(said);
+            }
+            _ => {
+                let (mut first, mut second) = ([0; 24], [0; 24]);
+                end::unsupported(&[
+                    b"sendmsg with a control message of level ",
+                    decimal(&mut first, level.into()),
+                    b", type ",
+                    decimal(&mut second, typ.into()),
+                ])
+            }
+        }
+        place += size.div_ceil(8) * 8;
+    }
+    Ok((rights, cred))
+}
+
+/// sendmmsg.
+pub fn sendmmsg(desc: DescId, a: [u64; 6]) -> i64 {
+    let mut done = 0;
+    while done < a[2].min(1024) {
+        let n = sendmsg(desc, a[1] + 64 * done, a[3] as i32);
+        if n < 0 {
+            return if done > 0 { done as i64 } else { n };
+        }
+        store(a[1] + 64 * done + 56, n as u32);
+        done += 1;
+    }
+    done as i64
+}
+
+/// Sends memory; `rights` is the caller's list, which is used up.
+fn send_to(
+    desc: DescId,
+    memory: Memory,
+    flags: i32,
+    to: Option<Address>,
+    rights: u32,
+    cred: Option<Credentials>,
+) -> i64 {
+    check_flags(flags, b"send");
+    let sock = world().sockets[socket::of(desc)];
+    let cred = cred.unwrap_or_else(|| if sock.is_local() { socket::own_credentials() } else { Credentials::default() });
+    model().set_credentials(local().cur, cred);
+    model().send_along(local().cur, rights);
+    let result = if sock.is_dgram() { datagram(desc, &memory, flags, to) } else { connected(desc, &memory, flags, to) };
+    let left = model().send_along(local().cur, NONE);
+    model().rights_drop(left);
+    if result == EPIPE && sock.typ == STREAM && flags & libc::MSG_NOSIGNAL == 0 {
+        return pipe::broken();
+    }
+    result
+}
+
+fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
+    let s = socket::of(desc);
+    if matches!(world().sockets[s].state, SockState::FRESH | SockState::CONNECTING) {
+        // Another thread may connect it: which operation this is would depend on that, and not all orders may be tried.
+        if !fd::is_private(desc) {
+            note_passed(libc::SYS_sendto);
+        }
+        fd::settle(desc);
+    }
+    let sock = world().sockets[s];
+    if to.is_some() && sock.is_local() && sock.typ == STREAM {
+        let there = sock.state == SockState::CONNECTED;
+        return -(if there { libc::EISCONN } else { libc::EOPNOTSUPP } as i64);
+    }
+    let dont_wait = flags & libc::MSG_DONTWAIT != 0;
+    match sock.state {
+        SockState::FRESH | SockState::LISTEN if sock.is_tcp() => return EPIPE,
+        SockState::FRESH | SockState::LISTEN => return ENOTCONN,
+        SockState::FAILED => {
+            let mut error = 0;
+            let op = world().desc_op(Kind::FD_CONTROL, desc);
+            fd::pass(desc, op, |_| error = model().socket_error(s));
+            return if error == 0 { EPIPE } else { -error };
+        }
+        SockState::CONNECTING if dont_wait || world().descs[desc].flags & NONBLOCK != 0 => return EAGAIN,
+        SockState::CONNECTING => end::unsupported(&[b"a write to a socket that is still being connected"]),
+        _ => {}
+    }
+    let output = world().descs[desc].output;
+    let n = memory.len();
+    if n == 0 && sock.typ == STREAM {
+        return 0;
+    }
+    may_be_reset(desc);
+    let n = match pipe::faults(world().descs[desc], n) {
+        Ok(fewer) if sock.typ == STREAM => fewer,
+        Ok(_) => n,
+        Err(error) => return error,
+    };
+    let mut done = 0;
+    loop {
+        let mut op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
+        // It depends on the connect.
+        op.mask |= world().channel_bit(sock.input);
+        if done > 0 {
+            op = op.with(op::PARTIAL);
+        }
+        let op = socket::timed(op, desc, sock.send_timeout, dont_wait);
+        let put = fd::pass(desc, op, |put| {
+            let [at, kept, _] = me().out;
+            if put > 0 && kept != 0 {
+                copy(output, at as u64, memory, done, put as u64, true);
+            }
+        });
+        if put < 0 {
+            return if done > 0 { done as i64 } else { put };
+        }
+        done += put as u64;
+        if done >= n || sock.typ != STREAM {
+            return done as i64;
+        }
+    }
+}
+
+fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
+    let s = socket::of(desc);
+    if to.is_none() && world().sockets[s].state != SockState::CONNECTED {
+        // Another thread may connect it.
+        fd::settle(desc);
+    }
+    let sock = world().sockets[s];
+    let unconnected = sock.peer == NONE && sock.peer_serial != CONNECTED_BY_ADDRESS;
+    let Some(mut target) = to.or_else(|| (!unconnected).then_some(sock.remote)) else {
+        return if sock.is_local() { ENOTCONN } else { EDESTADDRREQ };
+    };
+    if to.is_some() {
+        if sock.is_local() && target.len == 0 || !sock.is_local() && target.port == 0 {
+            return EINVAL;
+        }
+        if socket::is_outside(&target) {
+            note_passed(libc::SYS_sendto);
+            return ENETUNREACH;
+        }
+    }
+    loop {
+        let mut op = world().channel_op(Kind::FD_SEND, sock.input, memory.len() as i64);
+        if to.is_some() {
+            address::seek(&target);
+            let link = match address::look_up(&mut target) {
+                Ok(link) => link,
+                Err(error) => return error,
+            };
+            if address::is_absent_service(&target) {
+                return ENOENT;
+            }
+            model().set_address(local().cur, target);
+            op = op.with(TO_ADDRESS);
+            op.mask = if link { u32::MAX } else { op.mask | world().names_bits(s, &target) };
+        } else {
+            let peer = world().peer(s).map_or(0, |p| world().channel_bit(world().sockets[p].input));
+            op.mask |= sock.remote.bit() | peer;
+        }
+        let op = socket::timed(op, desc, sock.send_timeout, flags & libc::MSG_DONTWAIT != 0);
+        let result = fd::pass_after(desc, op, Some(socket::look_again), |n| {
+            let [at, channel, _] = me().out;
+            if n > 0 && channel >= 0 {
+                copy(channel as u32, at as u64, memory, 0, n as u64, true);
+            }
+        });
+        // The file came to be there while it waited for its turn, and is crowded.
+        if result != EAGAIN || op.has(op::TRY) || op.has(op::TIMED) {
+            return result;
+        }
+    }
+}

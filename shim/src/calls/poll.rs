@@ -1,0 +1,269 @@
+//! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
+
+use vsrun_model::fd::{poll, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
+use vsrun_model::inject::EINTR;
+use vsrun_model::{op, Kind, Op};
+
+use super::{fd, signal, time};
+use crate::gate::local::{local, me, model, world};
+use crate::gate::{self, end, inject, note_passed};
+use crate::sys::errno::*;
+use crate::sys::{load, raw, store};
+
+/// Descriptors that one call asks about.
+const MAX_ASKED: usize = 1024;
+
+/// What is asked about one descriptor, and what the answer is.
+#[derive(Clone, Copy)]
+struct Asked {
+    fd: i32,
+    events: u16,
+    ready: u16,
+}
+
+/// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
+// Not part of what every call on descriptors goes through: what is asked takes room on the program's stack.
+#[inline(never)]
+pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
+    let timeout = match timeout(nr, a) {
+        Ok(timeout) => timeout,
+        Err(error) => return Some(error),
+    };
+    let mask = match nr {
+        libc::SYS_ppoll => a[3],
+        libc::SYS_pselect6 if a[5] != 0 => load::<u64>(a[5]),
+        _ => 0,
+    };
+    Some(signal::with_mask(mask, || match nr {
+        libc::SYS_poll | libc::SYS_ppoll => of_array(a[0], a[1], timeout),
+        _ => of_sets(a[0], [a[1], a[2], a[3]], timeout),
+    }))
+}
+
+/// Nanoseconds to wait; `None`: for ever.
+fn timeout(nr: i64, a: [u64; 6]) -> Result<Option<u64>, i64> {
+    let spec = |at: u64| match at {
+        0 => Ok(None),
+        at => time::timespec(at).map(Some).ok_or(EINVAL),
+    };
+    match nr {
+        libc::SYS_poll if (a[2] as i32) < 0 => Ok(None),
+        libc::SYS_poll => Ok(Some(a[2] as i32 as u64 * 1_000_000)),
+        libc::SYS_ppoll => spec(a[2]),
+        libc::SYS_pselect6 => spec(a[4]),
+        _ if a[4] == 0 => Ok(None),
+        _ => {
+            let (seconds, micro): (i64, i64) = (load(a[4]), load(a[4] + 8));
+            if seconds < 0 || micro < 0 {
+                return Err(EINVAL);
+            }
+            Ok(Some((seconds as u64).saturating_mul(1_000_000_000).saturating_add(micro as u64 * 1000)))
+        }
+    }
+}
+
+/// The stack is the program's, and may be small: room for many is taken only where many are asked for, which is why each of the
+/// functions that take it is there twice and is not inlined.
+const FEW_ASKED: usize = 64;
+
+fn of_array(at: u64, n: u64, timeout: Option<u64>) -> i64 {
+    match n as usize {
+        n if n <= FEW_ASKED => of_array_in::<FEW_ASKED>(at, n, timeout),
+        n if n <= MAX_ASKED => of_array_in::<MAX_ASKED>(at, n, timeout),
+        _ => end::unsupported(&[b"a poll of more than 1024 descriptors"]),
+    }
+}
+
+#[inline(never)]
+fn of_array_in<const ROOM: usize>(at: u64, n: usize, timeout: Option<u64>) -> i64 {
+    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
+    for (i, one) in asked[..n].iter_mut().enumerate() {
+        let entry = at + 8 * i as u64;
+        *one = Asked { fd: load(entry), events: load(entry + 4), ready: 0 };
+    }
+    let result = ask(&mut asked[..n], timeout);
+    if result >= 0 {
+        for (i, one) in asked[..n].iter().enumerate() {
+            store(at + 8 * i as u64 + 6, one.ready);
+        }
+    }
+    result
+}
+
+/// The events that make a descriptor ready for reading, for writing, exceptional (fs/select.c).
+const SETS: [u16; 3] = [
+    poll::RDNORM | poll::RDBAND | poll::IN | poll::HUP | poll::ERR,
+    poll::WRBAND | poll::WRNORM | poll::OUT | poll::ERR,
+    poll::PRI,
+];
+
+fn of_sets(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
+    if n > i32::MAX as u64 {
+        return EINVAL;
+    }
+    let n = n.min(MAX_FDS as u64);
+    if n as usize > MAX_ASKED {
+        end::unsupported(&[b"a select of descriptors above 1023"]);
+    }
+    let wanted = (0..n).filter(|&fd| sets.iter().any(|&set| is_in(set, fd))).count();
+    match wanted {
+        0..=FEW_ASKED => of_sets_in::<FEW_ASKED>(n, sets, timeout),
+        _ => of_sets_in::<MAX_ASKED>(n, sets, timeout),
+    }
+}
+
+fn word(set: u64, fd: u64) -> u64 {
+    set + fd / 64 * 8
+}
+
+fn is_in(set: u64, fd: u64) -> bool {
+    set != 0 && load::<u64>(word(set, fd)) >> (fd % 64) & 1 != 0
+}
+
+#[inline(never)]
+fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
+    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
+    let mut used = 0;
+    for fd in 0..n {
+        let wanted = sets.map(|set| is_in(set, fd));
+        if wanted == [false; 3] {
+            continue;
+        }
+        let events = SETS.iter().zip(wanted).filter(|(_, wanted)| *wanted).fold(0, |all, (set, _)| all | set);
+        asked[used] = Asked { fd: fd as i32, events: events & !poll::ALWAYS, ready: 0 };
+        used += 1;
+    }
+    let result = ask(&mut asked[..used], timeout);
+    if result < 0 {
+        return result;
+    }
+    if asked[..used].iter().any(|one| one.ready & poll::NVAL != 0) {
+        return EBADF;
+    }
+    let old: [[u64; MAX_ASKED / 64]; 3] = sets.map(|set| {
+        let mut words = [0; MAX_ASKED / 64];
+        if set != 0 {
+            for (i, w) in words.iter_mut().take(n.div_ceil(64) as usize).enumerate() {
+                *w = load(set + 8 * i as u64);
+                store(set + 8 * i as u64, 0u64);
+            }
+        }
+        words
+    });
+    let mut count = 0;
+    for one in &asked[..used] {
+        let (at, bit) = (one.fd as usize / 64, 1u64 << (one.fd % 64));
+        for (k, &set) in sets.iter().enumerate() {
+            if set != 0 && old[k][at] & bit != 0 && one.ready & SETS[k] != 0 {
+                let place = word(set, one.fd as u64);
+                store(place, load::<u64>(place) | bit);
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+/// Asks, waiting until something is ready. Gives how many descriptors are, or a negative error number.
+fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    let mut modelled = 0;
+    for one in asked.iter() {
+        let Some(desc) = (if one.fd < 0 { None } else { fd::find(one.fd as u64) }) else { continue };
+        if modelled == MAX_POLLED {
+            end::unsupported(&[b"a poll or select of more than 256 pipes and sockets"]);
+        }
+        model().add_polled(local().cur, modelled, Polled { desc, events: one.events, ready: 0 });
+        modelled += 1;
+    }
+    let files = of_files(asked);
+    let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && fd::find(one.fd as u64).is_none());
+    if waits_outside {
+        // Whether input from outside comes is not the model's to say.
+        if modelled == 0 && timeout != Some(0) {
+            return outside(asked, timeout);
+        }
+        note_passed(libc::SYS_poll);
+    }
+    if modelled == 0 {
+        return match timeout {
+            _ if files != 0 => files,
+            Some(0) => 0,
+            Some(ns) => match time::sleep_until(time::relative(ns), 0) {
+                0 => 0,
+                error => error,
+            },
+            None if asked.iter().all(|one| one.fd < 0) => {
+                signal::wait_with(if me().masked { me().within } else { me().sigmask })
+            }
+            None => outside(asked, None),
+        };
+    }
+    if timeout != Some(0) && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
+    }
+    let mut op = Op::new(Kind::FD_POLL);
+    for i in 0..modelled {
+        let desc = me().polled[i].desc;
+        op.mask |= world().desc_bits(desc);
+    }
+    op = match timeout {
+        _ if files > 0 => op.with(op::TRY),
+        Some(0) => op.with(op::TRY),
+        Some(ns) => op.until(time::relative(ns)),
+        None => op,
+    };
+    if modelled > MAX_TOLD {
+        op = op.with(ASKS_MANY);
+    }
+    let mut answers = [Polled::default(); MAX_POLLED];
+    let result = gate::pass_then(op, |_| answers = me().polled);
+    if result < 0 {
+        return result;
+    }
+    let mut next = 0;
+    for one in asked.iter_mut() {
+        if one.fd >= 0 && next < modelled && fd::find(one.fd as u64) == Some(answers[next].desc) {
+            one.ready = answers[next].ready;
+            next += 1;
+        }
+    }
+    result + files
+}
+
+/// Asks the kernel about files, without waiting; gives how many are ready.
+#[inline(never)]
+fn of_files(asked: &mut [Asked]) -> i64 {
+    let mut count = 0;
+    for one in asked.iter_mut().filter(|one| one.fd >= 0) {
+        if fd::find(one.fd as u64).is_some() {
+            continue;
+        }
+        let mut entry = [one.fd as u32 as u64 | u64::from(one.events) << 32];
+        raw!(libc::SYS_poll, entry.as_mut_ptr(), 1, 0);
+        one.ready = (entry[0] >> 48) as u16;
+        count += i64::from(one.ready != 0);
+    }
+    count
+}
+
+/// Waits for input from outside: the kernel does, and vsrun sees it.
+fn outside(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    match asked.len() {
+        0..=FEW_ASKED => outside_in::<FEW_ASKED>(asked, timeout),
+        _ => outside_in::<MAX_ASKED>(asked, timeout),
+    }
+}
+
+#[inline(never)]
+fn outside_in<const ROOM: usize>(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    let mut entries = [0u64; ROOM];
+    for (entry, one) in entries.iter_mut().zip(asked.iter()) {
+        *entry = one.fd as u32 as u64 | u64::from(one.events) << 32;
+    }
+    let ms = timeout.map_or(-1, |ns| (ns / 1_000_000).min(i32::MAX as u64) as i64);
+    let result = fd::on_file(libc::SYS_poll, [entries.as_mut_ptr() as u64, asked.len() as u64, ms as u64, 0, 0, 0]);
+    for (entry, one) in entries.iter().zip(asked.iter_mut()) {
+        one.ready = (entry >> 48) as u16;
+    }
+    result
+}

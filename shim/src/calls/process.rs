@@ -1,0 +1,348 @@
+//! Creation of threads and processes, exec, wait.
+
+use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
+use vsrun_model::inject::{EINTR, ENOMEM};
+use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
+
+use super::{env, files, locks};
+use crate::gate::fiber::{self, Start};
+use crate::gate::local::{arena, fiber, fiber_of, local, me, model, process_of, world};
+use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
+use crate::sys::errno::*;
+use crate::sys::{cstr, die, dispatch, elf, load, raw, store, store_if, zero};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_PARENT: u64 = 0x8000;
+const CLONE_THREAD: u64 = 0x10000;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_PARENT_SETTID: u64 = 0x100000;
+const CLONE_CHILD_CLEARTID: u64 = 0x200000;
+const CLONE_CHILD_SETTID: u64 = 0x1000000;
+/// Namespaces, pidfd, cgroup: not modelled.
+const CLONE_UNSUPPORTED: u64 = 0x7e02_0000 | 0x1000 | 0x2_0000_0000;
+
+/// The arguments of clone or clone3, brought to one form.
+#[derive(Clone, Copy, Default)]
+pub struct CloneArgs {
+    /// CLONE_* without the signal number.
+    pub flags: u64,
+    /// Highest address of the child's stack, or 0.
+    pub stack: u64,
+    /// Where the parent wants the id.
+    pub parent_tid: u64,
+    /// Where the child wants it, and wants it cleared.
+    pub child_tid: u64,
+    /// Thread pointer.
+    pub tls: u64,
+    /// Registers at the call.
+    pub start: Start,
+}
+
+fn out_of_room() -> ! {
+    end::unsupported(&[b"the program creates more threads or processes than vsrun can hold"])
+}
+
+/// clone, clone3, fork, vfork.
+pub fn clone(args: &CloneArgs) -> i64 {
+    if inject::strikes(ENOMEM) {
+        return EAGAIN;
+    }
+    if args.flags & CLONE_THREAD != 0 {
+        return create_thread(args);
+    }
+    if args.flags & CLONE_UNSUPPORTED != 0 {
+        end::unsupported(&[b"clone with namespaces or a pidfd"]);
+    }
+    if args.flags & CLONE_VM != 0 {
+        if args.flags & CLONE_VFORK == 0 {
+            end::unsupported(&[
+                b"clone of a process that shares memory (CLONE_VM without CLONE_THREAD or CLONE_VFORK)",
+            ]);
+        }
+        if args.stack != 0 {
+            return spawn(args);
+        }
+    }
+    fork(args)
+}
+
+fn create_thread(args: &CloneArgs) -> i64 {
+    let l = local();
+    let Some(t) = model().create_thread(l.pid, l.cur) else { out_of_room() };
+    model().inherit_mask(t);
+    if core::mem::take(&mut l.next_detached) {
+        model().detach(t);
+    }
+    let new = fiber_of(t);
+    new.fs = args.tls;
+    new.clear_tid = if args.flags & CLONE_CHILD_CLEARTID != 0 { args.child_tid } else { 0 };
+    new.start = core::mem::take(&mut l.next_start);
+    new.tsc_faults = fiber().tsc_faults;
+    let vtid = world().threads[t].vtid;
+    if args.flags & CLONE_PARENT_SETTID != 0 {
+        store_if(args.parent_tid, vtid);
+    }
+    if args.flags & CLONE_CHILD_SETTID != 0 {
+        store_if(args.child_tid, vtid);
+    }
+    fiber_of(t).context = fiber::lay_out(args.stack, &args.start);
+    turn::start(t);
+    gate::deliver();
+    vtid as i64
+}
+
+/// fork, and vfork and clone without a stack of its own: the child is a copy; that it may run on before a vfork
+/// child has exec'd is covered, since it runs up to its first visible operation first.
+fn fork(args: &CloneArgs) -> i64 {
+    let creator = local().cur;
+    // The child gets the locks of the other threads as they are now: that others can notice.
+    if is_threaded() {
+        gate::pass(Op::new(Kind::FORK));
+    }
+    let (p, t) = fork_in_model(creator);
+    fiber_of(t).altstack = fiber().altstack;
+    let vpid = world().procs[p].vpid;
+    let real = raw!(libc::SYS_clone, parentage(), 0, 0, 0, 0);
+    if real == 0 {
+        become_process(p, t);
+        if args.flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) != 0 {
+            store_if(args.child_tid, vpid);
+        }
+        return 0;
+    }
+    if real < 0 {
+        model().fork_failed(p, creator);
+        return real;
+    }
+    if args.flags & CLONE_PARENT_SETTID != 0 {
+        store_if(args.parent_tid, vpid);
+    }
+    turn::wait();
+    debug_assert!(world().current == creator);
+    gate::deliver();
+    vpid as i64
+}
+
+/// The model's part of a fork by `creator`: the process and its thread, which has the turn.
+fn fork_in_model(creator: Tid) -> (Pid, Tid) {
+    let Some((p, t)) = model().fork(creator) else { out_of_room() };
+    fiber_of(t).fs = fiber_of(creator).fs;
+    model().give_turn(t);
+    (p, t)
+}
+
+/// Every process of a world is a child of vsrun; without a supervisor, of the process that forks it.
+fn parentage() -> u64 {
+    if arena().control.mode == Mode::ROOT {
+        CLONE_PARENT
+    } else {
+        0
+    }
+}
+
+/// First steps of a forked child: it is process `p` with the one thread `t`.
+fn become_process(p: Pid, t: Tid) {
+    let l = local();
+    l.pid = p;
+    l.cur = t;
+    l.n_onces = 0;
+    begin();
+}
+
+/// First steps of every process that the kernel has made: it is known, caught, and lives as long as vsrun.
+pub fn begin() {
+    process_of(local().pid).real_pid = raw!(libc::SYS_getpid) as i32;
+    live_with_vsrun();
+    arm();
+}
+
+/// Arms the net in this kernel thread; the shim's own text stays exempt.
+pub fn arm() {
+    if !dispatch::arm(local().text) {
+        end::bug(b"Syscall User Dispatch could not be armed");
+    }
+}
+
+/// Dies with vsrun, whose child every process of a world is.
+pub fn live_with_vsrun() {
+    raw!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    if raw!(libc::SYS_getppid) != arena().control.vsrun_pid as i64 && arena().control.vsrun_pid != 0 {
+        die(1);
+    }
+}
+
+/// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
+fn spawn(args: &CloneArgs) -> i64 {
+    let (creator, parent) = (local().cur, local().pid);
+    let (p, t) = fork_in_model(creator);
+    let vpid = world().procs[p].vpid;
+    let l = local();
+    l.pid = p;
+    l.cur = t;
+    l.borrowed = true;
+    let stack = fiber::lay_out(args.stack, &args.start);
+    // The child shares memory, but has dispositions of its own, which it sets before it execs.
+    let actions = local().actions;
+    let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | parentage(), stack, spawned);
+    let l = local();
+    l.pid = parent;
+    l.cur = creator;
+    l.borrowed = false;
+    l.actions = actions;
+    if real < 0 {
+        model().fork_failed(p, creator);
+        return real;
+    }
+    turn::wait();
+    gate::deliver();
+    vpid as i64
+}
+
+/// Runs first in the child of [`spawn`].
+extern "C" fn spawned() {
+    begin();
+}
+
+fn wait_flags(options: i32) -> u8 {
+    let flag = |option: i32, flag: u8| if options & option != 0 { flag } else { 0 };
+    flag(libc::WNOHANG, WNOHANG) | flag(libc::WUNTRACED, WUNTRACED) | flag(libc::WCONTINUED, WCONTINUED)
+}
+
+/// wait4.
+pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
+    let flags = wait_flags(options);
+    if flags & WNOHANG == 0 && inject::strikes(EINTR) {
+        return -(libc::EINTR as i64);
+    }
+    let r = gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags));
+    if r == libc::EAGAIN as i64 {
+        return 0;
+    }
+    if r != 0 {
+        return -r;
+    }
+    let [vpid, code, _] = me().out;
+    store_if(status, code as i32);
+    if usage != 0 {
+        zero(usage, 144);
+    }
+    vpid
+}
+
+/// waitid.
+pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
+    let selector = match kind as u32 {
+        libc::P_ALL => -1,
+        libc::P_PID => id as i64,
+        libc::P_PGID if id == 0 => 0,
+        libc::P_PGID => -(id as i64),
+        _ => end::unsupported(&[b"waitid with a pidfd"]),
+    };
+    if options & (libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED) == 0 {
+        return EINVAL;
+    }
+    let flags = wait_flags(options)
+        | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }
+        | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
+    let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
+    if r != 0 && r != libc::EAGAIN as i64 {
+        return -r;
+    }
+    if info != 0 {
+        zero(info, 128);
+        if r == 0 {
+            let [vpid, status, _] = me().out;
+            let (low, high) = (status & 0x7f, status >> 8 & 0xff);
+            let (code, what) = match status {
+                0xffff => (libc::CLD_CONTINUED, i64::from(libc::SIGCONT)),
+                _ if low == 0x7f => (libc::CLD_STOPPED, high),
+                _ if low == 0 => (libc::CLD_EXITED, high),
+                _ => (libc::CLD_KILLED, low),
+            };
+            store(info, libc::SIGCHLD);
+            store(info + 8, code);
+            store(info + 16, vpid as i32);
+            store(info + 24, what as i32);
+        }
+    }
+    if usage != 0 {
+        zero(usage, 144);
+    }
+    0
+}
+
+/// execve and execveat. Returns only if it fails.
+pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
+    let threaded = is_threaded();
+    let look = [dir as u64, path, 0, flags as u64, 0, 0];
+    if threaded {
+        // Which file it is is settled when the other threads are gone.
+        files::note(libc::SYS_execveat, look);
+    } else {
+        files::announce(libc::SYS_execveat, look);
+    }
+    let (dir, path) = match files::locate(dir, path, flags) {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
+    if let Err(error) = check_program(dir, path, flags, 0) {
+        return error;
+    }
+    if threaded {
+        gate::pass(Op::new(Kind::EXEC));
+    }
+    let released = locks::close_locked(0, i32::MAX, true);
+    let envp = env::with_shim(envp);
+    for fd in [ARENA_FD, POOL_FD] {
+        raw!(libc::SYS_fcntl, fd, libc::F_SETFD, 0);
+    }
+    tsc::before_exec();
+    signal::before_exec();
+    let error = raw!(libc::SYS_execveat, dir, path, argv, envp, flags);
+    tsc::arm();
+    signal::install_fault();
+    if released {
+        end::unsupported(&[b"exec that fails, with close-on-exec descriptors of files that have been locked"]);
+    }
+    error
+}
+
+/// Refuses programs into which the library cannot be loaded: statically linked, set-user-id, not x86-64. What the
+/// kernel itself refuses, it refuses.
+fn check_program(dir: i32, path: u64, flags: i32, depth: u32) -> Result<(), i64> {
+    let fd = if flags & libc::AT_EMPTY_PATH != 0 && load::<u8>(path) == 0 {
+        raw!(libc::SYS_dup, dir)
+    } else {
+        raw!(libc::SYS_openat, dir, path, libc::O_RDONLY | libc::O_CLOEXEC)
+    };
+    if fd < 0 {
+        // Not readable is no proof; a missing file is reported by exec itself.
+        return Ok(());
+    }
+    let mut head = [0u8; 4096];
+    let n = raw!(libc::SYS_pread64, fd, head.as_mut_ptr(), head.len(), 0);
+    let mut stat = [0u8; 144];
+    raw!(libc::SYS_fstat, fd, stat.as_mut_ptr());
+    raw!(libc::SYS_close, fd);
+    let head = &head[..n.max(0) as usize];
+    let mode = u32::from_ne_bytes([stat[24], stat[25], stat[26], stat[27]]);
+    let name = cstr(path, 512);
+    if mode & 0o6000 != 0 && mode & 0o111 != 0 && raw!(libc::SYS_getuid) != 0 {
+        end::unsupported(&[b"exec of a set-user-id or set-group-id program: ", name]);
+    }
+    if head.starts_with(b"#!") && depth < 4 {
+        let line = head[2..].split(|&b| b == b'\n').next().unwrap_or(b"");
+        let mut words = line.split(|&b| b == b' ' || b == b'\t').filter(|w| !w.is_empty());
+        let mut interpreter = [0u8; 512];
+        let word = words.next().unwrap_or(b"");
+        if !word.is_empty() && word.len() < interpreter.len() {
+            interpreter[..word.len()].copy_from_slice(word);
+            return check_program(libc::AT_FDCWD, interpreter.as_ptr() as u64, 0, depth + 1);
+        }
+        return Ok(());
+    }
+    match elf::verdict(head) {
+        None => Ok(()),
+        Some(reason) => end::unsupported(&[b"exec of ", name, b": ", reason]),
+    }
+}

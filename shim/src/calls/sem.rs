@@ -1,0 +1,105 @@
+//! POSIX semaphores.
+
+use vsrun_model::arena::POOL_ADDR;
+use vsrun_model::inject::EINTR;
+use vsrun_model::object::{Key, ObjKind};
+use vsrun_model::{op, Kind, Op};
+
+use super::{shm, sync, thread};
+use crate::gate::local::{me, model, world, POOL_REGION};
+use crate::gate::{self, end, inject, mirror};
+use crate::sys::{cstr, ret_errno, set_errno, store, zero};
+
+/// Performs an operation on the semaphore at `s`; `shape` adds flags or a deadline. The result is as libc gives it.
+pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+    let id = sync::sem(s);
+    let result = match shape(Op::on(kind, id)) {
+        Ok(op) => gate::pass(op),
+        Err(error) => error as i64,
+    };
+    mirror::sem(s, id);
+    ret_errno(result)
+}
+
+/// sem_wait and its like.
+pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+    thread::cancellation_point();
+    if inject::strikes(EINTR) {
+        return ret_errno(libc::EINTR as i64);
+    }
+    let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
+    if result != 0 {
+        thread::cancellation_point();
+    }
+    result
+}
+
+/// sem_init.
+pub fn init(s: u64, shared: bool, value: u32) -> i32 {
+    if value > i32::MAX as u32 {
+        return ret_errno(libc::EINVAL.into());
+    }
+    sync::sem_init(s, shared, value);
+    0
+}
+
+/// sem_destroy.
+pub fn destroy(s: u64) -> i32 {
+    gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s))) as i32
+}
+
+/// sem_getvalue.
+pub fn value(s: u64, value: u64) -> i32 {
+    let result = pass(Kind::SEM_GET, s, Ok);
+    store(value, me().out[0] as i32);
+    result
+}
+
+fn plain_name<'a>(name: u64) -> Option<&'a [u8]> {
+    let name = cstr(name, 4096);
+    let name = name.strip_prefix(b"/").unwrap_or(name);
+    (!name.is_empty() && name.len() < 252 && !name.contains(&b'/')).then_some(name)
+}
+
+fn fail(error: i32) -> u64 {
+    set_errno(error.into());
+    0
+}
+
+/// sem_open: the semaphore's address, or 0.
+pub fn open(name: u64, flags: i32, value: u32) -> u64 {
+    let Some(name) = plain_name(name) else { return fail(libc::EINVAL) };
+    gate::pass(Op::on(Kind::NAME, sync::names()));
+    if let Some(id) = world().name_find(ObjKind::SEM, name) {
+        if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
+            return fail(libc::EEXIST);
+        }
+        return POOL_ADDR + world().objects[id].key.addr;
+    }
+    if flags & libc::O_CREAT == 0 {
+        return fail(libc::ENOENT);
+    }
+    if value > i32::MAX as u32 {
+        return fail(libc::EINVAL);
+    }
+    let addr = shm::named_sem();
+    let key = Key::new(POOL_REGION, ObjKind::SEM, addr - POOL_ADDR);
+    match model().sem_new(key, value as i32) {
+        Some(id) if model().name_add(name, id) => {
+            zero(addr, 32);
+            mirror::sem(addr, id);
+            addr
+        }
+        _ => end::unsupported(&[b"the program uses more named semaphores than vsrun can hold"]),
+    }
+}
+
+/// sem_unlink.
+pub fn unlink(name: u64) -> i32 {
+    let Some(name) = plain_name(name) else { return ret_errno(libc::ENOENT.into()) };
+    gate::pass(Op::on(Kind::NAME, sync::names()));
+    if model().name_remove(ObjKind::SEM, name) {
+        return 0;
+    }
+    ret_errno(libc::ENOENT.into())
+}

@@ -1,0 +1,232 @@
+//! Shared memory: which mappings are shared (so that objects in them are the same object in every process), SysV
+//! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
+
+use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, RANDOM_FD};
+use vsrun_model::inject::ENOMEM;
+use vsrun_model::object::SHARED;
+
+use super::files;
+use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
+use crate::gate::{end, inject, through};
+use crate::sys::errno::*;
+use crate::sys::{cstr, load, raw, raw6, store, zero};
+
+const PAGE: u64 = 4096;
+
+fn pages(len: u64) -> u64 {
+    (len + PAGE - 1) & !(PAGE - 1)
+}
+
+/// mmap, munmap, mremap: real, with shared mappings noted.
+pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
+    let [addr, len, prot, flags, fd, offset] = a;
+    let grows = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS != 0 && flags as i32 & libc::MAP_FIXED == 0;
+    if (grows || nr == libc::SYS_mremap) && inject::strikes(ENOMEM) {
+        return -(libc::ENOMEM as i64);
+    }
+    let result = raw6(nr, addr, len, prot, flags, fd, offset);
+    if (-4095..0).contains(&result) {
+        return result;
+    }
+    match nr {
+        libc::SYS_mmap => {
+            let shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
+            let start = result as u64;
+            if flags as i32 & libc::MAP_ANONYMOUS == 0 {
+                files::mapped(fd as i32, prot as i32, shared);
+            }
+            if shared {
+                note(start, len, flags as i32, fd as i32, offset);
+            } else if local().n_ranges > 0 {
+                remove_range(start, start + pages(len));
+            }
+        }
+        libc::SYS_munmap if local().n_ranges > 0 => remove_range(addr, addr + pages(len)),
+        libc::SYS_mremap if local().n_ranges > 0 => moved(addr, len, result as u64, prot),
+        _ => {}
+    }
+    result
+}
+
+fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
+    let region = if flags & libc::MAP_ANONYMOUS != 0 {
+        machine().new_region()
+    } else {
+        let mut stat = [0u64; 18];
+        if raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
+            return;
+        }
+        machine().region(stat[0] + 1, stat[1])
+    };
+    let Some(region) = region else { too_many() };
+    let range = Range { start, end: start + pages(len), space: SHARED | region, offset, segment: 0 };
+    if !add_range(range) {
+        too_many();
+    }
+}
+
+fn too_many() -> ! {
+    end::unsupported(&[b"the program has more shared mappings than vsrun can hold"])
+}
+
+fn moved(old: u64, old_len: u64, new: u64, new_len: u64) {
+    let l = local();
+    let found = l.ranges[..l.n_ranges].iter().find(|r| r.start <= old && old < r.end).copied();
+    if let Some(range) = found {
+        remove_range(old, old + pages(old_len));
+        let offset = range.offset + (old - range.start);
+        if !add_range(Range { start: new, end: new + pages(new_len), offset, ..range }) {
+            too_many();
+        }
+    }
+}
+
+/// `len` bytes of the pool; offset in it.
+fn take_pool(len: u64) -> u64 {
+    match machine().take_pool(len) {
+        Some(at) => at,
+        None => end::unsupported(&[b"the program uses more SysV shared memory than vsrun can hold"]),
+    }
+}
+
+/// Room for a named semaphore; its address, the same in every process.
+pub fn named_sem() -> u64 {
+    POOL_ADDR + take_pool(64)
+}
+
+/// shmget, shmat, shmdt, shmctl.
+pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    match nr {
+        libc::SYS_shmget => get(a[0] as i32, a[1], a[2] as i32),
+        libc::SYS_shmat => attach(a[0] as i32, a[1], a[2] as i32),
+        libc::SYS_shmdt => detach(a[0]),
+        _ => control(a[0] as i32, a[1] as i32 & !0x100, a[2]),
+    }
+}
+
+fn get(key: i32, size: u64, flags: i32) -> i64 {
+    let found = arena().segments.as_slice().iter().find(|s| key != libc::IPC_PRIVATE && s.key == key && s.removed == 0);
+    if let Some(segment) = found {
+        let both = libc::IPC_CREAT | libc::IPC_EXCL;
+        return match () {
+            _ if flags & both == both => EEXIST,
+            _ if size > segment.size => EINVAL,
+            _ => segment.id as i64,
+        };
+    }
+    if key != libc::IPC_PRIVATE && flags & libc::IPC_CREAT == 0 {
+        return ENOENT;
+    }
+    if size == 0 {
+        return EINVAL;
+    }
+    let creator = world().procs[local().pid].vpid;
+    let offset = pages(take_pool(pages(size) + PAGE));
+    let mode = flags as u32 & 0o777;
+    match machine().segment_make(key, size, offset, mode, creator) {
+        Some(id) => id as i64,
+        None => ENOSPC,
+    }
+}
+
+fn index_of(id: i32) -> Option<u32> {
+    let live = |s: &Segment| s.id == id && s.removed < 2;
+    arena().segments.as_slice().iter().position(live).map(|i| i as u32)
+}
+
+fn attach(id: i32, addr: u64, flags: i32) -> i64 {
+    let Some(index) = index_of(id) else { return EINVAL };
+    let segment = arena().segments[index];
+    let prot = if flags & libc::SHM_RDONLY != 0 { libc::PROT_READ } else { libc::PROT_READ | libc::PROT_WRITE };
+    let addr = if flags & libc::SHM_RND != 0 { addr & !(PAGE - 1) } else { addr };
+    let fixed = if addr != 0 { 0x10_0000 } else { 0 };
+    let len = pages(segment.size);
+    let at = raw!(libc::SYS_mmap, addr, len, prot, libc::MAP_SHARED | fixed, POOL_FD, segment.offset);
+    if at < 0 {
+        return EINVAL;
+    }
+    let start = at as u64;
+    let range = Range { start, end: start + len, space: POOL_REGION, offset: segment.offset, segment: index + 1 };
+    if !add_range(range) {
+        too_many();
+    }
+    machine().segment_attach(index);
+    at
+}
+
+fn detach(addr: u64) -> i64 {
+    let l = local();
+    let Some(range) = l.ranges[..l.n_ranges].iter().find(|r| r.start == addr && r.segment != 0).copied() else {
+        return EINVAL;
+    };
+    raw!(libc::SYS_munmap, range.start, range.end - range.start);
+    remove_range(range.start, range.end);
+    machine().segment_detach(range.segment - 1);
+    0
+}
+
+fn control(id: i32, command: i32, buffer: u64) -> i64 {
+    let Some(index) = index_of(id) else { return EINVAL };
+    let segment = arena().segments[index];
+    match command {
+        libc::IPC_RMID => {
+            machine().segment_remove(index);
+            0
+        }
+        libc::IPC_STAT => {
+            zero(buffer, 112);
+            store(buffer, segment.key);
+            store(buffer + 20, segment.mode);
+            store(buffer + 48, segment.size);
+            store(buffer + 80, segment.creator);
+            store(buffer + 88, segment.attached as u64);
+            0
+        }
+        libc::IPC_SET => {
+            machine().segment_mode(index, load::<u32>(buffer + 20) & 0o777);
+            0
+        }
+        11 | 12 => 0,
+        _ => EINVAL,
+    }
+}
+
+/// open, openat, unlink, unlinkat: /dev/shm is the execution's own, the random devices are deterministic.
+pub fn open(nr: i64, a: [u64; 6]) -> i64 {
+    let at = matches!(nr, libc::SYS_openat | libc::SYS_unlinkat);
+    let path_arg = if at { a[1] } else { a[0] };
+    if path_arg == 0 {
+        return files::call(nr, a);
+    }
+    let path = cstr(path_arg, 4096);
+    if let Some(name) = path.strip_prefix(b"/dev/shm/").filter(|_| !files::is_private(path)) {
+        let mut buffer = [0u8; 640];
+        if let Some(len) = private_path(name, &mut buffer) {
+            buffer[len] = 0;
+            machine().use_shm();
+            let mut b = a;
+            b[if at { 1 } else { 0 }] = buffer.as_ptr() as u64;
+            return through(nr, b);
+        }
+    }
+    if matches!(nr, libc::SYS_open | libc::SYS_openat) && (path == b"/dev/urandom" || path == b"/dev/random") {
+        let mut name = *b"/proc/self/fd/000\0";
+        let digits = [100, 10, 1].map(|d| b'0' + (RANDOM_FD / d % 10) as u8);
+        name[14..17].copy_from_slice(&digits);
+        return raw!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), libc::O_RDONLY | (a[2] as i32 & libc::O_CLOEXEC));
+    }
+    files::call(nr, a)
+}
+
+/// "DIR/shm/NAME" where DIR is the directory of the shim library.
+fn private_path(name: &[u8], buffer: &mut [u8]) -> Option<usize> {
+    let shim = &arena().control.shim_path;
+    let dir = shim.iter().rposition(|&b| b == b'/')?;
+    let parts: [&[u8]; 3] = [&shim[..dir], b"/shm/", name];
+    let mut used = 0;
+    for part in parts {
+        buffer.get_mut(used..used + part.len())?.copy_from_slice(part);
+        used += part.len();
+    }
+    (used < buffer.len()).then_some(used)
+}

@@ -1,0 +1,240 @@
+//! Calls about signals: actions, masks, sending, waiting.
+
+use vsrun_model::object::NONE;
+use vsrun_model::op::TRY;
+use vsrun_model::signal::{stops, PAUSE};
+use vsrun_model::{Kind, Op, ProcState, SigInfo};
+
+use super::time;
+use crate::gate::local::{fiber, local, me, model, world, Action};
+use crate::gate::{self, fiber, signal};
+use crate::sys::errno::*;
+use crate::sys::{load, raw, store};
+
+/// Signals that cannot be blocked or waited for.
+const UNTOUCHABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
+
+/// rt_sigaction.
+pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
+    if !(1..=64).contains(&signal) {
+        return EINVAL;
+    }
+    if new != 0 && (signal == libc::SIGKILL || signal == libc::SIGSTOP) {
+        return EINVAL;
+    }
+    let before = local().actions[signal as usize];
+    if new != 0 {
+        let result = signal::set_action(signal, load::<Action>(new));
+        if result < 0 {
+            return result;
+        }
+    }
+    if old != 0 {
+        store(old, before);
+    }
+    0
+}
+
+/// rt_sigprocmask of the running fiber.
+pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
+    if size != 8 {
+        return EINVAL;
+    }
+    let before = me().sigmask;
+    if set != 0 {
+        let set: u64 = load(set);
+        let after = match how {
+            libc::SIG_BLOCK => before | set,
+            libc::SIG_UNBLOCK => before & !set,
+            libc::SIG_SETMASK => set,
+            _ => return EINVAL,
+        };
+        model().set_mask(local().cur, after);
+    }
+    if old != 0 {
+        store(old, before);
+    }
+    gate::deliver();
+    0
+}
+
+/// rt_sigpending.
+pub fn sigpending(set: u64) -> i64 {
+    let pending = me().sigpending | world().procs[local().pid].sigpending;
+    store(set, pending & me().sigmask);
+    0
+}
+
+/// The operation in `pass` waits with the mask at `set`, if that is not 0.
+pub fn with_mask<R>(set: u64, pass: impl FnOnce() -> R) -> R {
+    if set != 0 {
+        model().wait_with_mask(local().cur, load(set));
+    }
+    let result = pass();
+    model().wait_with_own_mask(local().cur);
+    result
+}
+
+/// sigaltstack of the running fiber.
+pub fn sigaltstack(new: u64, old: u64) -> i64 {
+    const SS_ONSTACK: u64 = 1;
+    const SS_DISABLE: u64 = 2;
+    const SS_AUTODISARM: u64 = 1 << 31;
+    const SMALLEST: u64 = 2048;
+    let [stack, flags, size] = fiber().altstack;
+    let here = 0u8;
+    // The frames of a trap lie on the stack of the fiber, too.
+    let on = size > 0 && (&here as *const u8 as u64).wrapping_sub(stack) < size;
+    if new != 0 {
+        let (to, mode, len): (u64, u32, u64) = (load(new), load(new + 8), load(new + 16));
+        let mode = u64::from(mode);
+        if on {
+            return EPERM;
+        }
+        if mode & !SS_AUTODISARM > SS_DISABLE {
+            return EINVAL;
+        }
+        if mode & SS_DISABLE == 0 && len < SMALLEST {
+            return ENOMEM;
+        }
+        fiber().altstack = if mode & SS_DISABLE != 0 { [0; 3] } else { [to, mode & SS_AUTODISARM, len] };
+        local().altstacks = true;
+        fiber::install_altstack(local().cur);
+    }
+    if old != 0 {
+        let state = if on {
+            SS_ONSTACK
+        } else if size == 0 {
+            SS_DISABLE
+        } else {
+            0
+        };
+        store(old, stack);
+        store(old + 8, (flags | state) as u32);
+        store(old + 16, size);
+    }
+    0
+}
+
+/// What a signal sent by kill (`given` 0) or sigqueue says; the latter may not claim to come from the kernel or kill.
+fn info(signal: i32, code: i32, given: u64, to_self: bool) -> Result<SigInfo, i64> {
+    let (pid, uid) = (world().procs[local().pid].vpid, raw!(libc::SYS_getuid) as u32);
+    if given == 0 {
+        return Ok(SigInfo { signal, code, pid, uid, value: 0 });
+    }
+    let code: i32 = load(given + 8);
+    if (code >= 0 || code == libc::SI_TKILL) && !to_self {
+        return Err(EPERM);
+    }
+    Ok(SigInfo { signal, code, pid: load(given + 16), uid: load(given + 20), value: load(given + 24) })
+}
+
+/// kill, and rt_sigqueueinfo with the siginfo at `given`.
+pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
+    if !(0..=64).contains(&signal) {
+        return EINVAL;
+    }
+    let own = local().pid;
+    let group = match id {
+        0 => world().procs[own].pgid,
+        i if i < 0 => i.saturating_neg(),
+        _ => 0,
+    };
+    let target = if group == 0 { world().process_by_vpid(id).unwrap_or(u32::MAX) } else { u32::MAX };
+    let info = match info(signal, libc::SI_USER, given, target == own) {
+        Ok(info) => info,
+        Err(error) => return error,
+    };
+    // Alone with itself, a process is the only one to notice.
+    if target != own || group != 0 || world().procs[own].live_threads > 1 || stops(signal) {
+        gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));
+    }
+    let mut hit = 0;
+    for p in 0..world().procs.len {
+        let process = &world().procs[p];
+        let chosen = if group == 0 { p == target } else { id == -1 && p != own || process.pgid == group };
+        if chosen && process.state != ProcState::REAPED {
+            hit += 1;
+            if p != own {
+                signal::send(p, NONE, info);
+            }
+        }
+    }
+    if if group == 0 { own == target } else { world().procs[own].pgid == group && id != -1 } {
+        signal::send(own, NONE, info);
+    }
+    gate::deliver();
+    if hit > 0 {
+        0
+    } else {
+        ESRCH
+    }
+}
+
+/// tgkill, tkill (`vpid` 0), and rt_tgsigqueueinfo with the siginfo at `given`.
+pub fn tgkill(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
+    if !(0..=64).contains(&signal) {
+        return EINVAL;
+    }
+    let own = local().pid;
+    let target = world().live.as_slice().iter().copied().find(|&t| world().threads[t].vtid == vtid);
+    let Some(t) = target else { return ESRCH };
+    let p = world().threads[t].pid;
+    if vpid != 0 && world().procs[p].vpid != vpid {
+        return ESRCH;
+    }
+    let info = match info(signal, libc::SI_TKILL, given, p == own) {
+        Ok(info) => info,
+        Err(error) => return error,
+    };
+    if t != local().cur && signal > 0 || stops(signal) {
+        gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
+        if !world().threads[t].alive() {
+            return ESRCH;
+        }
+    }
+    signal::send(p, t, info);
+    gate::deliver();
+    0
+}
+
+/// rt_sigsuspend: waits with another mask.
+pub fn suspend(set: u64, size: u64) -> i64 {
+    if size != 8 {
+        return EINVAL;
+    }
+    let mask: u64 = load::<u64>(set) & !UNTOUCHABLE;
+    -gate::pass(Op::new(Kind::SIGSUSPEND).arg(mask as i64))
+}
+
+/// pause.
+pub fn pause() -> i64 {
+    wait_with(me().sigmask)
+}
+
+/// Waits for a signal with `mask`, without setting it.
+pub fn wait_with(mask: u64) -> i64 {
+    -gate::pass(Op::new(Kind::SIGSUSPEND).with(PAUSE).arg(mask as i64))
+}
+
+/// rt_sigtimedwait: sigwait, sigwaitinfo, sigtimedwait.
+pub fn timedwait(set: u64, info: u64, timeout: u64, size: u64) -> i64 {
+    if size != 8 {
+        return EINVAL;
+    }
+    let set: u64 = load::<u64>(set) & !UNTOUCHABLE;
+    let mut op = Op::new(Kind::SIGWAIT).arg(set as i64);
+    if timeout != 0 {
+        let Some(ns) = time::timespec(timeout) else { return EINVAL };
+        op = if ns == 0 { op.with(TRY) } else { op.until(time::relative(ns)) };
+    }
+    let result = gate::pass(op);
+    if result != 0 {
+        return -result;
+    }
+    let taken = me().taken;
+    if info != 0 {
+        store(info, signal::siginfo(&taken));
+    }
+    taken.signal as i64
+}

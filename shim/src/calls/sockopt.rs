@@ -1,0 +1,262 @@
+//! Options of sockets.
+
+use vsrun_model::address::INET6;
+use vsrun_model::fd::DescId;
+use vsrun_model::object::NONE;
+use vsrun_model::socket::{
+    Credentials, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
+    V6_ONLY,
+};
+use vsrun_model::Kind;
+
+use super::{fd, socket};
+use crate::gate::end;
+use crate::gate::local::{model, world};
+use crate::sys::errno::*;
+use crate::sys::{decimal, load, store};
+
+/// Options that nothing depends on: what is set is given back. (level, name, value at first)
+const KEPT: [(i32, i32, i32); 46] = [
+    (libc::SOL_SOCKET, libc::SO_DEBUG, 0),
+    (libc::SOL_SOCKET, libc::SO_DONTROUTE, 0),
+    (libc::SOL_SOCKET, libc::SO_BROADCAST, 0),
+    (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 0),
+    (libc::SOL_SOCKET, libc::SO_OOBINLINE, 0),
+    (libc::SOL_SOCKET, libc::SO_NO_CHECK, 0),
+    (libc::SOL_SOCKET, libc::SO_PRIORITY, 0),
+    (libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1),
+    (libc::SOL_SOCKET, libc::SO_MARK, 0),
+    (libc::SOL_SOCKET, libc::SO_BUSY_POLL, 0),
+    (libc::SOL_SOCKET, libc::SO_INCOMING_CPU, -1),
+    (libc::IPPROTO_TCP, libc::TCP_NODELAY, 0),
+    (libc::IPPROTO_TCP, libc::TCP_CORK, 0),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 7200),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 75),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 9),
+    (libc::IPPROTO_TCP, libc::TCP_SYNCNT, 6),
+    (libc::IPPROTO_TCP, libc::TCP_LINGER2, 60),
+    (libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1),
+    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 0),
+    (libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 0),
+    (libc::IPPROTO_TCP, libc::TCP_MAXSEG, 32_741),
+    (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 0),
+    (libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0),
+    (libc::IPPROTO_IP, libc::IP_TOS, 0),
+    (libc::IPPROTO_IP, libc::IP_TTL, 64),
+    (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, 1),
+    (libc::IPPROTO_IP, libc::IP_RECVERR, 0),
+    (libc::IPPROTO_IP, libc::IP_FREEBIND, 0),
+    (libc::IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0),
+    (libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, 1),
+    (libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, 1),
+    (libc::IPPROTO_IP, libc::IP_RECVTOS, 0),
+    (libc::IPPROTO_IP, libc::IP_RECVTTL, 0),
+    (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, 64),
+    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, 0),
+    (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, 1),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 0),
+    (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_HOPS, 1),
+    (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 1),
+    (libc::IPPROTO_IPV6, libc::IPV6_FREEBIND, 0),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 0),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 0),
+    (libc::IPPROTO_TCP, TCP_THIN_LINEAR, 0),
+    (libc::IPPROTO_TCP, TCP_THIN_DUPACK, 0),
+    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 0),
+];
+const TCP_NOTSENT_LOWAT: i32 = 25;
+const TCP_THIN_LINEAR: i32 = 16;
+const TCP_THIN_DUPACK: i32 = 17;
+const IP_BIND_ADDRESS_NO_PORT: i32 = 24;
+
+fn refuse(call: &[u8], level: i32, name: i32) -> ! {
+    let (mut first, mut second) = ([0; 24], [0; 24]);
+    end::unsupported(&[
+        call,
+        b" with level ",
+        decimal(&mut first, level.into()),
+        b", option ",
+        decimal(&mut second, name.into()),
+    ])
+}
+
+/// True if a socket can have the options of a level.
+fn has_level(socket: &Socket, level: i32) -> bool {
+    match level {
+        libc::SOL_SOCKET => true,
+        libc::IPPROTO_TCP => socket.is_tcp(),
+        libc::IPPROTO_IP => !socket.is_local(),
+        libc::IPPROTO_IPV6 => socket.domain == INET6,
+        _ => false,
+    }
+}
+
+fn without_level(socket: &Socket) -> i64 {
+    if socket.is_local() {
+        EOPNOTSUPP
+    } else {
+        ENOPROTOOPT
+    }
+}
+
+fn nanoseconds(at: u64) -> Result<u64, i64> {
+    let (seconds, micro): (i64, i64) = (load(at), load(at + 8));
+    if !(0..1_000_000).contains(&micro) {
+        return Err(EDOM);
+    }
+    Ok((seconds.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(micro as u64 * 1000))
+}
+
+/// setsockopt.
+pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
+    let (level, name, at, len) = (a[1] as i32, a[2] as i32, a[3], a[4] as u32);
+    let s = socket::of(desc);
+    let socket = world().sockets[s];
+    if !has_level(&socket, level) {
+        return without_level(&socket);
+    }
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_LINGER) || is_timeout(level, name) {
+        let size = if name == libc::SO_LINGER { 8 } else { 16 };
+        if len < size {
+            return EINVAL;
+        }
+    } else if len < 4 && !(level == libc::IPPROTO_IP && len > 0) {
+        return EINVAL;
+    }
+    let value = if len >= 4 { load::<i32>(at) } else { load::<u8>(at).into() };
+    let switch = |option: u32| model().socket_switch(s, option, value != 0);
+    match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_REUSEADDR) => switch(REUSE_ADDRESS),
+        (libc::SOL_SOCKET, libc::SO_REUSEPORT) => switch(REUSE_PORT),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) => switch(PASS_CRED),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) if socket.local.port != 0 => return EINVAL,
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => switch(V6_ONLY),
+        (libc::SOL_SOCKET, libc::SO_LINGER) => {
+            let (on, seconds): (i32, i32) = (load(at), load(at + 4));
+            let resets = on != 0 && seconds == 0 && !socket.is_local();
+            model().socket_switch(s, RESETS, resets);
+            keep(s, level, name, if on != 0 { seconds.max(0) | i32::MIN } else { 0 });
+        }
+        (libc::SOL_SOCKET, libc::SO_SNDBUF | libc::SO_SNDBUFFORCE) => model().socket_send_buffer(s, value as u32),
+        (libc::SOL_SOCKET, libc::SO_RCVBUF | libc::SO_RCVBUFFORCE) => model().socket_receive_buffer(s, value as u32),
+        _ if is_timeout(level, name) => {
+            let ns = match nanoseconds(at) {
+                Ok(ns) => ns,
+                Err(error) => return error,
+            };
+            model().socket_timeout(s, name == libc::SO_RCVTIMEO, ns);
+        }
+        (libc::SOL_SOCKET, libc::SO_RCVLOWAT) if value > 1 && !socket.is_dgram() => refuse(b"setsockopt", level, name),
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) if value != 0 => refuse(b"setsockopt", level, name),
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {}
+        (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF) => refuse(b"setsockopt", level, name),
+        (libc::SOL_SOCKET, libc::SO_DETACH_FILTER) => return ENOENT,
+        (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_CONGESTION) => return ENOENT,
+        _ if KEPT.iter().any(|k| (k.0, k.1) == (level, name)) => keep(s, level, name, value),
+        // What asks for more to come with messages, off as it is at first.
+        _ if value == 0 => {}
+        _ => refuse(b"setsockopt", level, name),
+    }
+    0
+}
+
+fn is_timeout(level: i32, name: i32) -> bool {
+    level == libc::SOL_SOCKET && matches!(name, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO)
+}
+
+fn keep(s: u32, level: i32, name: i32, value: i32) {
+    if !model().socket_keep(s, level as u16, name as u16, value) {
+        end::unsupported(&[b"a socket with more than sixteen options"]);
+    }
+}
+
+fn kept(socket: &Socket, level: i32, name: i32) -> Option<i32> {
+    let values = &socket.values[..(socket.n_values as usize).min(MAX_OPTIONS)];
+    values.iter().find(|v| (i32::from(v.level), i32::from(v.name)) == (level, name)).map(|v| v.value)
+}
+
+/// getsockopt.
+pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
+    let (level, name, at, len_at) = (a[1] as i32, a[2] as i32, a[3], a[4]);
+    let s = socket::of(desc);
+    let socket = world().sockets[s];
+    let room = load::<i32>(len_at);
+    if room < 0 {
+        return EINVAL;
+    }
+    if !has_level(&socket, level) {
+        return without_level(&socket);
+    }
+    let bit = |bit: u32| i32::from(socket.options & bit != 0);
+    let tcp_buffer = |set: u32, chosen: u32, own: i32| {
+        if socket.is_tcp() && socket.options & set == 0 {
+            own
+        } else {
+            chosen as i32
+        }
+    };
+    let value = match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_ERROR) => {
+            let mut error = 0;
+            let op = world().desc_op(Kind::FD_CONTROL, desc);
+            fd::pass(desc, op, |_| error = model().socket_error(s) as i32);
+            error
+        }
+        (libc::SOL_SOCKET, libc::SO_TYPE) => socket.typ.into(),
+        (libc::SOL_SOCKET, libc::SO_DOMAIN) => socket.domain.into(),
+        (libc::SOL_SOCKET, libc::SO_PROTOCOL) => socket.protocol,
+        (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => i32::from(socket.state == SockState::LISTEN),
+        (libc::SOL_SOCKET, libc::SO_REUSEADDR) => bit(REUSE_ADDRESS),
+        (libc::SOL_SOCKET, libc::SO_REUSEPORT) => bit(REUSE_PORT),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) => bit(PASS_CRED),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => bit(V6_ONLY),
+        (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
+            let connected = socket.state == SockState::CONNECTED;
+            tcp_buffer(SEND_SET, socket.send_buffer, if connected { 2_626_560 } else { 16_384 })
+        }
+        (libc::SOL_SOCKET, libc::SO_RCVBUF) => tcp_buffer(RECEIVE_SET, socket.receive_buffer, 131_072),
+        (libc::SOL_SOCKET, libc::SO_PEERCRED) => {
+            let nobody = Credentials { pid: 0, uid: u32::MAX, gid: u32::MAX };
+            let known = socket.is_local() && socket.peer != NONE;
+            let cred = if known { socket.peer_cred } else { nobody };
+            return put(at, len_at, room, &[cred.pid, cred.uid as i32, cred.gid as i32]);
+        }
+        (libc::SOL_SOCKET, libc::SO_LINGER) => {
+            let linger = kept(&socket, level, name).unwrap_or(0);
+            return put(at, len_at, room, &[i32::from(linger != 0), linger & i32::MAX]);
+        }
+        _ if is_timeout(level, name) => {
+            let ns = if name == libc::SO_RCVTIMEO { socket.receive_timeout } else { socket.send_timeout };
+            let (seconds, micro) = ((ns / 1_000_000_000) as i32, (ns % 1_000_000_000 / 1000) as i32);
+            return put(at, len_at, room, &[seconds, 0, micro, 0]);
+        }
+        (libc::SOL_SOCKET, libc::SO_PEERSEC | libc::SO_PEERGROUPS) => return ENOPROTOOPT,
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => 0,
+        (libc::IPPROTO_TCP, libc::TCP_INFO) => {
+            let state = match socket.state {
+                SockState::CONNECTED => 1,
+                SockState::LISTEN => 10,
+                SockState::CONNECTING => 2,
+                _ => 7,
+            };
+            let mut info = [0; 26];
+            info[0] = state;
+            return put(at, len_at, room, &info);
+        }
+        _ => match KEPT.iter().find(|k| (k.0, k.1) == (level, name)) {
+            Some(k) => kept(&socket, level, name).unwrap_or(k.2),
+            None => refuse(b"getsockopt", level, name),
+        },
+    };
+    put(at, len_at, room, &[value])
+}
+
+fn put(at: u64, len_at: u64, room: i32, words: &[i32]) -> i64 {
+    let len = (4 * words.len()).min(room as usize);
+    for i in 0..len {
+        store(at + i as u64, words[i / 4].to_ne_bytes()[i % 4]);
+    }
+    store(len_at, len as i32);
+    0
+}

@@ -1,0 +1,130 @@
+//! sendfile and splice.
+
+use vsrun_model::channel::PIPE_RING;
+use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
+
+use super::memory::Memory;
+use super::{fd, message, pipe};
+use crate::gate::local::world;
+use crate::sys::errno::*;
+use crate::sys::{load, store};
+
+/// sendfile. `None`: both are files.
+pub fn send_file(a: [u64; 6]) -> Option<i64> {
+    let (out, input) = (fd::find(a[0]), fd::find(a[1]));
+    if input.is_some() {
+        return Some(EINVAL);
+    }
+    let out = out?;
+    Some(from_file(a[1], a[2], a[3], |memory| output(out, memory, a)))
+}
+
+fn output(desc: DescId, memory: Memory, a: [u64; 6]) -> i64 {
+    match world().descs[desc].kind {
+        DescKind::PIPE => pipe::write(desc, memory),
+        DescKind::SOCKET => message::send(desc, memory, 0),
+        _ => fd::refuse(libc::SYS_sendfile, desc, a),
+    }
+}
+
+/// Moves up to `n` bytes of file `from` on, a piece at a time; `offset`: address of the place to read from, or 0 for
+/// the file's own.
+fn from_file(from: u64, offset: u64, n: u64, mut put: impl FnMut(Memory) -> i64) -> i64 {
+    let mut buffer = [0u8; 4096];
+    let mut done = 0;
+    while done < n {
+        let want = (n - done).min(buffer.len() as u64);
+        let at = buffer.as_mut_ptr() as u64;
+        let place: i64 = if offset == 0 { 0 } else { load(offset) };
+        let got = match offset {
+            0 => fd::on_file(libc::SYS_read, [from, at, want, 0, 0, 0]),
+            _ => fd::on_file(libc::SYS_pread64, [from, at, want, place as u64, 0, 0]),
+        };
+        if got <= 0 {
+            return if done > 0 { done as i64 } else { got };
+        }
+        let result = put(Memory::one(at, got as u64));
+        let taken = result.max(0);
+        match offset {
+            // What was read and not taken is given back.
+            0 if taken < got => {
+                fd::on_file(libc::SYS_lseek, [from, (taken - got) as u64, libc::SEEK_CUR as u64, 0, 0, 0]);
+            }
+            0 => {}
+            _ => store(offset, place + taken),
+        }
+        if result < 0 {
+            return if done > 0 { done as i64 } else { result };
+        }
+        done += taken as u64;
+        if taken < got {
+            break;
+        }
+    }
+    done as i64
+}
+
+/// splice between a pipe and a file, or between pipes. `None`: neither is of the model.
+pub fn splice(a: [u64; 6]) -> Option<i64> {
+    let (input, out) = (fd::find(a[0]), fd::find(a[2]));
+    if input.is_none() && out.is_none() {
+        return None;
+    }
+    let n = a[4].min(0x7fff_f000);
+    if n == 0 {
+        return Some(0);
+    }
+    if input.is_some() && a[1] != 0 || out.is_some() && a[3] != 0 {
+        return Some(ESPIPE);
+    }
+    Some(match (input, out) {
+        (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),
+        (Some(input), None) if matches!(world().descs[input].kind, DescKind::PIPE | DescKind::SOCKET) => {
+            to_file(input, a[2], a[3], n)
+        }
+        (Some(input), Some(out)) => between(input, out, n, a),
+        (Some(input), None) => fd::refuse(libc::SYS_splice, input, a),
+        (None, None) => EINVAL,
+    })
+}
+
+/// Moves bytes from a pipe to a socket, or the other way; what a socket that does not wait has no room for is refused.
+fn between(input: DescId, out: DescId, n: u64, a: [u64; 6]) -> i64 {
+    if world().descs[out].flags & NONBLOCK != 0 {
+        fd::refuse(libc::SYS_splice, out, a);
+    }
+    let mut buffer = [0u8; 4096];
+    let at = buffer.as_mut_ptr() as u64;
+    let memory = Memory::one(at, n.min(buffer.len() as u64));
+    let got = match world().descs[input].kind {
+        DescKind::SOCKET => message::receive(input, memory, 0),
+        DescKind::PIPE => pipe::read(input, memory),
+        _ => fd::refuse(libc::SYS_splice, input, a),
+    };
+    if got <= 0 {
+        return got;
+    }
+    output(out, Memory::one(at, got as u64), a)
+}
+
+/// Moves what a pipe or socket holds into a file.
+fn to_file(input: DescId, to: u64, offset: u64, n: u64) -> i64 {
+    let mut buffer = [0u8; 4096];
+    let at = buffer.as_mut_ptr() as u64;
+    let memory = Memory::one(at, n.min(buffer.len() as u64));
+    let got = match world().descs[input].kind {
+        DescKind::SOCKET => message::receive(input, memory, 0),
+        _ => pipe::read(input, memory),
+    };
+    if got <= 0 {
+        return got;
+    }
+    let result = match offset {
+        0 => fd::on_file(libc::SYS_write, [to, at, got as u64, 0, 0, 0]),
+        _ => fd::on_file(libc::SYS_pwrite64, [to, at, got as u64, load(offset), 0, 0]),
+    };
+    if offset != 0 && result > 0 {
+        store(offset, load::<i64>(offset) + result);
+    }
+    result
+}

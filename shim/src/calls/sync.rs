@@ -1,0 +1,222 @@
+//! From addresses to objects: how the program's memory names a mutex, condition variable and so on.
+//!
+//! NOTE [Static initialization] The modelled object is the object: the real one in the program's memory is never
+//! locked. Its memory still says what it was initialized as, and whether it is held is mirrored into its first word
+//! as glibc would. So an object that is first met late is known from its memory, and memory that was re-used for a new
+//! object (its word is zero again although the model has an owner) is recognized on every path.
+
+use vsrun_model::object::*;
+use vsrun_model::{Key, ObjId};
+
+use crate::gate::end;
+use crate::gate::local::{local, model, space_of, world};
+use crate::sys::{load, store, zero};
+
+/// Offset of `__kind` in pthread_mutex_t (glibc, x86-64).
+const MUTEX_KIND: u64 = 16;
+/// Offset of `__wrefs` in pthread_cond_t: bit 1 = waits measure CLOCK_MONOTONIC.
+const COND_WREFS: u64 = 36;
+/// Offset of `__flags` in pthread_rwlock_t.
+const RWLOCK_FLAGS: u64 = 48;
+/// What a destroyed condition variable or rwlock is marked with in the word above.
+const GONE: i32 = i32::MIN;
+
+const ROBUST_BIT: i32 = 16;
+const PSHARED_BIT: i32 = 128;
+
+fn made(id: Option<ObjId>) -> ObjId {
+    match id {
+        Some(id) => id,
+        None => end::unsupported(&[b"the program uses more synchronization objects than vsrun can hold"]),
+    }
+}
+
+fn key(kind: ObjKind, addr: u64) -> Key {
+    let (space, at) = space_of(addr);
+    Key::new(space, kind, at)
+}
+
+/// A new object at `addr`, whatever was there.
+pub fn create(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
+    made(model().object_new(key(kind, addr), flags))
+}
+
+fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
+    let (space, at) = space_of(addr);
+    made(model().object_at(space, kind, at, flags | STATIC_INIT))
+}
+
+/// Model flags for the `__kind` word of a mutex.
+fn mutex_flags(word: i32) -> u32 {
+    if word < 0 {
+        return DESTROYED;
+    }
+    let kind = match word & 3 {
+        1 => MUTEX_RECURSIVE,
+        2 => MUTEX_ERRORCHECK,
+        _ => MUTEX_NORMAL,
+    };
+    let robust = if word & ROBUST_BIT != 0 { ROBUST } else { 0 };
+    kind | robust | if word & PSHARED_BIT != 0 { PSHARED } else { 0 }
+}
+
+/// The mutex at `addr`.
+pub fn mutex(addr: u64) -> ObjId {
+    let flags = mutex_flags(load(addr + MUTEX_KIND));
+    let id = known(ObjKind::MUTEX, addr, flags);
+    let object = &world().objects[id];
+    const INIT: u32 = MUTEX_TYPE | ROBUST | PSHARED | DESTROYED;
+    let held = object.owner != NONE;
+    let reused =
+        held && load::<u32>(addr) == 0 || !held && object.flags & OWNER_DEAD == 0 && object.flags & INIT != flags;
+    if flags & ROBUST != 0 {
+        model().note_robust();
+    }
+    if reused {
+        return create(ObjKind::MUTEX, addr, flags | STATIC_INIT);
+    }
+    id
+}
+
+/// pthread_mutex_init: the memory becomes what glibc would make it.
+pub fn mutex_init(addr: u64, attr: u64) {
+    let attr: u32 = if attr == 0 { 0 } else { load(attr) };
+    let mut kind = (attr & 3) as i32;
+    if attr & 0x4000_0000 != 0 {
+        kind |= ROBUST_BIT;
+    }
+    if attr & 0x8000_0000 != 0 {
+        kind |= PSHARED_BIT;
+    }
+    kind |= match attr >> 28 & 3 {
+        1 => 32,
+        2 => 64,
+        _ => 0,
+    };
+    zero(addr, 40);
+    store(addr + MUTEX_KIND, kind);
+    let flags = mutex_flags(kind);
+    if flags & ROBUST != 0 {
+        model().note_robust();
+    }
+    create(ObjKind::MUTEX, addr, flags);
+}
+
+/// After a successful destroy.
+pub fn mutex_gone(addr: u64) {
+    store(addr + MUTEX_KIND, -1i32);
+}
+
+/// The condition variable at `addr`.
+pub fn cond(addr: u64) -> ObjId {
+    let word: i32 = load(addr + COND_WREFS);
+    let id = known(ObjKind::COND, addr, if word == GONE { DESTROYED } else { 0 });
+    if world().objects[id].flags & DESTROYED != 0 && word != GONE {
+        return create(ObjKind::COND, addr, STATIC_INIT);
+    }
+    id
+}
+
+/// True if timed waits on the condition variable at `addr` measure CLOCK_MONOTONIC.
+pub fn cond_is_monotonic(addr: u64) -> bool {
+    load::<i32>(addr + COND_WREFS) & 2 != 0
+}
+
+/// pthread_cond_init.
+pub fn cond_init(addr: u64, attr: u64) {
+    let attr: i32 = if attr == 0 { 0 } else { load(attr) };
+    zero(addr, 48);
+    store(addr + COND_WREFS, attr & 1 | attr & 2);
+    create(ObjKind::COND, addr, if attr & 1 != 0 { PSHARED } else { 0 });
+}
+
+/// After pthread_cond_destroy.
+pub fn cond_gone(addr: u64) {
+    store(addr + COND_WREFS, GONE);
+}
+
+fn rwlock_flags(word: i32) -> u32 {
+    match word {
+        GONE => DESTROYED,
+        2 => PREFER_WRITER,
+        _ => 0,
+    }
+}
+
+/// The read-write lock at `addr`.
+pub fn rwlock(addr: u64) -> ObjId {
+    let flags = rwlock_flags(load(addr + RWLOCK_FLAGS));
+    let id = known(ObjKind::RWLOCK, addr, flags);
+    let object = &world().objects[id];
+    let held = object.owner != NONE || object.count > 0;
+    let reused = held && load::<u32>(addr) == 0 || !held && object.flags & (PREFER_WRITER | DESTROYED) != flags;
+    if reused {
+        return create(ObjKind::RWLOCK, addr, flags | STATIC_INIT);
+    }
+    id
+}
+
+/// pthread_rwlock_init; `attr` is { int kind; int pshared }.
+pub fn rwlock_init(addr: u64, attr: u64) {
+    let (kind, shared): (i32, i32) = if attr == 0 { (0, 0) } else { (load(attr), load(attr + 4)) };
+    zero(addr, 56);
+    store(addr + 28, i32::from(shared != 0));
+    store(addr + RWLOCK_FLAGS, kind);
+    create(ObjKind::RWLOCK, addr, rwlock_flags(kind));
+}
+
+/// After a successful destroy.
+pub fn rwlock_gone(addr: u64) {
+    store(addr + RWLOCK_FLAGS, GONE);
+}
+
+/// The spin lock at `addr`.
+pub fn spin(addr: u64) -> ObjId {
+    known(ObjKind::SPIN, addr, 0)
+}
+
+/// The barrier at `addr`; one that was never initialized has no room for anybody.
+pub fn barrier(addr: u64) -> ObjId {
+    known(ObjKind::BARRIER, addr, 0)
+}
+
+/// pthread_barrier_init.
+pub fn barrier_init(addr: u64, count: u32) {
+    zero(addr, 32);
+    made(model().barrier_new(key(ObjKind::BARRIER, addr), count));
+}
+
+/// The once control at `addr`; glibc's word is 2 once it has run.
+pub fn once(addr: u64) -> ObjId {
+    let id = known(ObjKind::ONCE, addr, 0);
+    let word: i32 = load(addr);
+    model().once_seen(id, word == 2);
+    id
+}
+
+/// The POSIX semaphore at `addr`; one not seen before has the value that its memory says.
+pub fn sem(addr: u64) -> ObjId {
+    let value: i32 = load(addr);
+    made(model().sem_at(key(ObjKind::SEM, addr), value))
+}
+
+/// sem_init.
+pub fn sem_init(addr: u64, shared: bool, value: u32) {
+    zero(addr, 32);
+    store(addr, value);
+    store(addr + 8, if shared { 128u32 } else { 0 });
+    made(model().sem_new(key(ObjKind::SEM, addr), value as i32));
+}
+
+/// The futex at `addr`; a private one is the process's own, even in memory that it shares.
+pub fn futex(addr: u64, private: bool) -> ObjId {
+    if private {
+        return made(model().object_at(local().pid, ObjKind::FUTEX, addr, STATIC_INIT));
+    }
+    known(ObjKind::FUTEX, addr, 0)
+}
+
+/// The one object that stands for all names.
+pub fn names() -> ObjId {
+    made(model().object_at(SHARED, ObjKind::NAMES, 0, 0))
+}

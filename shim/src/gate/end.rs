@@ -1,0 +1,60 @@
+//! The end of an execution.
+
+use vsrun_model::arena::Mode;
+use vsrun_model::object::NONE;
+use vsrun_model::{End, Pid};
+
+use super::direct;
+use super::local::{arena, local, model, process_of, Phase};
+use crate::sys::{complain, die, raw};
+
+/// The execution is over, `World::end` says how: tell vsrun, by ending this process or (when it wants to look at the
+/// world) by stopping it.
+pub fn finish() -> ! {
+    if arena().control.mode == Mode::DIRECT {
+        direct::show();
+    }
+    if arena().control.stop_at_end != 0 {
+        loop {
+            raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
+        }
+    }
+    die(0)
+}
+
+/// Ends the execution because of something that vsrun does not support.
+pub fn unsupported(parts: &[&[u8]]) -> ! {
+    let t = local().cur;
+    if t == NONE {
+        complain(&[b"vsrun: unsupported: ", parts[0]]);
+        die(2);
+    }
+    model().finish_with(End::UNSUPPORTED, t, parts);
+    finish()
+}
+
+/// Ends the execution because vsrun itself is at fault.
+pub fn bug(text: &[u8]) -> ! {
+    if local().phase == Phase::Off {
+        complain(&[b"vsrun bug: ", text]);
+        die(4);
+    }
+    model().fail(local().cur, text);
+    finish()
+}
+
+/// Ends the execution with a violated assertion or abort.
+pub fn assertion(parts: &[&[u8]]) -> ! {
+    model().finish_with(End::ASSERT, local().cur, parts);
+    finish()
+}
+
+/// Ends the execution because more signals are pending than there is room for.
+pub fn no_room_for_signal() -> ! {
+    unsupported(&[b"more signals are pending at a time than vsrun can hold"])
+}
+
+/// Ends process `p`, which is over in the model, for the kernel.
+pub fn kill(p: Pid) {
+    raw!(libc::SYS_kill, process_of(p).real_pid, libc::SIGKILL);
+}

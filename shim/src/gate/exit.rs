@@ -1,0 +1,82 @@
+//! The end of threads and processes.
+
+use vsrun_model::arena::Mode;
+use vsrun_model::{Key, Kind, ObjKind, Op, Pid, ThreadState, Tid};
+
+use super::local::{arena, local, machine, me, model, space_of, world};
+use super::{direct, end, mirror, turn};
+use crate::sys::{die, store};
+
+/// The creator of the running thread, if that is still to give the turn back to it.
+fn owes_turn() -> Option<Tid> {
+    (me().state == ThreadState::STARTING || local().borrowed).then(|| me().creator)
+}
+
+/// The exit system call: this thread ends.
+pub fn exit_thread(status: i32) -> ! {
+    mirror::settle_onces();
+    let cur = local().cur;
+    if world().holds_robust(cur) {
+        turn::pass(Op::new(Kind::THREAD_EXIT));
+    }
+    if world().procs[local().pid].live_threads <= 1 {
+        end_process((status & 0xff) << 8, false);
+    }
+    let back = (me().state == ThreadState::STARTING).then(|| me().creator);
+    let word = me().fiber.clear_tid;
+    if word != 0 {
+        store(word, 0i32);
+        wake_all(word);
+    }
+    model().thread_exit(cur);
+    turn::leave_to_others(back)
+}
+
+/// Wakes whoever waits with a futex of their own on a thread's id word, as the kernel does.
+fn wake_all(addr: u64) {
+    let (space, at) = space_of(addr);
+    if let Some(id) = world().find(Key::new(space, ObjKind::FUTEX, at)) {
+        model().futex_wake_all(id);
+    }
+}
+
+/// The process ends with wait status `status`.
+pub fn exit_group(status: i32) -> ! {
+    end_process(status, true)
+}
+
+/// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
+fn end_process(status: i32, called: bool) -> ! {
+    let (p, cur) = (local().pid, local().cur);
+    if !local().borrowed {
+        model().exit_is_visible(p, called);
+        // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is
+        // closed with it.
+        let alone = world().procs[p].live_threads <= 1;
+        if let Some(op) = world().close_all_op(p).filter(|_| alone) {
+            turn::pass(op);
+        }
+        if model().exit_is_visible(p, called) {
+            turn::pass(Op::new(Kind::EXIT).arg(status as i64));
+        }
+    }
+    let back = owes_turn();
+    (local().hooks.close_locked)();
+    model().process_exit(p, status);
+    if machine().note_exit(p, cur, status) {
+        end::finish();
+    }
+    model().child_over(p);
+    turn::leave(back);
+    if arena().control.mode == Mode::DIRECT && !local().borrowed {
+        direct::park();
+    }
+    die(status >> 8 & 0xff)
+}
+
+/// Signal `signal`, sent by the running fiber, is about to kill process `p`: a crash ends the execution.
+pub fn killed_by(p: Pid, signal: i32) {
+    if machine().note_kill(p, signal, local().cur) {
+        end::finish();
+    }
+}

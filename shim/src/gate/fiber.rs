@@ -1,0 +1,180 @@
+//! Fibers: threads of a process carried by one kernel thread. A switch saves the callee-saved registers, the
+//! floating-point control words and the thread pointer; the rest is the caller's to save, by the calling convention.
+
+use vsrun_model::Tid;
+
+use super::local::{fiber_of, local};
+use crate::sys::{raw, store};
+
+core::arch::global_asm!(
+    // vs_switch(save: *mut u64, to: u64, fs: u64)
+    ".hidden vs_switch",
+    ".globl vs_switch",
+    ".type vs_switch,@function",
+    "vs_switch:",
+    ".cfi_startproc",
+    " push rbp",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbp, 0",
+    " push rbx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbx, 0",
+    " push r12",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r12, 0",
+    " push r13",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r13, 0",
+    " push r14",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r14, 0",
+    " push r15",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r15, 0",
+    " sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    " stmxcsr [rsp]",
+    " fnstcw [rsp + 4]",
+    " mov [rdi], rsp",
+    " mov rsp, rsi",
+    " wrfsbase rdx",
+    // A materialized thread comes in here with its own stack pointer.
+    ".hidden vs_resume",
+    ".globl vs_resume",
+    "vs_resume:",
+    " ldmxcsr [rsp]",
+    " fldcw [rsp + 4]",
+    " add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    " pop r15",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r15",
+    " pop r14",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r14",
+    " pop r13",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r13",
+    " pop r12",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore r12",
+    " pop rbx",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore rbx",
+    " pop rbp",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore rbp",
+    " ret",
+    ".cfi_endproc",
+    ".size vs_switch, .-vs_switch",
+    // First instructions of a new thread: the registers it starts with lie on its stack, then its program counter.
+    ".hidden vs_start",
+    ".globl vs_start",
+    ".type vs_start,@function",
+    "vs_start:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    " pop r8",
+    " pop r9",
+    " pop r10",
+    " pop rdi",
+    " pop rsi",
+    " pop rdx",
+    " xor eax, eax",
+    " ret",
+    ".cfi_endproc",
+    ".size vs_start, .-vs_start",
+    // vs_clone_vm(flags, stack, entry): clone that shares memory; the child calls entry() on the new stack and then
+    // takes its registers from it, like a new fiber.
+    ".hidden vs_clone_vm",
+    ".globl vs_clone_vm",
+    ".type vs_clone_vm,@function",
+    "vs_clone_vm:",
+    ".cfi_startproc",
+    " mov rax, rdx",
+    " push rbx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbx, 0",
+    " mov rbx, rax",
+    " xor edx, edx",
+    " xor r10d, r10d",
+    " xor r8d, r8d",
+    " mov eax, 56",
+    " syscall",
+    " test rax, rax",
+    " jz 1f",
+    " pop rbx",
+    ".cfi_adjust_cfa_offset -8",
+    " ret",
+    "1: mov rax, rbx",
+    " mov rbx, rsp",
+    " and rsp, -16",
+    " call rax",
+    " mov rsp, rbx",
+    " jmp vs_resume",
+    ".cfi_endproc",
+    ".size vs_clone_vm, .-vs_clone_vm",
+);
+
+extern "C" {
+    fn vs_switch(save: *mut u64, to: u64, fs: u64);
+    fn vs_start();
+    fn vs_clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64;
+}
+
+/// Runs fiber `to` of this process; returns when somebody switches back. No borrow of `Local` or the arena may be
+/// alive in the caller.
+#[inline(never)]
+pub fn switch(to: Tid) {
+    let from = core::mem::replace(&mut local().cur, to);
+    if from == to {
+        return;
+    }
+    if local().altstacks {
+        install_altstack(to);
+    }
+    let (target, fs) = (fiber_of(to).context, fiber_of(to).fs);
+    let save = &raw mut fiber_of(from).context;
+    // SAFETY: `target` was saved by vs_switch or laid out by `lay_out` on the stack of a fiber that is not running.
+    unsafe { vs_switch(save, target, fs) }
+}
+
+/// The registers a new thread starts with: those of its creator at the system call, but for rax.
+#[derive(Clone, Copy, Default)]
+pub struct Start {
+    /// rbp, rbx, r12, r13, r14, r15.
+    pub saved: [u64; 6],
+    /// r8, r9, r10, rdi, rsi, rdx.
+    pub scratch: [u64; 6],
+    /// Program counter.
+    pub rip: u64,
+}
+
+/// Lays a new thread's first registers out below `top` of its stack; returns the stack pointer to switch to.
+pub fn lay_out(top: u64, start: &Start) -> u64 {
+    let top = top & !7;
+    let [rbp, rbx, r12, r13, r14, r15] = start.saved;
+    let control = 0x0000_037f_0000_1f80u64;
+    let entry = vs_start as *const () as u64;
+    let [r8, r9, r10, rdi, rsi, rdx] = start.scratch;
+    let frame = [control, r15, r14, r13, r12, rbx, rbp, entry, r8, r9, r10, rdi, rsi, rdx, start.rip];
+    let bottom = top - 8 * frame.len() as u64;
+    for (i, word) in frame.iter().enumerate() {
+        store(bottom + 8 * i as u64, *word);
+    }
+    bottom
+}
+
+/// A clone that shares memory and suspends the caller until the child execs or exits; see `vs_clone_vm`.
+pub fn clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64 {
+    // SAFETY: `stack` was laid out by `lay_out`; with CLONE_VFORK the caller's kernel thread is stopped meanwhile.
+    unsafe { vs_clone_vm(flags, stack, entry) }
+}
+
+/// The kernel knows one alternate stack, that of the fiber that runs; it refuses to change the one that is in use.
+pub fn install_altstack(t: Tid) {
+    let [stack, flags, size] = fiber_of(t).altstack;
+    let disable = if size == 0 { 2 } else { flags };
+    let real = [stack, disable, size];
+    raw!(libc::SYS_sigaltstack, real.as_ptr(), 0);
+}

@@ -1,0 +1,28 @@
+//! Faults of the environment, where the user asks for them; see `vsrun_model::inject`.
+
+use vsrun_model::inject::{toss, MOST};
+
+use super::local::{fiber, local, world, Phase};
+use super::turn::pass;
+
+/// True if `fault` strikes here: a toss decides, so that both are explored. Never where it was not asked for, and no
+/// more often in a thread than [`MOST`] times.
+pub fn strikes(fault: u32) -> bool {
+    if world().inject & fault == 0 || local().phase != Phase::Running || local().borrowed || fiber().faults >= MOST {
+        return false;
+    }
+    if fiber().spared {
+        return false;
+    }
+    let struck = pass(toss(fault)) == 1;
+    fiber().faults += u8::from(struck);
+    struck
+}
+
+/// Does something about which it has been decided that it does not fail: no fault strikes inside.
+pub fn sparing<T>(what: impl FnOnce() -> T) -> T {
+    let before = core::mem::replace(&mut fiber().spared, true);
+    let result = what();
+    fiber().spared = before;
+    result
+}

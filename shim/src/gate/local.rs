@@ -1,0 +1,267 @@
+//! What one process of the world keeps for itself: copied by fork, gone at exec. One kernel thread uses it.
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::arena::{Arena, ARENA_ADDR, POOL_ADDR, POOL_SIZE};
+use vsrun_model::carrier::{FiberState, ProcessState};
+use vsrun_model::object::{NONE, SHARED};
+use vsrun_model::{Op, Pid, Thread, Tid, World};
+
+/// Shared mappings of one process that can be told apart.
+const MAX_RANGES: usize = 1024;
+
+/// Region number of the pool (named semaphores, SysV shared memory).
+pub const POOL_REGION: u32 = SHARED | 0x3fff_ffff;
+
+/// A shared mapping.
+#[derive(Clone, Copy)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// The space of keys for objects in it.
+    pub space: u32,
+    /// Offset of `start` in what is mapped.
+    pub offset: u64,
+    /// Index of the SysV segment + 1, or 0.
+    pub segment: u32,
+}
+
+/// What the program asked rt_sigaction for.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Action {
+    /// Handler, SIG_DFL (0) or SIG_IGN (1).
+    pub handler: u64,
+    /// SA_* flags.
+    pub flags: u64,
+    /// SA_RESTORER function.
+    pub restorer: u64,
+    /// Signals blocked during the handler.
+    pub mask: u64,
+}
+
+impl Action {
+    /// The default.
+    pub const NONE: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+}
+
+/// Readings of the time-stamp counter by one instruction, with no visible operation in between.
+#[derive(Clone, Copy)]
+pub struct Spin {
+    /// Address of the instruction.
+    pub site: u64,
+    /// How often it was executed.
+    pub readings: u32,
+    /// Virtual time of the first reading, ns.
+    pub since: u64,
+}
+
+impl Spin {
+    /// None.
+    pub const NONE: Spin = Spin { site: 0, readings: 0, since: 0 };
+}
+
+/// How far this process is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The library is not in charge (yet).
+    Off,
+    /// Before main of the first process.
+    BeforeRoot,
+    /// Under way.
+    Running,
+}
+
+/// What the gate asks of what is built on it. Set by `init` before the program's first operation.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// Signals are due for the running fiber: their handlers run.
+    pub deliver: fn(),
+    /// The running fiber has taken a signal while it was parked at that operation: the handler runs. The flag: in the call,
+    /// which then fails. True: it fails.
+    pub run_taken: fn(&Op, bool) -> bool,
+    /// The process ends: descriptors of files that have been locked are closed.
+    pub close_locked: fn(),
+}
+
+/// State of one process.
+pub struct Local {
+    /// How far it is.
+    pub phase: Phase,
+    /// Its index in the model.
+    pub pid: Pid,
+    /// The fiber that runs.
+    pub cur: Tid,
+    /// Start routine of the thread being created by pthread_create, and whether it is detached.
+    pub next_start: u64,
+    /// See `next_start`.
+    pub next_detached: bool,
+    /// A signal is being delivered on purpose: the next handler call is it.
+    pub delivering: bool,
+    /// The mask to be in force after the handler that is being entered, where another one was in force before.
+    pub mask_after: Option<u64>,
+    /// Some thread has an alternate signal stack.
+    pub altstacks: bool,
+    /// This is the child of a vfork-like clone that still shares its parent's memory.
+    pub borrowed: bool,
+    /// Parent death signal the program thinks it has.
+    pub pdeathsig: i32,
+    /// The next operation on a descriptor is one in which a request to end is heeded.
+    pub cancellable: bool,
+    /// Shared mappings in use.
+    pub n_ranges: usize,
+    /// Shared mappings.
+    pub ranges: [Range; MAX_RANGES],
+    /// Signal actions, by number.
+    pub actions: [Action; 65],
+    /// Once controls whose initializer is being run: (thread, object, address).
+    pub onces: [(Tid, u32, u64); 16],
+    /// Number of `onces`.
+    pub n_onces: usize,
+    /// The loop on the time-stamp counter that the running fiber may be in.
+    pub spin: Spin,
+    /// First and one past the last address of the shim's text.
+    pub text: (u64, u64),
+    /// A path that was followed is kept for the call itself, see `files::keep_walk`.
+    pub keeps_walk: bool,
+    /// See [`Hooks`].
+    pub hooks: Hooks,
+}
+
+struct Cell(UnsafeCell<Local>);
+// SAFETY: a process of a world has one kernel thread; fibers switch only where no borrow of `Local` is alive.
+unsafe impl Sync for Cell {}
+
+static LOCAL: Cell = Cell(UnsafeCell::new(Local {
+    phase: Phase::Off,
+    pid: NONE,
+    cur: NONE,
+    next_start: 0,
+    next_detached: false,
+    delivering: false,
+    mask_after: None,
+    altstacks: false,
+    borrowed: false,
+    pdeathsig: 0,
+    cancellable: false,
+    n_ranges: 0,
+    ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
+    actions: [Action::NONE; 65],
+    onces: [(NONE, NONE, 0); 16],
+    n_onces: 0,
+    spin: Spin::NONE,
+    text: (0, 0),
+    keeps_walk: false,
+    hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
+}));
+
+/// This process's state. Borrow it for a statement, never across a switch of fibers.
+#[inline]
+pub fn local() -> &'static mut Local {
+    // SAFETY: see `Cell`; callers keep no borrow across a switch or a call that takes another.
+    unsafe { &mut *LOCAL.0.get() }
+}
+
+/// The arena, to be read. Borrow it for a statement, never across a switch of fibers or a change.
+#[inline]
+pub fn arena() -> &'static Arena {
+    // SAFETY: mapped by `init` at this address for the life of the process; only the holder of the turn gets here.
+    unsafe { &*(ARENA_ADDR as *const Arena) }
+}
+
+/// The modelled world, to be read.
+#[inline]
+pub fn world() -> &'static World {
+    &arena().world
+}
+
+/// The model, to be changed by one of its operations: `machine().operation(..)`, and nothing else (a test looks).
+#[inline]
+pub fn machine() -> &'static mut Arena {
+    // SAFETY: as for `arena`; the borrow lasts for the call, whose arguments are evaluated before the model runs.
+    unsafe { &mut *(ARENA_ADDR as *mut Arena) }
+}
+
+/// The same of the modelled world: `model().operation(..)`.
+#[inline]
+pub fn model() -> &'static mut World {
+    // SAFETY: as for `machine`.
+    unsafe { &mut (*(ARENA_ADDR as *mut Arena)).world }
+}
+
+/// The running fiber's thread record, to be read.
+#[inline]
+pub fn me() -> &'static Thread {
+    &world().threads[local().cur]
+}
+
+/// What the shim keeps of thread `t`. Borrow it for a statement.
+#[inline]
+pub fn fiber_of(t: Tid) -> &'static mut FiberState {
+    model().fiber_state(t)
+}
+
+/// The same of the running fiber.
+#[inline]
+pub fn fiber() -> &'static mut FiberState {
+    fiber_of(local().cur)
+}
+
+/// What the shim keeps of process `p`. Borrow it for a statement.
+#[inline]
+pub fn process_of(p: Pid) -> &'static mut ProcessState {
+    model().process_state(p)
+}
+
+/// Where objects at `addr` live: (space, address or offset).
+#[inline]
+pub fn space_of(addr: u64) -> (u32, u64) {
+    let l = local();
+    if addr.wrapping_sub(POOL_ADDR) < POOL_SIZE {
+        return (POOL_REGION, addr - POOL_ADDR);
+    }
+    for range in &l.ranges[..l.n_ranges] {
+        if addr >= range.start && addr < range.end {
+            return (range.space, addr - range.start + range.offset);
+        }
+    }
+    (l.pid, addr)
+}
+
+/// Notes that [start, end) is mapped shared; what was there is forgotten. False: no room.
+pub fn add_range(range: Range) -> bool {
+    remove_range(range.start, range.end);
+    let l = local();
+    if l.n_ranges == MAX_RANGES {
+        return false;
+    }
+    l.ranges[l.n_ranges] = range;
+    l.n_ranges += 1;
+    true
+}
+
+/// Notes that [start, end) is not mapped shared any more.
+pub fn remove_range(start: u64, end: u64) {
+    let l = local();
+    let mut i = 0;
+    while i < l.n_ranges {
+        let r = l.ranges[i];
+        if r.end <= start || r.start >= end {
+            i += 1;
+            continue;
+        }
+        l.n_ranges -= 1;
+        l.ranges[i] = l.ranges[l.n_ranges];
+        let keep =
+            [Range { end: start, ..r }, Range { start: end, offset: r.offset + end.saturating_sub(r.start), ..r }];
+        for k in keep {
+            if k.start < k.end && k.start >= r.start && k.end <= r.end && l.n_ranges < MAX_RANGES {
+                l.ranges[l.n_ranges] = k;
+                l.n_ranges += 1;
+            }
+        }
+        i = 0;
+    }
+}

@@ -1,0 +1,17 @@
+//! The turn, in one place: what a process keeps, fibers, operations, delivery of signals, ends.
+
+pub mod direct;
+pub mod end;
+pub mod exit;
+pub mod fiber;
+pub mod inject;
+pub mod local;
+pub mod mirror;
+pub mod passage;
+pub mod signal;
+pub mod tsc;
+pub mod turn;
+pub mod word;
+
+pub use passage::{is_threaded, note_passed, through};
+pub use turn::{deliver, pass, pass_after, pass_mirrored, pass_then};

@@ -1,0 +1,356 @@
+//! Delivery of signals: handlers are entered by the kernel through one trampoline, so context, siginfo and alternate stacks
+//! are real; when they are entered is decided here. Masks are virtual, one a fiber; the kernel's mask stays empty, since a
+//! blocked SIGSYS would kill at the next trap.
+
+use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
+use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
+
+use super::local::{local, me, model, world, Action};
+use super::{end, exit, fiber, tsc, turn};
+use crate::sys::{load, raw, store};
+
+const SA_NOCLDSTOP: u64 = 1;
+const SA_RESTART: u64 = 0x1000_0000;
+const SA_SIGINFO: u64 = 4;
+const SA_ONSTACK: u64 = 0x0800_0000;
+const SA_NODEFER: u64 = 0x4000_0000;
+const SA_RESETHAND: u64 = 0x8000_0000;
+const SA_RESTORER: u64 = 0x0400_0000;
+const SA_NOCLDWAIT: u64 = 2;
+const SIG_DFL: u64 = 0;
+const SIG_IGN: u64 = 1;
+/// Offset of uc_sigmask in the kernel's ucontext.
+const UC_SIGMASK: u64 = 296;
+/// Offset of the saved program counter.
+const UC_RIP: u64 = 168;
+
+// The frame that a handler returns to. gdb and unwinders know these bytes and this name from glibc.
+core::arch::global_asm!(
+    ".hidden __restore_rt",
+    ".globl __restore_rt",
+    ".type __restore_rt,@function",
+    ".cfi_startproc",
+    ".cfi_signal_frame",
+    ".cfi_escape 0x0f,0x04,0x77,0xa0,0x01,0x06",
+    ".cfi_escape 0x10,0x08,0x02,0x77,0x28",
+    ".cfi_escape 0x10,0x09,0x02,0x77,0x30",
+    ".cfi_escape 0x10,0x0a,0x02,0x77,0x38",
+    ".cfi_escape 0x10,0x0b,0x03,0x77,0xc0,0x00",
+    ".cfi_escape 0x10,0x0c,0x03,0x77,0xc8,0x00",
+    ".cfi_escape 0x10,0x0d,0x03,0x77,0xd0,0x00",
+    ".cfi_escape 0x10,0x0e,0x03,0x77,0xd8,0x00",
+    ".cfi_escape 0x10,0x0f,0x03,0x77,0xe0,0x00",
+    ".cfi_escape 0x10,0x05,0x03,0x77,0xe8,0x00",
+    ".cfi_escape 0x10,0x04,0x03,0x77,0xf0,0x00",
+    ".cfi_escape 0x10,0x06,0x03,0x77,0xf8,0x00",
+    ".cfi_escape 0x10,0x03,0x03,0x77,0x80,0x01",
+    ".cfi_escape 0x10,0x01,0x03,0x77,0x88,0x01",
+    ".cfi_escape 0x10,0x00,0x03,0x77,0x90,0x01",
+    ".cfi_escape 0x10,0x02,0x03,0x77,0x98,0x01",
+    ".cfi_escape 0x10,0x07,0x03,0x77,0xa0,0x01",
+    ".cfi_escape 0x10,0x10,0x03,0x77,0xa8,0x01",
+    " nop",
+    "__restore_rt:",
+    ".byte 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00",
+    " syscall",
+    ".cfi_endproc",
+    ".size __restore_rt, .-__restore_rt",
+);
+
+extern "C" {
+    fn __restore_rt();
+}
+
+fn install(signal: i32, handler: u64, flags: u64) -> i64 {
+    let action = Action { handler, flags: flags | SA_RESTORER, restorer: __restore_rt as *const () as u64, mask: 0 };
+    raw!(libc::SYS_rt_sigaction, signal, &action as *const Action, 0, 8)
+}
+
+/// Makes the net's handler the process's handler of SIGSYS.
+pub fn install_net(handler: u64) {
+    install(libc::SIGSYS, handler, SA_SIGINFO | SA_NODEFER);
+}
+
+/// Makes the kernel's action of SIGSEGV the shim's handler of it, on the program's alternate stack if its own is to run
+/// there; see `tsc`.
+pub fn install_fault() {
+    let flags = local().actions[libc::SIGSEGV as usize].flags & SA_ONSTACK;
+    install(libc::SIGSEGV, on_sigsegv as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
+}
+
+/// Before exec, which keeps what is ignored.
+pub fn before_exec() {
+    if local().actions[libc::SIGSEGV as usize].handler == SIG_IGN {
+        install(libc::SIGSEGV, SIG_IGN, 0);
+    }
+}
+
+/// The program's action of a signal becomes `action`. Gives 0 or a negative error number.
+pub fn set_action(signal: i32, action: Action) -> i64 {
+    let before = core::mem::replace(&mut local().actions[signal as usize], action);
+    note_disposition(signal, &action);
+    let result = match action.handler {
+        _ if signal == libc::SIGSYS => 0,
+        _ if signal == libc::SIGSEGV => {
+            install_fault();
+            0
+        }
+        SIG_DFL | SIG_IGN => install(signal, action.handler, 0),
+        _ => install(signal, trampoline as *const () as u64, action.flags & SA_ONSTACK | SA_SIGINFO | SA_NODEFER),
+    };
+    if result < 0 {
+        local().actions[signal as usize] = before;
+    }
+    result
+}
+
+/// Tells the model what a signal would do here.
+fn note_disposition(signal: i32, action: &Action) {
+    let p = local().pid;
+    let what = match action.handler {
+        SIG_DFL => Disposition::Default,
+        SIG_IGN => Disposition::Ignored,
+        _ => Disposition::Handled,
+    };
+    model().set_disposition(p, signal, what, action.flags & SA_RESTART != 0);
+    if signal == libc::SIGCHLD {
+        let zombies = action.handler != SIG_IGN && action.flags & SA_NOCLDWAIT == 0;
+        model().set_child_news(p, zombies, action.flags & SA_NOCLDSTOP == 0);
+    }
+}
+
+/// Reads which signals the program was started with ignored: exec keeps those.
+pub fn read_dispositions() {
+    for signal in 1..=64 {
+        let mut action = Action::NONE;
+        if raw!(libc::SYS_rt_sigaction, signal, 0, &mut action as *mut Action, 8) == 0 && action.handler == SIG_IGN {
+            local().actions[signal as usize] = action;
+            note_disposition(signal, &action);
+        }
+    }
+}
+
+/// Handler of SIGSEGV.
+extern "C" fn on_sigsegv(signal: i32, info: u64, context: u64) {
+    if !local().delivering && tsc::emulated(info, context) {
+        return;
+    }
+    let action = local().actions[signal as usize];
+    let sent = load::<i32>(info + 8) <= 0;
+    match action.handler {
+        SIG_IGN if sent => {}
+        // It is fatal. The default action is put in place, and the instruction faults again: the crash is where it happened.
+        SIG_DFL | SIG_IGN => {
+            install(signal, SIG_DFL, 0);
+            if sent {
+                raise(signal);
+            }
+        }
+        _ => trampoline(signal, info, context),
+    }
+}
+
+/// The kernel sends this process a signal.
+fn raise(signal: i32) {
+    raw!(libc::SYS_tgkill, raw!(libc::SYS_getpid), raw!(libc::SYS_gettid), signal);
+}
+
+/// What a handler would overwrite and what was interrupted still needs.
+struct Saved {
+    of_thread: Kept,
+    cancellable: bool,
+}
+
+impl Saved {
+    fn save() -> Saved {
+        let cancellable = core::mem::replace(&mut local().cancellable, false);
+        Saved { of_thread: model().keep(local().cur), cancellable }
+    }
+
+    fn restore(self) {
+        model().restore(local().cur, self.of_thread);
+        local().cancellable = self.cancellable;
+    }
+}
+
+/// Enters the handlers of signals that are due for the running fiber.
+// Not part of what every operation goes through: what is kept takes room on the program's stack.
+#[cold]
+#[inline(never)]
+pub fn deliver_due() {
+    let saved = Saved::save();
+    loop {
+        let cur = local().cur;
+        let ready = world().due(cur);
+        if !model().take(cur, ready) {
+            break;
+        }
+        let info = me().taken;
+        act(&info, &Op::default());
+    }
+    saved.restore();
+}
+
+/// The running fiber has taken a signal while it was parked at `op`: the handler runs. `fails`: in the call, which then
+/// fails; otherwise the operation goes on. True: it fails.
+#[inline(never)]
+pub fn run_taken(op: &Op, fails: bool) -> bool {
+    let info = me().taken;
+    if info.signal == 0 {
+        // A stop: no handler of its own.
+        turn::deliver();
+        return fails;
+    }
+    let carried = (me().sending, me().staged);
+    let own_mask = {
+        let cur = local().cur;
+        (op.kind == Kind::SIGSUSPEND || world().has_own_mask(cur, op)).then(|| world().mask_within(cur, op))
+    };
+    let polled = (op.kind == Kind::FD_POLL).then(|| (me().n_polled, me().polled));
+    let saved = Saved::save();
+    let semops = (op.kind == Kind::SYSV_OP).then(|| (me().n_sembuf, me().sembuf));
+    if let (true, Some(within)) = (fails, own_mask) {
+        local().mask_after = Some(me().sigmask);
+        model().set_mask(local().cur, within);
+    }
+    act(&info, op);
+    if let Some(mask) = local().mask_after.take() {
+        model().set_mask(local().cur, mask);
+    }
+    turn::deliver();
+    saved.restore();
+    if let Some((n, ops)) = semops {
+        model().set_semops(local().cur, &ops[..n as usize]);
+    }
+    if let Some((n, polled)) = polled {
+        model().set_polled(local().cur, &polled[..n as usize]);
+    }
+    if carried != (me().sending, me().staged) {
+        end::unsupported(&[b"a fork in a signal handler that interrupted the sending of a message"]);
+    }
+    fails
+}
+
+/// What a signal does to this process now; `op` is the operation that it interrupts, if it does.
+fn act(info: &SigInfo, op: &Op) {
+    let signal = info.signal;
+    match local().actions[signal as usize].handler {
+        SIG_IGN => {}
+        SIG_DFL => default_action(signal),
+        _ => {
+            let cur = local().cur;
+            if local().altstacks {
+                fiber::install_altstack(cur);
+            }
+            local().delivering = true;
+            let real = siginfo(info);
+            if !model().handler_begins(cur, signal, real.as_ptr() as u64, *op) {
+                end::unsupported(&[b"more than four signal handlers, one in another, in calls on descriptors"]);
+            }
+            let pid = raw!(libc::SYS_getpid);
+            raw!(libc::SYS_rt_tgsigqueueinfo, pid, raw!(libc::SYS_gettid), signal, real.as_ptr());
+            model().handler_over(local().cur);
+        }
+    }
+}
+
+/// A siginfo_t: the fields of all kinds of signals lie in the same places.
+pub fn siginfo(info: &SigInfo) -> [u64; 16] {
+    let mut real = [0u64; 16];
+    real[0] = info.signal as u32 as u64;
+    real[1] = info.code as u32 as u64;
+    real[2] = info.pid as u32 as u64 | (info.uid as u64) << 32;
+    real[3] = info.value;
+    real
+}
+
+fn default_action(signal: i32) {
+    if ignored_by_default(signal) {
+        return;
+    }
+    if stops(signal) {
+        return stop(local().pid, signal);
+    }
+    let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
+    if faults.contains(&signal) {
+        install(signal, SIG_DFL, 0);
+        raise(signal);
+    }
+    exit::killed_by(local().pid, signal);
+    exit::exit_group(signal);
+}
+
+/// Sends a signal to process `p`, or to its thread `t`; its caller has the turn and the operation is visible already.
+pub fn send(p: Pid, t: Tid, info: SigInfo) {
+    let signal = info.signal;
+    match model().send(local().cur, p, t, info) {
+        Sent::Done => {}
+        Sent::NoRoom => end::no_room_for_signal(),
+        Sent::Stops => stop(p, signal),
+        Sent::Kills if p == local().pid => default_action(signal),
+        Sent::Kills => {
+            exit::killed_by(p, signal);
+            if world().flocks_used {
+                // When its descriptors are closed is not seen.
+                end::unsupported(&[
+                    b"a signal that kills another process after locks of open file descriptions (flock, F_OFD_SETLK) were taken",
+                ]);
+            }
+            model().kill(p, signal);
+            end::kill(p);
+        }
+    }
+}
+
+/// Sends a signal to the process of the running thread or to that thread, in the name of the process itself.
+pub fn send_own(p: Pid, t: Tid, signal: i32, code: i32, value: u64) {
+    let (pid, uid) = (world().procs[local().pid].vpid, raw!(libc::SYS_getuid) as u32);
+    send(p, t, SigInfo { signal, code, pid, uid, value });
+}
+
+/// Sends a signal to the running thread, as the kernel does when a call of its own fails (SIGPIPE); its handler runs
+/// at once unless it is blocked.
+pub fn send_thread_now(signal: i32) {
+    send_own(local().pid, local().cur, signal, libc::SI_USER, 0);
+    turn::deliver();
+}
+
+/// Process `p` stops. Of the own one, the running thread stands still here.
+fn stop(p: Pid, signal: i32) {
+    if model().stop_and_tell(p, signal, local().cur) && p == local().pid {
+        turn::pass(Op::new(Kind::STOPPED));
+    }
+}
+
+type Handler = extern "C" fn(i32, u64, u64);
+
+/// Every handler of the program is entered here. A signal from outside that comes while the shim's own code runs, or
+/// that the fiber blocks, waits.
+extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
+    let rip: u64 = load(context + UC_RIP);
+    let on_purpose = core::mem::replace(&mut local().delivering, false);
+    let in_shim = rip >= local().text.0 && rip < local().text.1;
+    let fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
+    if !on_purpose && !fault && (in_shim || me().sigmask & bit(signal) != 0) {
+        model().pend(local().cur, signal);
+        return;
+    }
+    let action = local().actions[signal as usize];
+    let within = me().sigmask;
+    let before = local().mask_after.take().unwrap_or(within);
+    store(context + UC_SIGMASK, before);
+    if action.flags & SA_RESETHAND != 0 {
+        set_action(signal, Action::NONE);
+    }
+    let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
+    model().set_mask(local().cur, within | action.mask | own);
+    if on_purpose {
+        // The kernel makes the frames of all signals that are due before the first instruction of any of the handlers.
+        turn::deliver();
+    }
+    // SAFETY: the program registered this address as the handler of the signal.
+    let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
+    handler(signal, info, context);
+    model().set_mask(local().cur, load(context + UC_SIGMASK));
+    store(context + UC_SIGMASK, 0u64);
+}

@@ -1,0 +1,282 @@
+//! The gate: where a thread reaches a visible operation, publishes it and, having the turn, passes it on.
+//!
+//! NOTE [Turn] Exactly one thread of the world has the turn. Within a process it is passed by a switch of fibers,
+//! between processes by a futex word (`word`). A process whose fiber passed the turn away waits there; who gets it back
+//! is `World::current`, which may be another fiber of the process than the one that waits.
+//!
+//! NOTE [Start] A new thread or process runs up to its first visible operation before its creator goes on; then (or
+//! at its end) the turn goes back to the creator without a choice.
+
+use vsrun_model::arena::Mode;
+use vsrun_model::object::NONE;
+use vsrun_model::signal::Sent;
+use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState, Tid};
+
+use super::local::{arena, local, machine, me, model, world, Phase};
+use super::mirror::{self, Mirror};
+use super::{direct, end, fiber, word};
+use crate::sys::{die, raw};
+
+/// What is done around an operation, with the turn and as a part of it.
+struct Around<'a> {
+    /// Memory that is kept in step with its object.
+    mirror: Mirror,
+    /// Called before it is performed.
+    before: Option<fn()>,
+    /// Called with its result, before a signal can come in between.
+    then: &'a mut dyn FnMut(i64),
+}
+
+/// Performs a visible operation; returns what it gives.
+pub fn pass(op: Op) -> i64 {
+    pass_mirrored(op, None)
+}
+
+/// The same; `then` is called with the result as a part of the operation, before a signal can come in between.
+pub fn pass_then(op: Op, mut then: impl FnMut(i64)) -> i64 {
+    pass_with(op, Around { mirror: None, before: None, then: &mut then })
+}
+
+/// The same; `before` is called when it is about to be performed, with the turn.
+pub fn pass_after(op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
+    pass_with(op, Around { mirror: None, before, then: &mut then })
+}
+
+/// The same, keeping the word that mirrors the object's state up to date.
+pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
+    pass_with(op, Around { mirror, before: None, then: &mut |_| {} })
+}
+
+fn pass_with(op: Op, around: Around) -> i64 {
+    mirror::settle_onces();
+    settle_handlers();
+    local().spin.site = 0;
+    if let Some(result) = pass_at_once(&op, around.mirror) {
+        return result;
+    }
+    let cur = local().cur;
+    let starting = me().state == ThreadState::STARTING;
+    model().publish(cur, op);
+    finish_if_over();
+    if local().borrowed {
+        end::unsupported(&[
+            b"a visible operation (",
+            op.kind.name().as_bytes(),
+            b") in the child of a vfork before it execs",
+        ]);
+    }
+    let mut value = if starting { give_back() } else { take(cur).unwrap_or(0) };
+    loop {
+        mirror::before(&op, around.mirror);
+        if let Some(before) = around.before {
+            before();
+        }
+        let parked = me().pending;
+        let applied = model().perform(cur, value);
+        mirror::after(around.mirror);
+        match applied {
+            Applied::Done(result) => {
+                finish_if_over();
+                (around.then)(result);
+                deliver();
+                return result;
+            }
+            Applied::Ended => end::finish(),
+            Applied::Signalled(fails) => {
+                if interrupted(&parked, fails) {
+                    // Operations on descriptors give negative error numbers, others positive ones.
+                    let error = libc::EINTR as i64;
+                    let result = if parked.kind.row().channels.any() { -error } else { error };
+                    (around.then)(result);
+                    return result;
+                }
+                model().resume_at(cur, parked, op);
+                finish_if_over();
+                value = take(cur).unwrap_or(0);
+            }
+            Applied::Parked => {
+                finish_if_over();
+                value = take(cur).unwrap_or(value);
+            }
+        }
+    }
+}
+
+fn finish_if_over() {
+    if world().end != End::RUNNING {
+        end::finish();
+    }
+}
+
+/// An operation on an object of the thread's own is no place to switch; see `vsrun_model::sharing`. `None`: it is one.
+fn pass_at_once(op: &Op, mirror: Mirror) -> Option<i64> {
+    if local().borrowed {
+        return None;
+    }
+    let applied = machine().pass(local().cur, op)?;
+    mirror::after(mirror);
+    match applied {
+        Applied::Done(result) if world().end == End::RUNNING => {
+            // One that has just been created takes signals once it has been scheduled.
+            if me().state == ThreadState::RUNNING {
+                deliver();
+            }
+            Some(result)
+        }
+        _ => end::finish(),
+    }
+}
+
+/// The running fiber has taken a signal while it was parked. True: its call fails.
+fn interrupted(parked: &Op, fails: bool) -> bool {
+    let cur = local().cur;
+    if fails && world().loses_connect(cur, parked) {
+        end::unsupported(&[b"a signal whose handler interrupts a connect over TCP that waits"]);
+    }
+    // The handler may send messages of its own.
+    let staged = model().exchange_staged(cur, NONE);
+    let over = (local().hooks.run_taken)(parked, fails);
+    model().exchange_staged(cur, staged);
+    if over && matches!(parked.kind, Kind::MSG_SEND | Kind::MQ_SEND) {
+        // What it was to send is not sent.
+        model().unstage(cur, &mut []);
+    }
+    over
+}
+
+/// Enters the handlers of signals that are pending for the running fiber and not blocked.
+#[inline]
+pub fn deliver() {
+    if local().phase == Phase::Off || local().borrowed {
+        return;
+    }
+    if world().due(local().cur) != 0 {
+        (local().hooks.deliver)();
+    }
+}
+
+/// Handlers that were left by a jump (siglongjmp) are over. A handler may run on a stack of its own, of which nothing
+/// follows.
+fn settle_handlers() {
+    if me().n_handlers == 0 {
+        return;
+    }
+    let here = 0u8;
+    let sp = &here as *const u8 as u64;
+    let [stack, _, size] = me().fiber.altstack;
+    if sp.wrapping_sub(stack) >= size {
+        model().abandon(local().cur, sp);
+    }
+}
+
+/// The alternative in which the operation of the running fiber is performed, once it has the turn. `None`: nobody else is
+/// there to have it.
+fn take(cur: Tid) -> Option<u32> {
+    if model().goes_alone(cur, local().phase == Phase::BeforeRoot) {
+        return None;
+    }
+    let next = decide();
+    if arena().control.mode == Mode::DIRECT && arena().taken == arena().plan.prefix_len as u64 {
+        direct::last_step(next);
+    }
+    hand_to(next);
+    Some(world().value)
+}
+
+/// First visible operation of a new thread: back to its creator; returns when the scheduler picks this fiber.
+fn give_back() -> u32 {
+    let creator = me().creator;
+    model().give_turn(creator);
+    hand_to(creator);
+    world().value
+}
+
+/// Who moves next. Where only peers that do not come are waited for, what is left gets the signal that was asked for.
+fn decide() -> Tid {
+    let decision = machine().step();
+    let Some(signal) = machine().begin_closing() else { return run(decision) };
+    for p in 0..world().procs.len {
+        if world().procs[p].state == ProcState::LIVE {
+            close(p, signal);
+        }
+    }
+    let next = run(machine().step());
+    if world().procs[local().pid].state != ProcState::LIVE {
+        // The process that had the turn has been ended.
+        word::wake(world().threads[next].pid);
+        die(0);
+    }
+    next
+}
+
+fn run(decision: Decision) -> Tid {
+    match decision {
+        Decision::Run(t) => t,
+        Decision::Ended => end::finish(),
+    }
+}
+
+/// Sends process `p`, which is left over, the signal that was asked for.
+fn close(p: Pid, signal: i32) {
+    let uid = raw!(libc::SYS_getuid) as u32;
+    match machine().close(local().cur, uid, p, signal) {
+        Sent::Done => {}
+        Sent::NoRoom => end::no_room_for_signal(),
+        Sent::Stops => end::unsupported(&[b"a signal that stops what is left over"]),
+        Sent::Kills if p == local().pid => {}
+        Sent::Kills => end::kill(p),
+    }
+}
+
+/// Passes the turn to `to` and returns when this fiber has it again.
+fn hand_to(to: Tid) {
+    let target = world().threads[to].pid;
+    if target == local().pid {
+        fiber::switch(to);
+        return;
+    }
+    word::wake(target);
+    wait();
+    fiber::switch(world().current);
+}
+
+/// Waits until this process is given the turn.
+pub fn wait() {
+    match arena().control.mode {
+        Mode::DIRECT => direct::wait(),
+        _ => word::wait(local().pid, None),
+    }
+}
+
+/// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
+pub fn start(t: Tid) {
+    model().give_turn(t);
+    fiber::switch(t);
+}
+
+/// The running fiber's thread is over (and recorded as such): somebody else goes on. `back`: its creator, to whom it was
+/// still to give the turn back. Returns only if the turn went to another process; the caller then ends this process or
+/// waits.
+pub fn leave(back: Option<Tid>) {
+    let next = match back {
+        Some(creator) => {
+            model().give_turn(creator);
+            creator
+        }
+        None => decide(),
+    };
+    let target = world().threads[next].pid;
+    if target == local().pid {
+        fiber::switch(next);
+        end::bug(b"a finished thread was resumed");
+    }
+    word::wake(target);
+}
+
+/// The same of a thread of a process that has others: another of its fibers runs when the turn comes back.
+pub fn leave_to_others(back: Option<Tid>) -> ! {
+    leave(back);
+    wait();
+    fiber::switch(world().current);
+    end::bug(b"a finished thread was resumed")
+}

@@ -1,0 +1,289 @@
+//! What the shim needs to know of ELF: its own text, libc's functions, the kernel's vDSO, and whether a program that
+//! is about to be executed can carry it.
+
+use core::arch::asm;
+
+use super::{cstr, load, raw, store};
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
+const DT_NULL: u64 = 0;
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_DEBUG: u64 = 21;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_VERSYM: u64 = 0x6fff_fff0;
+
+/// Start of the shim's own image.
+pub fn own_base() -> u64 {
+    let base: u64;
+    // SAFETY: reads an address that the linker provides.
+    unsafe { asm!("lea {}, [rip + __ehdr_start]", out(reg) base, options(nomem, nostack)) };
+    base
+}
+
+/// First and one past the last address of the executable segments of the image at `base`.
+pub fn text_of(base: u64) -> (u64, u64) {
+    let (mut low, mut high) = (u64::MAX, 0);
+    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
+    for i in 0..n as u64 {
+        let ph = table + 56 * i;
+        if load::<u32>(ph) == PT_LOAD && load::<u32>(ph + 4) & 1 != 0 {
+            let start = base + load::<u64>(ph + 16);
+            low = low.min(start);
+            high = high.max(start + load::<u64>(ph + 40));
+        }
+    }
+    (low & !4095, (high + 4095) & !4095)
+}
+
+/// Calls `f` with start, length and protection of each segment of the image at `base` that is not to be written: whole pages.
+pub fn each_fixed_segment(base: u64, mut f: impl FnMut(u64, u64, i32)) {
+    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
+    for i in 0..n as u64 {
+        let ph = table + 56 * i;
+        let flags: u32 = load(ph + 4);
+        if load::<u32>(ph) == PT_LOAD && flags & 2 == 0 {
+            let (start, end) = (base + load::<u64>(ph + 16), base + load::<u64>(ph + 16) + load::<u64>(ph + 40));
+            let prot = libc::PROT_READ | if flags & 1 != 0 { libc::PROT_EXEC } else { 0 };
+            f(start & !4095, ((end + 4095) & !4095) - (start & !4095), prot);
+        }
+    }
+}
+
+/// A loaded object's dynamic symbols.
+pub struct Image {
+    bias: u64,
+    strings: u64,
+    symbols: u64,
+    gnu_hash: u64,
+    count: u64,
+    versions: u64,
+}
+
+impl Image {
+    /// From the dynamic section at `dynamic` of an object loaded with `bias`; glibc relocates its pointers, the
+    /// vDSO's are not.
+    fn new(bias: u64, dynamic: u64) -> Image {
+        let mut image = Image { bias, strings: 0, symbols: 0, gnu_hash: 0, count: 0, versions: 0 };
+        let mut at = dynamic;
+        while load::<u64>(at) != DT_NULL {
+            let value: u64 = load(at + 8);
+            let pointer = if value < bias { value + bias } else { value };
+            match load::<u64>(at) {
+                DT_STRTAB => image.strings = pointer,
+                DT_SYMTAB => image.symbols = pointer,
+                DT_GNU_HASH => image.gnu_hash = pointer,
+                DT_VERSYM => image.versions = pointer,
+                DT_HASH => image.count = load::<u32>(pointer + 4) as u64,
+                _ => {}
+            }
+            at += 16;
+        }
+        image
+    }
+
+    /// From the loader's record (link_map) of an object.
+    pub fn of_map(map: u64) -> Image {
+        Image::new(load(map), load(map + 16))
+    }
+
+    /// Where it is loaded.
+    pub fn base(&self) -> u64 {
+        self.bias
+    }
+
+    /// First and one past the last address of its code, for an image whose first segment starts at file offset 0.
+    pub fn text(&self) -> (u64, u64) {
+        text_of(self.bias)
+    }
+
+    fn name_is(&self, symbol: u64, name: &[u8]) -> bool {
+        cstr(self.strings + load::<u32>(symbol) as u64, 256) == name
+    }
+
+    fn address(&self, symbol: u64) -> Option<u64> {
+        let value: u64 = load(symbol + 8);
+        (value != 0 && load::<u16>(symbol + 6) != 0).then_some(value + self.bias)
+    }
+
+    /// The default version of function `name`.
+    pub fn find(&self, name: &[u8]) -> Option<u64> {
+        if self.gnu_hash == 0 {
+            return (0..self.count)
+                .map(|i| self.symbols + 24 * i)
+                .find(|&s| self.name_is(s, name))
+                .and_then(|s| self.address(s));
+        }
+        let hash = name.iter().fold(5381u32, |h, &c| h.wrapping_mul(33).wrapping_add(c as u32));
+        let (buckets, offset, bloom) =
+            (load::<u32>(self.gnu_hash), load::<u32>(self.gnu_hash + 4), load::<u32>(self.gnu_hash + 8));
+        let first_bucket = self.gnu_hash + 16 + 8 * bloom as u64;
+        let chains = first_bucket + 4 * buckets as u64;
+        let mut index: u32 = load(first_bucket + 4 * (hash % buckets) as u64);
+        if index == 0 {
+            return None;
+        }
+        let mut found = None;
+        loop {
+            let chain: u32 = load(chains + 4 * (index - offset) as u64);
+            let symbol = self.symbols + 24 * index as u64;
+            if (chain | 1) == (hash | 1) && self.name_is(symbol, name) {
+                let hidden = self.versions != 0 && load::<u16>(self.versions + 2 * index as u64) & 0x8000 != 0;
+                if !hidden || found.is_none() {
+                    found = self.address(symbol);
+                }
+                if !hidden {
+                    return found;
+                }
+            }
+            if chain & 1 != 0 {
+                return found;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// The loaded libc, found through the loader's list of objects.
+pub fn libc_image(auxv: &Auxv) -> Option<Image> {
+    let phdr = auxv.phdr;
+    let mut dynamic = 0;
+    let mut bias = 0;
+    for i in 0..auxv.phnum {
+        let ph = phdr + 56 * i;
+        match load::<u32>(ph) {
+            6 => bias = phdr.wrapping_sub(load::<u64>(ph + 16)),
+            PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
+            _ => {}
+        }
+    }
+    if dynamic == 0 {
+        return None;
+    }
+    let mut at = dynamic.wrapping_add(bias);
+    while load::<u64>(at) != DT_NULL && load::<u64>(at) != DT_DEBUG {
+        at += 16;
+    }
+    let r_debug: u64 = load(at + 8);
+    if load::<u64>(at) != DT_DEBUG || r_debug == 0 {
+        return None;
+    }
+    let mut map: u64 = load(r_debug + 8);
+    while map != 0 {
+        let name: u64 = load(map + 8);
+        if name != 0 && contains(cstr(name, 4096), b"/libc.so.6") {
+            return Some(Image::of_map(map));
+        }
+        map = load(map + 24);
+    }
+    None
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|w| w == part)
+}
+
+/// What the auxiliary vector says.
+#[derive(Clone, Copy, Default)]
+pub struct Auxv {
+    /// Program headers of the program.
+    pub phdr: u64,
+    /// Their number.
+    pub phnum: u64,
+    /// The vDSO, or 0.
+    pub vdso: u64,
+    /// Sixteen random bytes.
+    pub random: u64,
+    /// The dynamic loader, or 0.
+    pub base: u64,
+}
+
+/// Reads the auxiliary vector behind the environment.
+pub fn auxv(envp: u64) -> Auxv {
+    let mut at = envp;
+    while load::<u64>(at) != 0 {
+        at += 8;
+    }
+    at += 8;
+    let mut found = Auxv::default();
+    while load::<u64>(at) != 0 {
+        let value: u64 = load(at + 8);
+        match load::<u64>(at) {
+            3 => found.phdr = value,
+            5 => found.phnum = value,
+            7 => found.base = value,
+            25 => found.random = value,
+            33 => found.vdso = value,
+            _ => {}
+        }
+        at += 16;
+    }
+    found
+}
+
+/// Rewrites the vDSO's functions to system calls, which the net then catches: time in it is real time.
+pub fn disarm_vdso(base: u64) {
+    if base == 0 {
+        return;
+    }
+    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56) as u64);
+    let (mut dynamic, mut size, mut bias) = (0, 0, 0);
+    for ph in (0..n).map(|i| table + 56 * i) {
+        match load::<u32>(ph) {
+            PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
+            PT_LOAD => {
+                bias = base - load::<u64>(ph + 16);
+                size = load::<u64>(ph + 40);
+            }
+            _ => {}
+        }
+    }
+    let image = Image::new(bias, dynamic + bias);
+    let len = (size + 4095) & !4095;
+    if raw!(libc::SYS_mprotect, base, len, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) < 0 {
+        return;
+    }
+    let calls: [(&[u8], i64); 6] = [
+        (b"__vdso_clock_gettime", libc::SYS_clock_gettime),
+        (b"__vdso_gettimeofday", libc::SYS_gettimeofday),
+        (b"__vdso_time", libc::SYS_time),
+        (b"__vdso_clock_getres", libc::SYS_clock_getres),
+        (b"__vdso_getcpu", libc::SYS_getcpu),
+        (b"__vdso_getrandom", libc::SYS_getrandom),
+    ];
+    for (name, nr) in calls {
+        if let Some(function) = image.find(name) {
+            let nr = (nr as u32).to_le_bytes();
+            store(function, [0xb8, nr[0], nr[1], nr[2], nr[3], 0x0f, 0x05, 0xc3u8]);
+        }
+    }
+    raw!(libc::SYS_mprotect, base, len, libc::PROT_READ | libc::PROT_EXEC);
+}
+
+/// Why the program whose file starts with `head` cannot carry the shim; `None` if it can, or the kernel will refuse it.
+pub fn verdict(head: &[u8]) -> Option<&'static [u8]> {
+    if head.len() < 64 || !head.starts_with(b"\x7fELF") {
+        return None;
+    }
+    if head[4] != 2 {
+        return Some(b"it is a 32-bit program");
+    }
+    let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]) as usize;
+    if u16_at(18) != 62 {
+        return None;
+    }
+    let table = u64::from_le_bytes(head[32..40].try_into().unwrap_or([0; 8])) as usize;
+    for i in 0..u16_at(56) {
+        let at = table + 56 * i;
+        if at + 4 > head.len() {
+            return None;
+        }
+        if u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or([0; 4])) == PT_INTERP {
+            return None;
+        }
+    }
+    Some(b"it is statically linked, so vsrun's library cannot be loaded into it")
+}

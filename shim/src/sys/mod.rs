@@ -1,0 +1,13 @@
+//! What needs nothing of the model: raw system calls, the program's memory, messages, loaded images.
+
+pub mod call;
+pub mod dispatch;
+pub mod elf;
+pub mod errno;
+pub mod memory;
+pub mod text;
+
+pub(crate) use call::raw;
+pub use call::{die, fs_base, raw6};
+pub use memory::{bytes, bytes_mut, cstr, load, store, store_if, zero};
+pub use text::{complain, decimal, ret, ret_errno, set_errno};

@@ -1,0 +1,58 @@
+//! What is told to the program (errno) and to the user.
+
+use super::call::raw;
+
+extern "C" {
+    fn __errno_location() -> *mut i32;
+}
+
+/// Sets the program's errno.
+pub fn set_errno(value: i64) {
+    // SAFETY: glibc's function returns the address of the calling thread's errno; it takes no lock.
+    unsafe { *__errno_location() = value as i32 }
+}
+
+/// The convention of most libc functions: a negative error number becomes -1 and errno.
+pub fn ret(value: i64) -> i64 {
+    if (-4095..0).contains(&value) {
+        set_errno(-value);
+        return -1;
+    }
+    value
+}
+
+/// The same for an error number (0: success).
+pub fn ret_errno(error: i64) -> i32 {
+    if error == 0 {
+        return 0;
+    }
+    set_errno(error);
+    -1
+}
+
+/// Writes a message of vsrun's own to standard error.
+pub fn complain(parts: &[&[u8]]) {
+    for part in parts {
+        raw!(libc::SYS_write, 2, part.as_ptr(), part.len());
+    }
+    raw!(libc::SYS_write, 2, b"\n".as_ptr(), 1);
+}
+
+/// Formats a number into `buffer`, returns the digits.
+pub fn decimal(buffer: &mut [u8; 24], value: i64) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    &buffer[at..]
+}

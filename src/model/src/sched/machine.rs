@@ -1,0 +1,124 @@
+//! What the processes of a world share beside the modelled objects, as the shim changes it: memory, the private layer over the file
+//! system, what is counted.
+
+use crate::arena::{Arena, Segment, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
+use crate::state::files::Copied;
+
+const PAGE: u64 = 4096;
+
+impl Arena {
+    /// Counts a system call that went through to the kernel, or about which the model does not know everything: nothing
+    /// is claimed to be complete then.
+    pub fn count_call(&mut self, nr: i64) {
+        if let Some(n) = usize::try_from(nr).ok().and_then(|nr| self.control.passed.get_mut(nr)) {
+            *n += 1;
+        }
+    }
+
+    /// Addresses of the words by which vsrun and the root talk: `Control::command`, `ready`, `forked`.
+    pub fn root_words(&mut self) -> [u64; 3] {
+        let control = &mut self.control;
+        [&raw mut control.command as u64, &raw mut control.ready as u64, &raw mut control.forked as u64]
+    }
+
+    /// `len` bytes of the pool; offset in it. `None`: no room.
+    pub fn take_pool(&mut self, len: u64) -> Option<u64> {
+        let at = self.control.pool_used.max(PAGE);
+        self.control.pool_used = at.checked_add(len).filter(|&end| end <= POOL_SIZE)?;
+        Some(at)
+    }
+
+    /// A region of its own for anonymous memory that is mapped shared. `None`: no room.
+    pub fn new_region(&mut self) -> Option<u32> {
+        self.control.regions += 1;
+        self.region(0, self.control.regions.into())
+    }
+
+    /// A new SysV segment of that size, key and mode, made by the process with virtual id `creator`; its id. `None`: no room.
+    pub fn segment_make(&mut self, key: i32, size: u64, offset: u64, mode: u32, creator: i32) -> Option<i32> {
+        let id = self.segments.len as i32 + 1;
+        self.segments.push(Segment { key, id, offset, size, attached: 0, mode, removed: 0, creator })?;
+        Some(id)
+    }
+
+    /// Segment `index` has been attached.
+    pub fn segment_attach(&mut self, index: u32) {
+        self.segments[index].attached += 1;
+    }
+
+    /// It has been detached; the last one takes a removed segment along.
+    pub fn segment_detach(&mut self, index: u32) {
+        let segment = &mut self.segments[index];
+        segment.attached = segment.attached.saturating_sub(1);
+        if segment.removed == 1 && segment.attached == 0 {
+            segment.removed = 2;
+        }
+    }
+
+    /// IPC_RMID.
+    pub fn segment_remove(&mut self, index: u32) {
+        let segment = &mut self.segments[index];
+        segment.removed = if segment.attached == 0 { 2 } else { 1 };
+    }
+
+    /// IPC_SET.
+    pub fn segment_mode(&mut self, index: u32, mode: u32) {
+        self.segments[index].mode = mode;
+    }
+
+    /// Something in the execution's private /dev/shm is used.
+    pub fn use_shm(&mut self) {
+        self.control.shm_used = 1;
+    }
+
+    /// A shadow for the directory at `path`, which may be the first. `None`: no room, or the path is too long.
+    pub fn shadow_make(&mut self, dev: u64, ino: u64, path: &[u8]) -> Option<u32> {
+        let row = self.files.add_shadow(dev, ino, path)?;
+        self.files.used = 1;
+        Some(row)
+    }
+
+    /// The private layer lies on that device.
+    pub fn layer_is_on(&mut self, dev: u64) {
+        self.files.dev = dev;
+    }
+
+    /// A file was copied into the layer. False: no room.
+    pub fn note_copy(&mut self, copy: Copied) -> bool {
+        self.files.copies.push(copy).is_some()
+    }
+
+    /// A number for a listing of a directory.
+    pub fn next_listing(&mut self) -> u32 {
+        self.files.listings += 1;
+        self.files.listings - 1
+    }
+
+    /// A directory is about to be taken away, to get another name or other attributes.
+    pub fn note_directory_change(&mut self) {
+        self.files.directories_changed += 1;
+    }
+
+    /// There is an order of uses of a file that matters and is not explored. True: nobody knows the file's name yet, see
+    /// [`Arena::show_unexplored`].
+    pub fn note_unexplored(&mut self) -> bool {
+        self.control.passed[SHARED_FILES.min(MAX_SYSCALLS - 1)] += 1;
+        self.files.shown_len == 0
+    }
+
+    /// The name of that file.
+    pub fn show_unexplored(&mut self, name: &[u8]) {
+        let len = name.len().min(self.files.shown.len());
+        self.files.shown[..len].copy_from_slice(&name[..len]);
+        self.files.shown_len = len as u32;
+    }
+
+    /// The name of a file that several threads write in any order, if it is the first.
+    pub fn show_logged(&mut self, name: &[u8]) {
+        let len = name.len().min(self.files.logged.len());
+        if self.files.logged_len == 0 {
+            self.files.logged[..len].copy_from_slice(&name[..len]);
+            self.files.logged_len = len as u32;
+        }
+    }
+}

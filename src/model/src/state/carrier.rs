@@ -1,0 +1,50 @@
+//! What the shim, which carries the threads, keeps of them and of their processes. The model takes no decision by it; it lies in
+//! the arena so that it is copied with the rest, and so that the supervisor can read it.
+
+/// A fiber: the thread as the shim runs it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct FiberState {
+    /// Stack pointer of the saved context while it does not run.
+    pub context: u64,
+    /// Thread pointer; also its pthread_t.
+    pub fs: u64,
+    /// Start routine, if known.
+    pub start: u64,
+    /// Word that the kernel would clear and wake at its exit.
+    pub clear_tid: u64,
+    /// Alternate signal stack: address, flags, size.
+    pub altstack: [u64; 3],
+    /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
+    pub in_call: [u64; 7],
+    /// What it looked up or read last in a file, a hash; 0: something else.
+    pub looked: u64,
+    /// The file that `Thread::address` names is the one that was found, in a step before.
+    pub settled: bool,
+    /// It has asked for faults where it reads the time-stamp counter.
+    pub tsc_faults: bool,
+    /// Faults of the environment that have struck it.
+    pub faults: u8,
+    /// No fault strikes it now.
+    pub spared: bool,
+    pad: u32,
+}
+
+/// A process as the kernel runs it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ProcessState {
+    /// The kernel's process id, 0 before it is known; written by the process itself when it starts.
+    pub real_pid: i32,
+    /// Futex word of the turn: set by whoever passes the turn to it, cleared by itself.
+    pub turn: u32,
+    /// State of the deterministic random numbers handed to it.
+    pub random: u64,
+}
+
+impl ProcessState {
+    /// Of the first process; others draw from their parents.
+    pub(crate) const fn new() -> ProcessState {
+        ProcessState { real_pid: 0, turn: 0, random: 0x2545_f491_4f6c_dd1d }
+    }
+}

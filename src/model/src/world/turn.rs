@@ -1,0 +1,64 @@
+//! The turn, as far as it is decided without a process: who has it, when nobody else is to be asked, and what time it is.
+
+use crate::base::ids::Tid;
+use crate::base::op::Kind;
+use crate::state::world::{End, World, TICK};
+
+/// Reading the clock takes this long, so that a loop that polls it ends, ns.
+const READ_COST: u64 = 1_000;
+/// Readings of the time-stamp counter by one instruction in a row that are taken for a program that waits.
+const WAITING: u32 = 1_000;
+/// Such a reading takes this part of the time waited so far, at most [`LONGEST_READ`] ns: each is a trap of a few
+/// microseconds, and a wait of seconds should not take millions.
+const WAIT_PART: u64 = 64;
+const LONGEST_READ: u64 = 100_000;
+
+impl World {
+    /// `t` has the turn from now on.
+    pub fn give_turn(&mut self, t: Tid) {
+        self.current = t;
+    }
+
+    /// While the world has had one thread only, operations are initialization: performed, not counted. False: the scheduler
+    /// has to decide, since there are others, or it is a toss (unless `tosses`), or the operation blocks for good.
+    pub fn goes_alone(&mut self, t: Tid, tosses: bool) -> bool {
+        if self.concurrent || self.timers.len > 0 || self.due(t) != 0 {
+            return false;
+        }
+        if self.threads[t].pending.kind == Kind::TOSS {
+            return tosses;
+        }
+        while self.choices(t) == 0 {
+            let Some(deadline) = self.deadline_of(t) else { break };
+            self.jump_to(deadline);
+        }
+        self.now += TICK;
+        self.choices(t) > 0
+    }
+
+    /// Virtual monotonic time, ns, as the program reads it.
+    pub fn read_clock(&mut self) -> u64 {
+        self.now += READ_COST;
+        self.now
+    }
+
+    /// The same, for the `n`-th reading in a row by one instruction, of which the first was at virtual time `since`.
+    pub fn read_counter(&mut self, n: u32, since: u64) -> u64 {
+        self.now += match n {
+            n if n < WAITING => READ_COST,
+            _ => (READ_COST + (self.now - since) / WAIT_PART).min(LONGEST_READ),
+        };
+        self.now
+    }
+
+    /// Signals that were asked for will not come: [`SIGIO`](crate::world::SIGIO), [`CPU_TIMER`](crate::world::CPU_TIMER).
+    pub fn never_comes(&mut self, what: u8) {
+        self.never_come |= what;
+    }
+
+    /// vsrun itself is at fault, however the execution has ended.
+    pub fn fail(&mut self, t: Tid, text: &[u8]) {
+        self.end = End::RUNNING;
+        self.finish_with(End::BUG, t, &[text]);
+    }
+}
