@@ -21,7 +21,7 @@ kinds! {
         role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Again,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
     }
-    /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
+    /// Second half of `Kind::FD_OPEN`: until the other end has been opened since.
     FD_OPENED = 75, "open (waiting)" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.fifo_opened(op) || w.cancelled(t, op)), |q| q.as_found()),
