@@ -4,6 +4,7 @@
 //! The rows stand with their families (`kinds!`), and `table` puts them together.
 
 use super::question::{Answer, Question};
+pub use super::shown::*;
 use crate::base::ids::{ObjId, Pid, Tid};
 use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY};
 use crate::state::act::{Act, Effects};
@@ -48,6 +49,8 @@ pub struct Row {
     pub tells: fn(&Act, bool) -> bool,
     /// Why the reductions are not proven to lose nothing where it is done.
     pub unproven: fn(&Op) -> Option<Unproven>,
+    /// How it is shown to users.
+    pub shown: Shown,
 }
 
 impl Row {

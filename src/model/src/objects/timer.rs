@@ -13,7 +13,7 @@ kinds! {
         operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }
 
