@@ -17,8 +17,9 @@ pub fn pending_text(world: &World, t: Tid) -> Words {
 }
 
 fn call(op: &Op, thread: Option<&Thread>) -> Words {
-    let arguments = Words::sentences(|words| (op.kind.row().shown.arguments)(op, thread, words));
-    words![op.call(), "(", Words::list(arguments, "", usize::MAX), ")"]
+    let mut call = words![op.call(), "("];
+    (op.kind.row().shown.arguments)(op, thread, &mut call);
+    words![call, ")"]
 }
 
 /// The signal handlers that a thread is in, the innermost first, and what they interrupted.

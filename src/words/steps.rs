@@ -77,8 +77,7 @@ impl Waiters {
         let queue = self.0.entry(op.obj).or_default();
         match &op.kind.row().shown.outcome {
             Outcome::Queues => {
-                let at = queue.partition_point(|waiter| *waiter < t);
-                queue.insert(at, t);
+                queue.insert(queue.partition_point(|waiter| *waiter < t), t);
                 None
             }
             Outcome::Wakes(most) => Waiters::wake(queue, step, most(op)),

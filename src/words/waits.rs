@@ -34,8 +34,7 @@ pub fn waits_for(world: &World, t: Tid) -> Vec<Words> {
             true => Thing::Thread(process.stopper).into(),
             false => "?".into(),
         };
-        let signal = Thing::Signal(process.stopped.into());
-        let whose = Thing::Process(thread.pid);
+        let (signal, whose) = (Thing::Signal(process.stopped.into()), Thing::Process(thread.pid));
         return vec![words!["SIGCONT for process ", whose, ", which thread ", by, " has stopped by ", signal]];
     }
     let waits = thread.pending.kind.row().shown.waits;

@@ -3,18 +3,13 @@
 //! The model knows how much a channel holds; the bytes lie in a ring of the pool, where who performs the operation
 //! moves them.
 
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, Uid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{REACHES, VARIANT};
-use crate::state::act::{Act, Effects};
+use crate::base::ids::Uid;
+use crate::base::op::REACHES;
 use crate::state::channel::{ChanId, ChanKind, Channel, FreeRing, NO_RING, PAGE, PIPE_BUF, PIPE_SLOTS};
 use crate::state::fd::{poll, Desc};
 use crate::state::object::{Key, ObjKind, SHARED};
 use crate::state::recorded::{ChannelState, COUNTS, OTHERWISE, QUEUED, STATE_BITS};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
@@ -46,8 +41,7 @@ fn read_waits(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
         let what = if world.sockets[s].is_dgram() { "a datagram for" } else { "data from" };
         say![words, what, " socket ", name];
         if let Some(channel) = world.peer(s).map(|peer| world.sockets[peer].input) {
-            let holders = Holders(world, channel, false, usize::MAX);
-            say![words, " (its peer is held by ", holders, ")"];
+            say![words, " (its peer is held by ", Holders(world, channel, false, usize::MAX), ")"];
         }
         return;
     }

@@ -2,16 +2,11 @@
 //! out, cancelled) it acquires the mutex again. A signal may wake any waiter: each is an alternative.
 
 use super::mutex::releases;
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::RESUMED;
-use crate::base::op::{Kind, Op};
-use crate::state::act::{Act, WOKEN};
-use crate::state::footprint::{Footprint, How};
+use crate::state::act::WOKEN;
 use crate::state::object::{DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST};
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Release mutex `obj2` and wait on condition variable `obj`.

@@ -1,16 +1,11 @@
 //! Connections: asked for, queued, accepted.
 
-use super::question::Answer;
 use super::row::*;
 use crate::base::address::{Address, Host};
-use crate::base::errno;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Op, TRY};
 use crate::state::fd::{poll, DescId};
 use crate::state::socket::{
     SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD,
 };
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Take a connection from the queue `obj`.

@@ -3,12 +3,7 @@
 
 use super::row::*;
 use crate::base::calls;
-use crate::base::ids::NONE;
-use crate::base::op::Op;
-use crate::state::act::Act;
 use crate::state::files::PLACED;
-use crate::state::footprint::{Footprint, How};
-use crate::state::thread::Thread;
 
 kinds! {
     /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see

@@ -1,10 +1,8 @@
 //! Operations on no object: to yield, to sleep, to choose.
 
 use super::row::*;
-use crate::base::errno;
 use crate::base::inject::fault_of;
-use crate::objects::question::Answer;
-use crate::state::world::{Applied, START};
+use crate::state::world::START;
 
 kinds! {
     /// Nothing is pending.

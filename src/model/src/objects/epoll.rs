@@ -14,12 +14,10 @@
 use super::fd::event_words;
 use super::row::*;
 use crate::base::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Op, REACHES, SEVERAL, VARIANT};
+use crate::base::op::{REACHES, SEVERAL};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::epoll::{flag, Control, Delivered, Watch, MAX_EVENTS};
 use crate::state::fd::{poll, DescId, DescKind};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Wait for events of what is watched by the epoll instance `obj`.

@@ -10,12 +10,9 @@
 //! that an operation concerns, chosen by the channel's name, and two operations without a common bit are independent.
 
 use super::row::*;
-use crate::base::ids::{Pid, Tid, NONE};
 use crate::base::op::SEVERAL;
-use crate::base::op::{Kind, Op, VARIANT};
 use crate::state::channel::ChanId;
 use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.

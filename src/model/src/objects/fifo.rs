@@ -4,14 +4,10 @@
 //! fifo_open): so each end counts how often it has been opened.
 
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Op, VARIANT};
 use crate::objects::channel::name_hash;
 use crate::state::channel::{ChanId, ChanKind, Fifo, PIPE_RING};
 use crate::state::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use crate::state::object::{Key, ObjKind};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Open one end of a FIFO.

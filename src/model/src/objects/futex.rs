@@ -2,14 +2,8 @@
 //! `Thread::compare`), then sleeps as a second operation.
 
 use super::cond::{wakes, WAITERS};
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op};
 use crate::state::act::WOKEN;
-use crate::state::footprint::How;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// FUTEX_WAIT: compare and go to sleep.

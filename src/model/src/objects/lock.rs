@@ -12,19 +12,14 @@
 //! depend on all waits for record locks ([`THREADED`]). Where a lock has several owners of which some wait in turn and others do
 //! not, the answer of the kernel depends on the order of its lists: that is refused.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{Cell, Footprint, How};
 use crate::state::lock::{
     owner_process, FileLock, CLOSE, DESCRIPTION, IS_DESCRIPTION, LAST, NAME_SHIFT, THREADED, UNLOCK, WRITE,
 };
 use crate::state::recorded::LockState;
-use crate::state::thread::{Thread, ThreadState};
-use crate::state::world::{Applied, End, World, GAVE_UP_FLOCK, SEVERAL_OWNERS};
+use crate::state::thread::ThreadState;
+use crate::state::world::{End, GAVE_UP_FLOCK, SEVERAL_OWNERS};
 
 kinds! {
     /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
@@ -92,11 +87,7 @@ impl Part for Bytes {
 }
 
 fn how(op: &Op) -> &'static str {
-    if op.mask & WRITE != 0 {
-        "F_WRLCK"
-    } else {
-        "F_RDLCK"
-    }
+    ["F_RDLCK", "F_WRLCK"][usize::from(op.mask & WRITE != 0)]
 }
 
 fn range_words(op: &Op, command: &str, what: &str, words: &mut dyn Words) {

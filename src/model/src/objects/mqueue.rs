@@ -10,16 +10,10 @@
 
 use super::msg::Used;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::VARIANT;
-use crate::base::op::{Kind, Op};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::fd::{poll, DescId, DescKind};
-use crate::state::footprint::{Cell, How};
 use crate::state::queue::{Notice, Queue};
 use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the

@@ -10,19 +10,13 @@
 //! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
 //! that one, for which the receive comes between.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::footprint::How;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
 use crate::state::queue::{Chunk, Queue, Queued, CHUNK, EXCEPT, MSGMAX, NOERROR, SET_SIZE};
 use crate::state::recorded::QueueState;
 use crate::state::sem::Ctl;
-use crate::state::thread::Thread;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].

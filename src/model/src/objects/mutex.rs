@@ -1,16 +1,11 @@
 //! Mutexes: normal, recursive, errorcheck, robust; and what owning one means to condition variables.
 
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Op, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{Footprint, How};
 use crate::state::object::{
     ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
     OWNER_DEAD, ROBUST,
 };
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a mutex.

@@ -8,14 +8,9 @@
 //!
 //! The kernel refuses a wait that would close a circle of such locks. One that other locks take part in it does not see.
 
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
 use crate::state::object::{ObjKind, OWNER_DEAD};
 use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait. Everything depends on it, as on the two below: the

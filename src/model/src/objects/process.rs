@@ -1,18 +1,10 @@
 //! Processes: fork, exit, status, wait.
 
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{Kind, TRY};
-use crate::state::act::Effects;
-use crate::state::act::{Act, EXPIRED};
+use crate::state::act::EXPIRED;
 use crate::state::fd::FD_PAGES;
-use crate::state::footprint::{Cell, How};
 use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 use crate::state::recorded::WaitState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.

@@ -1,16 +1,11 @@
 //! Read-write locks. Readers are recorded one by one, so that misuse and deadlocks can name them.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::act::Act;
-use crate::state::footprint::How;
 use crate::state::object::{ObjKind, DESTROYED, PREFER_WRITER};
 use crate::state::recorded::RwState;
 use crate::state::rwlock::Hold;
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a read-write lock for reading.

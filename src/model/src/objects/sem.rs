@@ -1,15 +1,9 @@
 //! POSIX semaphores: unnamed, process-shared, named.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::Kind;
-use crate::base::op::{Op, TRY};
-use crate::state::footprint::{Cell, How};
 use crate::state::object::ObjKind;
 use crate::state::sem::{Name, MAX_NAME};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Decrement a POSIX semaphore.

@@ -18,19 +18,14 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::{Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY, VARIANT};
-use crate::state::act::Effects;
+use crate::base::op::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::process::ProcState;
 use crate::state::signal::{
     bit, Disposal, Handling, QueuedSignal, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK, CONTINUED, INTERRUPTS,
     MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
 };
-use crate::state::thread::{Thread, ThreadState};
-use crate::state::world::{Applied, World};
+use crate::state::thread::ThreadState;
 
 kinds! {
     /// Signal number `arg` for process `obj`.

@@ -2,16 +2,11 @@
 
 use super::cond::{others_wait, woken, WAITERS};
 use super::mutex::{acquires, owns};
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::RESUMED;
-use crate::base::op::{Kind, Op, TRY};
 use crate::state::act::SOME_ONCE;
-use crate::state::footprint::{Cell, How};
 use crate::state::object::DESTROYED;
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a spin lock.

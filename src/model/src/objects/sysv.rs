@@ -1,17 +1,9 @@
 //! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
 
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{Kind, SEVERAL, VARIANT};
-use crate::state::act::Act;
-use crate::state::footprint::{Cell, Footprint, How};
+use crate::base::op::SEVERAL;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
 use crate::state::sem::{Ctl, SemBuf, SemVal, Undo, IPC_NOWAIT, SEMVMX, SEM_UNDO};
-use crate::state::thread::Thread;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.

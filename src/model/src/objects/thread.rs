@@ -1,21 +1,15 @@
 //! Threads: created, parked, running, exited, joined, detached.
 
-use super::question::{Answer, Question};
 use super::row::*;
 use crate::base::address::Address;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, Uid, NONE};
-use crate::base::op::Kind;
-use crate::base::op::{Op, CANCEL_POINT, TRY};
-use crate::state::act::Effects;
+use crate::base::ids::Uid;
+use crate::base::op::CANCEL_POINT;
 use crate::state::act::{EXPIRED, LETS_GO};
 use crate::state::fd::{Polled, MAX_POLLED};
-use crate::state::footprint::{Cell, How};
 use crate::state::sem::SemBuf;
 use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
 use crate::state::socket::Credentials;
-use crate::state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
-use crate::state::world::{Applied, World};
+use crate::state::thread::{ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
 
 kinds! {
     /// Wait for the end of thread `obj` (an index of threads).

@@ -2,10 +2,8 @@
 //! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
 
 use super::row::*;
-use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::process::ProcState;
 use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
-use crate::state::world::World;
 
 kinds! {
     /// Arm, disarm or delete a timer of a process that has had several threads.
