@@ -3,12 +3,16 @@
 //!
 //! The rows stand with their families (`kinds!`), and `table` puts them together.
 
-use super::question::{Answer, Question};
-use crate::base::ids::{ObjId, Pid, Tid};
-use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{By, Cell, Footprint, How};
-use crate::state::world::{Applied, World};
+// What rows speak of: families import all of this file.
+pub(crate) use super::question::{Answer, Question};
+pub use super::shown::*;
+pub(crate) use crate::base::errno;
+pub(crate) use crate::base::ids::{ObjId, Pid, Tid, NONE};
+pub(crate) use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY, VARIANT};
+pub(crate) use crate::state::act::{Act, Effects};
+pub(crate) use crate::state::footprint::{By, Cell, Footprint, How};
+pub(crate) use crate::state::thread::Thread;
+pub(crate) use crate::state::world::{Applied, World};
 
 /// All that is to be known of a kind of operation.
 pub struct Row {
@@ -48,6 +52,8 @@ pub struct Row {
     pub tells: fn(&Act, bool) -> bool,
     /// Why the reductions are not proven to lose nothing where it is done.
     pub unproven: fn(&Op) -> Option<Unproven>,
+    /// How it is shown to users.
+    pub shown: Shown,
 }
 
 impl Row {

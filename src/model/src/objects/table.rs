@@ -51,6 +51,7 @@ const INVALID: Row = Row {
     idle: Idle::BUSY,
     tells: YES,
     unproven: PROVEN,
+    shown: Shown::passes(Call::Row, OBJECT),
 };
 
 /// By number. Two kinds of one number do not compile.
@@ -62,6 +63,8 @@ static TABLE: [&Row; 256] = {
         while i < FAMILIES[family].len() {
             let row = &FAMILIES[family][i];
             assert!(table[row.kind.0 as usize].kind.0 == INVALID.kind.0, "two kinds have one number");
+            let blocks = matches!(row.enabled, Enabled::Blocks { .. });
+            assert!(!blocks || row.shown.waits.is_some(), "it blocks, and does not say what it waits for");
             table[row.kind.0 as usize] = row;
             i += 1;
         }
