@@ -19,7 +19,7 @@ kinds! {
         perform: |w, t, op, _| w.read_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(read_waits), identity: BY_OBJECTS },
     }
     /// Put up to `arg` bytes into channel `obj`.
@@ -28,7 +28,7 @@ kinds! {
         perform: |w, t, op, _| w.write_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
     }
 }

@@ -14,7 +14,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.cond_wait_perform(t, op),
         records: OF_MUTEX, cells: |act, _, cells| touch_both(act, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WaitsOn, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: WAIT, arguments: COND_AND_MUTEX, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
     }
     /// Second half of [`Kind::COND_WAIT`]: woken, timed out or cancelled; acquires the mutex again.
@@ -27,7 +27,7 @@ kinds! {
             !a.op.has(RESUMED) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
         }, blocks: MAY_BLOCK,
         role: Role::Reacquires, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: WAIT, arguments: COND_AND_MUTEX, outcome: Outcome::Returns, waits: Some(|world, t, op, words| match world.threads[t].woken {
             true => held(world, t, op.obj2, words),
             false => say![words, Thing::Object(op.obj), " to be signalled", hopeless(world, t)],
@@ -40,7 +40,7 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("pthread_cond_signal"), arguments: OBJECT, outcome: Outcome::Wakes(|_| 1), waits: None, identity: BY_OBJECTS },
     }
     /// Wake all waiters.
@@ -50,7 +50,7 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: true, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("pthread_cond_broadcast"), arguments: OBJECT, outcome: Outcome::Wakes(|_| usize::MAX), waits: None, identity: BY_OBJECTS },
     }
     /// Destroy a condition variable; waits until nobody waits on it.
@@ -59,7 +59,7 @@ kinds! {
         perform: |w, t, op, _| w.destroy_perform(t, op),
         records: WAITERS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("pthread_cond_destroy"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(others_wait), identity: BY_OBJECTS },
     }
 }

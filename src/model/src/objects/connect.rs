@@ -15,7 +15,7 @@ kinds! {
         records: Records::number(|w, t, op| w.channel_states(t, op) | w.taken_out_of_reach(t, op)), cells: ON_CHANNELS,
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Accepts, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|_, _, op, words| {
             say![words, "a connection to ", Thing::Object(op.obj), " (nobody has connected)"];
         }), identity: BY_OBJECTS },
@@ -26,7 +26,7 @@ kinds! {
         perform: |w, t, op, _| w.connect_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Connects, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "in the queue of connections of", words)), identity: BY_OBJECTS },
     }
@@ -36,7 +36,7 @@ kinds! {
         perform: |w, t, op, _| w.send_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::SendsTo, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "for a datagram at", words)), identity: BY_OBJECTS },
     }
@@ -45,7 +45,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
 }
 

@@ -13,14 +13,14 @@ kinds! {
         records: READS, cells: |act, _, cells| cells.touch_all(act, How::File { through: Some(act.op.mask) }),
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Change the contents of file `obj`.
     FILE_WRITE = 121, "file_write" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| cells.touch_all(act, CHANGES), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Change the contents of file `obj` to those of file `obj2`.
     FILE_COPY = 122, "file_copy" {
@@ -31,7 +31,7 @@ kinds! {
             cells.touch_object(act.op.obj2, if act.op.obj2 == act.op.obj { CHANGES } else { How::File { through: Some(0) } });
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Look names of files up: `obj` stands for all of them, `arg` is a set of them; `obj2` is a file that is looked at too.
     PATH_LOOK = 123, "path_look" {
@@ -39,21 +39,21 @@ kinds! {
         records: USES, cells: |act, _, cells| names(act, true, How::File { through: Some(PLACED) }, cells),
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
     /// Make, remove or exchange names of files; the contents of `obj2` change too.
     PATH_CHANGE = 124, "path_change" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| names(act, false, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
     /// Look names up and change the contents of file `obj2` (truncate, open with O_TRUNC).
     PATH_TRUNCATE = 125, "path_truncate" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| names(act, true, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
 }
 

@@ -28,7 +28,7 @@ kinds! {
         cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Waits,
         signals: Signals { taken: Taken::WithMask, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Events,
-        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::watches_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::watches_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(watched_words), identity: BY_OBJECTS },
     }
     /// Add, change or remove a watch: by the epoll instance with descriptor `arg & 0xffffffff`, of descriptor `arg >> 32`.
@@ -36,7 +36,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Watches, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Object(op.obj), ", descriptor ", op.arg >> 32]),
     }
 }

@@ -25,7 +25,7 @@ kinds! {
             false => w.channel_states(t, op),
         }, ..UNNUMBERED }, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Closes, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| {
             let and = if op.obj2 == NONE { "" } else { " and " };
             say![words, "descriptor ", op.arg, " of ", Thing::Object(op.obj), and, Thing::Object(op.obj2)];
@@ -36,7 +36,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: UNNUMBERED, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Wait for events of the descriptions in `Thread::polled`.
     FD_POLL = 68, "poll" {
@@ -46,7 +46,7 @@ kinds! {
         }), perform: |w, t, op, _| w.poll_perform(t, op),
         records: Records::number(|w, t, _| w.polled_state(t)), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Events,
-        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, _, words| {
             let thread = &world.threads[t];
             for asked in &thread.polled[..(thread.n_polled as usize).min(thread.polled.len())] {
@@ -60,7 +60,7 @@ kinds! {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| w.close_all_perform(t),
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::ClosesAll, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }
 

@@ -15,7 +15,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Second half of `Kind::FD_OPEN`: until the other end has been opened since.
     FD_OPENED = 75, "open (waiting)" {
@@ -24,7 +24,7 @@ kinds! {
         perform: |w, _, op, _| Applied::Done(if w.fifo_opened(op) { 0 } else { -errno::EINTR }),
         records: Records::number(|w, _, op| i64::from(w.fifo_opened(op))), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Opens, signals: Signals::RESTARTS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
             let other = if op.has(VARIANT) { "writing" } else { "reading" };
             say![words, Thing::Object(op.obj), " to be opened for ", other, hopeless(world, t)];

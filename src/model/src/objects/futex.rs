@@ -11,7 +11,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_wait_perform(t, op),
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
     }
     /// Second half of [`Kind::FUTEX_WAIT`].
@@ -22,7 +22,7 @@ kinds! {
         follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Sleeps(Leave::Queue), fails: Fails::UnlessRestartedOrTimed, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("futex_wait"), arguments: OBJECT, outcome: Outcome::Returns, waits: Some(|world, t, op, words| {
             say![words, Thing::Object(op.obj), " to be woken", hopeless(world, t)];
         }), identity: BY_OBJECTS },
@@ -33,7 +33,7 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Wakes, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", ", Many(op.arg & 0xffff_ffff)],
             outcome: Outcome::Wakes(|op| (op.arg & 0xffff_ffff) as usize), waits: None, identity: BY_OBJECTS },
     }
@@ -42,7 +42,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_requeue_perform,
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [" -> ", ", move "], words)),
     }
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
@@ -51,7 +51,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_op_choices(op)), perform: World::futex_wake_op_perform,
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [", ", ", "], words)),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Changes, unproven: PROVEN, shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [", ", ", "], words)),
     }
 }
 

@@ -38,7 +38,7 @@ kinds! {
             touch_range(act, false, cells);
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::FileLock(FileLockUse::Takes), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("fcntl"), arguments: |op, _, words| range_words(op, if op.tries() { "SETLK" } else { "SETLKW" }, how(op), words),
             outcome: Outcome::Nothing, waits: Some(in_the_way), identity: by_range },
     }
@@ -50,7 +50,7 @@ kinds! {
             touch_range(act, false, cells);
         }, follows: NOBODY, blocks: |e, _| e.op.has(THREADED),
         role: Role::FileLock(FileLockUse::GivesBack), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::One("fcntl"), |op, _, words| range_words(op, "SETLK", "F_UNLCK", words)),
     }
     /// F_GETLK.
@@ -58,7 +58,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.record_test_perform(t, op),
         records: RECORDS, cells: |act, _, cells| touch_range(act, true, cells), follows: NOBODY, blocks: GIVES,
         role: Role::FileLock(FileLockUse::Tests), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::One("fcntl"), |op, _, words| range_words(op, "GETLK", how(op), words)),
     }
     /// flock; a close that may give a lock back too.
@@ -68,7 +68,7 @@ kinds! {
         records: RECORDS, cells: |act, _, cells| touch_range(act, false, cells),
         follows: NOBODY, blocks: |e, _| e.op.mask & UNLOCK == 0,
         role: Role::FileLock(FileLockUse::Whole), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::By(|op| if op.mask & CLOSE != 0 { "close" } else { "flock" }), arguments: flock_words,
             outcome: Outcome::Nothing, waits: Some(in_the_way), identity: by_range },
     }

@@ -30,7 +30,7 @@ kinds! {
         }, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_RECEIVE,
         role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
         alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY },
-        tells: NOT, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
+        tells: NOT, memory: Memory::Nothing, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
         shown: Shown { call: Call::Three("mq_send", "mq_send", "mq_timedsend"), arguments: |op, _, words| {
             say![words, Thing::Object(op.obj), ", ", op.arg >> 16, " bytes, priority ", op.arg & 0xffff];
         }, outcome: Outcome::Nothing, waits: Some(send_waits), identity: |world, _, op, add| {
@@ -45,7 +45,7 @@ kinds! {
         records: Records::number(World::channel_states), cells: ON_CHANNELS,
         follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_SEND,
         role: Role::None, channels: Channels::Receives, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
-        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("mq_receive", "mq_receive", "mq_timedreceive"), arguments: OBJECT,
             outcome: Outcome::Nothing, waits: Some(receive_waits), identity: BY_OBJECTS },
     }

@@ -29,7 +29,7 @@ kinds! {
         perform: |w, t, op, _| w.msg_send_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_RECEIVE,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", type ", op.arg, ", ", op.mask, " bytes"],
             outcome: Outcome::Nothing, waits: Some(send_waits), identity: by_message },
     }
@@ -39,7 +39,7 @@ kinds! {
         perform: |w, t, op, _| w.msg_receive_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_SEND,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: receive_arguments, outcome: Outcome::Nothing, waits: Some(receive_waits), identity: by_message },
     }
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
@@ -50,7 +50,7 @@ kinds! {
             cells.touch_all(act, if Ctl(act.op.arg as u8) == Ctl::ACCESS { How::Shares } else { How::Writes });
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
             Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
             SET_SIZE => say![words, Thing::Object(op.obj), ", IPC_SET ", op.arg >> 8, " bytes"],

@@ -14,7 +14,7 @@ kinds! {
         perform: |w, t, op, _| w.mutex_lock_perform(t, op),
         records: OF_MUTEX, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_timedlock"), arguments: OBJECT,
             outcome: Outcome::Nothing, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
@@ -23,14 +23,14 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_unlock_perform(t, op),
         records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_unlock"), OBJECT),
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_unlock"), OBJECT),
     }
     /// Destroy a mutex.
     MUTEX_DESTROY = 18, "mutex_destroy" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_destroy_perform(t, op),
         records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_destroy"), OBJECT),
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_destroy"), OBJECT),
     }
 }
 

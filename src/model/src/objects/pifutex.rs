@@ -19,7 +19,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_lock_pi_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: |_| Some(Unproven::PiFutex),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Looks, unproven: |_| Some(Unproven::PiFutex),
         shown: Shown::passes(Call::Three("futex_lock_pi", "futex_trylock_pi", "futex_lock_pi"), OBJECT),
     }
     /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait, who are given the lock in that order.
@@ -28,7 +28,7 @@ kinds! {
         perform: |w, t, op, _| w.futex_pi_wait_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::AwaitsOwner, channels: Channels::None, signals: Signals { taken: Taken::Sleeps(Leave::Inheritance), ..Signals::NEVER },
-        polls: Polls::Errors, alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("futex_lock_pi", "futex_trylock_pi", "futex_lock_pi"), arguments: OBJECT,
             outcome: Outcome::Returns, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
@@ -37,7 +37,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_unlock_pi_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Looks, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
 }
 

@@ -29,7 +29,7 @@ kinds! {
         },
         follows: |a, b| WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, unproven: PROVEN,
+        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("waitpid"), arguments: |op, _, words| say![words, op.arg, if op.has(TRY) { ", WNOHANG" } else { "" }],
             outcome: Outcome::Nothing, waits: Some(children), identity: |world, _, op, add| match op.arg {
             vpid if vpid > 0 => add(world.process_by_vpid(vpid as i32).map_or(0, |p| process_identity(world, p))),
@@ -41,7 +41,7 @@ kinds! {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, op, _| w.exit_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::NEVER, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::One("exit_group"), |op, _, words| match op.arg & 0x7f {
             0 => say![words, op.arg >> 8 & 0xff],
             signal => say![words, "signal ", signal],
@@ -52,14 +52,14 @@ kinds! {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
     /// fork in a process that has had other threads, whose locks the child gets as they are.
     FORK = 11, "fork" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }
 

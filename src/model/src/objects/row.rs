@@ -50,6 +50,8 @@ pub struct Row {
     /// It can tell a transition of another thread from the next otherwise than by locks; `true`: its process has other threads. See
     /// invisible-first search (Stoller, TR 536, Section 4).
     pub tells: fn(&Act, bool) -> bool,
+    /// What it does with a word of the program's memory at the moment when it is performed.
+    pub memory: Memory,
     /// Why the reductions are not proven to lose nothing where it is done.
     pub unproven: fn(&Op) -> Option<Unproven>,
     /// How it is shown to users.
@@ -411,6 +413,19 @@ pub enum Alone {
     ExposesOwnProcessIfMasked,
     /// The threads of its children.
     ExposesChildren,
+}
+
+/// What an operation does with a word of the program's memory; addresses and values are in `Thread::out`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Nothing.
+    Nothing,
+    /// Compares it with a value.
+    Compares,
+    /// The same, and changes it.
+    Changes,
+    /// Needs to know it.
+    Looks,
 }
 
 /// What a thread waits for in an operation, where nothing can move.

@@ -15,7 +15,7 @@ kinds! {
         records: RECORDS, cells: |act, _, cells| cells.touch_all(act, How::Shares),
         follows: |a, b| same(a, b) && owns(b), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Read), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("pthread_rwlock_rdlock", "pthread_rwlock_tryrdlock", "pthread_rwlock_timedrdlock"), arguments: OBJECT,
             outcome: Outcome::Nothing, waits: Some(waits), identity: BY_OBJECTS },
     }
@@ -27,7 +27,7 @@ kinds! {
         follows: |a, b| same(a, b) && holds(b) && !RwState::of(a.state).prefers, blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Write), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         // One that would have to announce itself parks.
-        alone: Alone::Passes(|w, t, op| op.has(TRY) || w.write_ready(t, op.obj)), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(|w, t, op| op.has(TRY) || w.write_ready(t, op.obj)), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: WRLOCK, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(waits), identity: BY_OBJECTS },
     }
     /// A writer that has announced itself on a lock that prefers writers.
@@ -36,7 +36,7 @@ kinds! {
         perform: |w, t, op, _| w.wrlock_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: |a, b| same(a, b) && holds(b), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Announced), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: WRLOCK, arguments: OBJECT, outcome: Outcome::GetsIt, waits: Some(waits), identity: BY_OBJECTS },
     }
     /// Release a read-write lock.
@@ -46,14 +46,14 @@ kinds! {
             cells.touch_all(act, if releases_read(act) { How::Shares } else { How::Writes });
         }, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Either), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_unlock"), OBJECT),
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_unlock"), OBJECT),
     }
     /// Destroy a read-write lock.
     RW_DESTROY = 32, "rwlock_destroy" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.rwdestroy_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_destroy"), OBJECT),
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_destroy"), OBJECT),
     }
 }
 

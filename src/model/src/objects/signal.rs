@@ -33,7 +33,7 @@ kinds! {
         operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Process(op.obj), ", ", op.arg]),
     }
     /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
@@ -42,7 +42,7 @@ kinds! {
         perform: |_, _, _, _| Applied::Done(errno::EINTR),
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Suspends, ..Signals::FAILS }, polls: Polls::Errors,
-        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::By(|op| if op.has(VARIANT) { "pause" } else { "sigsuspend" }), arguments: NO_ARGUMENTS,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| say![words, "a signal that it does not block", hopeless(world, t)]), identity: BY_OBJECTS },
     }
@@ -53,7 +53,7 @@ kinds! {
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Waits, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Errors,
-        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("sigwait", "sigtimedwait", "sigtimedwait"), arguments: |op, _, words| signal_set(op.arg as u64, words),
             outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
             signal_set(op.arg as u64, words);
@@ -65,7 +65,7 @@ kinds! {
         operands: Operands::Nothing, enabled: blocks(|_, _, _| 1, |_| Answer::No), perform: DONE,
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Stopped, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: NO_ARGUMENTS, outcome: Outcome::Nothing, waits: Some(|_, _, _, _| ()), identity: BY_OBJECTS },
     }
 }

@@ -16,7 +16,7 @@ kinds! {
             cells.touch_all(act, how);
         }, follows: NOBODY, blocks: semop_blocks,
         role: Role::None, channels: Channels::None, signals: Signals { fails_by_stop: FailsByStop::Always, ..Signals::FAILS },
-        polls: Polls::Errors, alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("semop", "semop", "semtimedop"), arguments: semop_arguments,
             outcome: Outcome::Nothing, waits: Some(semop_waits), identity: |world, t, op, add| {
             object_identity(world, op.obj, add);
@@ -31,7 +31,7 @@ kinds! {
             cells.touch_all(act, How::Writes);
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
             Ctl::SET_VALUE => say![words, Thing::Object(op.obj), ", [", op.obj2, "], SETVAL ", op.arg >> 8],
             Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],

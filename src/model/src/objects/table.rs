@@ -50,6 +50,7 @@ const INVALID: Row = Row {
     alone: Alone::Visible,
     idle: Idle::BUSY,
     tells: YES,
+    memory: Memory::Nothing,
     unproven: PROVEN,
     shown: Shown::passes(Call::Row, OBJECT),
 };

@@ -22,7 +22,7 @@ kinds! {
             cells.touch(Cell::Thread(act.op.obj), How::Joins { sees: act.op.has(TRY) || act.fate & EXPIRED != 0 });
         }, follows: |a, b| a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, unproven: PROVEN,
+        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("pthread_join", "pthread_tryjoin_np", "pthread_timedjoin_np"), arguments: THREAD,
             outcome: Outcome::Nothing, waits: Some(|_, _, op, words| say![words, "the end of thread ", Thing::Thread(op.obj)]),
             identity: |world, _, op, add| add(thread_identity(world, op.obj)) },
@@ -35,14 +35,14 @@ kinds! {
         },
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_exit"), NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_exit"), NO_ARGUMENTS),
     }
     /// Cancellation request for thread `obj`.
     CANCEL = 8, "cancel" {
         operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_cancel"), THREAD),
+        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_cancel"), THREAD),
     }
 }
 

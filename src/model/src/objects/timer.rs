@@ -12,7 +12,7 @@ kinds! {
         operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }
 
