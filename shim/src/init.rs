@@ -130,7 +130,7 @@ pub extern "C" fn __libc_start_main(
     // SAFETY: see `Cell`; the address found is that of glibc's function of this type.
     let start: StartMain = unsafe {
         *MAIN.0.get() = main as *const () as u64;
-        core::mem::transmute::<u64, StartMain>(libc_functions::get().start_main)
+        core::mem::transmute::<u64, StartMain>(libc_functions::get().__libc_start_main)
     };
     start(root_main, argc, argv, init, fini, rtld_fini, stack)
 }

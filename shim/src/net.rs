@@ -8,7 +8,7 @@ use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, futex, identity, kernel, mqueue, msg, shm, sysv, time};
 use crate::gate::fiber::Start;
 use crate::gate::{self, exit};
-use crate::sys::{load, store, store_if};
+use crate::sys::{any_of, load, store, store_if};
 
 /// Offsets of registers in the kernel's ucontext.
 mod reg {
@@ -77,12 +77,9 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         libc::SYS_getrandom => identity::random(a[0], a[1]),
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => sysv::call(nr, a),
         libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => msg::call(nr, a, false),
-        libc::SYS_mq_open
-        | libc::SYS_mq_unlink
-        | libc::SYS_mq_timedsend
-        | libc::SYS_mq_timedreceive
-        | libc::SYS_mq_notify
-        | libc::SYS_mq_getsetattr => mqueue::call(nr, a),
+        any_of!(
+            SYS_mq_open SYS_mq_unlink SYS_mq_timedsend SYS_mq_timedreceive SYS_mq_notify SYS_mq_getsetattr
+        ) => mqueue::call(nr, a),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => {
             descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a))

@@ -9,30 +9,19 @@
 use crate::gate::fiber::Start;
 use crate::net;
 use crate::sys::elf::{self, Auxv};
-use crate::sys::{bytes, load, raw, store};
+use crate::sys::{any_of, bytes, load, raw, store};
 
 /// Calls whose sites are rewritten.
-const HOT: [i64; 19] = [
-    libc::SYS_clone3,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigaction,
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_munmap,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_rseq,
-    libc::SYS_set_robust_list,
-    libc::SYS_exit,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_clock_gettime,
-    libc::SYS_getrandom,
-    libc::SYS_close,
-    libc::SYS_lseek,
-    libc::SYS_newfstatat,
-    libc::SYS_semop,
-];
+fn is_hot(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_clone3 SYS_rt_sigprocmask SYS_rt_sigaction SYS_mmap SYS_mprotect SYS_munmap SYS_madvise SYS_brk
+            SYS_rseq SYS_set_robust_list SYS_exit SYS_getpid SYS_gettid SYS_clock_gettime SYS_getrandom SYS_close
+            SYS_lseek SYS_newfstatat SYS_semop
+        )
+    )
+}
 /// Sites that are rewritten at most.
 const MAX_SITES: usize = 256;
 /// Bytes of a thunk.
@@ -243,7 +232,7 @@ fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
     while at + (MOV + LEA + SYSCALL) as usize <= text.len() && n < MAX_SITES {
         if length(&text[at..]) > 0 {
             let nr = u32::from_le_bytes([text[at + 1], text[at + 2], text[at + 3], text[at + 4]]);
-            if HOT.contains(&(nr as i64)) {
+            if is_hot(nr as i64) {
                 sites[n] = low + at as u64;
                 n += 1;
             }

@@ -203,12 +203,8 @@ impl Run<'_> {
                 let (p, Some(desc)) = (self.pid(t), self.named(t, fd)) else { return Vec::new() };
                 self.arena.expose_to_timers(p);
                 let id = self.arena.world.descs[desc].input;
-                let queue = self.arena.world.mqueue_mut(id);
-                let free = queue.notified == 0;
-                if free {
-                    (queue.notified, queue.signal) = (p + 1, super::signals::POSTS);
-                }
-                vec![free.into()]
+                let asked = self.arena.world.mqueue_ask(id, p, Some((super::signals::POSTS, 0)));
+                vec![i64::from(asked == 0)]
             }
             On::Poll(_) => {
                 let thread = &self.arena.world.threads[t];

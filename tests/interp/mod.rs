@@ -357,9 +357,7 @@ impl<'a> Run<'a> {
     fn go(&mut self) {
         self.advance(0);
         while !self.ended() {
-            let world = &self.arena.world;
-            let alone = !world.concurrent && world.live.len == 1 && world.choices(0) > 0;
-            if alone {
+            if self.arena.world.goes_alone(0, true) {
                 self.perform(0, 0);
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Signals in model programs: what is sent, taken and handled, by the protocol that the shim follows.
 
-use vsrun_model::signal::bit;
-use vsrun_model::{Disposal, Effects, Kind, Op, Pid, SigInfo, Tid, NONE};
+use vsrun_model::signal::{bit, Sent};
+use vsrun_model::{Effects, Kind, Op, Pid, SigInfo, Tid, NONE};
 
 use super::events::On;
 use super::{How, Ins, Run};
@@ -85,17 +85,12 @@ impl Run<'_> {
         if world.procs[p].state != vsrun_model::ProcState::LIVE || gone {
             return;
         }
-        world.prepare(p, signal, t);
-        match world.disposal(p, target, signal) {
-            Disposal::Ignored => {}
-            Disposal::Pending => {
-                world.post(p, target, SigInfo { signal, ..SigInfo::default() }, 0);
+        match world.send(t, p, target, SigInfo { signal, ..SigInfo::default() }) {
+            Sent::Done | Sent::NoRoom => {}
+            Sent::Stops => {
+                world.stop_and_tell(p, signal, t);
             }
-            Disposal::Stops => world.stop(p, signal, t),
-            Disposal::Kills => {
-                world.process_exit(p, signal);
-                self.child_over(p);
-            }
+            Sent::Kills => world.kill(p, signal),
         }
     }
 
@@ -105,8 +100,8 @@ impl Run<'_> {
     }
 
     pub(super) fn mask(&mut self, t: Tid, signal: i32, blocks: bool) {
-        let mask = &mut self.arena.world.threads[t].sigmask;
-        *mask = if blocks { *mask | bit(signal) } else { *mask & !bit(signal) };
+        let mask = self.arena.world.threads[t].sigmask;
+        self.arena.world.set_mask(t, if blocks { mask | bit(signal) } else { mask & !bit(signal) });
         self.deliver(t);
     }
 
@@ -141,9 +136,8 @@ impl Run<'_> {
             }
             // It was blocked when it was sent.
             let (p, signal) = (world.threads[t].pid, world.threads[t].taken.signal);
-            world.process_exit(p, signal);
             world.did = world.did.with(Effects::EXITS);
-            self.child_over(p);
+            world.kill(p, signal);
         }
     }
 
@@ -166,8 +160,7 @@ impl Run<'_> {
             None => self.deliver(t),
             Some((op, true)) => self.interrupted(t, &op),
             Some((op, false)) => {
-                let kind = if op.kind == Kind::FUTEX_SLEEP { Kind::FUTEX_WAIT } else { op.kind };
-                self.arena.world.resume(t, Op { kind, ..op });
+                self.arena.world.resume_at(t, op, Op { kind: Kind::FUTEX_WAIT, ..op });
                 return true;
             }
         }

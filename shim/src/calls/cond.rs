@@ -49,13 +49,3 @@ pub fn barrier_init(b: u64, count: u32) -> i32 {
     sync::barrier_init(b, count);
     0
 }
-
-/// pthread_barrier_destroy.
-pub fn barrier_destroy(b: u64) -> i32 {
-    gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))) as i32
-}
-
-/// pthread_barrier_wait.
-pub fn barrier_wait(b: u64) -> i32 {
-    gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) as i32
-}

@@ -11,7 +11,7 @@ use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, socket
 use crate::gate::end;
 use crate::gate::local::{local, model, world};
 use crate::sys::errno::*;
-use crate::sys::{cstr, decimal, load, raw, store, zero};
+use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
 
 /// F_GETPIPE_SZ, F_SETPIPE_SZ.
 const F_SETPIPE_SZ: i32 = 1031;
@@ -21,84 +21,24 @@ const F_GETPIPE_SZ: i32 = 1032;
 fn takes_fd(nr: i64) -> bool {
     matches!(
         nr,
-        libc::SYS_read
-            | libc::SYS_write
-            | libc::SYS_close
-            | libc::SYS_fstat
-            | libc::SYS_lseek
-            | libc::SYS_ioctl
-            | libc::SYS_pread64
-            | libc::SYS_pwrite64
-            | libc::SYS_readv
-            | libc::SYS_writev
-            | libc::SYS_preadv
-            | libc::SYS_pwritev
-            | libc::SYS_preadv2
-            | libc::SYS_pwritev2
-            | libc::SYS_dup
-            | libc::SYS_dup2
-            | libc::SYS_dup3
-            | libc::SYS_fcntl
-            | libc::SYS_flock
-            | libc::SYS_fsync
-            | libc::SYS_fdatasync
-            | libc::SYS_ftruncate
-            | libc::SYS_getdents
-            | libc::SYS_getdents64
-            | libc::SYS_fchdir
-            | libc::SYS_fchmod
-            | libc::SYS_fchown
-            | libc::SYS_fstatfs
-            | libc::SYS_readahead
-            | libc::SYS_fadvise64
-            | libc::SYS_fallocate
-            | libc::SYS_sync_file_range
-            | libc::SYS_syncfs
-            | libc::SYS_fgetxattr
-            | libc::SYS_fsetxattr
-            | libc::SYS_flistxattr
-            | libc::SYS_fremovexattr
-            | libc::SYS_connect
-            | libc::SYS_accept
-            | libc::SYS_accept4
-            | libc::SYS_bind
-            | libc::SYS_listen
-            | libc::SYS_shutdown
-            | libc::SYS_sendto
-            | libc::SYS_recvfrom
-            | libc::SYS_sendmsg
-            | libc::SYS_recvmsg
-            | libc::SYS_sendmmsg
-            | libc::SYS_recvmmsg
-            | libc::SYS_getsockname
-            | libc::SYS_getpeername
-            | libc::SYS_setsockopt
-            | libc::SYS_getsockopt
-            | libc::SYS_vmsplice
-            | libc::SYS_tee
-    )
+        any_of!(
+            SYS_read SYS_write SYS_close SYS_fstat SYS_lseek SYS_ioctl SYS_pread64 SYS_pwrite64 SYS_readv SYS_writev
+            SYS_preadv SYS_pwritev SYS_preadv2 SYS_pwritev2 SYS_dup SYS_dup2 SYS_dup3 SYS_fcntl SYS_flock SYS_fsync
+            SYS_fdatasync SYS_ftruncate SYS_getdents SYS_getdents64 SYS_fchdir SYS_fchmod SYS_fchown SYS_fstatfs
+            SYS_readahead SYS_fadvise64 SYS_fallocate SYS_sync_file_range SYS_syncfs SYS_fgetxattr SYS_fsetxattr
+            SYS_flistxattr SYS_fremovexattr SYS_vmsplice SYS_tee
+        )
+    ) || of_sockets(nr)
 }
 
 /// Calls that only sockets have.
 fn of_sockets(nr: i64) -> bool {
     matches!(
         nr,
-        libc::SYS_connect
-            | libc::SYS_accept
-            | libc::SYS_accept4
-            | libc::SYS_bind
-            | libc::SYS_listen
-            | libc::SYS_shutdown
-            | libc::SYS_sendto
-            | libc::SYS_recvfrom
-            | libc::SYS_sendmsg
-            | libc::SYS_recvmsg
-            | libc::SYS_sendmmsg
-            | libc::SYS_recvmmsg
-            | libc::SYS_getsockname
-            | libc::SYS_getpeername
-            | libc::SYS_setsockopt
-            | libc::SYS_getsockopt
+        any_of!(
+            SYS_connect SYS_accept SYS_accept4 SYS_bind SYS_listen SYS_shutdown SYS_sendto SYS_recvfrom SYS_sendmsg
+            SYS_recvmsg SYS_sendmmsg SYS_recvmmsg SYS_getsockname SYS_getpeername SYS_setsockopt SYS_getsockopt
+        )
     )
 }
 

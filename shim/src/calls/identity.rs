@@ -5,7 +5,7 @@ use crate::gate::local::{fiber, local, me, model, process_of, world};
 use crate::gate::tsc;
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
-use crate::sys::{raw, store, store_if};
+use crate::sys::{any_of, raw, store, store_if};
 
 /// Calls about who and what this thread is: virtual ids, signals, what the kernel keeps per thread.
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
@@ -28,14 +28,10 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_rt_sigsuspend => signal::suspend(a[0], a[1]),
         libc::SYS_pause => signal::pause(),
         libc::SYS_sigaltstack => signal::sigaltstack(a[0], a[1]),
-        libc::SYS_alarm
-        | libc::SYS_setitimer
-        | libc::SYS_getitimer
-        | libc::SYS_timer_create
-        | libc::SYS_timer_settime
-        | libc::SYS_timer_gettime
-        | libc::SYS_timer_getoverrun
-        | libc::SYS_timer_delete => timer::call(nr, a),
+        any_of!(
+            SYS_alarm SYS_setitimer SYS_getitimer SYS_timer_create SYS_timer_settime SYS_timer_gettime
+            SYS_timer_getoverrun SYS_timer_delete
+        ) => timer::call(nr, a),
         libc::SYS_kill => signal::kill(id, a[1] as i32, 0),
         libc::SYS_tkill => signal::tgkill(0, id, a[1] as i32, 0),
         libc::SYS_tgkill => signal::tgkill(id, a[1] as i32, a[2] as i32, 0),

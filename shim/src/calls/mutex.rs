@@ -5,7 +5,6 @@ use vsrun_model::{Kind, Op};
 
 use super::sync;
 use crate::gate;
-use crate::gate::local::{local, model};
 use crate::sys::store;
 
 /// Locks the mutex at `m`; `shape` adds flags or a deadline to the operation.
@@ -32,24 +31,9 @@ pub fn destroy(m: u64) -> i32 {
     result
 }
 
-/// pthread_mutex_consistent.
-pub fn consistent(m: u64) -> i32 {
-    let id = sync::mutex(m);
-    model().mutex_consistent(local().cur, id) as i32
-}
-
 /// pthread_spin_init.
-pub fn spin_init(s: u64) {
+pub fn spin_init(s: u64) -> i32 {
     store(s, 1i32);
     sync::create(ObjKind::SPIN, s, 0);
-}
-
-/// Locks the spin lock at `s`; flags may say to try only.
-pub fn spin_lock(s: u64, flags: u8) -> i32 {
-    gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s)).with(flags)) as i32
-}
-
-/// Unlocks it.
-pub fn spin_unlock(s: u64) -> i32 {
-    gate::pass(Op::on(Kind::SPIN_UNLOCK, sync::spin(s))) as i32
+    0
 }

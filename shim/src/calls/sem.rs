@@ -43,11 +43,6 @@ pub fn init(s: u64, shared: bool, value: u32) -> i32 {
     0
 }
 
-/// sem_destroy.
-pub fn destroy(s: u64) -> i32 {
-    gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s))) as i32
-}
-
 /// sem_getvalue.
 pub fn value(s: u64, value: u64) -> i32 {
     let result = pass(Kind::SEM_GET, s, Ok);

@@ -1,10 +1,11 @@
 //! pthread_cond_*, pthread_barrier_*.
 
-use vsrun_model::Kind;
+use vsrun_model::{Kind, Op};
 
-use crate::calls::cond::{barrier_destroy, barrier_init, barrier_wait, destroy, wait, wake};
+use crate::calls::cond::{barrier_init, destroy, wait, wake};
 use crate::calls::sync;
 use crate::calls::time::timed;
+use crate::gate;
 
 symbols! {
     fn pthread_cond_init(c: u64, attr: u64) -> i32 = { sync::cond_init(c, attr); 0 };
@@ -24,6 +25,7 @@ symbols! {
     fn pthread_cond_signal(c: u64) -> i32 = wake(Kind::COND_SIGNAL, c);
     fn pthread_cond_broadcast(c: u64) -> i32 = wake(Kind::COND_BROADCAST, c);
     fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 = barrier_init(b, count);
-    fn pthread_barrier_destroy(b: u64) -> i32 = barrier_destroy(b);
-    fn pthread_barrier_wait(b: u64) -> i32 = barrier_wait(b);
+    fn pthread_barrier_destroy(b: u64) -> i32 =
+        gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))) as i32;
+    fn pthread_barrier_wait(b: u64) -> i32 = gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) as i32;
 }

@@ -69,8 +69,7 @@ fn real(which: usize) -> u64 {
     if found != 0 {
         return found;
     }
-    // SAFETY: only its address is taken.
-    let list = unsafe { core::ptr::addr_of!(_r_debug) } as u64;
+    let list = &raw const _r_debug as u64;
     let own = elf::own_base();
     let mut map: u64 = load(list + 8);
     let mut behind = false;

@@ -40,6 +40,12 @@ macro_rules! raw {
 }
 pub(crate) use raw;
 
+/// A pattern for the numbers of these system calls.
+macro_rules! any_of {
+    ($($name:ident)*) => { $(libc::$name)|* };
+}
+pub(crate) use any_of;
+
 /// The thread pointer.
 #[inline]
 pub fn fs_base() -> u64 {

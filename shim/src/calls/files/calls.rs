@@ -7,7 +7,7 @@ use super::room::{Answer, Room};
 use super::walk::{Place, Side};
 use crate::gate::end;
 use crate::sys::errno::*;
-use crate::sys::raw;
+use crate::sys::{any_of, raw};
 
 const AT_FDCWD: i32 = libc::AT_FDCWD;
 const SYS_OPENAT2: i64 = 437;
@@ -19,25 +19,12 @@ const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 pub fn changes(nr: i64) -> bool {
     matches!(
         nr,
-        libc::SYS_creat
-            | libc::SYS_unlink
-            | libc::SYS_unlinkat
-            | libc::SYS_rmdir
-            | libc::SYS_mkdir
-            | libc::SYS_mkdirat
-            | libc::SYS_mknod
-            | libc::SYS_mknodat
-            | libc::SYS_symlink
-            | libc::SYS_symlinkat
-            | libc::SYS_link
-            | libc::SYS_linkat
-            | libc::SYS_rename
-            | libc::SYS_renameat
-            | libc::SYS_renameat2
-            | libc::SYS_ioctl
-            | libc::SYS_io_uring_setup
-            | SYS_OPENAT2
-    ) || attribute(nr, &[0; 6]).is_some()
+        any_of!(
+            SYS_creat SYS_unlink SYS_unlinkat SYS_rmdir SYS_mkdir SYS_mkdirat SYS_mknod SYS_mknodat SYS_symlink
+            SYS_symlinkat SYS_link SYS_linkat SYS_rename SYS_renameat SYS_renameat2 SYS_ioctl SYS_io_uring_setup
+        )
+    ) || nr == SYS_OPENAT2
+        || attribute(nr, &[0; 6]).is_some()
         || by_descriptor(nr)
         || refused(nr).is_some()
 }

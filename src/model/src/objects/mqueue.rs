@@ -88,7 +88,7 @@ impl World {
     }
 
     /// The record of a queue, to be changed.
-    pub fn mqueue_mut(&mut self, id: ChanId) -> &mut Queue {
+    pub(crate) fn mqueue_mut(&mut self, id: ChanId) -> &mut Queue {
         let record = self.channels[id].value as u32;
         &mut self.queues[record]
     }

@@ -194,7 +194,7 @@ impl World {
     }
 
     /// The record of queue `obj`, to be changed.
-    pub fn queue_mut(&mut self, obj: ObjId) -> &mut Queue {
+    pub(crate) fn queue_mut(&mut self, obj: ObjId) -> &mut Queue {
         let at = self.objects[obj].extra;
         &mut self.queues[at]
     }

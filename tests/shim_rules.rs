@@ -1,0 +1,126 @@
+//! Rules of the preloaded library that the compiler does not hold: modelled state is changed by operations of the model
+//! only, and flags of operations are called by what they mean.
+
+use std::fs;
+use std::path::Path;
+
+/// The library's sources: path and text.
+fn sources() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("shim/src")];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).expect("a directory").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                all.push((path.display().to_string(), fs::read_to_string(&path).expect("UTF-8")));
+            }
+        }
+    }
+    assert!(all.len() > 50, "the sources were not found");
+    all
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The text without comments.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What follows each use of the word `name` in `code`, spaces left out; with the number of its line.
+fn after<'a>(code: &'a str, name: &'a str) -> impl Iterator<Item = (usize, String)> + 'a {
+    code.match_indices(name).filter_map(move |(at, _)| {
+        let before = code[..at].chars().next_back();
+        let rest = &code[at + name.len()..];
+        if before.is_some_and(is_word) || rest.chars().next().is_some_and(is_word) {
+            return None;
+        }
+        let line = code[..at].lines().count().max(1);
+        Some((line, rest.chars().filter(|c| !c.is_whitespace()).take(200).collect()))
+    })
+}
+
+/// True if an accessor, of which this follows, is used for a method call: `().name(`.
+fn calls_a_method(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix("().") else { return false };
+    let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+    end > 0 && rest[end..].starts_with('(')
+}
+
+/// Places in `text` where an accessor that gives the model to be changed is used for anything but a method call. Where it
+/// is defined and imported is no use.
+fn breaches(text: &str) -> Vec<usize> {
+    let code = code(text);
+    let uses = ["model", "machine"].into_iter().flat_map(|name| after(&code, name).collect::<Vec<_>>());
+    let called = uses.filter(|(_, rest)| rest.starts_with("()") && !rest.starts_with("()->"));
+    called.filter(|(_, rest)| !calls_a_method(rest)).map(|(line, _)| line).collect()
+}
+
+#[test]
+fn modelled_state_is_changed_by_operations_of_the_model() {
+    for (path, text) in sources() {
+        let found = breaches(&text);
+        assert!(found.is_empty(), "{path}: the model is used for more than a method call in lines {found:?}");
+    }
+}
+
+#[test]
+fn the_model_is_reached_through_its_accessors() {
+    // Nobody else makes a reference to the arena that could be written through, nor turns one that is for reading into one.
+    for (path, text) in sources() {
+        let code = code(&text);
+        let own = path.ends_with("gate/local.rs");
+        for name in ["Arena", "World", "Thread", "Process", "Object"] {
+            let mutable = [format!("&mut{name}"), format!("&'staticmut{name}"), format!("*mut{name}")];
+            let packed: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+            let found = mutable.iter().any(|form| {
+                packed
+                    .match_indices(form.as_str())
+                    .any(|(at, _)| !packed[at + form.len()..].chars().next().is_some_and(is_word))
+            });
+            assert!(!found || own, "{path}: a {name} to be written");
+        }
+        assert!(own || !code.contains("ARENA_ADDR as *"), "{path}: the arena by its address");
+        // These hand what they find to their caller to be written.
+        for method in ["make", "find_or_make", "fiber_state", "process_state"] {
+            assert!(own || !code.contains(&format!(".{method}(")), "{path}: {method}");
+        }
+    }
+}
+
+#[test]
+fn flags_have_names_of_their_own() {
+    for (path, text) in sources() {
+        let code = code(&text);
+        for flag in ["VARIANT", "SEVERAL", "REACHES", "RESUMED"] {
+            let found: Vec<usize> = after(&code, flag).map(|(line, _)| line).collect();
+            assert!(found.is_empty(), "{path}: {flag} in lines {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_breach_is_found() {
+    let lines = [
+        ("model().now += 1;", true),
+        ("let w = model();", true),
+        ("f(model())", true),
+        ("model().threads[t].out = [0; 3];", true),
+        ("machine().world.finish(end);", true),
+        ("model()\n    .set_mask(t, 0);", false),
+        ("machine().step();", false),
+        ("pub fn model() -> &'static mut World {", false),
+        ("use crate::gate::local::{model, world};", false),
+        ("// model().now", false),
+        ("world().now", false),
+        ("submodel().now", false),
+    ];
+    for (line, breach) in lines {
+        assert_eq!(!breaches(line).is_empty(), breach, "{line}");
+    }
+}
