@@ -187,11 +187,16 @@ pub fn libc_sites(auxv: &Auxv) {
 /// (DESIGN-NOTES says what they cost). Whatever stands in the way, they come.
 pub fn keep_page_tables(auxv: &Auxv) {
     let libc = elf::libc_image(auxv).map_or(0, |image| image.base());
-    for base in [elf::own_base(), libc, auxv.base].into_iter().filter(|&base| base != 0) {
+    let own = elf::own_base();
+    for base in [own, libc, auxv.base].into_iter().filter(|&base| base != 0) {
         elf::each_fixed_segment(base, |start, length, prot| {
             if raw!(libc::SYS_mprotect, start, length, prot | libc::PROT_WRITE) >= 0 {
                 store(start, load::<u8>(start));
                 raw!(libc::SYS_mprotect, start, length, prot);
+            }
+            // Of this library every execution needs most pages, and which have been used by now is chance.
+            for page in (start..start + length).step_by(4096).filter(|_| base == own) {
+                load::<u8>(page);
             }
         });
     }

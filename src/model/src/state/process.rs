@@ -53,6 +53,8 @@ pub struct Process {
     pub sid: i32,
     /// Threads that are not over.
     pub live_threads: u32,
+    /// What the shim keeps of it.
+    pub own: ProcessState,
     /// Its first thread.
     pub main_thread: Tid,
     /// First object in its private memory.
@@ -89,8 +91,6 @@ pub struct Process {
     pub waited: u32,
     /// The thread that waited for it, or [`NONE`](crate::NONE).
     pub waiter: Tid,
-    /// What the shim keeps of it.
-    pub own: ProcessState,
 }
 
 /// WNOHANG of wait options.

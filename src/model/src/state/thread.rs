@@ -104,6 +104,8 @@ pub struct Thread {
     pub queue_next: Tid,
     /// Extra results of the last operation (wait status, pid, value).
     pub out: [i64; 3],
+    /// What the shim keeps of it. Not at the end: of a thread that does little only the first page is used.
+    pub fiber: FiberState,
     /// Virtual signal mask.
     pub sigmask: u64,
     /// The mask in force while it waits in ppoll, pselect or epoll_pwait; see `masked`.
@@ -148,8 +150,6 @@ pub struct Thread {
     pub sending: u32,
     /// Who it says it is, for those at the other end of a socket.
     pub cred: Credentials,
-    /// What the shim keeps of it.
-    pub fiber: FiberState,
 }
 
 impl Thread {
