@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Everything that is checked: ./scripts/test.sh
 #
-# Formatting, lints, all tests (unit, property, and c-tests/ from end to end), then benchmark, real programs and demo in
+# Formatting, lints, documentation, all tests (unit, property, and c-tests/ from end to end), then benchmark, real programs and demo in
 # their short forms. Goes on after a failure; the last line says how many steps passed and failed.
 set -eu
 cd "$(dirname "$0")/.."
+# Nothing is built twice here: what incremental builds keep would only cost time.
+export CARGO_INCREMENTAL=0
 
 passed=0 failed=0
 
@@ -22,8 +24,13 @@ step() {
     fi
 }
 
+documentation() {
+    RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps --workspace --lib
+}
+
 step format cargo fmt --all --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
+step documentation documentation
 step build cargo build --quiet --release
 step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short

@@ -13,7 +13,8 @@ use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Optimal, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
-use vsrun_model::depend::{GIVES_WAY, TIMED_OUT};
+use vsrun_model::before::{Answer, Did, Question};
+use vsrun_model::depend::{GIVES_WAY, TIMED_OUT, WOKEN};
 use vsrun_model::footprint::{found_at, looks_at};
 use vsrun_model::op::TIMED;
 use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Kind};
@@ -543,6 +544,115 @@ fn what_operations_depend_on_is_found() {
             what_depends_is_found(machine, program, seed.get())
         });
     }
+}
+
+/// Whether an operation could have come earlier, as recorded states tell it, against the model run forward: for each race of a random
+/// walk, the first of the two and what follows from it are left out, and the second is asked and tried there.
+fn what_could_have_come_earlier(
+    machine: &mut Machine,
+    program: &Program,
+    seed: u64,
+    asked: &RefCell<[u32; 3]>,
+) -> Result<bool, String> {
+    let path = walk(machine, program, seed);
+    let schedule = Schedule { prefix: path.clone(), record: true, record_back: u32::MAX, ..Schedule::default() };
+    let (trace, _) = machine.run(program, &schedule, u64::MAX);
+    let n_steps = trace.steps.len().min(path.len());
+    if trace.seen.len() < n_steps {
+        return Ok(false);
+    }
+    let state = |k: usize| if k < trace.seen.len() { &trace.seen[k] } else { &trace.last };
+    let pending = |k: usize, tid: u32| state(k).iter().find(|s| s.act.tid == tid);
+    // after[j][k]: step k happens after step j.
+    let mut after = vec![vec![false; n_steps]; n_steps];
+    for k in 0..n_steps {
+        for j in (0..k).rev() {
+            let (e, q) = (&trace.steps[j], &trace.steps[k]);
+            let direct = e.act.tid == q.act.tid || dependent_after(&e.act, e.did, &q.act, q.did, false);
+            if direct || (j + 1..k).any(|m| after[j][m] && after[m][k]) {
+                after[j][k] = true;
+            }
+        }
+    }
+    for n in 1..n_steps {
+        let p = &trace.steps[n].act;
+        let origin = trace.steps[..n].iter().rposition(|s| s.act.tid == p.tid).map_or(0, |k| k + 1);
+        let Some(origin) = (origin..=n).find(|&k| pending(k, p.tid).is_some()) else { continue };
+        for at in 0..n {
+            let races =
+                trace.steps[at].act.tid != p.tid && after[at][n] && !(at + 1..n).any(|m| after[at][m] && after[m][n]);
+            let dropped = |k: usize| k == at || after[at][k];
+            if !races || (at..n).any(|k| dropped(k) && trace.steps[k].act.tid == p.tid) {
+                continue;
+            }
+            asked.borrow_mut()[earlier(machine, program, (&trace, &path), (at, n, origin), &after)?] += 1;
+        }
+    }
+    Ok(true)
+}
+
+fn earlier(
+    machine: &mut Machine,
+    program: &Program,
+    (trace, path): (&Trace, &[Choice]),
+    (at, n, origin): (usize, usize, usize),
+    after: &[Vec<bool>],
+) -> Result<usize, String> {
+    let state = |k: usize| if k < trace.seen.len() { &trace.seen[k] } else { &trace.last };
+    let p = &trace.steps[n].act;
+    let pending = |k: usize| state(k).iter().find(|s| s.act.tid == p.tid);
+    let (mut kept, mut dropped, mut choices) = (Vec::new(), Vec::new(), path[..at].to_vec());
+    for k in at..n {
+        let step = &trace.steps[k];
+        let stood =
+            pending(k).filter(|_| k >= origin).zip(if k + 1 == n { Some(p) } else { pending(k + 1).map(|s| &s.act) });
+        let found = stood.map(|(before, after)| (before.act.state, after.state));
+        let woke = stood.is_some_and(|(before, after)| before.act.fate & WOKEN == 0 && after.fate & WOKEN != 0);
+        let over = step.did.has(Effects::ENDS) && !state(n).iter().any(|s| s.act.pid == step.act.pid);
+        let did = Did { act: &step.act, did: step.did, before: after[k][n], found, woke, over };
+        if k == at || after[at][k] {
+            dropped.push(did);
+        } else {
+            kept.push(did);
+            choices.push(path[k]);
+        }
+    }
+    let seen = pending(at).filter(|_| origin <= at).map(|s| (&s.act, s.choices));
+    let first = pending(origin).map_or(p, |s| &s.act);
+    let locks = |a: &Act| a.op.kind == Kind::RECORD_LOCK && a.pid != p.pid;
+    let lock_waits = (at..=n).any(|k| state(k).iter().any(|s| locks(&s.act)));
+    let question = Question { act: p, performed: true, first, seen, kept: &kept, dropped: &dropped, lock_waits };
+    let (answer, _) = question.answer();
+    let (there, here) = machine.run_prefix(program, &choices);
+    let stands = there.last.iter().find(|s| s.act.tid == p.tid && s.act.op.kind == p.op.kind);
+    let (Some(stands), false) = (stands.filter(|_| there.steps.len() == choices.len()), here.exiting) else {
+        return Ok(2);
+    };
+    // Where the deadline of nobody need fire, as in the state asked about.
+    let by_time = stands.act.fate & TIMED_OUT != 0;
+    let wrong = match answer {
+        Answer::Yes => stands.choices == 0,
+        Answer::No => stands.choices > 0 && !by_time,
+        Answer::Unknown => false,
+    };
+    match wrong {
+        true => Err(format!("{answer:?} for {p:?}\nwithout {:?}\nafter {choices:?}: {stands:?}", trace.steps[at].act)),
+        false => Ok(answer as usize),
+    }
+}
+
+#[test]
+fn recorded_states_tell_what_could_have_come_earlier() {
+    let asked = RefCell::default();
+    for family in Family::ALL {
+        let seed = std::cell::Cell::new(0);
+        check(family, |machine, program| {
+            seed.set(seed.get() + 1);
+            what_could_have_come_earlier(machine, program, seed.get(), &asked)
+        });
+    }
+    let asked = asked.into_inner();
+    assert!(asked.iter().all(|&n| n > 500), "questions answered by yes, no, unknown: {asked:?}");
 }
 
 /// The first paper's dining philosophers: processes, SysV semaphores, the first process is the last philosopher.

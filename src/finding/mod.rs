@@ -12,4 +12,4 @@ pub use kind::{BugKind, Verdict};
 pub use seen::{CycleLink, Finding, ObjectView, Pending, ProcessView, StepView, ThreadStatus, ThreadView};
 pub use summary::{Bug, ProgramStatus, Summary};
 pub(crate) use words::words;
-pub use words::{signal_name, Names, Word, Words};
+pub use words::{signal_name, Names, Thing, Words};

@@ -1,26 +1,22 @@
 //! What is said of the things of the model: words, and things by number. They become text once the things have names.
 
-use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+pub use vsrun_model::words::Thing;
+use vsrun_model::words::{list, Part, Words as Sentences};
 use vsrun_model::{ObjId, Pid, Tid};
 
-/// One word, or several that belong together.
+/// A part of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Word {
+enum Word {
     /// Text as it is.
-    Text(Cow<'static, str>),
-    /// The name of an object.
-    Object(ObjId),
-    /// The name of a thread.
-    Thread(Tid),
-    /// The process id that the program sees.
-    Process(Pid),
-    /// The name of a signal.
-    Signal(u32),
-    /// A number in decimal.
-    Number(i64),
+    Text(String),
+    /// The name of a thing.
+    Thing(Thing),
+    /// The next sentence begins.
+    Next,
 }
 
 /// A sentence or a part of one.
@@ -37,75 +33,85 @@ pub trait Names {
     fn process(&self, p: Pid) -> String;
 }
 
-/// The sentence made of the parts: text, numbers, [`Word`]s, [`Words`].
+/// The sentence made of the parts: text, numbers, [`Thing`]s, [`Words`].
 macro_rules! words {
     ($($part:expr),* $(,)?) => {{
         let mut words = $crate::finding::Words::default();
-        $(words.add($part);)*
+        $(vsrun_model::words::Part::say(&$part, &mut words);)*
         words
     }};
 }
 pub(crate) use words;
 
 impl Words {
-    /// Adds a part at the end.
-    pub fn add(&mut self, part: impl Into<Words>) {
-        self.0.append(&mut part.into().0);
+    /// The parts with `between` between them, "..." for those after the first `most`.
+    pub fn list<P: Part>(parts: impl IntoIterator<Item = P>, between: &str, most: usize) -> Words {
+        let mut all = Words::default();
+        list(parts.into_iter(), between, most, &mut all);
+        all
     }
 
-    /// The parts with `between` between them.
-    pub fn join(parts: impl IntoIterator<Item = Words>, between: &'static str) -> Words {
+    /// What `say` says, sentence by sentence.
+    pub fn sentences(say: impl FnOnce(&mut dyn Sentences)) -> Vec<Words> {
         let mut all = Words::default();
-        for (i, part) in parts.into_iter().enumerate() {
-            all.add(if i == 0 { "" } else { between });
-            all.add(part);
-        }
-        all
+        say(&mut all);
+        let sentences = all.0.split(|word| *word == Word::Next).filter(|sentence| !sentence.is_empty());
+        sentences.map(|sentence| Words(sentence.to_vec())).collect()
     }
 
     /// The text.
     pub fn render(&self, names: &dyn Names) -> String {
         let text = |word: &Word| match word {
             Word::Text(text) => text.clone(),
-            Word::Object(id) => names.object(*id).into(),
-            Word::Thread(t) => names.thread(*t).into(),
-            Word::Process(p) => names.process(*p).into(),
-            Word::Signal(number) => signal_name(*number).into(),
-            Word::Number(n) => n.to_string().into(),
+            Word::Thing(Thing::Object(id)) => names.object(*id),
+            Word::Thing(Thing::Thread(t)) => names.thread(*t),
+            Word::Thing(Thing::Process(p)) => names.process(*p),
+            Word::Thing(Thing::Signal(number)) => signal_name(*number),
+            Word::Next => String::new(),
         };
         self.0.iter().map(text).collect()
     }
 }
 
-impl From<Word> for Words {
-    fn from(word: Word) -> Words {
-        Words(vec![word])
-    }
-}
-
-impl From<&'static str> for Words {
-    fn from(text: &'static str) -> Words {
-        Words(if text.is_empty() { Vec::new() } else { vec![Word::Text(text.into())] })
-    }
-}
-
-impl From<String> for Words {
-    fn from(text: String) -> Words {
-        Words(vec![Word::Text(text.into())])
-    }
-}
-
-macro_rules! from_numbers {
-    ($($type:ty),*) => {$(
-        impl From<$type> for Words {
-            fn from(n: $type) -> Words {
-                Words(vec![i64::try_from(n).map_or_else(|_| Word::Text(n.to_string().into()), Word::Number)])
-            }
+impl fmt::Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Word::Text(before)) => before.push_str(text),
+            _ => self.0.push(Word::Text(text.to_string())),
         }
-    )*};
+        Ok(())
+    }
 }
 
-from_numbers!(i16, i32, i64, u16, u32, u64, usize);
+impl Sentences for Words {
+    fn thing(&mut self, thing: Thing) {
+        self.0.push(Word::Thing(thing));
+    }
+    fn next(&mut self) {
+        self.0.push(Word::Next);
+    }
+}
+
+impl Part for Words {
+    fn say(&self, words: &mut dyn Sentences) {
+        self.0.iter().for_each(|word| match word {
+            Word::Text(text) => text.say(words),
+            Word::Thing(thing) => thing.say(words),
+            Word::Next => words.next(),
+        });
+    }
+}
+
+macro_rules! from_parts {
+    ($($type:ty),*) => { $(impl From<$type> for Words {
+        fn from(part: $type) -> Words {
+            words![part]
+        }
+    })* };
+}
+
+from_parts!(&str, String, Thing);
 
 /// SIGUSR1, or the number of a real-time signal.
 pub fn signal_name(number: u32) -> String {
@@ -133,13 +139,13 @@ mod tests {
 
     #[test]
     fn words_become_text_by_the_names_of_things() {
-        let held = words![Word::Object(3), ", held by thread ", Word::Thread(1)];
+        let held = words![Thing::Object(3), ", held by thread ", Thing::Thread(1)];
         let all = [
             held,
             Words::default(),
-            words!["signal ", Word::Signal(10), " to ", Word::Process(1), " ", u64::MAX, " ", -7i64],
+            words!["signal ", Thing::Signal(10), " to ", Thing::Process(1), " ", u64::MAX, " ", -7i64],
         ];
-        let joined = Words::join(all, "; ");
+        let joined = Words::list(all, "; ", usize::MAX);
         let text = "o3, held by thread 0.1; ; signal SIGUSR1 to 1002 18446744073709551615 -7";
         assert_eq!(joined.render(&Numbered), text);
         let json = serde_json::to_string(&joined).unwrap();

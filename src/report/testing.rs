@@ -3,8 +3,8 @@
 use vsrun_model::{End, Kind, ObjKind, Op, Tid, Uid};
 
 use crate::finding::{
-    words, Bug, BugKind, CycleLink, Ending, Finding, ObjectView, Pending, ProcessView, StepView, Summary, ThreadStatus,
-    ThreadView, Word, Words,
+    words, Bug, BugKind, CycleLink, Ending, Finding, ObjectView, Pending, ProcessView, StepView, Summary, Thing,
+    ThreadStatus, ThreadView, Words,
 };
 use crate::scenario::{self, Found, Options, Program, Scenario, ScenarioStep, Then};
 use crate::schedule::Schedule;
@@ -48,7 +48,7 @@ pub fn step(thread: Uid, text: impl Into<Words>) -> StepView {
 
 /// A thread that waits for a lock.
 pub fn waiting(uid: Uid, wants: u32, other: Tid, has: u32) -> ThreadView {
-    let text = words!["pthread_mutex_lock(", Word::Object(wants), ")"];
+    let text = words!["pthread_mutex_lock(", Thing::Object(wants), ")"];
     ThreadView {
         uid,
         process: 0,
@@ -56,8 +56,8 @@ pub fn waiting(uid: Uid, wants: u32, other: Tid, has: u32) -> ThreadView {
         status: ThreadStatus::Waiting,
         frames: vec!["worker+0x2d (prog)".into(), "start_thread+0x304 (libc.so.6)".into()],
         pending: Some(Pending { op: Op::on(Kind::MUTEX_LOCK, wants), alternatives: 0, text }),
-        holds: vec![Word::Object(has).into()],
-        waits_for: vec![words![Word::Object(wants), ", held by thread ", Word::Thread(other)]],
+        holds: vec![Thing::Object(has).into()],
+        waits_for: vec![words![Thing::Object(wants), ", held by thread ", Thing::Thread(other)]],
     }
 }
 
@@ -69,13 +69,13 @@ pub fn deadlock() -> Bug {
         start: String::new(),
         holds: vec![],
         pending: Some(join),
-        waits_for: vec![words!["the end of thread ", Word::Thread(1)]],
+        waits_for: vec![words!["the end of thread ", Thing::Thread(1)]],
         frames: vec!["main+0x40 (prog)".into()],
         ..waiting(Uid::MAIN, LOCK_A, 0, LOCK_A)
     };
     let over = ThreadView { status: ThreadStatus::Exited, ..waiting(child(3), LOCK_A, 0, LOCK_A) };
     let (one, two) = (waiting(child(1), LOCK_B, 2, LOCK_A), waiting(child(2), LOCK_A, 1, LOCK_B));
-    let lock = |n, lock| step(child(n), words!["pthread_mutex_lock(", Word::Object(lock), ")"]);
+    let lock = |n, lock| step(child(n), words!["pthread_mutex_lock(", Thing::Object(lock), ")"]);
     let found = Finding {
         summary: "2 threads wait for each other".into(),
         threads: vec![main, one, two, over],

@@ -1,21 +1,22 @@
 //! How an execution ended, in a line: what kind of bug it is and what is to be said of it first.
 
+use vsrun_model::kind::{Operands, Role};
 use vsrun_model::object::NONE;
-use vsrun_model::{End, Kind, Misuse, ProcState, Process, ThreadState, Tid, World};
+use vsrun_model::{End, Misuse, ProcState, Process, ThreadState, Tid, World};
 
-use super::common::abridged;
 use super::ops::{in_handler, pending_text};
 use super::syscalls;
-use crate::finding::{signal_name, words, BugKind, CycleLink, Ending, ProgramStatus, Word, Words};
+use crate::finding::{signal_name, words, BugKind, CycleLink, Ending, ProgramStatus, Thing, Words};
 
 /// The circle of waiting that ended the execution.
 pub fn cycle(world: &World) -> Option<Vec<CycleLink>> {
     let threads = &world.cycle[..(world.n_cycle as usize).min(world.cycle.len())];
     let link = |&thread: &Tid| {
         let op = world.threads.get(thread)?.pending;
-        let object = match op.kind {
-            Kind::JOIN => None,
-            Kind::COND_WAKE => Some(op.obj2),
+        let row = op.kind.row();
+        let object = match (row.operands, row.role) {
+            (Operands::Thread, _) => None,
+            (_, Role::Reacquires) => Some(op.obj2),
             _ => Some(op.obj),
         };
         Some(CycleLink { thread, object })
@@ -26,7 +27,7 @@ pub fn cycle(world: &World) -> Option<Vec<CycleLink>> {
 /// Kind of bug, if it is one, and the line about an execution that ended so; `at`: the innermost function of the program
 /// in the thread that has the turn.
 pub fn line(world: &World, ending: &Ending, at: Option<&str>) -> (Option<BugKind>, Words) {
-    let thread = Word::Thread(world.current);
+    let thread = Thing::Thread(world.current);
     let at = at.map_or(String::new(), |at| format!(" at {at}"));
     match ending {
         Ending::Modelled => match headline(world) {
@@ -87,7 +88,7 @@ fn sits(world: &World, thread: Tid, call: &[u64; 7]) -> Words {
 /// Kind of bug and the line about it, where the way the execution ended is a bug of the program or something that
 /// vsrun does not support. `None`: it is neither, or (crash, divergence) the model does not know it.
 pub fn headline(world: &World) -> Option<(BugKind, Words)> {
-    let thread = || Word::Thread(world.end_thread);
+    let thread = || Thing::Thread(world.end_thread);
     let message = || String::from_utf8_lossy(world.message()).trim_end().to_string();
     Some(match world.end {
         End::DEADLOCK => (BugKind::Deadlock, deadlock(world)),
@@ -95,7 +96,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
         End::ASSERT => (BugKind::Assert, message().into()),
         End::MISUSE => (BugKind::Assert, misuse(world)),
         End::LIVELOCK => {
-            let process = Word::Process(world.end_obj);
+            let process = Thing::Process(world.end_obj);
             let states = words![" could do nothing in ", world.end_code, " states in a row"];
             (BugKind::Livelock, words!["process ", process, states])
         }
@@ -107,7 +108,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
         },
         End::KILLED => {
             let kills = " kills the first process, sent by thread ";
-            (BugKind::Crash, words![Word::Signal(world.end_code), kills, thread()])
+            (BugKind::Crash, words![Thing::Signal(world.end_code), kills, thread()])
         }
         End::UNSUPPORTED => (BugKind::Error, message().into()),
         _ => return None,
@@ -115,34 +116,38 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
 }
 
 fn misuse(world: &World) -> Words {
-    let object = if world.end_obj == NONE { Words::default() } else { words![": ", Word::Object(world.end_obj)] };
+    let object = if world.end_obj == NONE { Words::default() } else { words![": ", Thing::Object(world.end_obj)] };
     let what = Misuse(world.end_code).text();
-    words!["misuse by thread ", Word::Thread(world.end_thread), ": ", what, object]
+    words!["misuse by thread ", Thing::Thread(world.end_thread), ": ", what, object]
 }
 
 fn circle(world: &World) -> Words {
     let links = cycle(world).unwrap_or_default();
-    let what = |link: &CycleLink, end: &'static str| link.object.map_or(end.into(), |id| Word::Object(id).into());
+    let what = |link: &CycleLink, end: &'static str| link.object.map_or(end.into(), |id| Thing::Object(id).into());
     if let [link] = links.as_slice() {
         let handler = world.threads.get(world.cycle[0]).map_or(Words::default(), in_handler);
         let what: Words = what(link, "its own end");
-        return words!["thread ", Word::Thread(link.thread), " waits for ", what, ", which it holds itself", handler];
+        return words!["thread ", Thing::Thread(link.thread), " waits for ", what, ", which it holds itself", handler];
     }
-    let one = |l: &CycleLink| words![Word::Thread(l.thread), " for ", what(l, "a thread's end")];
+    let one = |l: &CycleLink| words![Thing::Thread(l.thread), " for ", what(l, "a thread's end")];
     words![links.len(), " threads wait for each other: ", abridged(links.iter().map(one))]
+}
+
+fn abridged(items: impl Iterator<Item = Words>) -> Words {
+    Words::list(items, ", ", 4)
 }
 
 fn deadlock(world: &World) -> Words {
     let waiting = world.live.as_slice().iter().filter(|&&t| world.threads[t].state == ThreadState::PARKED);
-    let one = |&t: &Tid| words![Word::Thread(t), " in ", pending_text(world, t)];
+    let one = |&t: &Tid| words![Thing::Thread(t), " in ", pending_text(world, t)];
     let list = abridged(waiting.map(one));
     let stopped = |p: &&Process| p.stopped != 0 && p.state == ProcState::LIVE;
     let of = |p: &Process| {
         let by = match world.threads.contains(p.stopper) {
-            true => words![", by thread ", Word::Thread(p.stopper)],
+            true => words![", by thread ", Thing::Thread(p.stopper)],
             false => Words::default(),
         };
-        words!["process ", p.vpid, " is stopped (", Word::Signal(p.stopped.into()), by, ")"]
+        words!["process ", p.vpid, " is stopped (", Thing::Signal(p.stopped.into()), by, ")"]
     };
     let stopped: Vec<Words> = world.procs.as_slice().iter().filter(stopped).map(of).collect();
     if !stopped.is_empty() {

@@ -1,8 +1,8 @@
 //! Which bugs are the same bug. Equal deadlocks are one bug: the same threads at the same operations on the same
 //! objects, whatever led to it. Names do not depend on the schedule; indices of tables do, and are kept out.
 
-use vsrun_model::object::SHARED;
-use vsrun_model::{End, Kind, ObjId, Pid, ThreadState, Tid, World};
+use vsrun_model::kind::{object_identity, process_identity, thread_identity};
+use vsrun_model::{End, Kind, ThreadState, Tid, World};
 
 use crate::base::hash::Hash;
 use crate::finding::{BugKind, Ending};
@@ -44,13 +44,13 @@ fn fingerprint(world: &World) -> u64 {
         }
         End::MISUSE => {
             hash.number(world.end_code.into());
-            hash.number(thread(world, world.end_thread));
-            object(world, world.end_obj).into_iter().for_each(|n| hash.number(n));
+            hash.number(thread_identity(world, world.end_thread));
+            object_identity(world, world.end_obj, &mut |n| hash.number(n));
         }
-        End::LIVELOCK => hash.number(process(world, world.end_obj)),
+        End::LIVELOCK => hash.number(process_identity(world, world.end_obj)),
         End::STATUS | End::KILLED => {
             hash.number(world.end_code.into());
-            hash.number(thread(world, world.end_thread));
+            hash.number(thread_identity(world, world.end_thread));
         }
         _ => hash.bytes(world.message()),
     }
@@ -66,49 +66,9 @@ fn waits(world: &World, threads: impl Iterator<Item = Tid>, hash: &mut Hash) {
 
 fn wait(world: &World, t: Tid) -> Vec<u64> {
     let op = &world.threads[t].pending;
-    let mut parts = vec![thread(world, t), op.kind.0.into()];
-    match op.kind {
-        Kind::JOIN => parts.push(thread(world, op.obj)),
-        Kind::WAIT if op.arg > 0 => parts.push(world.process_by_vpid(op.arg as i32).map_or(0, |p| process(world, p))),
-        Kind::WAIT => parts.push(op.arg as u64),
-        Kind::SYSV_OP => {
-            let thread = &world.threads[t];
-            parts.extend(object(world, op.obj));
-            let operations = thread.sembuf.iter().take(thread.n_sembuf as usize);
-            parts.extend(operations.flat_map(|o| [u64::from(o.num), i64::from(o.op) as u64]));
-        }
-        Kind::RECORD_LOCK | Kind::FLOCK => {
-            parts.extend(object(world, op.obj));
-            parts.extend([op.arg as u64, op.deadline, op.mask.into()]);
-        }
-        Kind::MSG_SEND | Kind::MSG_RECEIVE => {
-            parts.extend(object(world, op.obj));
-            parts.extend([op.arg as u64, op.mask.into()]);
-        }
-        Kind::MQ_SEND => {
-            parts.extend(object(world, op.obj));
-            parts.push(op.arg as u64);
-        }
-        _ => parts.extend(object(world, op.obj).into_iter().chain(object(world, op.obj2))),
-    }
+    let mut parts = vec![thread_identity(world, t), op.kind.0.into()];
+    (op.kind.row().shown.identity)(world, t, op, &mut |n| parts.push(n));
     parts
-}
-
-fn thread(world: &World, t: Tid) -> u64 {
-    world.threads.get(t).map_or(0, |thread| thread.uid.0)
-}
-
-/// A process is known by its first thread.
-fn process(world: &World, p: Pid) -> u64 {
-    world.procs.get(p).map_or(0, |process| thread(world, process.main_thread))
-}
-
-/// An object by where it is, not by its index.
-fn object(world: &World, id: ObjId) -> Vec<u64> {
-    let Some(object) = world.objects.get(id) else { return vec![0] };
-    let key = &object.key;
-    let space = if key.space & SHARED != 0 { u64::from(key.space) } else { process(world, key.space) };
-    vec![1, space, key.kind.0.into(), key.addr, object.generation.into()]
 }
 
 #[cfg(test)]

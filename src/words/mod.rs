@@ -1,12 +1,8 @@
 //! The model in words: what operations, objects and threads are called, what threads hold and wait for, how executions
-//! end. What is said differently for each kind of operation is here, file by file as the model has its families.
+//! end. What is said of a kind of operation its row says ([`vsrun_model::kind::Shown`]); here is what is the same for all.
 
-mod channels;
-mod common;
 pub mod ends;
-mod files;
 pub mod identity;
-mod locks;
 pub mod names;
 pub mod ops;
 mod sockets;

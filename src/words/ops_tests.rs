@@ -1,7 +1,7 @@
 use vsrun_model::arena::Step;
-use vsrun_model::object::SHARED;
+use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::{TIMED, TRY};
-use vsrun_model::{Act, Applied, Key, ObjId, ObjKind, Pid};
+use vsrun_model::{world, Act, Applied, Key, ObjId, ObjKind, Pid, SemBuf};
 
 use super::super::names::object_name;
 use super::super::steps::step_views;

@@ -1,31 +1,11 @@
-//! Sockets in words: what they are called, and what one that waits needs.
+//! What sockets are called.
 
-use vsrun_model::address::{Host, UNIX};
-use vsrun_model::channel::ChanId;
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
-use vsrun_model::{Address, Kind, ObjId, Op, Tid, World};
-
-use super::common::processes;
-use crate::finding::{words, Word, Words};
+use vsrun_model::{Address, ObjId, World};
 
 /// An address as it is usually written; `None`: it has none.
-pub fn address_text(address: &Address) -> Option<String> {
-    if address.family == UNIX {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        return match address.name() {
-            [] => None,
-            [0, name @ ..] => Some(format!("@{}", text(name))),
-            name => Some(text(name)),
-        };
-    }
-    if address.port == 0 {
-        return None;
-    }
-    let host = match address.any_host() {
-        Host::V4(host) => std::net::Ipv4Addr::from(host).to_string(),
-        Host::V6(host) => format!("[{}]", std::net::Ipv6Addr::from(host)),
-    };
-    Some(format!("{host}:{}", address.port))
+fn address_text(address: &Address) -> Option<String> {
+    address.is_name().then(|| address.to_string())
 }
 
 fn protocol(socket: &Socket) -> &'static str {
@@ -54,36 +34,10 @@ pub fn name(world: &World, id: ObjId) -> Option<String> {
     })
 }
 
-/// What the pending operation of `t` on a socket waits for. `None`: it is on something else.
-pub fn waits(world: &World, t: Tid, op: &Op) -> Option<Words> {
-    let channel = world.channel_of(op.obj)?;
-    let socket = world.sockets.get(world.sink(channel)?)?;
-    let called = Word::Object(op.obj);
-    let holders = |channel: ChanId| processes(&world.holders(channel, false).collect::<Vec<_>>());
-    let peer = match world.peer(world.sink(channel)?).map(|peer| world.sockets[peer].input) {
-        Some(peer) => words![" (its peer is held by ", holders(peer), ")"],
-        None => Words::default(),
-    };
-    Some(match op.kind {
-        Kind::FD_READ if socket.is_dgram() => words!["a datagram for socket ", called, peer],
-        Kind::FD_READ => words!["data from socket ", called, peer],
-        Kind::FD_WRITE => {
-            let bytes = world.channels[channel].len();
-            let room = words!["room for ", op.arg, " bytes in socket ", called];
-            words![room, ", where ", bytes, " wait to be read (held by ", holders(channel), ")"]
-        }
-        Kind::FD_ACCEPT => words!["a connection to ", called, " (nobody has connected)"],
-        Kind::FD_CONNECT | Kind::FD_SEND => {
-            let target = address_text(&world.threads[t].address).unwrap_or_else(|| "its peer".to_string());
-            let what = if op.kind == Kind::FD_SEND { "for a datagram at" } else { "in the queue of connections of" };
-            words!["room ", what, " ", target]
-        }
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use vsrun_model::address::{Host, UNIX};
+
     use super::*;
 
     #[test]

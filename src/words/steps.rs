@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
+use vsrun_model::kind::Outcome;
 use vsrun_model::{signal, Kind, ObjId, Tid};
 
 use super::ops::op_text;
-use crate::finding::{words, StepView, Word, Words};
+use crate::finding::{words, StepView, Thing, Words};
 
 /// Which alternative was taken, where there were several and the operation's text does not say it.
 pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
-    let said = alternatives > 1 && kind != Kind::TOSS;
+    let said = alternatives > 1 && !matches!(kind.row().shown.outcome, Outcome::Value);
     said.then(|| format!("alternative {} of {alternatives}", value + 1))
 }
 
@@ -18,7 +19,7 @@ pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
 fn signalled(step: &Step) -> Option<Words> {
     let ways = step.act.op.signals;
     let first = step.choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
-    let name = Word::Signal((ways & signal::NUMBER).into());
+    let name = Thing::Signal((ways & signal::NUMBER).into());
     let texts = [
         (signal::BEFORE, words![name.clone(), " comes first"]),
         (signal::INTERRUPTS, words!["interrupted by ", name]),
@@ -49,13 +50,15 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
 }
 
 fn outcome(step: &Step, woken: Option<&[Tid]>) -> Words {
-    match (step.act.op.kind, woken) {
-        (Kind::TOSS, _) => words![" = ", step.value],
-        (Kind::COND_WAKE | Kind::BARRIER_WAKE | Kind::FUTEX_SLEEP | Kind::FUTEX_PI_WAIT, _) => " returns".into(),
-        (Kind::RW_WRWAIT, _) => " gets it".into(),
-        (_, Some([])) => " wakes nobody".into(),
-        (_, Some(woken)) => words![" wakes ", Words::join(woken.iter().map(|&t| Word::Thread(t).into()), ", ")],
-        _ => Words::default(),
+    match (&step.act.op.kind.row().shown.outcome, woken) {
+        (Outcome::Value, _) => words![" = ", step.value],
+        (Outcome::Returns, _) => " returns".into(),
+        (Outcome::GetsIt, _) => " gets it".into(),
+        (Outcome::Wakes(_), Some([])) => " wakes nobody".into(),
+        (Outcome::Wakes(_), Some(woken)) => {
+            words![" wakes ", Words::list(woken.iter().map(|&t| Thing::Thread(t)), ", ", usize::MAX)]
+        }
+        (Outcome::Wakes(_), None) | (Outcome::Queues | Outcome::Nothing, _) => Words::default(),
     }
 }
 
@@ -72,16 +75,13 @@ impl Waiters {
             queue.retain(|waiter| *waiter != t); // who moves does not wait
         }
         let queue = self.0.entry(op.obj).or_default();
-        match op.kind {
-            Kind::COND_WAIT | Kind::FUTEX_WAIT => {
-                let at = queue.partition_point(|waiter| *waiter < t);
-                queue.insert(at, t);
+        match &op.kind.row().shown.outcome {
+            Outcome::Queues => {
+                queue.insert(queue.partition_point(|waiter| *waiter < t), t);
                 None
             }
-            Kind::COND_SIGNAL => Waiters::wake(queue, step, 1),
-            Kind::COND_BROADCAST => Waiters::wake(queue, step, usize::MAX),
-            Kind::FUTEX_WAKE => Waiters::wake(queue, step, (op.arg & 0xffff_ffff) as usize),
-            _ => None,
+            Outcome::Wakes(most) => Waiters::wake(queue, step, most(op)),
+            Outcome::Nothing | Outcome::Value | Outcome::Returns | Outcome::GetsIt => None,
         }
     }
 

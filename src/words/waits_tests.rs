@@ -1,5 +1,5 @@
-use vsrun_model::object::MUTEX_RECURSIVE;
-use vsrun_model::{End, Misuse, Op, SemBuf};
+use vsrun_model::object::{MUTEX_RECURSIVE, NONE, PREFER_WRITER};
+use vsrun_model::{End, Kind, Misuse, Op, Pid, SemBuf};
 
 use super::super::ends::{cycle, headline};
 use super::super::names::object_name;

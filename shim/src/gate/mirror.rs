@@ -1,8 +1,9 @@
 //! What the program's memory says of objects: words that mirror whether a lock is held, words that futexes compare, once
 //! controls whose initializers run.
 
+use vsrun_model::kind::Memory;
 use vsrun_model::object::{ObjKind, NONE};
-use vsrun_model::{Kind, ObjId, Op};
+use vsrun_model::{ObjId, Op};
 
 use super::end;
 use super::local::{local, me, model, world};
@@ -18,21 +19,21 @@ pub type Mirror = Option<(u64, ObjId)>;
 /// Just before an operation is performed: futexes compare the word now, those with priority inheritance look at it.
 pub fn before(op: &Op, mirror: Mirror) {
     let cur = local().cur;
-    match op.kind {
-        Kind::FUTEX_WAKE_OP => {
+    match op.kind.row().memory {
+        Memory::Changes => {
             let [_, addr, what] = me().out;
             model().set_compare(cur, change(addr as u64, what as u32));
         }
-        Kind::FUTEX_WAIT | Kind::FUTEX_REQUEUE => {
+        Memory::Compares => {
             let [_, addr, expected] = me().out;
             model().set_compare(cur, addr == 0 || load::<u32>(addr as u64) == expected as u32);
         }
-        Kind::FUTEX_LOCK_PI | Kind::FUTEX_UNLOCK_PI => {
+        Memory::Looks => {
             let Some((addr, _)) = mirror else { return };
             let [_, second, third] = me().out;
             model().set_out(cur, [i64::from(load::<u32>(addr)), second, third]);
         }
-        _ => {}
+        Memory::Nothing => {}
     }
 }
 

@@ -10,7 +10,7 @@
 use vsrun_model::arena::Mode;
 use vsrun_model::object::NONE;
 use vsrun_model::signal::Sent;
-use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState, Tid};
+use vsrun_model::{Applied, Decision, End, Op, Pid, ProcState, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
@@ -137,7 +137,7 @@ fn interrupted(parked: &Op, fails: bool) -> bool {
     let staged = model().exchange_staged(cur, NONE);
     let over = (local().hooks.run_taken)(parked, fails);
     model().exchange_staged(cur, staged);
-    if over && matches!(parked.kind, Kind::MSG_SEND | Kind::MQ_SEND) {
+    if over {
         // What it was to send is not sent.
         model().unstage(cur, &mut []);
     }

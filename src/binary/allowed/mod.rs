@@ -4,13 +4,13 @@
 //! will certainly never do. Here that is found in the files that a process maps: from the function a thread starts
 //! with ([`Program::of_function`]) follow direct calls and jumps; calls of imported functions by the relocations of
 //! the slots they go through; a call through a pointer reaches every function whose address is taken anywhere in the
-//! program. Imported functions of libc and libstdc++ are not analysed but looked up by name ([`names`]); a name that is
+//! program. Imported functions of libc and libstdc++ are not analysed but looked up by name (`names`); a name that is
 //! not known may do anything.
 //!
 //! NOTE [What is trusted] The bound holds for code as compilers write it. Not seen are: code that is made or changed at
 //! run time, functions found only by distances between them that the linker has already resolved (relative vtables
 //! of some clang targets, `-mcmodel=large`), stacks that are switched by hand, and a pointer into an array that is
-//! computed from a place more than [`image::NEIGHBOURHOOD`] bytes outside of it.
+//! computed from a place more than `image::NEIGHBOURHOOD` bytes outside of it.
 
 mod bound;
 mod code;

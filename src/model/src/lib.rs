@@ -107,6 +107,8 @@ subjects! {
     table: crate::base::table;
     /// Timers that send signals.
     timer: crate::state::signal;
+    /// What is said of things.
+    words: crate::base::words;
 }
 
 pub use arena::Arena;

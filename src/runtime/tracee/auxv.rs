@@ -13,7 +13,7 @@ const MAX_WORDS: u64 = STACK_LIMIT / 8;
 /// Makes a program that stands at its exec stop independent of chance: the 16 random bytes that the kernel gives (stack
 /// protector, pointer guard, seeds of hash tables) become `random`.
 ///
-/// NOTE [Layout]. Nothing else is touched, so every mapping lies where it lies in the same program launched and not
+/// NOTE "Layout". Nothing else is touched, so every mapping lies where it lies in the same program launched and not
 /// fixed, or launched by [`launch_untraced`](super::launch_untraced). AT_SYSINFO_EHDR in particular stays: without a
 /// vDSO the loader allocates less, and later mappings move (two pages, seen with glibc 2.36). The real clock is kept
 /// from the program by the shim, which patches the vDSO's functions.

@@ -65,7 +65,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Starts; see NOTE [Waiting].
+    /// Starts; see NOTE "Waiting".
     pub fn start(interval: Duration) -> io::Result<Ticks> {
         let thread_id = nix::unistd::gettid().as_raw();
         let event = SigEvent::new(SigevNotify::SigevThreadId { signal: TICK, thread_id, si_value: 0 });

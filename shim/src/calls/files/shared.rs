@@ -2,7 +2,7 @@
 //! the kernel is asked. What it means is the model's: `vsrun_model::file`.
 
 use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
-use vsrun_model::object::NONE;
+use vsrun_model::object::{ObjKind, NONE};
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, ObjId, Op};
 
@@ -13,7 +13,7 @@ use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
 use super::uses::{name_of, object, of_descriptor, unexplored, use_of};
 use crate::gate;
-use crate::gate::local::{arena, fiber, local, machine, model, Phase};
+use crate::gate::local::{arena, fiber, local, machine, model, world, Phase};
 use crate::sys::raw;
 
 const SYS_PREADV2: i64 = 327;
@@ -68,7 +68,7 @@ pub fn note(nr: i64, a: [u64; 6]) {
 fn covers(op: &Op, now: &Op) -> bool {
     let same = |a: ObjId, b: ObjId| b == NONE || a == b;
     now.arg & !op.arg == 0 && op.kind == now.kind && same(op.obj, now.obj) && same(op.obj2, now.obj2)
-        || !matches!(now.kind, Kind::PATH_LOOK | Kind::PATH_CHANGE | Kind::PATH_TRUNCATE)
+        || world().objects.get(now.obj).is_none_or(|o| o.key.kind != ObjKind::PATHS)
 }
 
 fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {

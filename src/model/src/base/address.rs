@@ -1,5 +1,8 @@
 //! Addresses of sockets: of the loopback interface, and names of local ones.
 
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
 /// AF_UNIX.
 pub const UNIX: u16 = 1;
 
@@ -31,6 +34,27 @@ pub struct Address {
 impl Default for Address {
     fn default() -> Address {
         Address::NONE
+    }
+}
+
+/// As addresses are usually written; an abstract name begins with `@`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.family != UNIX {
+            return match self.any_host() {
+                Host::V4(host) => write!(f, "{}:{}", Ipv4Addr::from(host), self.port),
+                Host::V6(host) => write!(f, "[{}]:{}", Ipv6Addr::from(host), self.port),
+            };
+        }
+        let (sign, name) = match self.name() {
+            [0, name @ ..] => ("@", name),
+            name => ("", name),
+        };
+        f.write_str(sign)?;
+        name.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            f.write_str(if chunk.invalid().is_empty() { "" } else { "\u{fffd}" })
+        })
     }
 }
 

@@ -8,3 +8,4 @@ pub mod ids;
 pub mod inject;
 pub mod op;
 pub mod table;
+pub mod words;

@@ -20,7 +20,7 @@ pub const CANCEL_POINT: u8 = 4;
 /// A variant of the operation; what it means depends on the kind.
 pub const VARIANT: u8 = 8;
 
-/// A semop of several operations; `Op::arg` holds them for reports (see [`pack_semops`]), not an amount. Of a close: it is of an
+/// A semop of several operations; `Op::arg` holds them for reports (see `pack_semops`), not an amount. Of a close: it is of an
 /// epoll instance; filled in where it is recorded.
 pub const SEVERAL: u8 = 16;
 

@@ -3,18 +3,13 @@
 //! The model knows how much a channel holds; the bytes lie in a ring of the pool, where who performs the operation
 //! moves them.
 
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, Uid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{REACHES, VARIANT};
-use crate::state::act::{Act, Effects};
+use crate::base::ids::Uid;
+use crate::base::op::REACHES;
 use crate::state::channel::{ChanId, ChanKind, Channel, FreeRing, NO_RING, PAGE, PIPE_BUF, PIPE_SLOTS};
 use crate::state::fd::{poll, Desc};
 use crate::state::object::{Key, ObjKind, SHARED};
 use crate::state::recorded::{ChannelState, COUNTS, OTHERWISE, QUEUED, STATE_BITS};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each
@@ -24,7 +19,8 @@ kinds! {
         perform: |w, t, op, _| w.read_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(read_waits), identity: BY_OBJECTS },
     }
     /// Put up to `arg` bytes into channel `obj`.
     FD_WRITE = 65, "write" {
@@ -32,7 +28,47 @@ kinds! {
         perform: |w, t, op, _| w.write_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
+    }
+}
+
+/// What a read waits for, and who could bring it about.
+fn read_waits(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(id) = world.channel_of(op.obj) else { return };
+    let name = Thing::Object(op.obj);
+    if let Some(s) = world.sink(id).filter(|&s| world.sockets.contains(s)) {
+        let what = if world.sockets[s].is_dgram() { "a datagram for" } else { "data from" };
+        say![words, what, " socket ", name];
+        if let Some(channel) = world.peer(s).map(|peer| world.sockets[peer].input) {
+            say![words, " (its peer is held by ", Holders(world, channel, false, usize::MAX), ")"];
+        }
+        return;
+    }
+    match world.channels[id].kind {
+        ChanKind::COUNTER => say![words, name, " to be written to (its value is 0)"],
+        ChanKind::TIMER => say![words, name, " to be set"],
+        ChanKind::SIGNALS => say![words, "a signal of ", name],
+        _ => {
+            let holders = Holders(world, id, true, 4);
+            say![words, "something in ", name, ", which is empty (its end for writing is open in ", holders, ")"];
+        }
+    }
+}
+
+/// The same for a write.
+fn write_waits(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(id) = world.channel_of(op.obj) else { return };
+    let (name, channel) = (Thing::Object(op.obj), &world.channels[id]);
+    let holders = |most| Holders(world, id, false, most);
+    if world.sink(id).is_some_and(|s| world.sockets.contains(s)) {
+        say![words, "room for ", op.arg, " bytes in socket ", name, ", where ", channel.len(), " wait to be read"];
+        say![words, " (held by ", holders(usize::MAX), ")"];
+    } else if channel.kind == ChanKind::COUNTER {
+        say![words, name, " to be read (its value is ", channel.value, ", and ", op.arg, " more is too much)"];
+    } else {
+        say![words, "room for ", op.arg, " bytes in ", name, ", which holds ", channel.len()];
+        say![words, " (its end for reading is open in ", holders(4), ")"];
     }
 }
 

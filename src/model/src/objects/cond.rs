@@ -2,16 +2,11 @@
 //! out, cancelled) it acquires the mutex again. A signal may wake any waiter: each is an alternative.
 
 use super::mutex::releases;
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::RESUMED;
-use crate::base::op::{Kind, Op};
-use crate::state::act::{Act, WOKEN};
-use crate::state::footprint::{Footprint, How};
+use crate::state::act::WOKEN;
 use crate::state::object::{DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST};
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Release mutex `obj2` and wait on condition variable `obj`.
@@ -19,7 +14,8 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.cond_wait_perform(t, op),
         records: OF_MUTEX, cells: |act, _, cells| touch_both(act, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WaitsOn, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: WAIT, arguments: COND_AND_MUTEX, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
     }
     /// Second half of [`Kind::COND_WAIT`]: woken, timed out or cancelled; acquires the mutex again.
     COND_WAKE = 21, "cond_wake" {
@@ -31,7 +27,11 @@ kinds! {
             !a.op.has(RESUMED) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
         }, blocks: MAY_BLOCK,
         role: Role::Reacquires, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: WAIT, arguments: COND_AND_MUTEX, outcome: Outcome::Returns, waits: Some(|world, t, op, words| match world.threads[t].woken {
+            true => held(world, t, op.obj2, words),
+            false => say![words, Thing::Object(op.obj), " to be signalled", hopeless(world, t)],
+        }), identity: BY_OBJECTS },
     }
     /// Wake one waiter; each waiter is an alternative.
     COND_SIGNAL = 22, "cond_signal" {
@@ -40,7 +40,8 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_cond_signal"), arguments: OBJECT, outcome: Outcome::Wakes(|_| 1), waits: None, identity: BY_OBJECTS },
     }
     /// Wake all waiters.
     COND_BROADCAST = 23, "cond_broadcast" {
@@ -49,7 +50,8 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: true, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_cond_broadcast"), arguments: OBJECT, outcome: Outcome::Wakes(|_| usize::MAX), waits: None, identity: BY_OBJECTS },
     }
     /// Destroy a condition variable; waits until nobody waits on it.
     COND_DESTROY = 24, "cond_destroy" {
@@ -57,8 +59,22 @@ kinds! {
         perform: |w, t, op, _| w.destroy_perform(t, op),
         records: WAITERS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_cond_destroy"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(others_wait), identity: BY_OBJECTS },
     }
+}
+
+const WAIT: Call = Call::Three("pthread_cond_wait", "pthread_cond_wait", "pthread_cond_timedwait");
+
+const COND_AND_MUTEX: Arguments = |op, _, words| {
+    let and = if op.obj2 == NONE { "" } else { ", " };
+    say![words, Thing::Object(op.obj), and, Thing::Object(op.obj2)];
+};
+
+/// [`Shown::waits`] of what destroys that on which others wait.
+pub fn others_wait(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(object) = world.objects.get(op.obj) else { return };
+    say![words, "nobody to wait on ", Thing::Object(op.obj), " any more (", object.n_waiters, " do)"];
 }
 
 /// 1 + the owner of the mutex.

@@ -1,16 +1,11 @@
 //! Connections: asked for, queued, accepted.
 
-use super::question::Answer;
 use super::row::*;
 use crate::base::address::{Address, Host};
-use crate::base::errno;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Op, TRY};
 use crate::state::fd::{poll, DescId};
 use crate::state::socket::{
     SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD,
 };
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Take a connection from the queue `obj`.
@@ -20,7 +15,10 @@ kinds! {
         records: Records::number(|w, t, op| w.channel_states(t, op) | w.taken_out_of_reach(t, op)), cells: ON_CHANNELS,
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Accepts, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|_, _, op, words| {
+            say![words, "a connection to ", Thing::Object(op.obj), " (nobody has connected)"];
+        }), identity: BY_OBJECTS },
     }
     /// Connect the socket whose channel is `obj` to `Thread::address`; a bit in `mask` for what is found there.
     FD_CONNECT = 70, "connect" {
@@ -28,7 +26,9 @@ kinds! {
         perform: |w, t, op, _| w.connect_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Connects, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT,
+            outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "in the queue of connections of", words)), identity: BY_OBJECTS },
     }
     /// Send a datagram of `arg` bytes from the socket whose channel is `obj`, [`VARIANT`](crate::op::VARIANT): to `Thread::address`.
     FD_SEND = 76, "send" {
@@ -36,14 +36,24 @@ kinds! {
         perform: |w, t, op, _| w.send_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::SendsTo, signals: Signals::TRANSFERS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER,
+            outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "for a datagram at", words)), identity: BY_OBJECTS },
     }
     /// Give the socket whose channel is `obj` an address, or take its name for connections (bind, listen).
     FD_BIND = 77, "bind" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
+    }
+}
+
+fn room_words(world: &World, t: Tid, what: &str, words: &mut dyn Words) {
+    say![words, "room ", what, " "];
+    match &world.threads[t].address {
+        address if address.is_name() => say![words, address],
+        _ => say![words, "its peer"],
     }
 }
 

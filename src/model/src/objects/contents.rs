@@ -2,9 +2,8 @@
 //! holds and which names there are is in the file system.
 
 use super::row::*;
-use crate::state::act::Act;
+use crate::base::calls;
 use crate::state::files::PLACED;
-use crate::state::footprint::{Footprint, How};
 
 kinds! {
     /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see
@@ -14,14 +13,14 @@ kinds! {
         records: READS, cells: |act, _, cells| cells.touch_all(act, How::File { through: Some(act.op.mask) }),
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Change the contents of file `obj`.
     FILE_WRITE = 121, "file_write" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| cells.touch_all(act, CHANGES), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Change the contents of file `obj` to those of file `obj2`.
     FILE_COPY = 122, "file_copy" {
@@ -32,7 +31,7 @@ kinds! {
             cells.touch_object(act.op.obj2, if act.op.obj2 == act.op.obj { CHANGES } else { How::File { through: Some(0) } });
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Look names of files up: `obj` stands for all of them, `arg` is a set of them; `obj2` is a file that is looked at too.
     PATH_LOOK = 123, "path_look" {
@@ -40,22 +39,49 @@ kinds! {
         records: USES, cells: |act, _, cells| names(act, true, How::File { through: Some(PLACED) }, cells),
         follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
     /// Make, remove or exchange names of files; the contents of `obj2` change too.
     PATH_CHANGE = 124, "path_change" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| names(act, false, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
     /// Look names up and change the contents of file `obj2` (truncate, open with O_TRUNC).
     PATH_TRUNCATE = 125, "path_truncate" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| names(act, true, CHANGES, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
+}
+
+/// The system call that the program made, if it is known: the shim leaves its number in the operation.
+fn call_of(op: &Op, stat: &'static str) -> &'static str {
+    match calls::name((op.deadline & 0xffff) as i64) {
+        Some("pread64") => "pread",
+        Some("pwrite64") => "pwrite",
+        Some("newfstatat") => stat,
+        Some(name) if op.deadline != 0 => name,
+        _ => op.kind.name(),
+    }
+}
+
+const ON_FILE: Call = Call::By(|op| call_of(op, "fstat"));
+
+const BY_PATH: Call = Call::By(|op| call_of(op, "stat"));
+
+fn file_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
+    let from = if op.obj2 == NONE { "" } else { ", from " };
+    say![words, op.deadline >> 16 & 0xffff, " = ", Thing::Object(op.obj), from, Thing::Object(op.obj2)];
+    if !matches!(op.call(), "fstat" | "statx" | "lseek") {
+        say![words, ", ", op.arg, " bytes"];
+    }
+}
+
+fn path_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
+    say![words, Thing::Object(if op.mask == NONE { op.obj } else { op.mask })];
 }
 
 /// Nothing; what is there for reports only is left out where an operation is named for all executions.

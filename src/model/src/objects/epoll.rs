@@ -11,14 +11,13 @@
 //! with operations that it depends on. Reads and writes of different channels depend on each other only where both may put a watch into
 //! the list of a common instance ([`REACHES`]): the order of the list is the order of those.
 
+use super::fd::event_words;
 use super::row::*;
 use crate::base::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Op, REACHES, SEVERAL, VARIANT};
+use crate::base::op::{REACHES, SEVERAL};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::epoll::{flag, Control, Delivered, Watch, MAX_EVENTS};
 use crate::state::fd::{poll, DescId, DescKind};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Wait for events of what is watched by the epoll instance `obj`.
@@ -29,14 +28,36 @@ kinds! {
         cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Waits,
         signals: Signals { taken: Taken::WithMask, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Events,
-        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::watches_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::watches_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(watched_words), identity: BY_OBJECTS },
     }
     /// Add, change or remove a watch: by the epoll instance with descriptor `arg & 0xffffffff`, of descriptor `arg >> 32`.
     FD_EPOLL_CTL = 73, "epoll_ctl" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Watches, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Object(op.obj), ", descriptor ", op.arg >> 32]),
+    }
+}
+
+/// Says which events an epoll instance waits for.
+fn watched_words(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(epoll) = world.channel_of(op.obj) else { return };
+    let mut any = false;
+    for watch in world.watches.as_slice().iter().filter(|w| w.epoll == epoll) {
+        if event_words(world, watch.desc, watch.events as u16, words) {
+            match (watch.enabled(), watch.events & flag::EDGE != 0) {
+                (false, _) => say![words, " (reported once, and not set again)"],
+                (true, true) => say![words, " (edge-triggered)"],
+                (true, false) => {}
+            }
+            any = true;
+        }
+        words.next();
+    }
+    if !any {
+        say![words, "an event, but it watches nothing"];
     }
 }
 

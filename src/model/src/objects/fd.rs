@@ -10,9 +10,7 @@
 //! that an operation concerns, chosen by the channel's name, and two operations without a common bit are independent.
 
 use super::row::*;
-use crate::base::ids::{Pid, Tid, NONE};
 use crate::base::op::SEVERAL;
-use crate::base::op::{Kind, Op, VARIANT};
 use crate::state::channel::ChanId;
 use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED, NONBLOCK};
 use crate::state::thread::ThreadState;
@@ -27,14 +25,18 @@ kinds! {
             false => w.channel_states(t, op),
         }, ..UNNUMBERED }, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Closes, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| {
+            let and = if op.obj2 == NONE { "" } else { " and " };
+            say![words, "descriptor ", op.arg, " of ", Thing::Object(op.obj), and, Thing::Object(op.obj2)];
+        }),
     }
     /// Change the state of a description with channels `obj` and `obj2` (fcntl, shutdown, socket options).
     FD_CONTROL = 67, "fcntl" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: UNNUMBERED, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Wait for events of the descriptions in `Thread::polled`.
     FD_POLL = 68, "poll" {
@@ -44,15 +46,39 @@ kinds! {
         }), perform: |w, t, op, _| w.poll_perform(t, op),
         records: Records::number(|w, t, _| w.polled_state(t)), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Events,
-        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, _, words| {
+            let thread = &world.threads[t];
+            for asked in &thread.polled[..(thread.n_polled as usize).min(thread.polled.len())] {
+                event_words(world, asked.desc, asked.events, words);
+                words.next();
+            }
+        }), identity: BY_OBJECTS },
     }
     /// Close all descriptors: the end of a process.
     FD_CLOSE_ALL = 72, "close (all, at the end of the process)" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| w.close_all_perform(t),
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::ClosesAll, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
+}
+
+/// Says that events of a description must come; false if there is no such description.
+pub fn event_words(world: &World, desc: DescId, events: u16, words: &mut dyn Words) -> bool {
+    let Some(desc) = world.descs.get(desc) else { return false };
+    let what = match events & (poll::IN | poll::OUT) {
+        0 => "an event",
+        poll::IN => "input",
+        poll::OUT => "room",
+        _ => "input or room",
+    };
+    say![words, what, " of "];
+    match world.channel_obj(if desc.input == NONE { desc.output } else { desc.input }) {
+        NONE => say![words, desc.kind.name()],
+        object => say![words, Thing::Object(object)],
+    }
+    true
 }
 
 /// The states of the channels. Which number a descriptor has depends on what others had at the time; it is the same description.

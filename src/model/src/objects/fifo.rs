@@ -4,14 +4,10 @@
 //! fifo_open): so each end counts how often it has been opened.
 
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Op, VARIANT};
 use crate::objects::channel::name_hash;
 use crate::state::channel::{ChanId, ChanKind, Fifo, PIPE_RING};
 use crate::state::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use crate::state::object::{Key, ObjKind};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Open one end of a FIFO.
@@ -19,16 +15,20 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
-    /// Second half of [`Kind::FD_OPEN`]: until the other end has been opened since.
+    /// Second half of `Kind::FD_OPEN`: until the other end has been opened since.
     FD_OPENED = 75, "open (waiting)" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.fifo_opened(op) || w.cancelled(t, op)), |q| q.as_found()),
         perform: |w, _, op, _| Applied::Done(if w.fifo_opened(op) { 0 } else { -errno::EINTR }),
         records: Records::number(|w, _, op| i64::from(w.fifo_opened(op))), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Opens, signals: Signals::RESTARTS, polls: Polls::Again,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
+            let other = if op.has(VARIANT) { "writing" } else { "reading" };
+            say![words, Thing::Object(op.obj), " to be opened for ", other, hopeless(world, t)];
+        }), identity: BY_OBJECTS },
     }
 }
 

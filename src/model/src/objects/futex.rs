@@ -2,14 +2,8 @@
 //! `Thread::compare`), then sleeps as a second operation.
 
 use super::cond::{wakes, WAITERS};
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op};
 use crate::state::act::WOKEN;
-use crate::state::footprint::How;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// FUTEX_WAIT: compare and go to sleep.
@@ -17,7 +11,8 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_wait_perform(t, op),
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
     }
     /// Second half of [`Kind::FUTEX_WAIT`].
     FUTEX_SLEEP = 61, "futex_sleep" {
@@ -27,7 +22,10 @@ kinds! {
         follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Sleeps(Leave::Queue), fails: Fails::UnlessRestartedOrTimed, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("futex_wait"), arguments: OBJECT, outcome: Outcome::Returns, waits: Some(|world, t, op, words| {
+            say![words, Thing::Object(op.obj), " to be woken", hopeless(world, t)];
+        }), identity: BY_OBJECTS },
     }
     /// FUTEX_WAKE of `arg` waiters.
     FUTEX_WAKE = 62, "futex_wake" {
@@ -35,14 +33,17 @@ kinds! {
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Wakes, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", ", Many(op.arg & 0xffff_ffff)],
+            outcome: Outcome::Wakes(|op| (op.arg & 0xffff_ffff) as usize), waits: None, identity: BY_OBJECTS },
     }
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue" {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_requeue_perform,
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [" -> ", ", move "], words)),
     }
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
     /// (`Thread::compare`), `arg >> 32` of `obj2`.
@@ -50,7 +51,28 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_op_choices(op)), perform: World::futex_wake_op_perform,
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Changes, unproven: PROVEN, shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [", ", ", "], words)),
+    }
+}
+
+/// A number of waiters; programs say INT_MAX for all.
+struct Many(i64);
+
+impl Part for Many {
+    fn say(&self, words: &mut dyn Words) {
+        match self.0 >= i64::from(i32::MAX) {
+            true => say![words, "all"],
+            false => say![words, self.0],
+        }
+    }
+}
+
+/// Two futexes, and how many waiters of each it is about.
+fn two_words(op: &Op, [to, and]: [&str; 2], words: &mut dyn Words) {
+    say![words, Thing::Object(op.obj)];
+    if op.obj2 != NONE {
+        let (first, second) = (Many(op.arg & 0xffff_ffff), Many(op.arg >> 32));
+        say![words, to, Thing::Object(op.obj2), ", wake ", first, and, second];
     }
 }
 

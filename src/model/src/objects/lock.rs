@@ -12,20 +12,15 @@
 //! depend on all waits for record locks ([`THREADED`]). Where a lock has several owners of which some wait in turn and others do
 //! not, the answer of the kernel depends on the order of its lists: that is refused.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{Cell, Footprint, How};
 use crate::state::lock::{
-    owner_process, FileLock, KnownFile, Tagged, CLOSE, DESCRIPTION, IS_DESCRIPTION, NAME_BITS, NAME_SHIFT, THREADED,
-    UNLOCK, WRITE,
+    owner_process, FileLock, KnownFile, Tagged, CLOSE, DESCRIPTION, IS_DESCRIPTION, LAST, NAME_BITS, NAME_SHIFT,
+    THREADED, UNLOCK, WRITE,
 };
 use crate::state::recorded::LockState;
 use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, End, World, GAVE_UP_FLOCK, SEVERAL_OWNERS};
+use crate::state::world::{End, GAVE_UP_FLOCK, SEVERAL_OWNERS};
 
 kinds! {
     /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].
@@ -43,7 +38,9 @@ kinds! {
             touch_range(act, false, cells);
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::FileLock(FileLockUse::Takes), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("fcntl"), arguments: |op, _, words| range_words(op, if op.tries() { "SETLK" } else { "SETLKW" }, how(op), words),
+            outcome: Outcome::Nothing, waits: Some(in_the_way), identity: by_range },
     }
     /// Give back such locks; also what the close of a descriptor does.
     RECORD_UNLOCK = 111, "fcntl_unlock" {
@@ -53,14 +50,16 @@ kinds! {
             touch_range(act, false, cells);
         }, follows: NOBODY, blocks: |e, _| e.op.has(THREADED),
         role: Role::FileLock(FileLockUse::GivesBack), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::One("fcntl"), |op, _, words| range_words(op, "SETLK", "F_UNLCK", words)),
     }
     /// F_GETLK.
     RECORD_TEST = 112, "fcntl_getlk" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.record_test_perform(t, op),
         records: RECORDS, cells: |act, _, cells| touch_range(act, true, cells), follows: NOBODY, blocks: GIVES,
         role: Role::FileLock(FileLockUse::Tests), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::One("fcntl"), |op, _, words| range_words(op, "GETLK", how(op), words)),
     }
     /// flock; a close that may give a lock back too.
     FLOCK = 113, "flock" {
@@ -69,8 +68,66 @@ kinds! {
         records: RECORDS, cells: |act, _, cells| touch_range(act, false, cells),
         follows: NOBODY, blocks: |e, _| e.op.mask & UNLOCK == 0,
         role: Role::FileLock(FileLockUse::Whole), channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::By(|op| if op.mask & CLOSE != 0 { "close" } else { "flock" }), arguments: flock_words,
+            outcome: Outcome::Nothing, waits: Some(in_the_way), identity: by_range },
     }
+}
+
+/// Bytes of a file, the last included; nothing for all of them.
+struct Bytes(u64, u64);
+
+impl Part for Bytes {
+    fn say(&self, words: &mut dyn Words) {
+        match *self {
+            Bytes(0, LAST) => {}
+            Bytes(first, LAST) => say![words, "[", first, "..]"],
+            Bytes(first, last) => say![words, "[", first, "..", last, "]"],
+        }
+    }
+}
+
+fn how(op: &Op) -> &'static str {
+    ["F_RDLCK", "F_WRLCK"][usize::from(op.mask & WRITE != 0)]
+}
+
+fn range_words(op: &Op, command: &str, what: &str, words: &mut dyn Words) {
+    say![words, Thing::Object(op.obj)];
+    if op.mask & CLOSE == 0 {
+        let prefix = if op.mask & DESCRIPTION != 0 { ", F_OFD_" } else { ", F_" };
+        say![words, Bytes(op.arg as u64, op.deadline), prefix, command, ", ", what];
+    }
+}
+
+fn flock_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
+    say![words, Thing::Object(op.obj)];
+    let what = match op.mask {
+        mask if mask & CLOSE != 0 => return,
+        mask if mask & UNLOCK != 0 => ", LOCK_UN",
+        mask if mask & WRITE != 0 => ", LOCK_EX",
+        _ => ", LOCK_SH",
+    };
+    say![words, what, if op.tries() { "|LOCK_NB" } else { "" }];
+}
+
+/// Says which locks are in the way.
+fn in_the_way(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    for lock in world.locks_against(t, op) {
+        let whole = op.kind == Kind::FLOCK;
+        let place = if whole { Bytes(0, LAST) } else { Bytes(lock.first, lock.last) };
+        say![words, Thing::Object(op.obj), place, ", held by "];
+        match owner_process(lock.owner) {
+            Some(p) => say![words, "process ", Thing::Process(p)],
+            None => say![words, "an open file description (locked by process ", Thing::Process(lock.by), ")"],
+        }
+        say![words, if lock.write { " for writing" } else { " for reading" }];
+        words.next();
+    }
+}
+
+fn by_range(world: &World, _: Tid, op: &Op, add: &mut dyn FnMut(u64)) {
+    object_identity(world, op.obj, add);
+    [op.arg as u64, op.deadline, op.mask.into()].into_iter().for_each(add);
 }
 
 /// See [`LockState`].

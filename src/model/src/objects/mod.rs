@@ -22,6 +22,7 @@ pub mod reach;
 pub mod row;
 pub mod rwlock;
 pub mod sem;
+pub mod shown;
 pub mod signal;
 pub mod simple;
 pub mod socket;

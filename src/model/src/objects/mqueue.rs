@@ -8,17 +8,12 @@
 //! that a message which finds the queue empty is announced although somebody waits for it: the kernel does so where the
 //! receiver comes a little later.
 
+use super::msg::Used;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::VARIANT;
-use crate::base::op::{Kind, Op};
 use crate::state::channel::{ChanId, ChanKind};
 use crate::state::fd::{poll, DescId, DescKind};
-use crate::state::footprint::{Cell, How};
 use crate::state::queue::{Notice, Queue};
 use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the
@@ -35,7 +30,13 @@ kinds! {
         }, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_RECEIVE,
         role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
         alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY },
-        tells: NOT, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
+        tells: NOT, memory: Memory::Nothing, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
+        shown: Shown { call: Call::Three("mq_send", "mq_send", "mq_timedsend"), arguments: |op, _, words| {
+            say![words, Thing::Object(op.obj), ", ", op.arg >> 16, " bytes, priority ", op.arg & 0xffff];
+        }, outcome: Outcome::Nothing, waits: Some(send_waits), identity: |world, _, op, add| {
+            object_identity(world, op.obj, add);
+            add(op.arg as u64);
+        } },
     }
     /// mq_receive: the same; the buffer has room for the longest message.
     MQ_RECEIVE = 108, "mq_receive" {
@@ -44,8 +45,24 @@ kinds! {
         records: Records::number(World::channel_states), cells: ON_CHANNELS,
         follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_SEND,
         role: Role::None, channels: Channels::Receives, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
-        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("mq_receive", "mq_receive", "mq_timedreceive"), arguments: OBJECT,
+            outcome: Outcome::Nothing, waits: Some(receive_waits), identity: BY_OBJECTS },
     }
+}
+
+fn send_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let name = Thing::Object(op.obj);
+    let Some(id) = world.channel_of(op.obj) else { return say![words, name] };
+    let (queue, count) = (world.mqueue(id), world.channels[id].messages);
+    say![words, "room in ", name, " (it holds ", count, " of ", queue.limit, " messages; "];
+    say![words, Used(&queue, true), ")", hopeless(world, t)];
+}
+
+fn receive_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let name = Thing::Object(op.obj);
+    let Some(id) = world.channel_of(op.obj) else { return say![words, name] };
+    say![words, "a message in ", name, " (it is empty; ", Used(&world.mqueue(id), false), ")", hopeless(world, t)];
 }
 
 impl World {

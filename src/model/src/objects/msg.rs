@@ -10,7 +10,7 @@
 //! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
 //! that one, for which the receive comes between.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
 use crate::base::errno;
@@ -18,10 +18,9 @@ use crate::base::ids::{ObjId, Tid, Uid, NONE};
 use crate::base::op::{Kind, Op, TRY};
 use crate::state::footprint::How;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
-use crate::state::queue::{Chunk, Queue, Queued, CHUNK, EXCEPT, NOERROR, SET_SIZE};
+use crate::state::queue::{Chunk, Queue, Queued, CHUNK, EXCEPT, MSGMAX, NOERROR, SET_SIZE};
 use crate::state::recorded::QueueState;
 use crate::state::sem::Ctl;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].
@@ -30,7 +29,9 @@ kinds! {
         perform: |w, t, op, _| w.msg_send_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_RECEIVE,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", type ", op.arg, ", ", op.mask, " bytes"],
+            outcome: Outcome::Nothing, waits: Some(send_waits), identity: by_message },
     }
     /// msgrcv: `arg` is the type asked for, `mask` the size of the buffer and [`crate::msg::NOERROR`].
     MSG_RECEIVE = 105, "msgrcv" {
@@ -38,7 +39,8 @@ kinds! {
         perform: |w, t, op, _| w.msg_receive_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_SEND,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: receive_arguments, outcome: Outcome::Nothing, waits: Some(receive_waits), identity: by_message },
     }
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl" {
@@ -48,8 +50,71 @@ kinds! {
             cells.touch_all(act, if Ctl(act.op.arg as u8) == Ctl::ACCESS { How::Shares } else { How::Writes });
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
+            Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
+            SET_SIZE => say![words, Thing::Object(op.obj), ", IPC_SET ", op.arg >> 8, " bytes"],
+            _ => say![words, Thing::Object(op.obj), ", IPC_STAT"],
+        }),
     }
+}
+
+/// Who has used a queue from the other end: who has received, for one who sends.
+pub struct Used<'a>(pub &'a Queue, pub bool);
+
+impl Part for Used<'_> {
+    fn say(&self, words: &mut dyn Words) {
+        let Used(queue, sends) = *self;
+        let (verb, other) = if sends { ("received from", queue.receiver) } else { ("sent to", queue.sender) };
+        match other {
+            0 => say![words, "nobody has ", verb, " it yet"],
+            vpid => say![words, "last ", verb, " by process ", vpid],
+        }
+    }
+}
+
+fn receive_arguments(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
+    say![words, Thing::Object(op.obj)];
+    match op.arg {
+        0 => say![words, ", any type"],
+        n if op.has(EXCEPT) => say![words, ", any type but ", n],
+        n if n < 0 => say![words, ", lowest type up to ", n.unsigned_abs()],
+        n => say![words, ", type ", n],
+    }
+    let size = op.mask & !NOERROR;
+    if size != MSGMAX {
+        say![words, ", up to ", size, " bytes"];
+    }
+}
+
+fn send_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(object) = world.objects.get(op.obj) else { return };
+    let queue = world.message_queue(op.obj);
+    say![words, "room for ", op.mask, " bytes in ", Thing::Object(op.obj), " (it holds ", object.count, " messages, "];
+    say![words, object.value, " of ", queue.limit, " bytes; ", Used(&queue, true), ")", hopeless(world, t)];
+}
+
+fn receive_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(object) = world.objects.get(op.obj) else { return };
+    say![words, "a message"];
+    match op.arg {
+        0 => {}
+        n if op.has(EXCEPT) => say![words, " of another type than ", n],
+        n if n < 0 => say![words, " of a type up to ", n.unsigned_abs()],
+        n => say![words, " of type ", n],
+    }
+    say![words, " in ", Thing::Object(op.obj)];
+    match object.count {
+        0 => say![words, " (it is empty; "],
+        1 => say![words, " (it holds 1 message of another type; "],
+        n => say![words, " (it holds ", n, " messages of other types; "],
+    }
+    say![words, Used(&world.message_queue(op.obj), false), ")", hopeless(world, t)];
+}
+
+fn by_message(world: &World, _: Tid, op: &Op, add: &mut dyn FnMut(u64)) {
+    object_identity(world, op.obj, add);
+    [op.arg as u64, op.mask.into()].into_iter().for_each(add);
 }
 
 /// See [`QueueState`].

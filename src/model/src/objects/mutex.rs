@@ -1,16 +1,11 @@
 //! Mutexes: normal, recursive, errorcheck, robust; and what owning one means to condition variables.
 
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Op, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{Footprint, How};
 use crate::state::object::{
     ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
     OWNER_DEAD, ROBUST,
 };
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a mutex.
@@ -19,21 +14,23 @@ kinds! {
         perform: |w, t, op, _| w.mutex_lock_perform(t, op),
         records: OF_MUTEX, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_timedlock"), arguments: OBJECT,
+            outcome: Outcome::Nothing, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
     /// Release a mutex.
     MUTEX_UNLOCK = 17, "mutex_unlock" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_unlock_perform(t, op),
         records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_unlock"), OBJECT),
     }
     /// Destroy a mutex.
     MUTEX_DESTROY = 18, "mutex_destroy" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.mutex_destroy_perform(t, op),
         records: OF_MUTEX, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_mutex_destroy"), OBJECT),
     }
 }
 

@@ -8,14 +8,9 @@
 //!
 //! The kernel refuses a wait that would close a circle of such locks. One that other locks take part in it does not see.
 
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
 use crate::state::object::{ObjKind, OWNER_DEAD};
 use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait. Everything depends on it, as on the two below: the
@@ -24,7 +19,8 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_lock_pi_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: |_| Some(Unproven::PiFutex),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Looks, unproven: |_| Some(Unproven::PiFutex),
+        shown: Shown::passes(Call::Three("futex_lock_pi", "futex_trylock_pi", "futex_lock_pi"), OBJECT),
     }
     /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait, who are given the lock in that order.
     FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)" {
@@ -32,14 +28,16 @@ kinds! {
         perform: |w, t, op, _| w.futex_pi_wait_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::AwaitsOwner, channels: Channels::None, signals: Signals { taken: Taken::Sleeps(Leave::Inheritance), ..Signals::NEVER },
-        polls: Polls::Errors, alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("futex_lock_pi", "futex_trylock_pi", "futex_lock_pi"), arguments: OBJECT,
+            outcome: Outcome::Returns, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
     /// FUTEX_UNLOCK_PI.
     FUTEX_UNLOCK_PI = 117, "futex_unlock_pi" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_unlock_pi_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Looks, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
 }
 

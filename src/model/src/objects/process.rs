@@ -1,6 +1,5 @@
 //! Processes: fork, exit, status, wait.
 
-use super::question::{Answer, Question};
 use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{Pid, Tid, NONE};
@@ -10,10 +9,8 @@ use crate::state::act::Effects;
 use crate::state::act::{Act, EXPIRED};
 use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
-use crate::state::footprint::{Cell, How};
 use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 use crate::state::recorded::WaitState;
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.
@@ -32,29 +29,49 @@ kinds! {
         },
         follows: |a, b| WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,
-        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, unproven: PROVEN,
+        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: |act, _| act.op.looks() || WaitState::of(act.state).target == 0, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("waitpid"), arguments: |op, _, words| say![words, op.arg, if op.has(TRY) { ", WNOHANG" } else { "" }],
+            outcome: Outcome::Nothing, waits: Some(children), identity: |world, _, op, add| match op.arg {
+            vpid if vpid > 0 => add(world.process_by_vpid(vpid as i32).map_or(0, |p| process_identity(world, p))),
+            any => add(any as u64),
+        } },
     }
     /// End of a process that others can notice: `arg` is the wait status.
     EXIT = 6, "exit_group" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, op, _| w.exit_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::NEVER, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::One("exit_group"), |op, _, words| match op.arg & 0x7f {
+            0 => say![words, op.arg >> 8 & 0xff],
+            signal => say![words, "signal ", signal],
+        }),
     }
     /// Replace the program of a process that has had other threads.
     EXEC = 10, "exec" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
     /// fork in a process that has had other threads, whose locks the child gets as they are.
     FORK = 11, "fork" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
+}
+
+/// Says which children would do.
+fn children(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let (p, selector) = (world.threads[t].pid, op.arg);
+    let awaited =
+        |c: &Process| c.parent == p && c.state == ProcState::LIVE && (selector <= 0 || selector == i64::from(c.vpid));
+    let all = || world.procs.as_slice().iter().zip(0..).filter(|(c, _)| awaited(c)).map(|(_, c)| Thing::Process(c));
+    let one = all().take(2).count() == 1;
+    say![words, "the end of ", if one { "process " } else { "one of the processes " }];
+    list(all(), ", ", 8, words);
 }
 
 impl Question<'_> {

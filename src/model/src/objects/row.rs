@@ -3,12 +3,16 @@
 //!
 //! The rows stand with their families (`kinds!`), and `table` puts them together.
 
-use super::question::{Answer, Question};
-use crate::base::ids::{ObjId, Pid, Tid};
-use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY};
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{By, Cell, Footprint, How};
-use crate::state::world::{Applied, World};
+// What rows speak of: families import all of this file.
+pub(crate) use super::question::{Answer, Question};
+pub use super::shown::*;
+pub(crate) use crate::base::errno;
+pub(crate) use crate::base::ids::{ObjId, Pid, Tid, NONE};
+pub(crate) use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY, VARIANT};
+pub(crate) use crate::state::act::{Act, Effects};
+pub(crate) use crate::state::footprint::{By, Cell, Footprint, How};
+pub(crate) use crate::state::thread::Thread;
+pub(crate) use crate::state::world::{Applied, World};
 
 /// All that is to be known of a kind of operation.
 pub struct Row {
@@ -46,8 +50,12 @@ pub struct Row {
     /// It can tell a transition of another thread from the next otherwise than by locks; `true`: its process has other threads. See
     /// invisible-first search (Stoller, TR 536, Section 4).
     pub tells: fn(&Act, bool) -> bool,
+    /// What it does with a word of the program's memory at the moment when it is performed.
+    pub memory: Memory,
     /// Why the reductions are not proven to lose nothing where it is done.
     pub unproven: fn(&Op) -> Option<Unproven>,
+    /// How it is shown to users.
+    pub shown: Shown,
 }
 
 impl Row {
@@ -405,6 +413,19 @@ pub enum Alone {
     ExposesOwnProcessIfMasked,
     /// The threads of its children.
     ExposesChildren,
+}
+
+/// What an operation does with a word of the program's memory; addresses and values are in `Thread::out`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Nothing.
+    Nothing,
+    /// Compares it with a value.
+    Compares,
+    /// The same, and changes it.
+    Changes,
+    /// Needs to know it.
+    Looks,
 }
 
 /// What a thread waits for in an operation, where nothing can move.

@@ -1,16 +1,11 @@
 //! Read-write locks. Readers are recorded one by one, so that misuse and deadlocks can name them.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::act::Act;
-use crate::state::footprint::How;
 use crate::state::object::{ObjKind, DESTROYED, PREFER_WRITER};
 use crate::state::recorded::RwState;
 use crate::state::rwlock::Hold;
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a read-write lock for reading.
@@ -20,7 +15,9 @@ kinds! {
         records: RECORDS, cells: |act, _, cells| cells.touch_all(act, How::Shares),
         follows: |a, b| same(a, b) && owns(b), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Read), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("pthread_rwlock_rdlock", "pthread_rwlock_tryrdlock", "pthread_rwlock_timedrdlock"), arguments: OBJECT,
+            outcome: Outcome::Nothing, waits: Some(waits), identity: BY_OBJECTS },
     }
     /// Acquire a read-write lock for writing.
     RW_WRLOCK = 29, "rwlock_wrlock" {
@@ -30,7 +27,8 @@ kinds! {
         follows: |a, b| same(a, b) && holds(b) && !RwState::of(a.state).prefers, blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Write), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         // One that would have to announce itself parks.
-        alone: Alone::Passes(|w, t, op| op.has(TRY) || w.write_ready(t, op.obj)), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(|w, t, op| op.has(TRY) || w.write_ready(t, op.obj)), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: WRLOCK, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(waits), identity: BY_OBJECTS },
     }
     /// A writer that has announced itself on a lock that prefers writers.
     RW_WRWAIT = 30, "rwlock_wrlock (waiting)" {
@@ -38,7 +36,8 @@ kinds! {
         perform: |w, t, op, _| w.wrlock_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: |a, b| same(a, b) && holds(b), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Announced), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: WRLOCK, arguments: OBJECT, outcome: Outcome::GetsIt, waits: Some(waits), identity: BY_OBJECTS },
     }
     /// Release a read-write lock.
     RW_UNLOCK = 31, "rwlock_unlock" {
@@ -47,14 +46,43 @@ kinds! {
             cells.touch_all(act, if releases_read(act) { How::Shares } else { How::Writes });
         }, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Either), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_unlock"), OBJECT),
     }
     /// Destroy a read-write lock.
     RW_DESTROY = 32, "rwlock_destroy" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.rwdestroy_perform(t, op),
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::Destroys, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_rwlock_destroy"), OBJECT),
+    }
+}
+
+const WRLOCK: Call = Call::Three("pthread_rwlock_wrlock", "pthread_rwlock_trywrlock", "pthread_rwlock_timedwrlock");
+
+/// Says who holds the lock, or which writers come first.
+fn waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let Some(lock) = world.objects.get(op.obj) else { return };
+    let name = Thing::Object(op.obj);
+    if lock.owner != NONE {
+        held(world, t, op.obj, words);
+        return say![words, " for writing"];
+    }
+    if op.kind == Kind::RW_RDLOCK && lock.flags & PREFER_WRITER != 0 {
+        let waits = |w: Tid| world.threads[w].pending.kind == Kind::RW_WRWAIT && world.threads[w].pending.obj == op.obj;
+        for &writer in world.live.as_slice().iter().filter(|&&w| waits(w)) {
+            say![words, name, ", where the writer ", Thing::Thread(writer), " waits first"];
+            words.next();
+        }
+        return;
+    }
+    for (reader, _) in world.read_holds(op.obj) {
+        match reader == t {
+            true => say![words, name, ", which it holds itself for reading"],
+            false => {
+                say![words, name, ", held by thread ", Thing::Thread(reader), " for reading", if_over(world, reader)];
+            }
+        }
+        words.next();
     }
 }
 

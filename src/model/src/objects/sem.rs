@@ -1,6 +1,6 @@
 //! POSIX semaphores: unnamed, process-shared, named.
 
-use super::question::{Answer, Did, Question};
+use super::question::Did;
 use super::row::*;
 use crate::base::errno;
 use crate::base::ids::{Tid, NONE};
@@ -9,7 +9,6 @@ use crate::base::op::{Op, TRY};
 use crate::state::footprint::{Cell, How};
 use crate::state::object::{Key, ObjKind};
 use crate::state::sem::{Name, MAX_NAME};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// Decrement a POSIX semaphore.
@@ -18,28 +17,31 @@ kinds! {
         perform: |w, t, op, _| w.sem_wait_perform(t, op),
         records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Takes { value: act.state }), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
-        polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, unproven: PROVEN,
+        polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("sem_wait", "sem_trywait", "sem_timedwait"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
+            say![words, Thing::Object(op.obj), " to be posted (its value is 0)", hopeless(world, t)];
+        }), identity: BY_OBJECTS },
     }
     /// Increment a POSIX semaphore.
     SEM_POST = 49, "sem_post" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.sem_post_perform(op),
         records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Adds { value: act.state }), follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Read the value of a POSIX semaphore.
     SEM_GET = 50, "sem_getvalue" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.sem_get_perform(t, op),
         records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Destroy a POSIX semaphore.
     SEM_DESTROY = 51, "sem_destroy" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.destroy_perform(t, op),
         records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Look up, create or remove a name (named semaphores, SysV keys).
     NAME = 52, "name" {
@@ -50,7 +52,7 @@ kinds! {
             cells.touch_all(act, How::Writes);
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("name_lookup"), OBJECT),
     }
 }
 

@@ -18,19 +18,14 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
-use super::question::Answer;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::{Op, CANCEL_POINT, PARTIAL, RESUMED, TIMED, TRY};
-use crate::state::act::Effects;
+use crate::base::op::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::process::ProcState;
 use crate::state::signal::{
     bit, Disposal, Disposition, Handling, Kept, QueuedSignal, Sent, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK,
     CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
 };
-use crate::state::thread::{Thread, ThreadState};
-use crate::state::world::{Applied, World};
+use crate::state::thread::ThreadState;
 
 kinds! {
     /// Signal number `arg` for process `obj`.
@@ -38,7 +33,8 @@ kinds! {
         operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Process(op.obj), ", ", op.arg]),
     }
     /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
     SIGSUSPEND = 96, "sigsuspend" {
@@ -46,7 +42,9 @@ kinds! {
         perform: |_, _, _, _| Applied::Done(errno::EINTR),
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Suspends, ..Signals::FAILS }, polls: Polls::Errors,
-        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::By(|op| if op.has(VARIANT) { "pause" } else { "sigsuspend" }), arguments: NO_ARGUMENTS,
+            outcome: Outcome::Nothing, waits: Some(|world, t, _, words| say![words, "a signal that it does not block", hopeless(world, t)]), identity: BY_OBJECTS },
     }
     /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
     SIGWAIT = 97, "sigwait" {
@@ -55,14 +53,29 @@ kinds! {
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Waits, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Errors,
-        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        alone: Alone::ExposesOwnProcess, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("sigwait", "sigtimedwait", "sigtimedwait"), arguments: |op, _, words| signal_set(op.arg as u64, words),
+            outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
+            signal_set(op.arg as u64, words);
+            say![words, hopeless(world, t)];
+        }), identity: BY_OBJECTS },
     }
     /// Go on after a stop signal that the process sent itself.
     STOPPED = 98, "stopped" {
         operands: Operands::Nothing, enabled: blocks(|_, _, _| 1, |_| Answer::No), perform: DONE,
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Stopped, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Row, arguments: NO_ARGUMENTS, outcome: Outcome::Nothing, waits: Some(|_, _, _, _| ()), identity: BY_OBJECTS },
+    }
+}
+
+/// Says the signals of a set.
+fn signal_set(set: u64, words: &mut dyn Words) {
+    match set.count_ones() {
+        0 => say![words, "no signal"],
+        33.. => say![words, "any signal"],
+        _ => list((1..=64).filter(|n| set >> (n - 1) & 1 == 1).map(Thing::Signal), " or ", usize::MAX, words),
     }
 }
 

@@ -1,17 +1,12 @@
 //! Spin locks, barriers, once controls.
 
-use super::cond::{woken, WAITERS};
+use super::cond::{others_wait, woken, WAITERS};
 use super::mutex::{acquires, owns};
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::op::RESUMED;
-use crate::base::op::{Kind, Op, TRY};
 use crate::state::act::SOME_ONCE;
-use crate::state::footprint::{Cell, How};
 use crate::state::object::DESTROYED;
-use crate::state::world::{Applied, Misuse, World};
+use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a spin lock.
@@ -22,21 +17,23 @@ kinds! {
             b.op.kind.row().role == Role::Releases(Lock::Spin) && b.op.obj == a.op.obj && owns(b)
         }, blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("pthread_spin_lock", "pthread_spin_trylock", "pthread_spin_lock"), arguments: OBJECT,
+            outcome: Outcome::Nothing, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
     /// Release a spin lock.
     SPIN_UNLOCK = 37, "spin_unlock" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.spin_unlock_perform(t, op),
         records: OWNER, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_spin_unlock"), OBJECT),
     }
     /// Arrive at a barrier.
     BARRIER_WAIT = 40, "barrier_wait" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.barrier_wait_perform(t, op),
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_barrier_wait"), OBJECT),
     }
     /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive.
     BARRIER_WAKE = 41, "barrier_wake" {
@@ -45,7 +42,11 @@ kinds! {
             !a.op.has(RESUMED) && b.op.kind == Kind::BARRIER_WAIT && b.op.obj == a.op.obj
         }, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_barrier_wait"), arguments: OBJECT, outcome: Outcome::Returns, waits: Some(|world, _, op, words| {
+            let Some(barrier) = world.objects.get(op.obj) else { return };
+            say![words, Thing::Object(op.obj), ", where ", barrier.n_waiters, " of ", barrier.count, " have arrived"];
+        }), identity: BY_OBJECTS },
     }
     /// Destroy a barrier.
     BARRIER_DESTROY = 42, "barrier_destroy" {
@@ -53,7 +54,8 @@ kinds! {
         perform: |w, t, op, _| w.destroy_perform(t, op),
         records: WAITERS, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_barrier_destroy"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(others_wait), identity: BY_OBJECTS },
     }
     /// Enter a once control: run the initializer or wait for the one that does.
     ONCE = 44, "once" {
@@ -68,7 +70,8 @@ kinds! {
             a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !next
         }, blocks: MAY_BLOCK,
         role: Role::AwaitsOwner, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_once"), arguments: OBJECT, outcome: Outcome::Nothing, waits: FOR_OWNER, identity: BY_OBJECTS },
     }
 }
 

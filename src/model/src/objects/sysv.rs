@@ -1,16 +1,9 @@
 //! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
 
-use super::question::{Answer, Question};
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{Kind, SEVERAL, VARIANT};
-use crate::state::act::Act;
-use crate::state::footprint::{Cell, Footprint, How};
+use crate::base::op::SEVERAL;
 use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
 use crate::state::sem::{Ctl, SemBuf, SemVal, Undo, IPC_NOWAIT, SEMVMX, SEM_UNDO};
-use crate::state::world::{Applied, World};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.
@@ -23,7 +16,12 @@ kinds! {
             cells.touch_all(act, how);
         }, follows: NOBODY, blocks: semop_blocks,
         role: Role::None, channels: Channels::None, signals: Signals { fails_by_stop: FailsByStop::Always, ..Signals::FAILS },
-        polls: Polls::Errors, alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY }, tells: NOT, unproven: PROVEN,
+        polls: Polls::Errors, alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("semop", "semop", "semtimedop"), arguments: semop_arguments,
+            outcome: Outcome::Nothing, waits: Some(semop_waits), identity: |world, t, op, add| {
+            object_identity(world, op.obj, add);
+            semops_of(&world.threads[t]).iter().flat_map(|o| [u64::from(o.num), i64::from(o.op) as u64]).for_each(add);
+        } },
     }
     /// semctl on a SysV semaphore set.
     SYSV_CTL = 57, "semctl" {
@@ -33,7 +31,65 @@ kinds! {
             cells.touch_all(act, How::Writes);
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
+            Ctl::SET_VALUE => say![words, Thing::Object(op.obj), ", [", op.obj2, "], SETVAL ", op.arg >> 8],
+            Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
+            _ => say![words, Thing::Object(op.obj)],
+        }),
+    }
+}
+
+impl Part for SemBuf {
+    fn say(&self, words: &mut dyn Words) {
+        match self.op {
+            0 => say![words, "[", self.num, "] =0"],
+            op => say![words, format_args!("[{}] {op:+}", self.num)],
+        }
+    }
+}
+
+/// The operations of the semop that a thread is parked at.
+fn semops_of(thread: &Thread) -> &[SemBuf] {
+    &thread.sembuf[..(thread.n_sembuf as usize).min(thread.sembuf.len())]
+}
+
+/// `[2] -1, [3] -1`; where the operands are not known any more, the semaphores (modulo 32), and the amount if there is one.
+fn semop_arguments(op: &Op, thread: Option<&Thread>, words: &mut dyn Words) {
+    say![words, Thing::Object(op.obj), ", "];
+    let known = thread.map_or(&[][..], semops_of);
+    if !known.is_empty() {
+        return list(known.iter().copied(), ", ", usize::MAX, words);
+    }
+    if op.has(SEVERAL) && op.arg != 0 {
+        let one = |(num, amount): (u8, i8)| SemBuf { num: num.into(), op: amount.into(), flags: 0 };
+        return list(packed_semops(op.arg).map(one), ", ", usize::MAX, words);
+    }
+    for (i, bit) in (0..32).filter(|bit| op.mask >> bit & 1 == 1).enumerate() {
+        say![words, if i == 0 { "[" } else { " [" }, bit, "]"];
+    }
+    if op.arg != 0 {
+        say![words, format_args!(" {:+}", op.arg)];
+    }
+}
+
+/// Says which semaphores of the set keep a semop waiting.
+fn semop_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
+    let set = op.obj;
+    for o in world.objects.get(set).map_or(&[][..], |_| semops_of(&world.threads[t])) {
+        let SemVal { value, vpid, .. } = world.sysv_value(set, o.num.into());
+        match o.op {
+            0 if value != 0 => say![words, "[", o.num, "] of ", Thing::Object(set), " to become 0 (it is ", value],
+            op if value + i32::from(op) < 0 => {
+                say![words, "[", o.num, "] of ", Thing::Object(set), " to reach ", -i32::from(op), " (it is ", value];
+            }
+            _ => continue,
+        }
+        if vpid != 0 {
+            say![words, ", last changed by process ", vpid];
+        }
+        say![words, ")"];
+        words.next();
     }
 }
 

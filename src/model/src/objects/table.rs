@@ -50,7 +50,9 @@ const INVALID: Row = Row {
     alone: Alone::Visible,
     idle: Idle::BUSY,
     tells: YES,
+    memory: Memory::Nothing,
     unproven: PROVEN,
+    shown: Shown::passes(Call::Row, OBJECT),
 };
 
 /// By number. Two kinds of one number do not compile.
@@ -62,6 +64,8 @@ static TABLE: [&Row; 256] = {
         while i < FAMILIES[family].len() {
             let row = &FAMILIES[family][i];
             assert!(table[row.kind.0 as usize].kind.0 == INVALID.kind.0, "two kinds have one number");
+            let blocks = matches!(row.enabled, Enabled::Blocks { .. });
+            assert!(!blocks || row.shown.waits.is_some(), "it blocks, and does not say what it waits for");
             table[row.kind.0 as usize] = row;
             i += 1;
         }

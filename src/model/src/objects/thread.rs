@@ -1,22 +1,16 @@
 //! Threads: created, parked, running, exited, joined, detached.
 
-use super::question::{Answer, Question};
 use super::row::*;
 use crate::base::address::Address;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, Uid, NONE};
-use crate::base::op::Kind;
-use crate::base::op::{Op, CANCEL_POINT, TRY};
-use crate::state::act::Effects;
+use crate::base::ids::Uid;
+use crate::base::op::CANCEL_POINT;
 use crate::state::act::{EXPIRED, LETS_GO};
 use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
-use crate::state::footprint::{Cell, How};
 use crate::state::sem::SemBuf;
 use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
 use crate::state::socket::Credentials;
-use crate::state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
-use crate::state::world::{Applied, World};
+use crate::state::thread::{ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
 
 kinds! {
     /// Wait for the end of thread `obj` (an index of threads).
@@ -28,7 +22,10 @@ kinds! {
             cells.touch(Cell::Thread(act.op.obj), How::Joins { sees: act.op.has(TRY) || act.fate & EXPIRED != 0 });
         }, follows: |a, b| a.op.obj == b.tid && b.op.kind != Kind::JOIN && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, unproven: PROVEN,
+        alone: Alone::ExposesThreadIfItGivesUp, idle: Idle::WORKER, tells: |act, _| act.op.looks() || act.fate & LETS_GO != 0, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::Three("pthread_join", "pthread_tryjoin_np", "pthread_timedjoin_np"), arguments: THREAD,
+            outcome: Outcome::Nothing, waits: Some(|_, _, op, words| say![words, "the end of thread ", Thing::Thread(op.obj)]),
+            identity: |world, _, op, add| add(thread_identity(world, op.obj)) },
     }
     /// End of a thread that leaves robust mutexes behind.
     THREAD_EXIT = 7, "thread_exit" {
@@ -38,14 +35,14 @@ kinds! {
         },
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, unproven: PROVEN,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_exit"), NO_ARGUMENTS),
     }
     /// Cancellation request for thread `obj`.
     CANCEL = 8, "cancel" {
         operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_cancel"), THREAD),
     }
 }
 

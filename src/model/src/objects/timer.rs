@@ -2,7 +2,6 @@
 //! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
 
 use super::row::*;
-use crate::base::ids::{Pid, Tid, NONE};
 use crate::state::process::ProcState;
 use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
 use crate::state::world::{World, CPU_TIMER};
@@ -13,7 +12,7 @@ kinds! {
         operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, unproven: PROVEN,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }
 

@@ -29,8 +29,8 @@ pub struct Act {
     /// The object's recorded state. Locks and once controls: 1 + the owner, 0 if there is none (of the mutex, where a
     /// condition variable is waited on). Semaphores: the value. Wake-ups and destruction: the number of waiters. Sets of
     /// semaphores: the value, or up to four values of 16 bits for the operations of a semop in their order. Rwlocks: see
-    /// [`RwState`]. join: 1 if it would return. wait: see [`WaitState`]. Message queues: see [`QueueState`](crate::state::recorded::QueueState).
-    /// Locks of files: see [`LockState`]. Operations on channels: see
+    /// `RwState`. join: 1 if it would return. wait: see `WaitState`. Message queues: see [`QueueState`](crate::state::recorded::QueueState).
+    /// Locks of files: see `LockState`. Operations on channels: see
     /// [`ChannelState`](crate::state::recorded::ChannelState). poll: a bit for each description that has an event.
     pub state: i64,
 }

@@ -3,7 +3,7 @@
 use crate::base::ids::{ObjId, Uid};
 use crate::state::object::SHARED;
 
-/// Index of a channel in [`World::channels`].
+/// Index of a channel in [`World::channels`](crate::World).
 pub type ChanId = u32;
 
 /// Bytes that a pipe always takes whole.
@@ -53,7 +53,7 @@ impl ChanKind {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Channel {
-    /// Its object, or [`NONE`] if the record is not in use (then `extra` is the next free one).
+    /// Its object, or [`NONE`](crate::NONE) if the record is not in use (then `extra` is the next free one).
     pub obj: ObjId,
     /// How it keeps things.
     pub kind: ChanKind,
@@ -90,9 +90,9 @@ pub struct Channel {
     pub maker: Uid,
     /// See `maker`.
     pub number: u32,
-    /// Sockets: the one that reads from it, or [`NONE`]; next free record.
+    /// Sockets: the one that reads from it, or [`NONE`](crate::NONE); next free record.
     pub extra: u32,
-    /// Sockets with connections: the one that writes to it, or [`NONE`].
+    /// Sockets with connections: the one that writes to it, or [`NONE`](crate::NONE).
     pub source: u32,
     /// Sockets: messages in it, the first and the last.
     pub queue: [u32; 2],

@@ -20,7 +20,7 @@ pub mod flag {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Watch {
-    /// The channel of the instance; [`NONE`]: the record is not in use.
+    /// The channel of the instance; [`NONE`](crate::NONE): the record is not in use.
     pub epoll: ChanId,
     /// What is watched; next free record.
     pub desc: DescId,

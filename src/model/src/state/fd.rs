@@ -3,10 +3,10 @@
 use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 
-/// Index of an open file description in [`World::descs`].
+/// Index of an open file description in [`World::descs`](crate::World).
 pub type DescId = u32;
 
-/// Descriptors in one record of [`World::fd_pages`].
+/// Descriptors in one record of [`World::fd_pages`](crate::World).
 pub const FDS_PER_PAGE: usize = 64;
 
 /// Descriptors that a process may have.
@@ -15,7 +15,7 @@ pub const MAX_FDS: usize = FDS_PER_PAGE * FD_PAGES;
 /// Records that the table of one process may have.
 pub const FD_PAGES: usize = 64;
 
-/// A stretch of a process's descriptors: the description of each, or [`NONE`].
+/// A stretch of a process's descriptors: the description of each, or [`NONE`](crate::NONE).
 pub type FdPage = [DescId; FDS_PER_PAGE];
 
 /// What an open file description is.
@@ -63,9 +63,9 @@ pub struct Desc {
     pub flags: u32,
     /// Descriptors that name it, and messages under way that carry it.
     pub refs: u32,
-    /// Where it reads from, or [`NONE`].
+    /// Where it reads from, or [`NONE`](crate::NONE).
     pub input: ChanId,
-    /// Where it writes to, or [`NONE`].
+    /// Where it writes to, or [`NONE`](crate::NONE).
     pub output: ChanId,
     /// More about it, an index of a table that its kind tells; next free record.
     pub extra: u32,

@@ -25,14 +25,14 @@ pub const PLACE: u64 = u64::MAX - 3;
 /// [`Used::dev`] of a socket that is found by its path: `ino` is a hash of that.
 pub const SOCKET: u64 = u64::MAX - 2;
 
-/// In [`Op::mask`] of a read: its place in the file is given, so that it moves no description's.
+/// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 
 /// Last uses of a file by one thread: numbers of threads created until then, 0 for never.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct User {
-    /// The thread; [`NONE`]: several that only read.
+    /// The thread; [`NONE`](crate::NONE): several that only read.
     pub thread: Tid,
     /// Its last read.
     pub read: u32,

@@ -6,17 +6,17 @@ use crate::base::op::VARIANT;
 /// Last byte of the largest file.
 pub const LAST: u64 = i64::MAX as u64;
 
-/// In [`Op::mask`]: for writing (exclusive).
+/// In [`Op::mask`](crate::Op): for writing (exclusive).
 pub const WRITE: u32 = 1;
 
-/// In [`Op::mask`] of a flock: gives the lock back.
+/// In [`Op::mask`](crate::Op) of a flock: gives the lock back.
 pub const UNLOCK: u32 = 2;
 
-/// In [`Op::mask`] of a flock that stands for the close of a descriptor: whether it was the last one is seen by the caller, who
-/// then calls [`World::drop_description_locks`].
+/// In [`Op::mask`](crate::Op) of a flock that stands for the close of a descriptor: whether it was the last one is seen by the caller, who
+/// then calls `World::drop_description_locks`.
 pub const CLOSE: u32 = 8;
 
-/// In [`Op::mask`]: the owner is the open file description with the name in the bits above.
+/// In [`Op::mask`](crate::Op): the owner is the open file description with the name in the bits above.
 pub const DESCRIPTION: u32 = 4;
 
 pub(crate) const NAME_SHIFT: u32 = 8;

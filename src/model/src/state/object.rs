@@ -114,7 +114,7 @@ pub struct Object {
     /// Flavour and condition bits.
     pub flags: u32,
     /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once, futex with priority inheritance that is waited
-    /// for), or [`NONE`].
+    /// for), or [`NONE`](crate::NONE).
     pub owner: Tid,
     /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
     pub count: u32,
@@ -131,7 +131,7 @@ pub struct Object {
     pub hash_next: ObjId,
     /// Next object of the same private space.
     pub space_next: ObjId,
-    /// The thread that used it last while it was its own, or [`NONE`]; see `sharing`.
+    /// The thread that used it last while it was its own, or [`NONE`](crate::NONE); see `sharing`.
     pub user: Tid,
     /// What is taken for granted of it.
     pub sharing: Sharing,

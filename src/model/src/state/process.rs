@@ -23,7 +23,7 @@ impl ProcState {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Process {
-    /// Parent, or [`NONE`] when it has gone (the kernel's init would be the parent).
+    /// Parent, or [`NONE`](crate::NONE) when it has gone (the kernel's init would be the parent).
     pub parent: Pid,
     /// The process that created it, gone or not.
     pub creator: Pid,
@@ -85,11 +85,11 @@ pub struct Process {
     pub starved: u32,
     /// Descriptors of the model that it has.
     pub n_fds: u32,
-    /// Where they are, in [`World::fd_pages`].
+    /// Where they are, in [`World::fd_pages`](crate::World).
     pub fds: [u32; FD_PAGES],
     /// Threads that had been created when it was waited for; 0: it was not.
     pub waited: u32,
-    /// The thread that waited for it, or [`NONE`].
+    /// The thread that waited for it, or [`NONE`](crate::NONE).
     pub waiter: Tid,
 }
 

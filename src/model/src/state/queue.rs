@@ -30,7 +30,7 @@ pub const MSGMAX: u32 = 8192;
 /// MSGMNB: bytes that a System V queue holds at first; also the number of messages.
 pub const MSGMNB: u64 = 16384;
 
-/// In [`Op::mask`] of a receive: what does not fit is cut off (MSG_NOERROR). The rest is the size of the buffer.
+/// In [`Op::mask`](crate::Op) of a receive: what does not fit is cut off (MSG_NOERROR). The rest is the size of the buffer.
 pub const NOERROR: u32 = 1 << 31;
 
 /// MSG_EXCEPT of a receive: any type but this one.
@@ -47,7 +47,7 @@ pub struct Queued {
     pub mtype: i64,
     /// Bytes.
     pub len: u32,
-    /// First chunk, or [`NONE`].
+    /// First chunk, or [`NONE`](crate::NONE).
     pub chunk: u32,
     /// Next message of the queue, or of the free ones.
     pub next: u32,
@@ -69,9 +69,9 @@ pub struct Chunk {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Queue {
-    /// First message, or [`NONE`].
+    /// First message, or [`NONE`](crate::NONE).
     pub first: u32,
-    /// Last message, or [`NONE`].
+    /// Last message, or [`NONE`](crate::NONE).
     pub last: u32,
     /// IPC key, 0 for IPC_PRIVATE.
     pub key: i32,

@@ -52,7 +52,7 @@ impl ChannelState {
     }
 }
 
-/// [`Act::state`] of an operation on a rwlock.
+/// `Act::state` of an operation on a rwlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RwState {
     /// 1 + the writer, 0 if there is none.
@@ -78,7 +78,7 @@ impl RwState {
         bits as i64
     }
 
-    /// From [`Act::state`].
+    /// From `Act::state`.
     pub fn of(state: i64) -> RwState {
         let bits = state as u64;
         RwState {
@@ -91,7 +91,7 @@ impl RwState {
     }
 }
 
-/// [`Act::state`] of a wait for processes.
+/// `Act::state` of a wait for processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitState {
     /// 1 + the process that is waited for, 0 if any of several.
@@ -108,7 +108,7 @@ impl WaitState {
         i64::from(self.target) | i64::from(self.over.min(0x7fff)) << 32 | i64::from(self.alive.min(0x7fff)) << 47
     }
 
-    /// From [`Act::state`].
+    /// From `Act::state`.
     pub fn of(state: i64) -> WaitState {
         WaitState { target: state as u32, over: (state >> 32 & 0x7fff) as u32, alive: (state >> 47 & 0x7fff) as u32 }
     }

@@ -71,7 +71,7 @@ pub struct Ctl(pub u8);
 
 #[allow(missing_docs)]
 impl Ctl {
-    /// Reads, or sets several values, which the caller does itself with [`World::sysv_value`], [`World::sysv_set`].
+    /// Reads, or sets several values, which the caller does itself with `World::sysv_value`, `World::sysv_set`.
     pub const ACCESS: Ctl = Ctl(0);
     pub const SET_VALUE: Ctl = Ctl(1);
     pub const REMOVE: Ctl = Ctl(2);

@@ -68,7 +68,7 @@ pub struct SigInfo {
 pub struct QueuedSignal {
     /// The process it is for.
     pub pid: Pid,
-    /// The thread it is for, or [`NONE`]: any of the process.
+    /// The thread it is for, or [`NONE`](crate::NONE): any of the process.
     pub tid: Tid,
     /// What it says.
     pub info: SigInfo,
@@ -86,7 +86,7 @@ pub struct Handling {
     pub(crate) pad: u32,
     /// Stack pointer where it was delivered: above it, the handler has been left by a jump.
     pub sp: u64,
-    /// The operation that it interrupted; of kind [`Kind::NONE`]: the code after one.
+    /// The operation that it interrupted; of kind `Kind::NONE`: the code after one.
     pub op: Op,
     /// What that operation has in `Thread::holding`, `Thread::sending`, `Thread::staged`: those of the thread are for the
     /// operations of the handler.
@@ -129,9 +129,9 @@ pub const ITIMER_PROF: i32 = -3;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Timer {
-    /// The process it belongs to, or [`NONE`]: the place is free.
+    /// The process it belongs to, or [`NONE`](crate::NONE): the place is free.
     pub pid: Pid,
-    /// The thread that gets its signal, or [`NONE`]: the process.
+    /// The thread that gets its signal, or [`NONE`](crate::NONE): the process.
     pub tid: Tid,
     /// Number in its process, or [`ITIMER`].
     pub id: i32,
@@ -163,7 +163,7 @@ pub enum Sent {
     Done,
     /// There was no room for it.
     NoRoom,
-    /// The process is to stop, see [`World::stop_and_tell`].
+    /// The process is to stop, see `World::stop_and_tell`.
     Stops,
     /// The process is to end by it.
     Kills,

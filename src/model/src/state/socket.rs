@@ -6,7 +6,7 @@ use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 use crate::state::fd::DescId;
 
-/// Index of a socket in [`World::sockets`].
+/// Index of a socket in [`World::sockets`](crate::World).
 pub type SockId = u32;
 
 /// SOCK_STREAM.
@@ -178,7 +178,7 @@ pub struct Message {
     pub len: u32,
     /// Memory that the kernel would charge for it.
     pub charge: u32,
-    /// Descriptions that it carries: the first of [`World::rights`], or [`NONE`].
+    /// Descriptions that it carries: the first of [`World::rights`](crate::World), or [`NONE`].
     pub rights: u32,
     /// Who sent it.
     pub cred: Credentials,

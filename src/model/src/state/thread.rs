@@ -92,7 +92,7 @@ pub struct Thread {
     pub long_runs: u8,
     /// Locks declared atomic that it holds.
     pub atomic_held: u32,
-    /// The thread that joined it, or [`NONE`].
+    /// The thread that joined it, or [`NONE`](crate::NONE).
     pub heir: Tid,
     /// `World::ops` when it was joined.
     pub joined_at: u64,
@@ -130,7 +130,7 @@ pub struct Thread {
     pub vtid: i32,
     /// Lowered priority of a PCT schedule; 0: the one it was born with.
     pub priority: u32,
-    /// First chunk of the message that it sends or has received, or [`NONE`].
+    /// First chunk of the message that it sends or has received, or [`NONE`](crate::NONE).
     pub staged: u32,
     /// Operations of the pending semop.
     pub n_sembuf: u32,
@@ -142,11 +142,11 @@ pub struct Thread {
     pub n_polled: u32,
     /// The descriptions.
     pub polled: [Polled; MAX_POLLED],
-    /// The description that the pending operation is on, which stays while it lasts, or [`NONE`].
+    /// The description that the pending operation is on, which stays while it lasts, or [`NONE`](crate::NONE).
     pub holding: u32,
     /// The address that the pending operation names.
     pub address: Address,
-    /// Descriptions that the pending operation sends along: the first of `World::rights`, or [`NONE`].
+    /// Descriptions that the pending operation sends along: the first of `World::rights`, or [`NONE`](crate::NONE).
     pub sending: u32,
     /// Who it says it is, for those at the other end of a socket.
     pub cred: Credentials,
