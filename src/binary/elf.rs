@@ -300,7 +300,7 @@ fn check_header(header: &goblin::elf::Header) -> Result<(), ElfError> {
 fn check_segments(segments: &[ProgramHeader], len: u64) -> Result<(), ElfError> {
     for segment in segments.iter().filter(|s| matches!(s.p_type, PT_LOAD | PT_INTERP | PT_DYNAMIC)) {
         let end = segment.p_offset.checked_add(segment.p_filesz);
-        if end.map_or(true, |end| end > len) {
+        if end.is_none_or(|end| end > len) {
             return Err(ElfError::Truncated("a segment"));
         }
         if segment.p_type == PT_LOAD && segment.p_filesz > segment.p_memsz {
@@ -320,7 +320,7 @@ fn read(file: &File, offset: u64, size: u64) -> io::Result<Vec<u8>> {
 }
 
 fn table(file: &File, len: u64, offset: u64, size: u64, what: &'static str) -> Result<Vec<u8>, ElfError> {
-    if offset.checked_add(size).map_or(true, |end| end > len) {
+    if offset.checked_add(size).is_none_or(|end| end > len) {
         return Err(ElfError::Truncated(what));
     }
     if size > MAX_TABLE {

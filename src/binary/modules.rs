@@ -188,7 +188,7 @@ impl Modules {
     pub fn module(&self, address: u64) -> Option<&Module> {
         let module = self.modules.iter().find(|m| m.range.contains(&address))?;
         let mapping = self.mapping(address)?;
-        mapping.file().map_or(true, |file| file == module.elf.path()).then_some(module)
+        mapping.file().is_none_or(|file| file == module.elf.path()).then_some(module)
     }
 
     /// Where `address` lies: meant for code, works for all.

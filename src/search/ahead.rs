@@ -304,7 +304,7 @@ impl Part {
 
     /// True if the search it is a part of has been told all that it was told.
     fn is_used_up(&self) -> bool {
-        self.runs.as_ref().map_or(true, VecDeque::is_empty)
+        self.runs.as_ref().is_none_or(VecDeque::is_empty)
     }
 
     /// Takes over the parts of a part that is used up, so that its tree and this one are the same below its leaf, and gives

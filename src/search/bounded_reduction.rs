@@ -195,8 +195,8 @@ impl BoundedReduction {
             path.is_some_and(|p| p.begins <= at && (at - p.begins) as usize <= p.choices.len())
         };
         let parents =
-            self.paths.iter().all(|(&number, p)| p.parent.map_or(true, |q| q < number && reaches((q, p.begins))));
-        let starts = self.waiting.values().all(|s| s.from.map_or(true, |from| reaches((from, s.at))));
+            self.paths.iter().all(|(&number, p)| p.parent.is_none_or(|q| q < number && reaches((q, p.begins))));
+        let starts = self.waiting.values().all(|s| s.from.is_none_or(|from| reaches((from, s.at))));
         let mut live: BTreeMap<u64, u64> = self.paths.keys().map(|&number| (number, 0)).collect();
         let branches = self.paths.values().map(|p| p.parent).chain(self.waiting.values().map(|s| s.from));
         for number in branches.flatten() {

@@ -302,7 +302,7 @@ impl<R: Rules> Selective<R> {
         let invisible = |&i: &usize| node.awake(i).is_some() && self.rules.invisible(&node.seen[i].act, state);
         let first = std::iter::once(node.chosen).chain(0..node.seen.len()).find(invisible);
         let asleep = node.asleep((node.act().tid, node.value));
-        let (alone, taken) = (first.is_some(), !asleep && first.map_or(true, |i| i == node.chosen));
+        let (alone, taken) = (first.is_some(), !asleep && first.is_none_or(|i| i == node.chosen));
         let todo = match first {
             Some(i) => (0..node.seen.len()).map(|j| i == j).collect(),
             None => self.chosen_with(n, node.chosen, objects),
@@ -354,7 +354,7 @@ impl<R: Rules> Selective<R> {
         let node = &self.nodes[n];
         let (origin, _) = &node.origins[node.chosen];
         let act = node.act();
-        if self.known.get(origin).map_or(true, |bound| bound.covers(act, objects)) {
+        if self.known.get(origin).is_none_or(|bound| bound.covers(act, objects)) {
             return true;
         }
         let (uid, what) = (act.uid, act.op.kind.name());

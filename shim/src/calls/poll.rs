@@ -1,6 +1,6 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
-use vsrun_model::fd::{poll, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
+use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
 use vsrun_model::inject::EINTR;
 use vsrun_model::{op, Kind, Op};
 
@@ -164,19 +164,19 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
     count
 }
 
+/// The description that is asked about, if it is one of the model.
+fn find(one: &Asked) -> Option<DescId> {
+    u64::try_from(one.fd).ok().and_then(fd::find)
+}
+
 /// Asks, waiting until something is ready. Gives how many descriptors are, or a negative error number.
 fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
-    let mut modelled = 0;
-    for one in asked.iter() {
-        let Some(desc) = (if one.fd < 0 { None } else { fd::find(one.fd as u64) }) else { continue };
-        if modelled == MAX_POLLED {
-            end::unsupported(&[b"a poll or select of more than 256 pipes and sockets"]);
-        }
-        model().add_polled(local().cur, modelled, Polled { desc, events: one.events, ready: 0 });
-        modelled += 1;
+    let modelled = asked.iter().filter(|one| find(one).is_some()).count();
+    if modelled > MAX_POLLED {
+        end::unsupported(&[b"a poll or select of more than 256 pipes and sockets"]);
     }
     let files = of_files(asked);
-    let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && fd::find(one.fd as u64).is_none());
+    let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && find(one).is_none());
     if waits_outside {
         // Whether input from outside comes is not the model's to say.
         if modelled == 0 && timeout != Some(0) {
@@ -202,8 +202,10 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
         return -(libc::EINTR as i64);
     }
     let mut op = Op::new(Kind::FD_POLL);
-    for i in 0..modelled {
-        let desc = me().polled[i].desc;
+    // Not before that: a handler may have polled meanwhile.
+    model().set_polled(local().cur, &[]);
+    for (desc, one) in asked.iter().filter_map(|one| Some((find(one)?, one))) {
+        model().add_polled(local().cur, Polled { desc, events: one.events, ready: 0 });
         op.mask |= world().desc_bits(desc);
     }
     op = match timeout {
@@ -222,7 +224,7 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     }
     let mut next = 0;
     for one in asked.iter_mut() {
-        if one.fd >= 0 && next < modelled && fd::find(one.fd as u64) == Some(answers[next].desc) {
+        if next < modelled && find(one) == Some(answers[next].desc) {
             one.ready = answers[next].ready;
             next += 1;
         }
@@ -235,7 +237,7 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
 fn of_files(asked: &mut [Asked]) -> i64 {
     let mut count = 0;
     for one in asked.iter_mut().filter(|one| one.fd >= 0) {
-        if fd::find(one.fd as u64).is_some() {
+        if find(one).is_some() {
             continue;
         }
         let mut entry = [one.fd as u32 as u64 | u64::from(one.events) << 32];

@@ -135,7 +135,7 @@ impl Reader<'_> {
             return Some(first);
         }
         let chains = buckets + n_buckets;
-        let ends = |i: &u64| word(chains + i - first).map_or(true, |w| w & 1 != 0);
+        let ends = |i: &u64| word(chains + i - first).is_none_or(|w| w & 1 != 0);
         (last..last.saturating_add(MAX_ENTRIES)).find(ends).map(|i| i + 1)
     }
 

@@ -248,16 +248,17 @@ impl World {
         self.threads[t].sembuf[..ops.len()].copy_from_slice(ops);
     }
 
-    /// The `i`-th of the descriptions that the poll of `t` asks about, the last so far.
-    pub fn add_polled(&mut self, t: Tid, i: usize, polled: Polled) {
-        self.threads[t].polled[i] = polled;
-        self.threads[t].n_polled = i as u32 + 1;
-    }
-
     /// What the poll that `t` publishes next asks about.
     pub fn set_polled(&mut self, t: Tid, polled: &[Polled]) {
         self.threads[t].n_polled = polled.len() as u32;
         self.threads[t].polled[..polled.len()].copy_from_slice(polled);
+    }
+
+    /// One more of them.
+    pub fn add_polled(&mut self, t: Tid, polled: Polled) {
+        let thread = &mut self.threads[t];
+        thread.polled[thread.n_polled as usize] = polled;
+        thread.n_polled += 1;
     }
 
     /// Whom the operation on a socket that `t` publishes next names, and who it says it is.
