@@ -14,18 +14,31 @@ pub(crate) use crate::state::footprint::{By, Cell, Footprint, How};
 pub(crate) use crate::state::thread::Thread;
 pub(crate) use crate::state::world::{Applied, World};
 
-/// All that is to be known of a kind of operation.
+/// All that is to be known of a kind of operation. What each operation asks comes first, in one line of the cache.
+#[repr(C, align(64))]
 pub struct Row {
     /// Its number.
     pub kind: Kind,
-    /// The name used in reports and scenario files.
-    pub name: &'static str,
     /// What [`Op::obj`] and [`Op::obj2`] are.
     pub operands: Operands,
+    /// What it does to a lock, or to those who wait.
+    pub role: Role,
+    /// Which channels it concerns, if it is on descriptors.
+    pub channels: Channels,
+    /// What it does with a word of the program's memory at the moment when it is performed.
+    pub memory: Memory,
+    /// Which of its results count as polls in vain.
+    pub polls: Polls,
+    /// What a signal does to a thread that is parked at it.
+    pub signals: Signals,
+    /// What it is to objects that one thread alone uses, see `sched::sharing`.
+    pub alone: Alone,
     /// In how many ways it can go on now, and whether it could have come earlier.
     pub enabled: Enabled,
     /// Performs it, in one of these ways.
     pub perform: fn(&mut World, Tid, &Op, u32) -> Applied,
+    /// The name used in reports and scenario files.
+    pub name: &'static str,
     /// What its dependencies are conditional on.
     pub records: Records,
     /// What it touches, beside what every transition does (see `relation::depend`).
@@ -35,23 +48,11 @@ pub struct Row {
     pub follows: fn(&Act, &Act) -> bool,
     /// For two operations, the first of this kind: false if the second is not blocked by the first having been performed.
     pub blocks: fn(&Act, &Act) -> bool,
-    /// What it does to a lock, or to those who wait.
-    pub role: Role,
-    /// Which channels it concerns, if it is on descriptors.
-    pub channels: Channels,
-    /// What a signal does to a thread that is parked at it.
-    pub signals: Signals,
-    /// Which of its results count as polls in vain.
-    pub polls: Polls,
-    /// What it is to objects that one thread alone uses, see `sched::sharing`.
-    pub alone: Alone,
     /// Whether its thread waits for what does not come from this world, see `sched::closing`.
     pub idle: Idle,
     /// It can tell a transition of another thread from the next otherwise than by locks; `true`: its process has other threads. See
     /// invisible-first search (Stoller, TR 536, Section 4).
     pub tells: fn(&Act, bool) -> bool,
-    /// What it does with a word of the program's memory at the moment when it is performed.
-    pub memory: Memory,
     /// Why the reductions are not proven to lose nothing where it is done.
     pub unproven: fn(&Op) -> Option<Unproven>,
     /// How it is shown to users.
