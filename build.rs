@@ -10,10 +10,13 @@ fn main() {
     for watched in ["shim/src", "shim/Cargo.toml", "src/model/src", "src/model/Cargo.toml", "Cargo.lock", "build.rs"] {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());
     }
-    let target = out.join("shim");
-    let library = target.join("x86_64-unknown-linux-gnu/release/libvsrun_shim.so");
+    // All profiles share what is built here: the shim is always optimized. Each variant has a directory of its own, so that builds at
+    // the same time do not take each other's.
+    let all = out.ancestors().nth(4).expect("OUT_DIR is PROFILE/build/NAME/out of the target directory");
     for (features, name) in [("", "libvsrun.so"), ("enomem", "libvsrun-enomem.so")] {
+        let target = all.join("shim").join(if features.is_empty() { "plain" } else { features });
         build(&root, &target, features);
+        let library = target.join("x86_64-unknown-linux-gnu/release/libvsrun_shim.so");
         fs::copy(&library, out.join(name)).expect("the shim was built");
     }
 }

@@ -28,10 +28,22 @@ documentation() {
     RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps --workspace --lib
 }
 
+# The release build needs one CPU for the most part, and a directory of its own.
+build_log=$(mktemp)
+trap 'rm -f "$build_log"' EXIT
+cargo build --quiet --release >"$build_log" 2>&1 &
+build=$!
+built() {
+    wait "$build" && return
+    local status=$?
+    cat "$build_log"
+    return "$status"
+}
+
 step format cargo fmt --all --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step documentation documentation
-step build cargo build --quiet --release
+step build built
 step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short
 step searches ./scripts/compare-searches.sh --short
