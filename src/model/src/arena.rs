@@ -10,6 +10,7 @@
 //! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::base::ids::{Pid, Tid, Uid, NONE};
+use crate::base::numbers::numbers;
 use crate::base::op::{Kind, Op};
 use crate::base::table::Table;
 use crate::state::act::{Act, Effects};
@@ -197,31 +198,23 @@ pub struct Plan {
     pub record_back: u32,
 }
 
-/// What the root is asked to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct Command(pub u32);
-
-#[allow(missing_docs)]
-impl Command {
-    pub const NONE: Command = Command(0);
+numbers! {
+    /// What the root is asked to do.
+    Command(u32):
+    NONE = 0,
     /// Fork an execution.
-    pub const RUN: Command = Command(1);
+    RUN = 1,
     /// Fork an execution that asks to be traced by vsrun before it goes on.
-    pub const RUN_TRACED: Command = Command(2);
+    RUN_TRACED = 2,
 }
 
-/// How a process under test is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct Mode(pub u32);
-
-#[allow(missing_docs)]
-impl Mode {
+numbers! {
+    /// How a process under test is run.
+    Mode(u32):
     /// The first process stops before main and forks executions.
-    pub const ROOT: Mode = Mode(0);
+    ROOT = 0,
     /// No root: the first process goes straight on, once, and shows the end to a debugger.
-    pub const DIRECT: Mode = Mode(1);
+    DIRECT = 1,
 }
 
 /// Traffic between vsrun and the root.

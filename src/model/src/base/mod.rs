@@ -6,6 +6,7 @@ pub mod counter;
 pub mod errno;
 pub mod ids;
 pub mod inject;
+pub mod numbers;
 pub mod op;
 pub mod table;
 pub mod words;

@@ -1,5 +1,6 @@
 //! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
 
+use crate::base::numbers::numbers;
 use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 
@@ -18,38 +19,19 @@ pub const FD_PAGES: usize = 64;
 /// A stretch of a process's descriptors: the description of each, or [`NONE`](crate::NONE).
 pub type FdPage = [DescId; FDS_PER_PAGE];
 
-/// What an open file description is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct DescKind(pub u8);
-
-#[allow(missing_docs)]
-impl DescKind {
-    pub const FREE: DescKind = DescKind(0);
-    pub const PIPE: DescKind = DescKind(1);
-    pub const SOCKET: DescKind = DescKind(2);
-    pub const EVENT: DescKind = DescKind(3);
-    pub const TIMER: DescKind = DescKind(4);
-    pub const SIGNAL: DescKind = DescKind(5);
-    pub const EPOLL: DescKind = DescKind(6);
-    pub const QUEUE: DescKind = DescKind(7);
+numbers! {
+    /// What an open file description is.
+    DescKind(u8), or "descriptor":
+    FREE = 0, "descriptor";
+    PIPE = 1, "pipe";
+    SOCKET = 2, "socket";
+    EVENT = 3, "eventfd";
+    TIMER = 4, "timerfd";
+    SIGNAL = 5, "signalfd";
+    EPOLL = 6, "epoll";
+    QUEUE = 7, "message queue";
     /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
-    pub const FILE: DescKind = DescKind(8);
-
-    /// The word for it in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            DescKind::PIPE => "pipe",
-            DescKind::SOCKET => "socket",
-            DescKind::EVENT => "eventfd",
-            DescKind::TIMER => "timerfd",
-            DescKind::SIGNAL => "signalfd",
-            DescKind::EPOLL => "epoll",
-            DescKind::QUEUE => "message queue",
-            DescKind::FILE => "file",
-            _ => "descriptor",
-        }
-    }
+    FILE = 8, "file";
 }
 
 /// An open file description.

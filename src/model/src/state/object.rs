@@ -1,32 +1,17 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
 use crate::base::ids::{ObjId, Tid};
+use crate::base::numbers::numbers;
 use crate::state::sharing::Sharing;
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
 pub const SHARED: u32 = 1 << 31;
 
-/// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[repr(transparent)]
-pub struct ObjKind(pub u8);
-
-macro_rules! obj_kinds {
-    ($($name:ident = $value:literal, $text:literal;)*) => {
-        #[allow(missing_docs)]
-        impl ObjKind {
-            $(pub const $name: ObjKind = ObjKind($value);)*
-
-            /// The word for it in reports.
-            pub fn name(self) -> &'static str {
-                match self { $(ObjKind::$name => $text,)* _ => "object" }
-            }
-        }
-    };
-}
-
-obj_kinds! {
+numbers! {
+    /// What an object is.
+    #[derive(PartialOrd, Ord)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    ObjKind(u8), or "object":
     MUTEX = 1, "mutex";
     COND = 2, "condition variable";
     RWLOCK = 3, "rwlock";

@@ -1,22 +1,18 @@
 //! What is kept of a process.
 
 use crate::base::ids::{Pid, Tid};
+use crate::base::numbers::numbers;
 use crate::base::op::{TRY, VARIANT};
 use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
 
-/// Where a process is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct ProcState(pub u8);
-
-#[allow(missing_docs)]
-impl ProcState {
-    pub const FREE: ProcState = ProcState(0);
-    pub const LIVE: ProcState = ProcState(1);
+numbers! {
+    /// Where a process is in its life.
+    ProcState(u8):
+    FREE = 0, LIVE = 1,
     /// Over, its status not collected.
-    pub const ZOMBIE: ProcState = ProcState(2);
-    pub const REAPED: ProcState = ProcState(3);
+    ZOMBIE = 2,
+    REAPED = 3,
 }
 
 /// One process. `own` is the shim's, the rest the model's.

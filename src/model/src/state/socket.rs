@@ -2,6 +2,7 @@
 
 use crate::base::address::{Address, UNIX};
 use crate::base::ids::NONE;
+use crate::base::numbers::numbers;
 use crate::base::op::VARIANT;
 use crate::state::channel::ChanId;
 use crate::state::fd::DescId;
@@ -18,23 +19,18 @@ pub const DGRAM: u8 = 2;
 /// SOCK_SEQPACKET.
 pub const SEQPACKET: u8 = 5;
 
-/// How far a socket is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct SockState(pub u8);
-
-#[allow(missing_docs)]
-impl SockState {
+numbers! {
+    /// How far a socket is.
+    SockState(u8):
     /// Not connected; may have an address.
-    pub const FRESH: SockState = SockState(0);
-    pub const LISTEN: SockState = SockState(1);
-    pub const CONNECTED: SockState = SockState(2);
+    FRESH = 0,
+    LISTEN = 1, CONNECTED = 2,
     /// Waits for room in a listener's queue while its thread goes on.
-    pub const CONNECTING: SockState = SockState(3);
+    CONNECTING = 3,
     /// A connect that its thread did not wait for was refused.
-    pub const FAILED: SockState = SockState(4);
+    FAILED = 4,
     /// Was connected; nothing goes either way any more.
-    pub const CLOSED: SockState = SockState(5);
+    CLOSED = 5,
 }
 
 /// [`Socket::shut`]: nothing more is received.

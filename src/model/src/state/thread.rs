@@ -2,6 +2,7 @@
 
 use crate::base::address::Address;
 use crate::base::ids::{ObjId, Pid, Tid, Uid};
+use crate::base::numbers::numbers;
 use crate::base::op::Op;
 use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
@@ -12,21 +13,17 @@ use crate::state::socket::Credentials;
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
 pub const MAX_SEMBUF: usize = 64;
 
-/// Where a thread is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct ThreadState(pub u8);
-
-#[allow(missing_docs)]
-impl ThreadState {
-    pub const FREE: ThreadState = ThreadState(0);
+numbers! {
+    /// Where a thread is in its life.
+    ThreadState(u8):
+    FREE = 0,
     /// Created; runs up to its first visible operation before its creator goes on.
-    pub const STARTING: ThreadState = ThreadState(1);
+    STARTING = 1,
     /// Has the turn, or waits inside the creation of another thread.
-    pub const RUNNING: ThreadState = ThreadState(2);
+    RUNNING = 2,
     /// At a visible operation.
-    pub const PARKED: ThreadState = ThreadState(3);
-    pub const EXITED: ThreadState = ThreadState(4);
+    PARKED = 3,
+    EXITED = 4,
 }
 
 /// Ends by request: `Thread::cancel` bits.
