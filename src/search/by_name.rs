@@ -1,12 +1,11 @@
 //! The algorithms by name.
 
+use super::ahead::InOrder;
 use super::allowed::Unknown;
 use super::api::Search;
-use super::dpor::Dpor;
 use super::exitblock::ExitBlock;
 use super::if_sss::IfSss;
 use super::naive::Naive;
-use super::optimal::Optimal;
 use super::random::Random;
 use super::sss::Sss;
 use super::traces::Traces;
@@ -15,9 +14,9 @@ use super::walk::Walk;
 /// The search algorithm of that name; `seed` is for those that draw lots.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
     match name {
-        "optimal" => Some(Box::new(Optimal::new())),
+        "optimal" => Some(Box::new(InOrder::optimal())),
         "naive" => Some(Box::new(Naive::new())),
-        "dpor" => Some(Box::new(Dpor::new())),
+        "dpor" => Some(Box::new(InOrder::dpor())),
         "traces" => Some(Box::new(Traces::new())),
         "random" => Some(Box::new(Random::new(seed))),
         "sss" => Some(Box::new(Sss::new(Box::new(Unknown)))),
