@@ -9,5 +9,6 @@ pub mod text;
 
 pub(crate) use call::{any_of, raw};
 pub use call::{die, fs_base, raw6};
+pub use memory::FIRST_ADDRESS;
 pub use memory::{bytes, bytes_mut, cstr, load, store, store_if, zero};
 pub use text::{complain, decimal, ret, ret_errno, set_errno};
