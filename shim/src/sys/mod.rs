@@ -1,6 +1,7 @@
 //! What needs nothing of the model: raw system calls, the program's memory, messages, loaded images.
 
 pub mod call;
+pub mod context;
 pub mod dispatch;
 pub mod elf;
 pub mod errno;
