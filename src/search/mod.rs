@@ -9,7 +9,6 @@ mod alternatives;
 mod api;
 mod bounded;
 mod bounded_reduction;
-mod by_name;
 mod canon;
 mod clock;
 mod exitblock;
@@ -31,7 +30,6 @@ pub use ahead::InOrder;
 pub use api::{Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;
-pub use by_name::by_name;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
 pub use naive::Naive;
@@ -40,3 +38,20 @@ pub use random::Random;
 pub use sss::Sss;
 pub use traces::Traces;
 pub use walk::Walk;
+
+/// The search algorithm of that name; `seed` is for those that draw lots.
+pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
+    match name {
+        "optimal" => Some(Box::new(InOrder::optimal())),
+        "naive" => Some(Box::new(Naive::new())),
+        "dpor" => Some(Box::new(InOrder::dpor())),
+        "traces" => Some(Box::new(Traces::new())),
+        "random" => Some(Box::new(Random::new(seed))),
+        "sss" => Some(Box::new(Sss::new(Box::new(allowed::Unknown)))),
+        "if-sss" => Some(Box::new(IfSss::new(Box::new(allowed::Unknown)))),
+        "exitblock" => Some(Box::new(ExitBlock::plain())),
+        "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
+        "walk" => Some(Box::new(Walk::new(seed))),
+        _ => None,
+    }
+}
