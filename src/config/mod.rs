@@ -193,7 +193,7 @@ pub struct Config {
     pub program: Vec<OsString>,
 
     /// How to explore; random, walk (which draws threads by what they have left) and pct go on for ever
-    #[arg(long = "search", id = "search", value_enum, default_value_t = SearchName::Optimal, help_heading = "Search")]
+    #[arg(long = "search", id = "search", value_name = "SEARCH", value_enum, default_value_t = SearchName::Optimal, help_heading = "Search")]
     pub(crate) search_name: SearchName,
     /// What this and the next options come to.
     #[arg(skip = SearchKind::Optimal)]

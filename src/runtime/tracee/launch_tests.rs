@@ -6,7 +6,7 @@ use std::os::fd::IntoRawFd;
 
 #[test]
 fn failures_survive_the_pipe() {
-    for (number, step) in LaunchStep::ALL.into_iter().enumerate() {
+    for (number, (step, _)) in LaunchStep::ALL.into_iter().enumerate() {
         assert_eq!(step as usize, number);
         let back = Failure::from_bytes(Failure { step, errno: Errno::EPERM }.to_bytes()).unwrap();
         assert_eq!((back.step, back.errno), (step, Errno::EPERM));
