@@ -10,3 +10,5 @@ pub mod numbers;
 pub mod op;
 pub mod table;
 pub mod words;
+
+pub use self::{address::*, ids::*, op::*, table::*};

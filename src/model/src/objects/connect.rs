@@ -1,11 +1,8 @@
 //! Connections: asked for, queued, accepted.
 
 use super::row::*;
-use crate::base::address::{Address, Host};
-use crate::state::fd::poll;
-use crate::state::socket::{
-    SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD,
-};
+use crate::base::{Address, Host};
+use crate::state::{poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD};
 
 kinds! {
     /// Take a connection from the queue `obj`.

@@ -1,7 +1,7 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::ids::{ObjId, Uid};
 use crate::base::numbers::numbers;
+use crate::base::{ObjId, Uid};
 use crate::state::object::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
@@ -9,15 +9,12 @@ pub type ChanId = u32;
 
 /// Bytes that a pipe always takes whole.
 pub const PIPE_BUF: u64 = 4096;
-
 /// Buffers of a pipe, a page each.
 pub const PIPE_SLOTS: usize = 16;
-
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a pipe's ring.
 pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
-
 /// Space of the keys of FIFOs.
 pub(crate) const FIFO_SPACE: u32 = SHARED | 0x3fff_fffd;
 

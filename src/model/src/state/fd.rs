@@ -1,7 +1,7 @@
 //! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
 
 use crate::base::numbers::numbers;
-use crate::base::op::VARIANT;
+use crate::base::VARIANT;
 use crate::state::channel::ChanId;
 
 /// Index of an open file description in [`World::descs`](crate::World).
@@ -9,10 +9,8 @@ pub type DescId = u32;
 
 /// Descriptors in one record of [`World::fd_pages`](crate::World).
 pub const FDS_PER_PAGE: usize = 64;
-
 /// Descriptors that a process may have.
 pub const MAX_FDS: usize = FDS_PER_PAGE * FD_PAGES;
-
 /// Records that the table of one process may have.
 pub const FD_PAGES: usize = 64;
 
@@ -67,7 +65,6 @@ pub struct Polled {
 
 /// Descriptions that one poll may ask about.
 pub const MAX_POLLED: usize = 256;
-
 /// Those of which it is recorded, one by one, whether they have an event.
 pub const MAX_TOLD: usize = 64;
 
@@ -90,18 +87,13 @@ pub mod poll {
 
 /// O_ACCMODE, O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK of file status flags.
 pub const ACCESS: u32 = 3;
-
 #[allow(missing_docs)]
 pub const READ_ONLY: u32 = 0;
-
 #[allow(missing_docs)]
 pub const WRITE_ONLY: u32 = 1;
-
 #[allow(missing_docs)]
 pub const READ_WRITE: u32 = 2;
-
 #[allow(missing_docs)]
 pub const NONBLOCK: u32 = 0o4000;
-
 /// Flag of a poll that asks about more than [`MAX_TOLD`] descriptions: it depends on more than is recorded of it.
 pub const ASKS_MANY: u8 = VARIANT;

@@ -1,7 +1,7 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
-use crate::base::ids::{ObjId, Tid};
 use crate::base::numbers::numbers;
+use crate::base::{ObjId, Tid};
 use crate::state::sharing::Sharing;
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
@@ -57,34 +57,24 @@ impl Key {
 
 /// Mutex flavours (`flags` of a mutex object).
 pub const MUTEX_TYPE: u32 = 3;
-
 /// A second lock by the owner blocks for ever.
 pub const MUTEX_NORMAL: u32 = 0;
-
 /// A second lock by the owner counts.
 pub const MUTEX_RECURSIVE: u32 = 1;
-
 /// A second lock by the owner fails.
 pub const MUTEX_ERRORCHECK: u32 = 2;
-
 /// The death of the owner is handed to the next one.
 pub const ROBUST: u32 = 1 << 4;
-
 /// Shared between processes.
 pub const PSHARED: u32 = 1 << 5;
-
 /// A read-write lock that makes new readers wait while a writer waits.
 pub const PREFER_WRITER: u32 = 1 << 6;
-
 /// The owner died and the state has not been declared consistent.
 pub const OWNER_DEAD: u32 = 1 << 8;
-
 /// Unlocked without being made consistent: of no use any more.
 pub const NOT_RECOVERABLE: u32 = 1 << 9;
-
 /// Destroyed.
 pub const DESTROYED: u32 = 1 << 10;
-
 /// First met without an init call.
 pub const STATIC_INIT: u32 = 1 << 11;
 

@@ -1,8 +1,7 @@
 //! What is kept of a process.
 
-use crate::base::ids::{Pid, Tid};
 use crate::base::numbers::numbers;
-use crate::base::op::{TRY, VARIANT};
+use crate::base::{Pid, Tid, TRY, VARIANT};
 use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
 
@@ -91,15 +90,11 @@ pub struct Process {
 
 /// WNOHANG of wait options.
 pub const WNOHANG: u8 = TRY;
-
 /// Leave the child waitable (WNOWAIT).
 pub const WNOWAIT: u8 = VARIANT;
-
 /// Children that have stopped, too (WUNTRACED, WSTOPPED).
 pub const WUNTRACED: u8 = 32;
-
 /// Children that have continued, too (WCONTINUED).
 pub const WCONTINUED: u8 = 64;
-
 /// Not those that are over (waitid without WEXITED).
 pub const WEXITED_NOT: u8 = 128;

@@ -1,8 +1,7 @@
 //! What is kept of semaphores: names, sets, adjustments at the end of a process.
 
-use crate::base::ids::{ObjId, Pid};
 use crate::base::numbers::numbers;
-use crate::base::op::{SEVERAL, VARIANT};
+use crate::base::{ObjId, Pid, SEVERAL, VARIANT};
 
 /// Length of a name that is kept (NAME_MAX).
 pub const MAX_NAME: usize = 256;
@@ -21,10 +20,8 @@ pub struct Name {
 
 /// SEM_UNDO of `sem_flg`.
 pub const SEM_UNDO: i16 = 0x1000;
-
 /// IPC_NOWAIT of `sem_flg`.
 pub const IPC_NOWAIT: i16 = 0x800;
-
 /// Largest value of a semaphore.
 pub(crate) const SEMVMX: i32 = 32767;
 
@@ -75,6 +72,5 @@ numbers! {
 
 /// Flag of a semop: one of its operations has [`IPC_NOWAIT`].
 pub const NOWAIT: u8 = VARIANT;
-
 /// Flag of a semop of several operations, see [`pack_semops`](crate::op::pack_semops).
 pub const SEVERAL_OPS: u8 = SEVERAL;

@@ -4,10 +4,8 @@ use crate::base::numbers::numbers;
 
 /// Names known to be shared that an arena has room for.
 pub const MAX_KNOWN: usize = 1 << 16;
-
 /// Names that one execution notes; more are found by the next one.
 pub const MAX_NOTED: usize = 1 << 12;
-
 /// Ranges of addresses that the user declares.
 pub const MAX_DECLARED: usize = 1 << 10;
 

@@ -1,9 +1,7 @@
 //! What is kept of a thread.
 
-use crate::base::address::Address;
-use crate::base::ids::{ObjId, Pid, Tid, Uid};
 use crate::base::numbers::numbers;
-use crate::base::op::Op;
+use crate::base::{Address, ObjId, Op, Pid, Tid, Uid};
 use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
 use crate::state::sem::SemBuf;
@@ -28,15 +26,12 @@ numbers! {
 
 /// Ends by request: `Thread::cancel` bits.
 pub const CANCEL_REQUESTED: u8 = 1;
-
 /// The request was looked at and cancellation is switched off.
 pub const CANCEL_DISABLED: u8 = 2;
-
 /// So often a thread may yield while another that could move does not: what spins a few times before it waits (the
 /// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
 /// have paths without end.
 pub const YIELD_WINDOW: usize = 4;
-
 /// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
 pub const POLLS: u8 = 3;
 

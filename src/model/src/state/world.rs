@@ -1,8 +1,7 @@
 //! The state of one world: its processes, threads and objects, and how an execution ends.
 
-use crate::base::ids::{ObjId, Tid, NONE};
 use crate::base::numbers::numbers;
-use crate::base::table::Table;
+use crate::base::{ObjId, Table, Tid, NONE};
 use crate::state::act::Effects;
 use crate::state::channel::{Channel, Fifo, FreeRing, MAX_FIFOS};
 use crate::state::epoll::{Delivered, Watch, MAX_EVENTS};
@@ -19,40 +18,28 @@ use crate::state::thread::Thread;
 
 /// Threads that one execution may create.
 pub const MAX_THREADS: usize = 16384;
-
 /// Processes that one execution may create.
 pub const MAX_PROCS: usize = 4096;
-
 /// Objects that one execution may use.
 pub const MAX_OBJECTS: usize = 1 << 17;
-
 /// Open file descriptions, and channels, that may exist at one time.
 pub const MAX_DESCS: usize = 32768;
-
 /// Buckets of the object hash.
 pub const BUCKETS: usize = 4096;
-
 /// Longest message kept.
 pub const MAX_MESSAGE: usize = 1024;
-
 /// Threads of a lock cycle that are kept for the report.
 pub const MAX_CYCLE: usize = 64;
-
 /// Bit of [`World::never_come`]: SIGIO, which input sends where FIOASYNC asks for it.
 pub const SIGIO: u8 = 1;
-
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
-
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
-
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
 pub const SEVERAL_OWNERS: u8 = 2;
-
 /// Virtual time that passes at every visible operation, ns.
 pub const TICK: u64 = 1_000;
-
 /// Virtual monotonic time at the start of a world, ns.
 pub const START: u64 = 1_000_000_000;
 
