@@ -396,7 +396,7 @@ fn processors() -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binary::testing::TempDir;
+    use crate::base::testing::TempDir;
 
     /// A machine with these files.
     fn machine(dir: &TempDir, files: &[(&str, &str)]) -> Machine {

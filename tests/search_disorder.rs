@@ -10,7 +10,7 @@ use interp::generate::{program, runner, Family};
 use interp::{Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
-use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Optimal, Pct, Search};
+use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, InOrder, Pct, Search};
 use vsrun_model::End;
 
 /// Programs with more executions are left out.
@@ -149,7 +149,7 @@ fn check(family: Family, property: impl Fn(&mut Machine, &Program, u64) -> Resul
 
 /// What is explored, and what is counted, does not depend on how many executions are under way nor on what ends when.
 fn optimal_in_disorder(machine: &mut Machine, program: &Program, number: u64) -> Result<bool, String> {
-    let make = || -> Box<dyn Search> { Box::new(Optimal::new()) };
+    let make = || -> Box<dyn Search> { Box::new(InOrder::optimal()) };
     let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(false) };
     for most in 1..=4 {
         for saves in [false, true] {
@@ -217,7 +217,7 @@ disorder! {
 
 #[test]
 fn dpor_is_saved() {
-    let make = || -> Box<dyn Search> { Box::new(Dpor::new()) };
+    let make = || -> Box<dyn Search> { Box::new(InOrder::dpor()) };
     for family in Family::ALL {
         check(family, |machine, program, number| {
             let Some(expected) = explore(machine, program, &make, IN_ORDER)? else { return Ok(false) };
@@ -243,7 +243,7 @@ fn counters(threads: usize) -> Program {
 fn workers_are_busy() {
     let (program, orders) = (counters(6), 720);
     for workers in [1, 2, 4, 8] {
-        let (mut search, mut rounds, mut executions) = (Optimal::new(), 0, 0);
+        let (mut search, mut rounds, mut executions) = (InOrder::optimal(), 0, 0);
         loop {
             let round: Vec<Schedule> = std::iter::from_fn(|| search.next()).take(workers).collect();
             if round.is_empty() {
@@ -270,7 +270,7 @@ fn workers_are_busy() {
 fn what_is_run_ahead_is_bounded() {
     let (program, orders) = (counters(7), 5040);
     let run = |schedule: &Schedule| MACHINE.with(|machine| machine.borrow_mut().run(&program, schedule, u64::MAX).0);
-    let (mut search, mut executions, mut most) = (Optimal::new(), 0, 0);
+    let (mut search, mut executions, mut most) = (InOrder::optimal(), 0, 0);
     while let Some(slow) = search.next() {
         while let Some(schedule) = search.next() {
             search.done(schedule.ticket, &run(&schedule));
@@ -307,8 +307,8 @@ fn half_done(machine: &mut Machine, mut search: Box<dyn Search>) -> Box<dyn Sear
 
 /// Every search that can be saved.
 const SAVED: [fn() -> Box<dyn Search>; 8] = [
-    || Box::new(Optimal::new()),
-    || Box::new(Dpor::new()),
+    || Box::new(InOrder::optimal()),
+    || Box::new(InOrder::dpor()),
     || by_name("naive", 0).expect("known"),
     || by_name("random", 1).expect("known"),
     || by_name("walk", 1).expect("known"),

@@ -13,7 +13,7 @@ use interp::{brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::{undoing, Reasons};
 use vsrun::schedule::Schedule;
-use vsrun::search::{Optimal, Search};
+use vsrun::search::{InOrder, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::depend::as_it_stood;
@@ -119,7 +119,7 @@ fn each_trace_once(
     reasons: &mut Reasons,
 ) -> Result<bool, String> {
     let Some(all) = every_order(machine, program, limit, reasons)? else { return Ok(false) };
-    let mut search = Optimal::new();
+    let mut search = InOrder::optimal();
     let mut seen: BTreeSet<Order> = BTreeSet::new();
     let (mut executions, mut unsure) = (0, false);
     while let Some(schedule) = search.next() {
@@ -273,7 +273,7 @@ fn philosophers(n: usize, reversed: bool) -> Program {
 
 fn executions(program: &Program) -> u64 {
     MACHINE.with(|machine| {
-        let mut search = Optimal::new();
+        let mut search = InOrder::optimal();
         let (_, executions) = machine.borrow_mut().explore(program, &mut search, u64::MAX).expect("no limit");
         assert!(search.exhaustive());
         assert_eq!(search.sleep_blocked(), 0);
@@ -325,7 +325,7 @@ fn optimal_counts_producers_and_consumers() {
                 .expect("consistent")
                 .expect("no limit");
             let ends: BTreeSet<String> = all.values().cloned().collect();
-            let (found, executions) = machine.explore(&program, &mut Optimal::new(), u64::MAX).expect("no limit");
+            let (found, executions) = machine.explore(&program, &mut InOrder::optimal(), u64::MAX).expect("no limit");
             println!(
                 "{producers} {consumers}: {} traces {} outcomes, {executions} executions {}",
                 all.len(),

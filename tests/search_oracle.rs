@@ -10,7 +10,7 @@ use interp::signals::about_signals;
 use interp::{brute, unshared, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
-use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, Dpor, Naive, Optimal, Search};
+use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, InOrder, Naive, Search};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::before::{Answer, Did, Question};
@@ -62,7 +62,7 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
     {
         return Err(format!("naive: {executions} executions of {}", all.leaves));
     }
-    let mut dpor = Dpor::new();
+    let mut dpor = InOrder::dpor();
     let (outcomes, executions) = machine.explore(program, &mut dpor, LIMIT).ok_or("dpor runs on")?;
     if outcomes != all.outcomes {
         let missed: Vec<_> = all.outcomes.difference(&outcomes).collect();
@@ -152,8 +152,8 @@ fn unshared_objects_lose_nothing(machine: &mut Machine, program: &Program) -> Re
     type Make = fn() -> Box<dyn Search>;
     let searches: [(&str, Make, &brute::Everything); 4] = [
         ("naive", || Box::new(Naive::new()), &ending),
-        ("dpor", || Box::new(Dpor::new()), &ending),
-        ("optimal", || Box::new(Optimal::new()), &past),
+        ("dpor", || Box::new(InOrder::dpor()), &ending),
+        ("optimal", || Box::new(InOrder::optimal()), &past),
         ("bounded", || Box::new(Bounded::new(Bound::Preemptions(64))), &ending),
     ];
     for (name, make, all) in searches {
@@ -699,7 +699,7 @@ fn naive_counts_four_philosophers() {
 #[test]
 fn dpor_counts_philosophers() {
     // Without the sleep-blocked ones these are the optimum: 3, 7, 15, 31.
-    let dpor = |n| counts(&philosophers(n), &mut Dpor::new());
+    let dpor = |n| counts(&philosophers(n), &mut InOrder::dpor());
     assert_eq!(dpor(2), (3, 17, 0, 2));
     assert_eq!(dpor(3), (13, 76, 6, 2));
     assert_eq!(dpor(4), (40, 268, 25, 2));
@@ -708,7 +708,7 @@ fn dpor_counts_philosophers() {
 
 #[test]
 fn dpor_counts_lock_orders() {
-    let dpor = |n| counts(&lock_count(n), &mut Dpor::new());
+    let dpor = |n| counts(&lock_count(n), &mut InOrder::dpor());
     assert_eq!(dpor(2), (2, 8, 0, 2));
     assert_eq!(dpor(3), (6, 30, 0, 6));
     assert_eq!(dpor(4), (24, 128, 0, 24));

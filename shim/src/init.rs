@@ -107,8 +107,7 @@ fn fixed_random(at: u64) {
 /// glibc keeps the thread id that the kernel told it; it gets the virtual one.
 fn set_tid() {
     let mut word = 0u64;
-    const PR_GET_TID_ADDRESS: i32 = 40;
-    if raw!(libc::SYS_prctl, PR_GET_TID_ADDRESS, &mut word as *mut u64) == 0 && word != 0 {
+    if raw!(libc::SYS_prctl, libc::PR_GET_TID_ADDRESS, &mut word as *mut u64) == 0 && word != 0 {
         store(word, me().vtid);
     }
 }

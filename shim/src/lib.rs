@@ -17,8 +17,7 @@ mod sys;
 vsrun_model::panic_handler!(panicked);
 
 fn panicked(info: &core::panic::PanicInfo<'_>) -> ! {
-    let mut digits = [0; 24];
     let (file, line) = info.location().map_or(("?", 0), |l| (l.file(), l.line()));
-    sys::complain(&[b"vsrun bug: ", file.as_bytes(), b":", sys::decimal(&mut digits, line as i64)]);
+    sys::complain(&[b"vsrun bug: ", file.as_bytes(), b":", &sys::decimal(line)]);
     gate::end::bug(file.as_bytes())
 }

@@ -8,25 +8,7 @@ use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, futex, identity, kernel, mqueue, msg, shm, sysv, time};
 use crate::gate::fiber::Start;
 use crate::gate::{self, exit};
-use crate::sys::{any_of, load, store, store_if};
-
-/// Offsets of registers in the kernel's ucontext.
-mod reg {
-    pub const R8: u64 = 40;
-    pub const R9: u64 = 48;
-    pub const R10: u64 = 56;
-    pub const R12: u64 = 72;
-    pub const R13: u64 = 80;
-    pub const R14: u64 = 88;
-    pub const R15: u64 = 96;
-    pub const RDI: u64 = 104;
-    pub const RSI: u64 = 112;
-    pub const RBP: u64 = 120;
-    pub const RBX: u64 = 128;
-    pub const RDX: u64 = 136;
-    pub const RAX: u64 = 144;
-    pub const RIP: u64 = 168;
-}
+use crate::sys::{any_of, context as reg, load, store, store_if};
 
 /// Handler of SIGSYS.
 pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {

@@ -4,6 +4,5 @@
 
 mod raw;
 mod resolve;
-mod values;
 
 pub use resolve::{parse, UsageError};

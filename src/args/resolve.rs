@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, ValueEnum};
 
-use super::raw::{CheckpointName, RaceName, Raw, RawCommand, RawExplore, SearchName};
-use crate::config::{Bounds, Checkpoint, Command, Config, SearchKind};
+use super::raw::{Raw, RawCommand};
+use crate::config::{Checkpoint, Command, Config, Race, SearchKind, SearchName};
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
 const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
@@ -75,48 +75,25 @@ fn check_program(args: &[OsString], program: &[OsString]) -> Result<(), UsageErr
     }
 }
 
-fn resolve(raw: RawExplore) -> Result<Config, UsageError> {
-    refuse_later_work(&raw)?;
-    Ok(Config {
-        search: match raw.bound {
-            Some(bound) => SearchKind::Bounded(bound),
-            None if raw.once => SearchKind::Once,
-            None => search_kind(raw.search)?,
-        },
-        pct_depth: raw.pct_depth,
-        bounds: Bounds { depth: raw.max_depth, executions: raw.max_executions, time: raw.time },
-        keep_going: raw.keep_going,
-        seed: raw.seed,
-        timeouts: raw.timeouts,
-        inject: raw.inject.iter().fold(0, |all, bit| all | bit),
-        checkpoint: checkpoint(raw.checkpoint)?,
-        divergence_timeout: raw.divergence_timeout,
-        livelock: raw.livelock,
-        fail_on_exit: raw.fail_on_exit,
-        files: raw.files,
-        with: raw.with.into_iter().map(|words| words.0).collect(),
-        stop_signal: raw.stop_signal.unwrap_or(0),
-        allow_misuse: raw.allow_misuse,
-        all_objects: raw.all_objects,
-        unshared: raw.unshared,
-        atomic: raw.atomic,
-        annotations: raw.annotations,
-        workers: raw.workers,
-        progress: raw.progress,
-        save: raw.save,
-        resume: raw.resume,
-        scenario_dir: raw.scenario_dir,
-        output: raw.output,
-        format: raw.format,
-        program: raw.program,
-    })
+fn resolve(mut config: Config) -> Result<Config, UsageError> {
+    refuse_later_work(&config)?;
+    config.search = match config.bound {
+        Some(bound) => SearchKind::Bounded(bound),
+        None if config.once => SearchKind::Once,
+        None => search_kind(config.search_name)?,
+    };
+    Ok(config)
 }
 
-fn refuse_later_work(raw: &RawExplore) -> Result<(), UsageError> {
+fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
     let later = [
-        ("--watch", !raw.watch.is_empty()),
-        ("--toss", !raw.toss.is_empty()),
-        ("--race other than off", raw.race != RaceName::Off),
+        ("--watch".into(), !config.watch.is_empty()),
+        ("--toss".into(), !config.toss.is_empty()),
+        ("--race other than off".into(), config.race != Race::Off),
+        (
+            format!("--checkpoint {}", name_of(&config.checkpoint)),
+            matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),
+        ),
     ];
     later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
 }
@@ -135,14 +112,6 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Walk => Ok(SearchKind::Walk),
         SearchName::Pct => Ok(SearchKind::Pct),
         later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),
-    }
-}
-
-fn checkpoint(name: CheckpointName) -> Result<Checkpoint, UsageError> {
-    match name {
-        CheckpointName::Auto => Ok(Checkpoint::Auto),
-        CheckpointName::Fork => Ok(Checkpoint::Fork),
-        later => Err(UsageError::not_yet(format!("--checkpoint {}", name_of(&later)))),
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Format, ProgressMode, Replay, Show, Timeouts};
+use crate::config::{Bounds, Format, ProgressMode, Replay, Show, Timeouts};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -52,41 +52,10 @@ fn defaults() {
 
 #[test]
 fn all_options() {
-    let c = config(&[
-        "--search",
-        "random",
-        "--keep-going",
-        "--max-depth",
-        "9",
-        "--max-executions=50",
-        "--time",
-        "1.5",
-        "--seed",
-        "7",
-        "-j",
-        "3",
-        "--progress",
-        "never",
-        "--race",
-        "off",
-        "--divergence-timeout",
-        "0.5",
-        "--livelock",
-        "40",
-        "--timeouts",
-        "any",
-        "--checkpoint",
-        "fork",
-        "--fail-on-exit",
-        "--allow-misuse",
-        "--scenario-dir",
-        "/tmp",
-        "--output",
-        "o",
-        "--format",
-        "json",
-        "p",
-    ]);
+    let args = "--search random --keep-going --max-depth 9 --max-executions=50 --time 1.5 --seed 7 -j 3 \
+                --progress never --race off --divergence-timeout 0.5 --livelock 40 --timeouts any --checkpoint fork \
+                --fail-on-exit --allow-misuse --scenario-dir /tmp --output o --format json p";
+    let c = config(&args.split_whitespace().collect::<Vec<_>>());
     assert_eq!(c.search, SearchKind::Random);
     assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
     assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));

@@ -8,7 +8,8 @@ pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     fold(OFFSET, bytes)
 }
 
-fn fold(hash: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
+/// The hash of what had the hash `hash` and these `bytes`.
+pub fn fold(hash: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 

@@ -2,4 +2,6 @@
 
 pub mod hash;
 pub(crate) mod serial;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod text;

@@ -14,6 +14,7 @@ use goblin::elf::dynamic::{
 };
 use goblin::elf::header::{EM_X86_64, ET_DYN, ET_EXEC};
 use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
+use goblin::elf::section_header::SHT_NOBITS;
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
 const HEADER_SIZE: u64 = 64;
@@ -26,7 +27,7 @@ pub(super) const CTX: Ctx = Ctx { container: Container::Big, le: Endian::Little 
 
 /// Why a file is not an x86-64 ELF executable or library.
 #[derive(Debug)]
-pub(super) enum ElfError {
+pub(crate) enum ElfError {
     NotElf,
     Bits32,
     BigEndian,
@@ -91,7 +92,7 @@ pub(super) fn type_name(kind: u16) -> String {
 
 /// A loadable segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Load {
+pub(crate) struct Load {
     pub vaddr: u64,
     pub memsz: u64,
     pub offset: u64,
@@ -125,7 +126,7 @@ pub(super) fn ceil(address: u64) -> u64 {
 
 /// What the dynamic loader is told by a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dynamic {
+pub(crate) struct Dynamic {
     pub needed: Vec<String>,
     pub soname: Option<String>,
     pub rpath: Option<String>,
@@ -134,7 +135,7 @@ pub(super) struct Dynamic {
 }
 
 /// An open ELF file whose header and program headers are sound.
-pub(super) struct ElfFile {
+pub(crate) struct ElfFile {
     file: File,
     len: u64,
     header: goblin::elf::Header,
@@ -256,6 +257,18 @@ impl ElfFile {
         SectionHeader::parse_from(&bytes, 0, bytes.len() / 64, CTX).map_err(corrupt)
     }
 
+    /// The header of the section of that name, if the file has its content.
+    pub fn section(&self, name: &[u8]) -> Option<SectionHeader> {
+        let sections = self.sections().ok()?;
+        let names = sections.get(usize::from(self.header.e_shstrndx))?;
+        let names = self.bytes(names.sh_offset, names.sh_size, "the names of sections").ok()?;
+        let is_called = |section: &SectionHeader| {
+            let called = names.get(section.sh_name..).unwrap_or_default();
+            section.sh_type != SHT_NOBITS && called.split(|b| *b == 0).next() == Some(name)
+        };
+        sections.into_iter().find(is_called)
+    }
+
     /// The GNU build-id, in hexadecimal.
     pub fn build_id(&self) -> Option<String> {
         let notes = self.segments.iter().filter(|s| s.p_type == PT_NOTE);
@@ -353,8 +366,8 @@ fn find_build_id(mut notes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::TempDir;
     use super::*;
+    use crate::base::testing::TempDir;
 
     #[test]
     fn reads_a_program() {

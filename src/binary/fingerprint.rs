@@ -7,9 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::elf::ElfFile;
-
-const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+use crate::base::hash::{fnv1a, fold};
+use crate::base::serial;
 
 /// The content of a file, in short. Equal contents have equal fingerprints; where the file lies, its name and its
 /// times do not matter.
@@ -18,7 +17,7 @@ pub struct BinaryId {
     /// Size in bytes.
     pub size: u64,
     /// FNV-1a, 64 bits, over the whole file. In files: 16 hexadecimal digits, since JSON numbers lose bits.
-    #[serde(with = "hex")]
+    #[serde(with = "serial::hex64")]
     pub fnv: u64,
     /// The GNU build-id in hexadecimal, if the linker wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,7 @@ impl BinaryId {
 /// Size and FNV-1a of all that `input` has left.
 fn hash(input: &mut impl Read) -> io::Result<(u64, u64)> {
     let mut buffer = vec![0; 1 << 16];
-    let (mut size, mut fnv) = (0, FNV_OFFSET);
+    let (mut size, mut fnv) = (0, fnv1a([]));
     loop {
         let count = match input.read(&mut buffer) {
             Ok(0) => return Ok((size, fnv)),
@@ -49,28 +48,14 @@ fn hash(input: &mut impl Read) -> io::Result<(u64, u64)> {
             Err(e) => return Err(e),
         };
         size += count as u64;
-        fnv = buffer[..count].iter().fold(fnv, |h, byte| (h ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
-    }
-}
-
-/// A 64-bit number as 16 hexadecimal digits.
-mod hex {
-    use serde::{de::Error, Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(value: &u64, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&format!("{value:016x}"))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-        let text = String::deserialize(from)?;
-        u64::from_str_radix(&text, 16).map_err(|_| D::Error::custom("fnv: expected 16 hexadecimal digits"))
+        fnv = fold(fnv, buffer[..count].iter().copied());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::TempDir;
     use super::*;
+    use crate::base::testing::TempDir;
 
     #[test]
     fn known_values() {

@@ -187,8 +187,8 @@ fn open(path: PathBuf) -> Option<(PathBuf, ElfFile)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::TempDir;
     use super::*;
+    use crate::base::testing::TempDir;
 
     const PLAIN: LoaderEnv = LoaderEnv { library_path: None, preload: false };
 

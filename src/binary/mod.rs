@@ -2,7 +2,7 @@
 //! ([`fingerprint`]), and what lies at an address ([`symbols`], [`modules`]). Nothing here touches a process.
 
 pub mod allowed;
-mod elf;
+pub(crate) mod elf;
 pub mod fingerprint;
 pub mod ldcache;
 mod libraries;
@@ -11,8 +11,6 @@ pub mod preflight;
 pub mod refusal;
 mod script;
 pub mod symbols;
-#[cfg(test)]
-pub(crate) mod testing;
 
 pub use fingerprint::BinaryId;
 pub use modules::{Location, Mapping, Modules};

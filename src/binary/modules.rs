@@ -27,6 +27,13 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Takes the content of `/proc/PID/maps`, by address. Lines that are not understood are left out.
+    pub fn parse_all(maps: &[u8]) -> Vec<Mapping> {
+        let mut mappings: Vec<Mapping> = maps.split(|b| *b == b'\n').filter_map(Mapping::parse).collect();
+        mappings.sort_by_key(|m| m.start);
+        mappings
+    }
+
     /// Reads one line; None if it is not of the expected form.
     fn parse(line: &[u8]) -> Option<Mapping> {
         // start-end perms offset device inode, then blanks and the path, which may have blanks itself.
@@ -52,7 +59,7 @@ impl Mapping {
     }
 
     /// The file behind it, if there is one: not for `[heap]` and its like.
-    fn file(&self) -> Option<&Path> {
+    pub fn file(&self) -> Option<&Path> {
         self.path.as_deref().filter(|p| p.is_absolute())
     }
 }
@@ -145,8 +152,7 @@ impl Modules {
     /// Takes the content of `/proc/PID/maps`. Lines that are not understood are left out; files that cannot be read
     /// (any more) are mappings without symbols.
     pub fn parse(maps: &[u8], cache: &mut SymbolCache) -> Modules {
-        let mut mappings: Vec<Mapping> = maps.split(|b| *b == b'\n').filter_map(Mapping::parse).collect();
-        mappings.sort_by_key(|m| m.start);
+        let mappings = Mapping::parse_all(maps);
         let mut modules: Vec<Module> = Vec::new();
         // A file that is loaded shows one of its executable segments executable; one that is only read does not.
         for mapping in mappings.iter().filter(|m| m.is_executable()) {

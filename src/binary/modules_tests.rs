@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::super::testing::TempDir;
 use super::*;
+use crate::base::testing::TempDir;
 
 /// A child that is ended also when a test fails.
 struct Running(Child);
@@ -114,6 +114,10 @@ fn lines_of_maps() {
     for bad in [&b""[..], b"x", b"7f00 r-xp", b"7f00-7f10 r-xp", b"zz-7f10 r-xp 0 0 0"] {
         assert_eq!(Mapping::parse(bad), None);
     }
+    let text = b"7fc5-7fc7 r-xp 00000000 00:00 0      [vdso]\n7fc9-7fca rw-p 00000000 00:00 0 \nnot a mapping\n";
+    let maps = Mapping::parse_all(text);
+    assert_eq!((maps[0].is_executable(), maps[0].file()), (true, None));
+    assert_eq!((maps[1].is_executable(), maps[1].file(), maps.len()), (false, None, 2));
 }
 
 #[test]

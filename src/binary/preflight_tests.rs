@@ -7,8 +7,8 @@ use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::testing::TempDir;
 use super::*;
+use crate::base::testing::TempDir;
 
 fn run(dir: &TempDir, program: impl AsRef<OsStr>, path: &str) -> Result<Launch, Refusal> {
     resolve(program.as_ref(), &["x\ny".into(), OsStr::from_bytes(b"\xff").into()], dir.path(), Some(OsStr::new(path)))

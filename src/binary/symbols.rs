@@ -234,8 +234,8 @@ impl SymbolCache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::TempDir;
     use super::*;
+    use crate::base::testing::TempDir;
 
     const SOURCE: &str = r#"
         int counter = 3; static int table[100]; __thread int mine;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::base::testing::TempDir;
 
 fn saved() -> Saved {
     let program = scenario::Program {
@@ -50,23 +51,6 @@ fn saved() -> Saved {
     Saved { header, search: (0..40).collect() }
 }
 
-/// A directory that goes away with this value.
-struct TempDir(PathBuf);
-
-impl TempDir {
-    fn new(name: &str) -> TempDir {
-        let path = std::env::temp_dir().join(format!("vsrun-save-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        TempDir(path)
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_state_comes_back() {
     let saved = saved();
@@ -94,7 +78,7 @@ fn other_versions_are_refused() {
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }
     assert_eq!(Saved::from_bytes(b"something else"), Err("it is not a saved search".into()));
-    let dir = TempDir::new("version");
+    let dir = TempDir::new();
     let path = dir.0.join("state");
     fs::write(&path, [FORMAT, b"5\n\0", &bytes[MAGIC.len()..]].concat()).unwrap();
     let refused = format!("{} cannot be resumed: it was saved by another version of vsrun", path.display());
@@ -127,7 +111,7 @@ fn a_changed_byte_is_noticed() {
 
 #[test]
 fn the_state_before_is_used_where_the_last_is_not_whole() {
-    let dir = TempDir::new("before");
+    let dir = TempDir::new();
     let path = dir.0.join("state");
     let mut state = saved();
     state.write(&path).unwrap();

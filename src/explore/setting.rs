@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::failure::Failure;
 use super::once::Once;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, SearchKind, Timeouts};
+use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::runtime::{session, tracee, Spec};
 use crate::scenario::{Client, Options, Program};
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
@@ -48,8 +48,8 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let (program, args) = config.program.split_first().ok_or_else(|| Failure::environment("no program given"))?;
     let launch = binary::resolve(program, args, &cwd, path.as_deref())
         .map_err(|refusal| Failure::environment(refusal.message()))?;
-    let client = |words: &Vec<OsString>| {
-        let (program, args) = words.split_first().ok_or_else(|| Failure::environment("--with without a program"))?;
+    let client = |words: &Words| {
+        let (program, args) = words.0.split_first().ok_or_else(|| Failure::environment("--with without a program"))?;
         let found = binary::resolve(program, args, &cwd, path.as_deref())
             .map_err(|refusal| Failure::environment(format!("--with: {}", refusal.message())))?;
         Ok(Client { exe: found.exe.into_os_string(), argv: found.argv })
@@ -68,13 +68,13 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     };
     let options = Options {
         timeouts_any: config.timeouts == Timeouts::Any,
-        inject: config.inject,
+        inject: config.inject.iter().fold(0, |all, bit| all | bit),
         allow_misuse: config.allow_misuse,
         livelock: config.livelock.unwrap_or(0),
         fail_on_exit: config.fail_on_exit,
         real_files: !config.private_files(),
         with,
-        stop_signal: config.stop_signal,
+        stop_signal: config.stop_signal.unwrap_or(0),
         divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
         max_depth: config.bounds.depth,
         seed: config.seed,

@@ -51,7 +51,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),
         passed_calls,
-        with: config.with.clone(),
+        with: config.with.iter().map(|words| words.0.clone()).collect(),
         bugs,
     }
 }

@@ -10,7 +10,7 @@ use vsrun_model::{ProcState, Tid, World};
 use super::look::from_model;
 use super::memory::ProcessMemory;
 use super::tracee::{fault_address, Event, Running, Signal, Stopped};
-use super::unwind::{parse_maps, Mapping, Regs, Unwinder};
+use super::unwind::{Regs, Unwinder};
 use crate::binary::{Location, Modules, SymbolCache};
 use crate::finding::{Ending, Finding, SignalView, ThreadView};
 use crate::trace::Trace;
@@ -31,7 +31,6 @@ pub struct Inspector {
 /// A process that can be looked at.
 struct View {
     modules: Modules,
-    maps: Vec<Mapping>,
     memory: Option<ProcessMemory>,
     program: String,
     /// Registers of the fiber that is on the processor, and its thread pointer.
@@ -40,9 +39,7 @@ struct View {
 
 fn registers(stopped: &Stopped) -> Option<(Regs, u64)> {
     let r = stopped.regs().ok()?;
-    let general =
-        [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
-    Some((Regs { general, rip: r.rip }, r.fs_base))
+    Some((Regs::from(&r), r.fs_base))
 }
 
 /// The registers of a parked fiber from what a switch leaves on its stack: control words, r15, r14, r13, r12, rbx,
@@ -95,10 +92,8 @@ impl Inspector {
         let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let program = Path::new(&exe).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let maps = parse_maps(&String::from_utf8_lossy(&text));
         Some(View {
             modules: Modules::parse(&text, &mut self.symbols),
-            maps,
             memory: ProcessMemory::open(pid).ok(),
             program,
             regs,
@@ -122,7 +117,7 @@ impl Inspector {
             _ => None,
         };
         if let Some(regs) = regs {
-            let stack = self.unwinder.backtrace(&process.maps, memory, regs, MAX_FRAMES);
+            let stack = self.unwinder.backtrace(process.modules.mappings(), memory, regs, MAX_FRAMES);
             view.frames = frames(&stack, &process.modules);
         }
     }

@@ -1,33 +1,15 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
 use super::super::{Found, Options, Program, ScenarioStep, Shown, Then};
 use super::*;
+use crate::base::testing::TempDir;
 use crate::finding::BugKind;
 use crate::objects::{Declaration, Objects, What};
 use crate::schedule::Schedule;
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new() -> Dir {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("vsrun-scenario-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir(&dir).unwrap();
-        Dir(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn sample() -> Scenario {
     let step =
@@ -214,7 +196,7 @@ fn content_that_makes_no_sense_is_named() {
 
 #[test]
 fn files_are_new_and_complete() {
-    let dir = Dir::new();
+    let dir = TempDir::new();
     let below = dir.0.join("new/dir");
     let first = sample().write(&below).unwrap();
     let second = sample().write(&below).unwrap();
@@ -229,7 +211,7 @@ fn files_are_new_and_complete() {
 
 #[test]
 fn threads_that_write_at_once_get_different_files() {
-    let dir = Dir::new();
+    let dir = TempDir::new();
     let write = || sample().write(&dir.0).unwrap();
     let mut paths: Vec<_> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..8).map(|_| scope.spawn(write)).collect();
@@ -252,13 +234,13 @@ fn names_need_no_quoting() {
         assert_eq!(scenario.base_name(), name);
     }
     scenario.program.exe = "n".repeat(255).into();
-    let dir = Dir::new();
+    let dir = TempDir::new();
     assert!(scenario.write(&dir.0).is_ok());
 }
 
 #[test]
 fn directories_that_cannot_be_written_to() {
-    let dir = Dir::new();
+    let dir = TempDir::new();
     let file = dir.0.join("file");
     fs::write(&file, "x").unwrap();
     for bad in [file.as_path(), &file.join("below"), Path::new("/proc/nowhere"), Path::new("/proc")] {

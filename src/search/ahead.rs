@@ -20,7 +20,7 @@ use std::mem::size_of;
 
 use vsrun_model::arena::{Seen, Step};
 
-use super::api::Watch;
+use super::api::{Search, Watch};
 use super::canon::{Canon, Names};
 use super::reduction::{Insertion, Reduction};
 use super::tree::Node;
@@ -147,19 +147,22 @@ impl Desk<'_> {
 }
 
 impl InOrder {
-    /// A search that has not begun.
-    pub fn new(insertion: Insertion) -> InOrder {
-        InOrder::going_on(Reduction::new(insertion), Names::default(), 0)
+    /// Optimal dynamic partial-order reduction with wakeup trees (Abdulla, Aronis, Jonsson, Sagonas, JACM 2017): every
+    /// Mazurkiewicz trace is executed exactly once, and no execution is started that is not a new trace.
+    pub fn optimal() -> InOrder {
+        InOrder::going_on(Reduction::new(Insertion::Sequence), Names::default(), 0)
+    }
+
+    /// Dynamic partial-order reduction with source sets (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014) and sleep sets, which go
+    /// on with conditional dependency while an execution runs (Stoller, TR 536, Section 7). It may start executions that turn
+    /// out to be redundant: everything enabled is asleep, and they are cut off.
+    pub fn dpor() -> InOrder {
+        InOrder::going_on(Reduction::new(Insertion::FirstStep), Names::default(), 0)
     }
 
     /// A search that has been restored.
     pub(super) fn going_on(search: Reduction, names: Names, next_ticket: u64) -> InOrder {
         InOrder { whole: Part::new(search, None), names, next_ticket, discarded: 0 }
-    }
-
-    /// See [`super::api::Search::watch`].
-    pub fn watch(&mut self, watch: Watch) {
-        self.whole.search.watch = watch;
     }
 
     pub(super) fn reduction(&self) -> &Reduction {
@@ -170,18 +173,21 @@ impl InOrder {
     pub(super) fn under_way(&self) -> Option<usize> {
         self.whole.turn.as_ref().map(|t| t.leaf)
     }
+}
 
-    /// The next execution to run. `None`: there is none now.
-    pub fn start(&mut self) -> Option<Schedule> {
+impl Search for InOrder {
+    fn watch(&mut self, watch: Watch) {
+        self.whole.search.watch = watch;
+    }
+
+    fn next(&mut self) -> Option<Schedule> {
+        let parallel = self.parallel();
         let mut desk = Desk { next_ticket: &mut self.next_ticket, discarded: &mut self.discarded };
         match self.whole.next(&mut desk) {
             Next::Run(schedule) => return Some(schedule),
             Next::Over => return None,
+            Next::UnderWay if !parallel => return None,
             Next::UnderWay => {}
-        }
-        // Which of the executions of the others turn out to be redundant is known only when they are run.
-        if self.whole.search.insertion != Insertion::Sequence {
-            return None;
         }
         if !self.whole.stock().is_full() {
             return self.whole.run_ahead(None, &mut desk);
@@ -193,46 +199,51 @@ impl InOrder {
         Some(sooner)
     }
 
-    /// What the execution with that ticket did.
-    pub fn finish(&mut self, ticket: u64, trace: &Trace) {
+    fn done(&mut self, ticket: u64, trace: &Trace) {
         let mut desk = Desk { next_ticket: &mut self.next_ticket, discarded: &mut self.discarded };
         if !self.whole.finish(ticket, trace, &mut self.names, &mut desk) {
             self.discarded += 1;
         }
     }
 
-    /// See [`super::api::Search::exhaustive`].
-    pub fn exhaustive(&self) -> bool {
+    fn exhaustive(&self) -> bool {
         self.whole.turn.is_none() && self.reduction().tree.waiting() == 0 && !self.reduction().partial
     }
 
-    /// See [`super::api::Search::transitions`].
-    pub fn transitions(&self) -> u64 {
+    fn transitions(&self) -> u64 {
         self.reduction().transitions
     }
 
-    /// See [`super::api::Search::sleep_blocked`].
-    pub fn sleep_blocked(&self) -> u64 {
+    fn sleep_blocked(&self) -> u64 {
         self.reduction().sleep_blocked
     }
 
-    /// See [`super::api::Search::discarded`].
-    pub fn discarded(&self) -> u64 {
+    fn parallel(&self) -> bool {
+        // Which of the executions of the others turn out to be redundant is known only when they are run, in order.
+        self.reduction().insertion == Insertion::Sequence
+    }
+
+    fn discarded(&self) -> u64 {
         self.discarded
     }
 
-    /// See [`super::api::Search::ahead`].
-    pub fn ahead(&self) -> u64 {
+    fn ahead(&self) -> u64 {
         self.whole.stock().runs as u64
     }
 
-    /// See [`super::api::Search::frontier`].
-    pub fn frontier(&self) -> u64 {
+    fn save(&self) -> Option<Vec<u8>> {
+        Some(self.encoded())
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
+        Ok(self.decode(bytes)?)
+    }
+
+    fn frontier(&self) -> u64 {
         self.reduction().tree.waiting()
     }
 
-    /// See [`super::api::Search::progress`]: [`super::tree::Tree::done`].
-    pub fn progress(&self) -> Option<f64> {
+    fn progress(&self) -> Option<f64> {
         Some(self.reduction().tree.done()).filter(|&done| done > 0.0)
     }
 }

@@ -9,15 +9,12 @@ mod alternatives;
 mod api;
 mod bounded;
 mod bounded_reduction;
-mod by_name;
 mod canon;
 mod clock;
-mod dpor;
 mod exitblock;
 mod if_sss;
 mod index;
 mod naive;
-mod optimal;
 mod pct;
 mod persistent;
 mod races;
@@ -29,17 +26,32 @@ mod traces;
 mod tree;
 mod walk;
 
+pub use ahead::InOrder;
 pub use api::{Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;
-pub use by_name::by_name;
-pub use dpor::Dpor;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
 pub use naive::Naive;
-pub use optimal::Optimal;
 pub use pct::Pct;
 pub use random::Random;
 pub use sss::Sss;
 pub use traces::Traces;
 pub use walk::Walk;
+
+/// The search algorithm of that name; `seed` is for those that draw lots.
+pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
+    match name {
+        "optimal" => Some(Box::new(InOrder::optimal())),
+        "naive" => Some(Box::new(Naive::new())),
+        "dpor" => Some(Box::new(InOrder::dpor())),
+        "traces" => Some(Box::new(Traces::new())),
+        "random" => Some(Box::new(Random::new(seed))),
+        "sss" => Some(Box::new(Sss::new(Box::new(allowed::Unknown)))),
+        "if-sss" => Some(Box::new(IfSss::new(Box::new(allowed::Unknown)))),
+        "exitblock" => Some(Box::new(ExitBlock::plain())),
+        "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
+        "walk" => Some(Box::new(Walk::new(seed))),
+        _ => None,
+    }
+}

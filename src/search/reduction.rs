@@ -1,4 +1,4 @@
-//! Dynamic partial-order reduction: the machinery that [`super::dpor`] and [`super::optimal`] share.
+//! Dynamic partial-order reduction: the machinery that the two searches of [`super::ahead`] share.
 //!
 //! Every execution is looked at for races: pairs of steps, dependent, not ordered by what happens between them, and such
 //! that the later one could have come first. For each race a sequence is put below the state before the earlier one: what

@@ -35,7 +35,7 @@ struct Saved<'a> {
 
 impl InOrder {
     /// See [`super::api::Search::save`].
-    pub fn save(&self) -> Vec<u8> {
+    pub(super) fn encoded(&self) -> Vec<u8> {
         let search = self.reduction();
         codec::encode(&Saved {
             sequences: search.insertion == Insertion::Sequence,
@@ -53,7 +53,7 @@ impl InOrder {
     ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         let saved: Saved = codec::decode(bytes)?;
         let insertion = self.reduction().insertion;
         if saved.sequences != (insertion == Insertion::Sequence) {

@@ -100,7 +100,7 @@ struct Sleeper {
 }
 
 /// A state of the present path and the step that is taken from it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Node {
     seen: Vec<Seen>,
     /// Where each thread begins and how many transitions it has made; parallel to `seen`.
@@ -273,25 +273,8 @@ impl<R: Rules> Selective<R> {
         let held = before.map_or(BTreeSet::new(), Node::held_after);
         let origins: Vec<_> = seen.iter().map(|s| origin(&s.act, trace, before)).collect();
         self.learn(&origins);
-        let (done, block, todo) = (Vec::new(), Vec::new(), vec![false; seen.len()]);
-        let (alone, yields, dropped) = (false, false, false);
-        let value = step.value;
-        self.nodes.push(Node {
-            seen,
-            origins,
-            held,
-            sleep,
-            done,
-            blocks,
-            block,
-            todo,
-            chosen,
-            value,
-            did: Effects::NONE,
-            alone,
-            yields,
-            dropped,
-        });
+        let (todo, value) = (vec![false; seen.len()], step.value);
+        self.nodes.push(Node { seen, origins, held, sleep, blocks, todo, chosen, value, ..Node::default() });
         true
     }
 

@@ -117,7 +117,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
 
 fn misuse(world: &World) -> Words {
     let object = if world.end_obj == NONE { Words::default() } else { words![": ", Thing::Object(world.end_obj)] };
-    let what = Misuse(world.end_code).text();
+    let what = Misuse(world.end_code).name();
     words!["misuse by thread ", Thing::Thread(world.end_thread), ": ", what, object]
 }
 

@@ -5,17 +5,13 @@ use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY}
 use vsrun_model::object::NONE;
 use vsrun_model::world::SIGIO;
 
-use super::fd::{self, find, refuse, F_DUPFD_CLOEXEC};
+use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, sockets, splice};
 use crate::gate::end;
 use crate::gate::local::{local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
-
-/// F_GETPIPE_SZ, F_SETPIPE_SZ.
-const F_SETPIPE_SZ: i32 = 1031;
-const F_GETPIPE_SZ: i32 = 1032;
 
 /// Calls whose first argument is a descriptor, and that nothing else is to be done about.
 fn takes_fd(nr: i64) -> bool {
@@ -192,7 +188,7 @@ fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 fn control(desc: DescId, a: [u64; 6]) -> i64 {
     match a[1] as i32 {
-        libc::F_DUPFD | F_DUPFD_CLOEXEC => fd::named(raw!(libc::SYS_fcntl, a[0], a[1], a[2]), desc),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => fd::named(raw!(libc::SYS_fcntl, a[0], a[1], a[2]), desc),
         libc::F_GETFD | libc::F_SETFD => raw!(libc::SYS_fcntl, a[0], a[1], a[2]),
         libc::F_GETFL => i64::from(world().descs[desc].flags),
         libc::F_SETFL => {
@@ -206,8 +202,8 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
             fd::set_flags(desc, world().with_settable(desc, flags));
             0
         }
-        F_GETPIPE_SZ => pipe::size(desc),
-        F_SETPIPE_SZ => pipe::resize(desc, a[2]),
+        libc::F_GETPIPE_SZ => pipe::size(desc),
+        libc::F_SETPIPE_SZ => pipe::resize(desc, a[2]),
         libc::F_GETOWN => 0,
         libc::F_SETOWN => 0,
         libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => EINVAL,
@@ -216,13 +212,8 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
 }
 
 fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
-    const FIONREAD: u64 = 0x541b;
-    const FIONBIO: u64 = 0x5421;
-    const FIOCLEX: u64 = 0x5451;
-    const FIONCLEX: u64 = 0x5450;
-    const FIOASYNC: u64 = 0x5452;
     match a[1] & 0xffff_ffff {
-        FIONREAD => {
+        libc::FIONREAD => {
             let input = world().descs[desc].input;
             if input == NONE {
                 return EINVAL;
@@ -238,21 +229,21 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             store(a[2], held as i32);
             0
         }
-        FIONBIO => {
+        libc::FIONBIO => {
             let on = load::<i32>(a[2]) != 0;
             let flags = world().descs[desc].flags;
             fd::set_flags(desc, if on { flags | NONBLOCK } else { flags & !NONBLOCK });
             0
         }
         // Input does not send SIGIO, and the report says that something was not modelled.
-        FIOASYNC => {
+        libc::FIOASYNC => {
             if load::<i32>(a[2]) != 0 {
                 model().never_comes(SIGIO);
             }
             0
         }
-        FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
-        FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        libc::FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
+        libc::FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
         // SIOCATMARK: nothing is urgent.
         0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
             store(a[2], 0i32);
@@ -380,7 +371,6 @@ fn open_again(path: u64, flags: i32) -> Option<i64> {
 fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
     let (_, desc) = by_path(path)?;
     let (_, inode) = identity(desc);
-    let mut digits = [0; 24];
     let kind: &[u8] = match world().descs[desc].kind {
         DescKind::PIPE => b"pipe:[",
         DescKind::SOCKET => b"socket:[",
@@ -389,10 +379,10 @@ fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
         DescKind::QUEUE => b"",
         _ => b"anon_inode:[",
     };
-    let number = [decimal(&mut digits, inode as i64), b"]"];
+    let number = decimal(inode as i64);
     let rest = match world().descs[desc].kind {
         DescKind::QUEUE => [world().mqueue_called(world().channel_obj(world().descs[desc].input)).unwrap_or(b""), b""],
-        _ => number,
+        _ => [&*number, b"]"],
     };
     let mut n = 0;
     for part in [kind, rest[0], rest[1]] {

@@ -66,10 +66,9 @@ fn watch_file(fd: i32) -> i64 {
     let result = raw!(libc::SYS_epoll_ctl, real, libc::EPOLL_CTL_ADD, fd, event.as_mut_ptr());
     raw!(libc::SYS_close, real);
     if result == 0 {
-        let mut digits = [0; 24];
         end::unsupported(&[
             b"an epoll instance that watches descriptor ",
-            decimal(&mut digits, i64::from(fd)),
+            &decimal(fd),
             b", a terminal, device or pipe from outside the program",
         ]);
     }

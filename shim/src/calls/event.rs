@@ -66,9 +66,8 @@ fn span(at: u64) -> Option<u64> {
 
 /// timerfd_settime.
 fn timer_set(a: [u64; 6]) -> i64 {
-    const CANCEL_ON_SET: i32 = 2;
     let (flags, new, old) = (a[1] as i32, a[2], a[3]);
-    if flags & !(libc::TFD_TIMER_ABSTIME | CANCEL_ON_SET) != 0 {
+    if flags & !(libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET) != 0 {
         return EINVAL;
     }
     let (Some(period), Some(first)) = (span(new), span(new + 16)) else { return EINVAL };
@@ -163,9 +162,6 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 /// Call `nr` on such a descriptor, or on an epoll instance. `None`: what holds for all descriptors.
 pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
-    const FIONBIO: u64 = 0x5421;
-    const FIOCLEX: u64 = 0x5451;
-    const FIONCLEX: u64 = 0x5450;
     let kind = world().descs[desc].kind;
     if !matches!(kind, DescKind::EVENT | DescKind::TIMER | DescKind::SIGNAL | DescKind::EPOLL) {
         return None;
@@ -177,7 +173,7 @@ pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
         libc::SYS_readv => vector(a[1], a[2], |memory| read(desc, memory)),
         libc::SYS_writev => vector(a[1], a[2], |memory| write_pieces(desc, memory)),
         libc::SYS_lseek => 0,
-        libc::SYS_ioctl if !matches!(a[1] & 0xffff_ffff, FIONBIO | FIOCLEX | FIONCLEX) => ENOTTY,
+        libc::SYS_ioctl if !matches!(a[1] & 0xffff_ffff, libc::FIONBIO | libc::FIOCLEX | libc::FIONCLEX) => ENOTTY,
         libc::SYS_vmsplice | libc::SYS_tee => EBADF,
         _ => return None,
     })

@@ -17,9 +17,6 @@ use crate::gate::local::{local, model, world};
 use crate::gate::{self, end};
 use crate::sys::{decimal, raw};
 
-/// F_DUPFD_CLOEXEC.
-pub const F_DUPFD_CLOEXEC: i32 = 1030;
-
 /// The description that `fd` names, if it is one of the model.
 #[inline]
 pub fn find(fd: u64) -> Option<DescId> {
@@ -32,16 +29,15 @@ pub fn find(fd: u64) -> Option<DescId> {
 
 /// A call that is not modelled for this kind of descriptor.
 pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
-    let (mut number, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
     end::unsupported(&[
         b"system call ",
-        decimal(&mut number, nr),
+        &decimal(nr),
         b" on a ",
         world().descs[desc].kind.name().as_bytes(),
         b" (arguments ",
-        decimal(&mut second, a[1] as i64),
+        &decimal(a[1] as i64),
         b", ",
-        decimal(&mut third, a[2] as i64),
+        &decimal(a[2] as i64),
         b")",
     ])
 }
@@ -52,23 +48,17 @@ fn out_of_room() -> ! {
 
 /// A channel made by the running thread.
 pub fn new_channel(kind: ChanKind, room: u64) -> ChanId {
-    match model().channel_new(local().cur, kind, room) {
-        Some(channel) => channel,
-        None => out_of_room(),
-    }
+    model().channel_new(local().cur, kind, room).unwrap_or_else(|| out_of_room())
 }
 
 /// A description without names.
 pub fn new_desc(kind: DescKind, flags: u32, input: ChanId, output: ChanId) -> DescId {
-    match model().desc_new(kind, flags, input, output) {
-        Some(desc) => desc,
-        None => out_of_room(),
-    }
+    model().desc_new(kind, flags, input, output).unwrap_or_else(|| out_of_room())
 }
 
 /// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
 pub fn install(desc: DescId, cloexec: bool) -> i64 {
-    let command = if cloexec { F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let command = if cloexec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
     let fd = raw!(libc::SYS_fcntl, PLACE_FD, command, 0);
     if fd < 0 {
         model().desc_drop(desc);

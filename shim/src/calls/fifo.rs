@@ -11,7 +11,6 @@ use crate::sys::{cstr, raw};
 /// Words of struct stat.
 const ST_INO: usize = 1;
 const ST_MODE: usize = 3;
-const AT_SYMLINK_NOFOLLOW: i32 = 0x100;
 
 /// Where `path` leads from directory `dir`, as the kernel finds it, and what that is, if it is a FIFO.
 fn find(dir: i32, path: u64, follow: i32) -> Option<(i32, u64, [u64; 18])> {
@@ -28,7 +27,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if path == 0 || flags & libc::O_PATH != 0 {
         return None;
     }
-    let follow = if flags & libc::O_NOFOLLOW != 0 { AT_SYMLINK_NOFOLLOW } else { 0 };
+    let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
     let given = path;
     let mut found = find(dir, path, follow)?;
     files::forget_walk();

@@ -8,11 +8,7 @@ use super::{sync, time};
 use crate::gate::local::{local, me, model};
 use crate::gate::{self, end, inject};
 use crate::sys::errno::*;
-use crate::sys::load;
-
-const FUTEX_LOCK_PI2: i32 = 13;
-/// No mapping of a program begins below.
-const FIRST_ADDRESS: u64 = 4096;
+use crate::sys::{load, FIRST_ADDRESS};
 
 /// The futex system call.
 pub fn call(a: [u64; 6]) -> i64 {
@@ -75,7 +71,7 @@ pub fn call(a: [u64; 6]) -> i64 {
         libc::FUTEX_FD => ENOSYS,
         libc::FUTEX_LOCK_PI | libc::FUTEX_UNLOCK_PI | libc::FUTEX_TRYLOCK_PI if op & REALTIME != 0 => ENOSYS,
         libc::FUTEX_LOCK_PI => lock_pi(addr, private, libc::CLOCK_REALTIME, timeout),
-        FUTEX_LOCK_PI2 => lock_pi(addr, private, clock, timeout),
+        libc::FUTEX_LOCK_PI2 => lock_pi(addr, private, clock, timeout),
         libc::FUTEX_TRYLOCK_PI => pass_pi(Kind::FUTEX_LOCK_PI, addr, private, |op| op.with(TRY)),
         libc::FUTEX_UNLOCK_PI => pass_pi(Kind::FUTEX_UNLOCK_PI, addr, private, |op| op),
         libc::FUTEX_WAIT_REQUEUE_PI => refuse(b"FUTEX_WAIT_REQUEUE_PI"),

@@ -59,16 +59,15 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
 
 /// A call that nothing is made of: the execution ends with its name and arguments.
 fn refuse(nr: i64, a: [u64; 6]) -> ! {
-    let (mut first, mut second, mut third) = ([0; 24], [0; 24], [0; 24]);
     end::unsupported(&[
         b"system call ",
         name(nr).unwrap_or("without a name").as_bytes(),
         b"(",
-        decimal(&mut first, a[0] as i64),
+        &decimal(a[0] as i64),
         b", ",
-        decimal(&mut second, a[1] as i64),
+        &decimal(a[1] as i64),
         b", ",
-        decimal(&mut third, a[2] as i64),
+        &decimal(a[2] as i64),
         b", ..)",
     ])
 }

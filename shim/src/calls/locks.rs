@@ -17,15 +17,10 @@ use super::files;
 use crate::gate::local::{local, me, model, process_of, world};
 use crate::gate::{self, end};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, raw, store};
+use crate::sys::{decimal, load, raw, store, FIRST_ADDRESS};
 
-/// No mapping of a program begins below.
-const FIRST_ADDRESS: u64 = 4096;
 /// Descriptors that are looked at where all are closed.
 const MANY: i32 = 65536;
-const OFD_GETLK: i32 = 36;
-const OFD_SETLK: i32 = 37;
-const OFD_SETLKW: i32 = 38;
 /// The first byte of tags; the id of the execution and the name of the description are added.
 const TAGS: u64 = 1 << 62;
 
@@ -59,7 +54,10 @@ fn look(fd: i32) -> Option<Real> {
 
 /// True for the commands of fcntl that are about locks.
 pub fn is_lock(command: i32) -> bool {
-    matches!(command, libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | OFD_GETLK | OFD_SETLK | OFD_SETLKW)
+    matches!(
+        command,
+        libc::F_SETLK | libc::F_SETLKW | libc::F_GETLK | libc::F_OFD_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW
+    )
 }
 
 /// fcntl with such a command. `cancellable`: called through libc, which makes waits cancellation points.
@@ -69,8 +67,8 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
         return EFAULT;
     }
     let asked: Flock = load(at);
-    let by_file = matches!(command, OFD_GETLK | OFD_SETLK | OFD_SETLKW);
-    let test = matches!(command, libc::F_GETLK | OFD_GETLK);
+    let by_file = matches!(command, libc::F_OFD_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW);
+    let test = matches!(command, libc::F_GETLK | libc::F_OFD_GETLK);
     let kind = asked.kind as i32;
     if test && kind == libc::F_UNLCK && by_file {
         end::unsupported(&[b"fcntl(F_OFD_GETLK) with F_UNLCK"]);
@@ -107,7 +105,7 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     if world().procs[local().pid].threaded {
         op = op.with(lock::THREADED);
     }
-    let waits = matches!(command, libc::F_SETLKW | OFD_SETLKW);
+    let waits = matches!(command, libc::F_SETLKW | libc::F_OFD_SETLKW);
     if op.kind == Kind::RECORD_LOCK {
         op = op.with(if !waits {
             TRY
@@ -184,10 +182,9 @@ pub fn flock(fd: i32, what: i32) -> i64 {
 }
 
 fn path(prefix: &[u8], fd: i32, out: &mut [u8; 64]) {
-    let mut digits = [0; 24];
-    let number = decimal(&mut digits, fd as i64);
+    let number = decimal(fd);
     out[..prefix.len()].copy_from_slice(prefix);
-    out[prefix.len()..prefix.len() + number.len()].copy_from_slice(number);
+    out[prefix.len()..prefix.len() + number.len()].copy_from_slice(&number);
 }
 
 fn too_many() -> ! {
@@ -234,7 +231,7 @@ fn tag(name: u32) -> Flock {
 /// True if another open file description than that of `fd` has the tag `name`.
 fn conflicts(fd: i32, name: u32) -> bool {
     let mut lock = tag(name);
-    let result = raw!(libc::SYS_fcntl, fd, OFD_GETLK, &mut lock as *mut Flock);
+    let result = raw!(libc::SYS_fcntl, fd, libc::F_OFD_GETLK, &mut lock as *mut Flock);
     result == 0 && load::<i16>(&lock as *const Flock as u64) != libc::F_UNLCK as i16
 }
 
@@ -291,7 +288,7 @@ fn describe(fd: i32, real: &Real) -> u32 {
     if real.flags & libc::O_ACCMODE != libc::O_WRONLY {
         lock.kind = libc::F_RDLCK as i16;
     }
-    if raw!(libc::SYS_fcntl, fd, OFD_SETLK, &lock as *const Flock) < 0 {
+    if raw!(libc::SYS_fcntl, fd, libc::F_OFD_SETLK, &lock as *const Flock) < 0 {
         end::unsupported(&[
             b"flock or F_OFD_SETLK on a file on which the kernel takes no lock of an open file description, or which a process \
 outside of the program has locked",

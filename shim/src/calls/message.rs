@@ -16,9 +16,6 @@ use crate::gate::{end, inject, note_passed};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
-/// SCM_CREDENTIALS, MSG_CMSG_CLOEXEC.
-const SCM_CREDENTIALS: i32 = 2;
-const CMSG_CLOEXEC: i32 = 0x4000_0000;
 /// Most descriptors in one message.
 const MAX_RIGHTS: u64 = 253;
 
@@ -86,10 +83,9 @@ fn again(rights: u32) -> u32 {
 }
 
 fn add_right(list: u32, desc: DescId) -> u32 {
-    match model().rights_push(list, desc) {
-        Some(list) => list,
-        None => end::unsupported(&[b"more descriptors under way in messages than vsrun can hold"]),
-    }
+    model()
+        .rights_push(list, desc)
+        .unwrap_or_else(|| end::unsupported(&[b"more descriptors under way in messages than vsrun can hold"]))
 }
 
 /// Where that fault is asked for, the connection of a TCP socket may be reset before it is used.
@@ -212,7 +208,7 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     if sock.is_local() && sock.options & PASS_CRED != 0 && received.got {
         let Credentials { pid, uid, gid } = received.message.cred;
         if used + 28 <= room {
-            begin(at, 28, SCM_CREDENTIALS);
+            begin(at, 28, libc::SCM_CREDENTIALS);
             store(at + 16, pid);
             store(at + 20, uid);
             store(at + 24, gid);
@@ -229,7 +225,7 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
             told |= libc::MSG_CTRUNC;
             break;
         }
-        let fd = receive_descriptor(desc, flags & CMSG_CLOEXEC != 0);
+        let fd = receive_descriptor(desc, flags & libc::MSG_CMSG_CLOEXEC != 0);
         if fd < 0 {
             told |= libc::MSG_CTRUNC;
             break;
@@ -244,7 +240,7 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     }
     model().rights_drop(received.message.rights);
     store(header + 40, used);
-    told | flags & CMSG_CLOEXEC
+    told | flags & libc::MSG_CMSG_CLOEXEC
 }
 
 /// Gives the receiver a descriptor of what a message carries: its number, or a negative error number. The message keeps
@@ -270,20 +266,19 @@ fn begin(at: u64, len: u64, typ: i32) {
 
 /// recvmmsg.
 pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
-    const WAIT_FOR_ONE: i32 = 0x10000;
     if a[4] != 0 {
         end::unsupported(&[b"recvmmsg with a timeout"]);
     }
     let mut flags = a[3] as i32;
     let mut done = 0;
     while done < a[2].min(1024) {
-        let (n, _) = recvmsg(desc, a[1] + 64 * done, flags & !WAIT_FOR_ONE);
+        let (n, _) = recvmsg(desc, a[1] + 64 * done, flags & !libc::MSG_WAITFORONE);
         if n < 0 {
             return if done > 0 { done as i64 } else { n };
         }
         store(a[1] + 64 * done + 56, n as u32);
         done += 1;
-        if flags & WAIT_FOR_ONE != 0 {
+        if flags & libc::MSG_WAITFORONE != 0 {
             flags |= libc::MSG_DONTWAIT;
         }
     }
@@ -364,7 +359,7 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                     }
                 }
             }
-            (libc::SOL_SOCKET, SCM_CREDENTIALS) if sock.is_local() => {
+            (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) if sock.is_local() => {
                 let own = socket::own_credentials();
                 let said = Credentials { pid: load(data), uid: load(data + 4), gid: load(data + 8) };
                 if said != own && own.uid != 0 {
@@ -373,15 +368,12 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                 }
                 cred = Some(said);
             }
-            _ => {
-                let (mut first, mut second) = ([0; 24], [0; 24]);
-                end::unsupported(&[
-                    b"sendmsg with a control message of level ",
-                    decimal(&mut first, level.into()),
-                    b", type ",
-                    decimal(&mut second, typ.into()),
-                ])
-            }
+            _ => end::unsupported(&[
+                b"sendmsg with a control message of level ",
+                &decimal(level),
+                b", type ",
+                &decimal(typ),
+            ]),
         }
         place += size.div_ceil(8) * 8;
     }

@@ -14,10 +14,8 @@ use super::{fd, msg, sync, time};
 use crate::gate::local::{local, machine, me, model, world};
 use crate::gate::{self, end, inject, note_passed, signal};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, cstr, decimal, load, raw, store, store_if, zero};
+use crate::sys::{bytes, bytes_mut, cstr, decimal, load, raw, store, store_if, zero, FIRST_ADDRESS};
 
-/// No mapping of a program begins below.
-const FIRST_ADDRESS: u64 = 4096;
 const NAME_MAX: usize = 255;
 /// Limits for those with CAP_SYS_RESOURCE (include/linux/ipc_namespace.h).
 const HARD_MESSAGES: i64 = 65536;
@@ -26,10 +24,6 @@ const HARD_BYTES: i64 = 16 << 20;
 /// posix_msg_tree_node).
 const PER_MESSAGE: u64 = 48;
 const PER_PRIORITY: u64 = 48;
-const SI_MESGQ: i32 = -3;
-const SIGEV_SIGNAL: i32 = 0;
-const SIGEV_NONE: i32 = 1;
-const SIGEV_THREAD: i32 = 2;
 
 /// mq_open, mq_unlink, mq_timedsend, mq_timedreceive, mq_notify, mq_getsetattr.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
@@ -248,7 +242,7 @@ fn tell(notice: Notice) {
         return;
     }
     machine().expose_to_timers(notice.process);
-    signal::send_own(notice.process, NONE, notice.signal, SI_MESGQ, notice.value);
+    signal::send_own(notice.process, NONE, notice.signal, libc::SI_MESGQ, notice.value);
 }
 
 fn receive(fd: u64, at: u64, size: u64, priority: u64, timeout: u64) -> Result<i64, i64> {
@@ -293,9 +287,9 @@ fn notify(fd: u64, event: u64) -> Result<i64, i64> {
         }
         let (value, number, how): (u64, i32, i32) = (load(event), load(event + 8), load(event + 12));
         match how {
-            SIGEV_NONE => request = Some((NO_SIGNAL, value)),
-            SIGEV_SIGNAL if (0..=64).contains(&number) => request = Some((number, value)),
-            SIGEV_THREAD => {}
+            libc::SIGEV_NONE => request = Some((NO_SIGNAL, value)),
+            libc::SIGEV_SIGNAL if (0..=64).contains(&number) => request = Some((number, value)),
+            libc::SIGEV_THREAD => {}
             _ => return Err(EINVAL),
         }
     }
@@ -341,7 +335,6 @@ fn attributes(fd: u64, new: u64, old: u64) -> Result<i64, i64> {
 
 /// Call `nr` on the descriptor of a queue. `None`: what holds for all descriptors.
 pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
-    const FIONREAD: u64 = 0x541b;
     let can_read = matches!(access(desc), READ_ONLY | READ_WRITE);
     let can_write = matches!(access(desc), WRITE_ONLY | READ_WRITE);
     Some(match nr {
@@ -365,7 +358,7 @@ pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
             model().mqueue_set_mode(world().descs[desc].input, a[1] as u32 & 0o7777);
             0
         }
-        libc::SYS_ioctl if a[1] & 0xffff_ffff == FIONREAD => fd::refuse(nr, desc, a),
+        libc::SYS_ioctl if a[1] & 0xffff_ffff == libc::FIONREAD => fd::refuse(nr, desc, a),
         libc::SYS_lseek | libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 => fd::refuse(nr, desc, a),
         libc::SYS_ftruncate | libc::SYS_fchown | libc::SYS_pwritev2 | libc::SYS_fsetxattr => fd::refuse(nr, desc, a),
         _ => return None,
@@ -385,7 +378,7 @@ fn read(desc: DescId, at: u64, size: u64, place: Option<u64>) -> i64 {
     let held: u64 = world().mqueue_messages(id).map(|(_, len)| u64::from(len)).sum();
     let process = world().procs.get(record.notified.wrapping_sub(1)).map_or(0, |p| p.vpid);
     let told = record.notified != 0;
-    let how = if told && record.signal == NO_SIGNAL { SIGEV_NONE } else { SIGEV_SIGNAL };
+    let how = if told && record.signal == NO_SIGNAL { libc::SIGEV_NONE } else { libc::SIGEV_SIGNAL };
     let mut text = [b' '; 60];
     let fields: [(&[u8], i64, usize); 4] = [
         (b"QSIZE:", held as i64, 10),
@@ -397,8 +390,7 @@ fn read(desc: DescId, at: u64, size: u64, place: Option<u64>) -> i64 {
     for (label, value, width) in fields {
         text[end..end + label.len()].copy_from_slice(label);
         end += label.len();
-        let mut digits = [0; 24];
-        let digits = decimal(&mut digits, value);
+        let digits = decimal(value);
         let n = digits.len().min(width);
         text[end..end + n].copy_from_slice(&digits[..n]);
         end += width;

@@ -9,15 +9,12 @@ use super::{sync, time};
 use crate::gate::local::{local, me, model, world};
 use crate::gate::{self, end};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, decimal, load, raw, store, zero};
+use crate::sys::{bytes, bytes_mut, decimal, load, raw, store, zero, FIRST_ADDRESS};
 
-const MSG_COPY: i32 = 0o40000;
 pub const CAP_SYS_RESOURCE: u32 = 24;
 /// Permission bits for reading and for writing, of all classes.
 const READ: u32 = 0o444;
 const WRITE: u32 = 0o222;
-/// No mapping of a program begins below.
-const FIRST_ADDRESS: u64 = 4096;
 
 /// msgget, msgsnd, msgrcv, msgctl. `cancellable`: called through libc, which makes waits cancellation points.
 pub fn call(nr: i64, a: [u64; 6], cancellable: bool) -> i64 {
@@ -103,7 +100,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     if id < 0 || (size as i64) < 0 {
         return EINVAL;
     }
-    if flags & MSG_COPY != 0 {
+    if flags & libc::MSG_COPY != 0 {
         if flags & libc::MSG_EXCEPT != 0 || flags & libc::IPC_NOWAIT == 0 {
             return EINVAL;
         }
@@ -153,10 +150,9 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
     }
     if !known {
         if matches!(command, libc::IPC_INFO | 11..=13) {
-            let mut digits = [0; 24];
             end::unsupported(&[
                 b"msgctl with IPC_INFO, MSG_STAT, MSG_INFO or MSG_STAT_ANY (command ",
-                decimal(&mut digits, command as i64),
+                &decimal(command),
                 b")",
             ]);
         }

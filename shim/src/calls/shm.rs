@@ -83,10 +83,9 @@ fn moved(old: u64, old_len: u64, new: u64, new_len: u64) {
 
 /// `len` bytes of the pool; offset in it.
 fn take_pool(len: u64) -> u64 {
-    match machine().take_pool(len) {
-        Some(at) => at,
-        None => end::unsupported(&[b"the program uses more SysV shared memory than vsrun can hold"]),
-    }
+    machine()
+        .take_pool(len)
+        .unwrap_or_else(|| end::unsupported(&[b"the program uses more SysV shared memory than vsrun can hold"]))
 }
 
 /// Room for a named semaphore; its address, the same in every process.

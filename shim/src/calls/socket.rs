@@ -53,18 +53,14 @@ fn checked(domain: i32, typ: i32, protocol: i32) -> Result<(u16, u8, i32), i64> 
 
 fn new((domain, typ, protocol): (u16, u8, i32), flags: i32) -> DescId {
     let nonblock = if flags & libc::SOCK_NONBLOCK != 0 { NONBLOCK } else { 0 };
-    match model().socket_new(local().cur, domain, typ, protocol, nonblock) {
-        Some(desc) => desc,
-        None => end::unsupported(&[b"the program has more sockets than vsrun can hold"]),
-    }
+    model()
+        .socket_new(local().cur, domain, typ, protocol, nonblock)
+        .unwrap_or_else(|| end::unsupported(&[b"the program has more sockets than vsrun can hold"]))
 }
 
 /// The socket of a description that is known to be one.
 pub fn of(desc: DescId) -> SockId {
-    match world().socket_of(desc) {
-        Some(socket) => socket,
-        None => end::bug(b"a socket's description without a socket"),
-    }
+    world().socket_of(desc).unwrap_or_else(|| end::bug(b"a socket's description without a socket"))
 }
 
 /// Who calls, for those at the other end.
@@ -173,14 +169,11 @@ fn bound(s: SockId, mut address: Address, made: bool) -> i64 {
             error
         }
         Some(result) => result,
-        None => {
-            let mut digits = [0; 24];
-            end::unsupported(&[
-                b"several sockets that share port ",
-                decimal(&mut digits, i64::from(address.port)),
-                b" (SO_REUSEPORT, or SO_REUSEADDR of datagram sockets)",
-            ])
-        }
+        None => end::unsupported(&[
+            b"several sockets that share port ",
+            &decimal(address.port),
+            b" (SO_REUSEPORT, or SO_REUSEADDR of datagram sockets)",
+        ]),
     }
 }
 

@@ -15,69 +15,31 @@ use crate::gate::local::{model, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
+macro_rules! options {
+    ($($level:ident: $($name:ident = $value:expr),+;)+) => { &[$($((libc::$level, libc::$name, $value)),+),+] };
+}
+
 /// Options that nothing depends on: what is set is given back. (level, name, value at first)
-const KEPT: [(i32, i32, i32); 46] = [
-    (libc::SOL_SOCKET, libc::SO_DEBUG, 0),
-    (libc::SOL_SOCKET, libc::SO_DONTROUTE, 0),
-    (libc::SOL_SOCKET, libc::SO_BROADCAST, 0),
-    (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 0),
-    (libc::SOL_SOCKET, libc::SO_OOBINLINE, 0),
-    (libc::SOL_SOCKET, libc::SO_NO_CHECK, 0),
-    (libc::SOL_SOCKET, libc::SO_PRIORITY, 0),
-    (libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1),
-    (libc::SOL_SOCKET, libc::SO_MARK, 0),
-    (libc::SOL_SOCKET, libc::SO_BUSY_POLL, 0),
-    (libc::SOL_SOCKET, libc::SO_INCOMING_CPU, -1),
-    (libc::IPPROTO_TCP, libc::TCP_NODELAY, 0),
-    (libc::IPPROTO_TCP, libc::TCP_CORK, 0),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 7200),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 75),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 9),
-    (libc::IPPROTO_TCP, libc::TCP_SYNCNT, 6),
-    (libc::IPPROTO_TCP, libc::TCP_LINGER2, 60),
-    (libc::IPPROTO_TCP, libc::TCP_QUICKACK, 1),
-    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 0),
-    (libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 0),
-    (libc::IPPROTO_TCP, libc::TCP_MAXSEG, 32_741),
-    (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 0),
-    (libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0),
-    (libc::IPPROTO_IP, libc::IP_TOS, 0),
-    (libc::IPPROTO_IP, libc::IP_TTL, 64),
-    (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, 1),
-    (libc::IPPROTO_IP, libc::IP_RECVERR, 0),
-    (libc::IPPROTO_IP, libc::IP_FREEBIND, 0),
-    (libc::IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0),
-    (libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, 1),
-    (libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, 1),
-    (libc::IPPROTO_IP, libc::IP_RECVTOS, 0),
-    (libc::IPPROTO_IP, libc::IP_RECVTTL, 0),
-    (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, 64),
-    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, 0),
-    (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, 1),
-    (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 0),
-    (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_HOPS, 1),
-    (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_LOOP, 1),
-    (libc::IPPROTO_IPV6, libc::IPV6_FREEBIND, 0),
-    (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 0),
-    (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT, 0),
-    (libc::IPPROTO_TCP, TCP_THIN_LINEAR, 0),
-    (libc::IPPROTO_TCP, TCP_THIN_DUPACK, 0),
-    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 0),
-];
-const TCP_NOTSENT_LOWAT: i32 = 25;
-const TCP_THIN_LINEAR: i32 = 16;
-const TCP_THIN_DUPACK: i32 = 17;
-const IP_BIND_ADDRESS_NO_PORT: i32 = 24;
+const KEPT: &[(i32, i32, i32)] = options! {
+    SOL_SOCKET:
+        SO_DEBUG = 0, SO_DONTROUTE = 0, SO_BROADCAST = 0, SO_KEEPALIVE = 0, SO_OOBINLINE = 0, SO_NO_CHECK = 0,
+        SO_PRIORITY = 0, SO_RCVLOWAT = 1, SO_MARK = 0, SO_BUSY_POLL = 0, SO_INCOMING_CPU = -1, SO_RXQ_OVFL = 0;
+    IPPROTO_TCP:
+        TCP_NODELAY = 0, TCP_CORK = 0, TCP_KEEPIDLE = 7200, TCP_KEEPINTVL = 75, TCP_KEEPCNT = 9, TCP_SYNCNT = 6,
+        TCP_LINGER2 = 60, TCP_QUICKACK = 1, TCP_USER_TIMEOUT = 0, TCP_FASTOPEN = 0, TCP_MAXSEG = 32_741,
+        TCP_WINDOW_CLAMP = 0, TCP_NOTSENT_LOWAT = 0, TCP_THIN_LINEAR_TIMEOUTS = 0, TCP_THIN_DUPACK = 0;
+    IPPROTO_IP:
+        IP_TOS = 0, IP_TTL = 64, IP_MTU_DISCOVER = 1, IP_RECVERR = 0, IP_FREEBIND = 0,
+        IP_BIND_ADDRESS_NO_PORT = 0, IP_MULTICAST_TTL = 1, IP_MULTICAST_LOOP = 1, IP_RECVTOS = 0,
+        IP_RECVTTL = 0;
+    IPPROTO_IPV6:
+        IPV6_UNICAST_HOPS = 64, IPV6_TCLASS = 0, IPV6_MTU_DISCOVER = 1, IPV6_RECVERR = 0,
+        IPV6_MULTICAST_HOPS = 1, IPV6_MULTICAST_LOOP = 1, IPV6_FREEBIND = 0, IPV6_RECVTCLASS = 0,
+        IPV6_RECVHOPLIMIT = 0;
+};
 
 fn refuse(call: &[u8], level: i32, name: i32) -> ! {
-    let (mut first, mut second) = ([0; 24], [0; 24]);
-    end::unsupported(&[
-        call,
-        b" with level ",
-        decimal(&mut first, level.into()),
-        b", option ",
-        decimal(&mut second, name.into()),
-    ])
+    end::unsupported(&[call, b" with level ", &decimal(level), b", option ", &decimal(name)])
 }
 
 /// True if a socket can have the options of a level.

@@ -25,10 +25,7 @@ const ROBUST_BIT: i32 = 16;
 const PSHARED_BIT: i32 = 128;
 
 fn made(id: Option<ObjId>) -> ObjId {
-    match id {
-        Some(id) => id,
-        None => end::unsupported(&[b"the program uses more synchronization objects than vsrun can hold"]),
-    }
+    id.unwrap_or_else(|| end::unsupported(&[b"the program uses more synchronization objects than vsrun can hold"]))
 }
 
 fn key(kind: ObjKind, addr: u64) -> Key {

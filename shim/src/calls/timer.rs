@@ -11,9 +11,6 @@ use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 
 const SECOND: u64 = 1_000_000_000;
-const SIGEV_SIGNAL: i32 = 0;
-const SIGEV_NONE: i32 = 1;
-const SIGEV_THREAD_ID: i32 = 4;
 
 /// The calls about timers.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
@@ -44,10 +41,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
 fn itimer(which: i32) -> u32 {
     let p = local().pid;
     let id = [ITIMER, ITIMER_VIRTUAL, ITIMER_PROF][which as usize % 3];
-    match model().itimer(p, id) {
-        Some(at) => at,
-        None => out_of_room(),
-    }
+    model().itimer(p, id).unwrap_or_else(|| out_of_room())
 }
 
 fn out_of_room() -> ! {
@@ -116,20 +110,19 @@ fn getitimer(which: i32, at: u64) -> i64 {
 fn create(clock: i32, event: u64, id: u64) -> i64 {
     let processor = is_processor_time(clock);
     if !processor && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
-        let mut digits = [0; 24];
-        end::unsupported(&[b"timer_create of clock ", decimal(&mut digits, clock as i64)]);
+        end::unsupported(&[b"timer_create of clock ", &decimal(clock)]);
     }
     let p = local().pid;
     let number = world().timer_number(p);
-    let (mut value, mut signal, mut notify, mut target) = (number as u64, libc::SIGALRM, SIGEV_SIGNAL, NONE);
+    let (mut value, mut signal, mut notify, mut target) = (number as u64, libc::SIGALRM, libc::SIGEV_SIGNAL, NONE);
     if event != 0 {
         (value, signal, notify) = (load(event), load(event + 8), load(event + 12));
     }
     match notify {
-        SIGEV_NONE => signal = 0,
-        SIGEV_SIGNAL | SIGEV_THREAD_ID if !(1..=64).contains(&signal) => return EINVAL,
-        SIGEV_SIGNAL => {}
-        SIGEV_THREAD_ID => {
+        libc::SIGEV_NONE => signal = 0,
+        libc::SIGEV_SIGNAL | libc::SIGEV_THREAD_ID if !(1..=64).contains(&signal) => return EINVAL,
+        libc::SIGEV_SIGNAL => {}
+        libc::SIGEV_THREAD_ID => {
             let vtid: i32 = load(event + 16);
             let found = world().live.as_slice().iter().copied();
             let mut of = found.filter(|&t| world().threads[t].vtid == vtid && world().threads[t].pid == p);

@@ -111,9 +111,8 @@ pub fn wait() {
 #[inline(never)]
 pub fn last_step(t: Tid) {
     let process = &world().procs[world().threads[t].pid];
-    let (mut a, mut b) = ([0; 24], [0; 24]);
-    let (seen, real) = (decimal(&mut a, process.vpid as i64), decimal(&mut b, process.own.real_pid as i64));
-    complain(&[b"vsrun: the last step of the scenario is taken by process ", seen, b" of the program, pid ", real]);
+    let (seen, real) = (decimal(process.vpid), decimal(process.own.real_pid));
+    complain(&[b"vsrun: the last step of the scenario is taken by process ", &seen, b" of the program, pid ", &real]);
 }
 
 /// Says how the world ended; the exit code of the replay.
@@ -133,9 +132,8 @@ fn say() -> i32 {
     complain(&[b"vsrun: reached the end of the scenario: ", text]);
     for process in w.procs.as_slice() {
         if process.state == vsrun_model::ProcState::LIVE && process.main_thread != 0 {
-            let (mut a, mut b) = ([0; 24], [0; 24]);
-            let (seen, real) = (decimal(&mut a, process.vpid as i64), decimal(&mut b, process.own.real_pid as i64));
-            complain(&[b"vsrun: process ", seen, b" of the program can be looked at with: gdb -p ", real]);
+            let (seen, real) = (decimal(process.vpid), decimal(process.own.real_pid));
+            complain(&[b"vsrun: process ", &seen, b" of the program can be looked at with: gdb -p ", &real]);
         }
     }
     match w.end {
@@ -153,19 +151,17 @@ fn check_holder() {
     if w.end != End::RUNNING || real <= 0 || alive(real) {
         return;
     }
-    let mut digits = [0; 24];
-    let seen = decimal(&mut digits, w.procs[thread.pid].vpid as i64);
-    complain(&[b"vsrun: process ", seen, b" of the program was killed by a signal"]);
+    let seen = decimal(w.procs[thread.pid].vpid);
+    complain(&[b"vsrun: process ", &seen, b" of the program was killed by a signal"]);
     die(1);
 }
 
 /// True if the process exists and is not a zombie.
 fn alive(pid: i32) -> bool {
-    let mut digits = [0; 24];
-    let pid = decimal(&mut digits, pid as i64);
+    let pid = decimal(pid);
     let mut path = [0u8; 64];
     let mut used = 0;
-    for part in [b"/proc/".as_slice(), pid, b"/stat"] {
+    for part in [b"/proc/".as_slice(), &pid, b"/stat"] {
         path[used..used + part.len()].copy_from_slice(part);
         used += part.len();
     }

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
 use super::local::{local, me, model, world, Action};
 use super::{end, exit, fiber, tsc, turn};
-use crate::sys::{load, raw, store};
+use crate::sys::{context as reg, load, raw, store};
 
 const SA_NOCLDSTOP: u64 = 1;
 const SA_RESTART: u64 = 0x1000_0000;
@@ -19,10 +19,6 @@ const SA_RESTORER: u64 = 0x0400_0000;
 const SA_NOCLDWAIT: u64 = 2;
 const SIG_DFL: u64 = 0;
 const SIG_IGN: u64 = 1;
-/// Offset of uc_sigmask in the kernel's ucontext.
-const UC_SIGMASK: u64 = 296;
-/// Offset of the saved program counter.
-const UC_RIP: u64 = 168;
 
 // The frame that a handler returns to. gdb and unwinders know these bytes and this name from glibc.
 core::arch::global_asm!(
@@ -327,7 +323,7 @@ type Handler = extern "C" fn(i32, u64, u64);
 /// Every handler of the program is entered here. A signal from outside that comes while the shim's own code runs, or
 /// that the fiber blocks, waits.
 extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
-    let rip: u64 = load(context + UC_RIP);
+    let rip: u64 = load(context + reg::RIP);
     let on_purpose = core::mem::replace(&mut local().delivering, false);
     let in_shim = rip >= local().text.0 && rip < local().text.1;
     let fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
@@ -338,7 +334,7 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     let action = local().actions[signal as usize];
     let within = me().sigmask;
     let before = local().mask_after.take().unwrap_or(within);
-    store(context + UC_SIGMASK, before);
+    store(context + reg::SIGMASK, before);
     if action.flags & SA_RESETHAND != 0 {
         set_action(signal, Action::NONE);
     }
@@ -351,6 +347,6 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
     handler(signal, info, context);
-    model().set_mask(local().cur, load(context + UC_SIGMASK));
-    store(context + UC_SIGMASK, 0u64);
+    model().set_mask(local().cur, load(context + reg::SIGMASK));
+    store(context + reg::SIGMASK, 0u64);
 }

@@ -11,28 +11,17 @@ use vsrun_model::counter::decode;
 use super::end;
 use super::local::{fiber, local, model, world, Spin};
 use crate::sys::errno::*;
-use crate::sys::{load, raw, store};
+use crate::sys::{context as reg, load, raw, store};
 
-const PR_GET_TSC: i32 = 25;
-const PR_SET_TSC: i32 = 26;
 const PR_TSC_ENABLE: u64 = 1;
 const PR_TSC_SIGSEGV: u64 = 2;
 /// si_code of a general protection fault, and the number of that trap in a context.
 const SI_KERNEL: i32 = 0x80;
 const GENERAL_PROTECTION: u64 = 13;
 
-/// Offsets of registers in the kernel's ucontext.
-mod reg {
-    pub const RDX: u64 = 136;
-    pub const RAX: u64 = 144;
-    pub const RCX: u64 = 152;
-    pub const RIP: u64 = 168;
-    pub const TRAPNO: u64 = 200;
-}
-
 /// Lets the counter's instructions fault from now on, in this process and those that it forks.
 pub fn arm() {
-    if raw!(libc::SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV) < 0 {
+    if raw!(libc::SYS_prctl, libc::PR_SET_TSC, PR_TSC_SIGSEGV) < 0 {
         end::bug(b"the time-stamp counter could not be made to trap (PR_SET_TSC)");
     }
 }
@@ -41,19 +30,19 @@ pub fn arm() {
 /// itself asked for faults gets them there, as it does natively.
 pub fn before_exec() {
     if !fiber().tsc_faults {
-        raw!(libc::SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE);
+        raw!(libc::SYS_prctl, libc::PR_SET_TSC, PR_TSC_ENABLE);
     }
 }
 
 /// prctl about the counter, which each thread has for itself. `None`: it is about something else.
 pub fn control(option: i32, value: u64) -> Option<i64> {
     match option {
-        PR_GET_TSC => {
+        libc::PR_GET_TSC => {
             let mode = if fiber().tsc_faults { PR_TSC_SIGSEGV } else { PR_TSC_ENABLE };
             store(value, mode as u32);
         }
-        PR_SET_TSC if !(PR_TSC_ENABLE..=PR_TSC_SIGSEGV).contains(&value) => return Some(EINVAL),
-        PR_SET_TSC => fiber().tsc_faults = value == PR_TSC_SIGSEGV,
+        libc::PR_SET_TSC if !(PR_TSC_ENABLE..=PR_TSC_SIGSEGV).contains(&value) => return Some(EINVAL),
+        libc::PR_SET_TSC => fiber().tsc_faults = value == PR_TSC_SIGSEGV,
         _ => return None,
     }
     Some(0)

@@ -23,29 +23,22 @@ fn outcome(error: i32) -> i32 {
     }
 }
 
-#[no_mangle]
-extern "C" fn mtx_init(m: u64, kind: i32) -> i32 {
-    let attr: u32 = if kind & RECURSIVE != 0 { 1 } else { 0 };
-    sync::mutex_init(m, &attr as *const u32 as u64);
-    SUCCESS
-}
-
 symbols! {
+    fn mtx_init(m: u64, kind: i32) -> i32 = {
+        let attr: u32 = if kind & RECURSIVE != 0 { 1 } else { 0 };
+        sync::mutex_init(m, &attr as *const u32 as u64);
+        SUCCESS
+    };
     fn mtx_destroy(m: u64) = { mutex::destroy(m); };
     fn mtx_lock(m: u64) -> i32 = outcome(mutex::lock(m, Ok));
     fn mtx_trylock(m: u64) -> i32 = outcome(mutex::lock(m, |op| Ok(op.with(op::TRY))));
     fn mtx_timedlock(m: u64, abstime: u64) -> i32 =
         outcome(mutex::lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
     fn mtx_unlock(m: u64) -> i32 = outcome(mutex::unlock(m));
-}
-
-#[no_mangle]
-extern "C" fn cnd_init(c: u64) -> i32 {
-    sync::cond_init(c, 0);
-    SUCCESS
-}
-
-symbols! {
+    fn cnd_init(c: u64) -> i32 = {
+        sync::cond_init(c, 0);
+        SUCCESS
+    };
     fn cnd_destroy(c: u64) = { cond::destroy(c); };
     fn cnd_wait(c: u64, m: u64) -> i32 = outcome(cond::wait(c, m, Ok));
     fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 =

@@ -11,15 +11,10 @@ symbols! {
     fn pthread_cond_init(c: u64, attr: u64) -> i32 = { sync::cond_init(c, attr); 0 };
     fn pthread_cond_destroy(c: u64) -> i32 = destroy(c);
     fn pthread_cond_wait(c: u64, m: u64) -> i32 = wait(c, m, Ok);
-}
-
-#[no_mangle]
-extern "C" fn pthread_cond_timedwait(c: u64, m: u64, abstime: u64) -> i32 {
-    let clock = if sync::cond_is_monotonic(c) { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-    wait(c, m, |op| timed(op, clock, abstime))
-}
-
-symbols! {
+    fn pthread_cond_timedwait(c: u64, m: u64, abstime: u64) -> i32 = {
+        let clock = if sync::cond_is_monotonic(c) { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+        wait(c, m, |op| timed(op, clock, abstime))
+    };
     fn pthread_cond_clockwait(c: u64, m: u64, clock: i32, abstime: u64) -> i32 =
         wait(c, m, |op| timed(op, clock, abstime));
     fn pthread_cond_signal(c: u64) -> i32 = wake(Kind::COND_SIGNAL, c);

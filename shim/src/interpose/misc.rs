@@ -23,24 +23,16 @@ fn text<'a>(at: u64) -> &'a [u8] {
 }
 
 fn violated(expression: &[u8], file: u64, line: i64, function: u64) -> ! {
-    let mut digits = [0; 24];
-    let line = decimal(&mut digits, line);
-    end::assertion(&[text(file), b":", line, b": ", text(function), b": assertion `", expression, b"' failed"])
+    let line = decimal(line);
+    end::assertion(&[text(file), b":", &line, b": ", text(function), b": assertion `", expression, b"' failed"])
 }
 
 symbols! {
     fn __assert_fail(expression: u64, file: u64, line: u32, function: u64) -> ! =
         violated(text(expression), file, line as i64, function);
     fn __assert(expression: u64, file: u64, line: i32) -> ! = violated(text(expression), file, line as i64, 0);
-}
-
-#[no_mangle]
-extern "C" fn __assert_perror_fail(error: i32, file: u64, line: u32, function: u64) -> ! {
-    let mut digits = [0; 24];
-    violated(decimal(&mut digits, error as i64), file, line as i64, function)
-}
-
-symbols! {
+    fn __assert_perror_fail(error: i32, file: u64, line: u32, function: u64) -> ! =
+        violated(&decimal(error), file, line as i64, function);
     /// VS_toss of vs.h: any of 0..=n; each is an alternative.
     fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
     /// VS_assert of vs.h.

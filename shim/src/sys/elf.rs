@@ -5,9 +5,6 @@ use core::arch::asm;
 
 use super::{cstr, load, raw, store};
 
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-const PT_INTERP: u32 = 3;
 const DT_NULL: u64 = 0;
 const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
@@ -30,7 +27,7 @@ pub fn text_of(base: u64) -> (u64, u64) {
     let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
     for i in 0..n as u64 {
         let ph = table + 56 * i;
-        if load::<u32>(ph) == PT_LOAD && load::<u32>(ph + 4) & 1 != 0 {
+        if load::<u32>(ph) == libc::PT_LOAD && load::<u32>(ph + 4) & 1 != 0 {
             let start = base + load::<u64>(ph + 16);
             low = low.min(start);
             high = high.max(start + load::<u64>(ph + 40));
@@ -45,7 +42,7 @@ pub fn each_fixed_segment(base: u64, mut f: impl FnMut(u64, u64, i32)) {
     for i in 0..n as u64 {
         let ph = table + 56 * i;
         let flags: u32 = load(ph + 4);
-        if load::<u32>(ph) == PT_LOAD && flags & 2 == 0 {
+        if load::<u32>(ph) == libc::PT_LOAD && flags & 2 == 0 {
             let (start, end) = (base + load::<u64>(ph + 16), base + load::<u64>(ph + 16) + load::<u64>(ph + 40));
             let prot = libc::PROT_READ | if flags & 1 != 0 { libc::PROT_EXEC } else { 0 };
             f(start & !4095, ((end + 4095) & !4095) - (start & !4095), prot);
@@ -156,7 +153,7 @@ pub fn libc_image(auxv: &Auxv) -> Option<Image> {
         let ph = phdr + 56 * i;
         match load::<u32>(ph) {
             6 => bias = phdr.wrapping_sub(load::<u64>(ph + 16)),
-            PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
+            libc::PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
             _ => {}
         }
     }
@@ -233,8 +230,8 @@ pub fn disarm_vdso(base: u64) {
     let (mut dynamic, mut size, mut bias) = (0, 0, 0);
     for ph in (0..n).map(|i| table + 56 * i) {
         match load::<u32>(ph) {
-            PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
-            PT_LOAD => {
+            libc::PT_DYNAMIC => dynamic = load::<u64>(ph + 16),
+            libc::PT_LOAD => {
                 bias = base - load::<u64>(ph + 16);
                 size = load::<u64>(ph + 40);
             }
@@ -281,7 +278,7 @@ pub fn verdict(head: &[u8]) -> Option<&'static [u8]> {
         if at + 4 > head.len() {
             return None;
         }
-        if u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or([0; 4])) == PT_INTERP {
+        if u32::from_le_bytes(head[at..at + 4].try_into().unwrap_or([0; 4])) == libc::PT_INTERP {
             return None;
         }
     }

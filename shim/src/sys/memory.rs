@@ -1,5 +1,8 @@
 //! The program's memory.
 
+/// No mapping of a program begins below.
+pub const FIRST_ADDRESS: u64 = 4096;
+
 /// Reads a value of the program's memory.
 #[inline]
 pub fn load<T: Copy>(addr: u64) -> T {

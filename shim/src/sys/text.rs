@@ -1,5 +1,7 @@
 //! What is told to the program (errno) and to the user.
 
+use core::ops::Deref;
+
 use super::call::raw;
 
 extern "C" {
@@ -38,13 +40,26 @@ pub fn complain(parts: &[&[u8]]) {
     raw!(libc::SYS_write, 2, b"\n".as_ptr(), 1);
 }
 
-/// Formats a number into `buffer`, returns the digits.
-pub fn decimal(buffer: &mut [u8; 24], value: i64) -> &[u8] {
-    let mut at = buffer.len();
+/// The digits of a number.
+pub struct Decimal {
+    text: [u8; 24],
+    from: usize,
+}
+
+impl Deref for Decimal {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.text[self.from..]
+    }
+}
+
+/// Formats a number.
+pub fn decimal(value: impl Into<i64>) -> Decimal {
+    let (mut text, mut at, value) = ([0; 24], 24, value.into());
     let mut rest = value.unsigned_abs();
     loop {
         at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
+        text[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
         if rest == 0 {
             break;
@@ -52,7 +67,7 @@ pub fn decimal(buffer: &mut [u8; 24], value: i64) -> &[u8] {
     }
     if value < 0 {
         at -= 1;
-        buffer[at] = b'-';
+        text[at] = b'-';
     }
-    &buffer[at..]
+    Decimal { text, from: at }
 }

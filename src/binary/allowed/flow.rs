@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
             M::Sub if to != Register::None => state.set(to, state.get(to).minus(self.source(i, 1, state), images)),
             M::Inc if to != Register::None => state.set(to, state.get(to).plus(Value::constant(1), images)),
             M::Dec if to != Register::None => state.set(to, state.get(to).minus(Value::constant(1), images)),
-            m if is_conditional_move(m) => {
+            m if (M::Cmova..=M::Cmovs).contains(&m) => {
                 state.set(to, state.get(to).join(self.source(i, 1, state), images));
             }
             _ => self.forget_written(i, state),
@@ -173,27 +173,4 @@ impl<'a> Flow<'a> {
             (known, index) => distance.plus(known, images).plus(index, images),
         }
     }
-}
-
-fn is_conditional_move(m: Mnemonic) -> bool {
-    use Mnemonic as M;
-    matches!(
-        m,
-        M::Cmova
-            | M::Cmovae
-            | M::Cmovb
-            | M::Cmovbe
-            | M::Cmove
-            | M::Cmovg
-            | M::Cmovge
-            | M::Cmovl
-            | M::Cmovle
-            | M::Cmovne
-            | M::Cmovno
-            | M::Cmovnp
-            | M::Cmovns
-            | M::Cmovo
-            | M::Cmovp
-            | M::Cmovs
-    )
 }

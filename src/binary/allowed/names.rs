@@ -2,10 +2,9 @@
 //! program they call. The interposed ones are those of the preloaded library (`shim/src/interpose`); the others make the
 //! system calls that its net models (`shim/src/net.rs`).
 
-use vsrun_model::Kind;
-use vsrun_model::ObjKind;
+use vsrun_model::{Kind, ObjKind};
 
-use super::harmless;
+use super::harmless::{self, words, Names};
 use crate::search::allowed::KindClass;
 
 /// One thing that a call does. Numbers are those of arguments, from 0.
@@ -36,15 +35,15 @@ pub enum Effect {
 use Effect::{Calls, CallsAny, Locks, On, Op, Registers, RegistersAny, Starts, StartsBody, SystemCall};
 
 const NOTHING: &[Effect] = &[];
-const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
-const SYSV: Effect = Op(KindClass::On(ObjKind::SYSV));
-const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
-const MQUEUE: Effect = Op(KindClass::On(ObjKind::CHANNEL));
-const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
-const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
-const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
+pub(super) const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
+pub(super) const SYSV: Effect = Op(KindClass::On(ObjKind::SYSV));
+pub(super) const MSGQ: Effect = Op(KindClass::On(ObjKind::MSGQ));
+pub(super) const CHANNEL: Effect = Op(KindClass::On(ObjKind::CHANNEL));
+pub(super) const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
+pub(super) const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
+pub(super) const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
 const PATHS: Effect = Op(KindClass::On(ObjKind::PATHS));
-const POLL: Effect = Op(KindClass::Poll);
+pub(super) const POLL: Effect = Op(KindClass::Poll);
 const JOIN: &[Effect] = &[Op(KindClass::Does(Kind::JOIN))];
 const WAIT: &[Effect] = &[Op(KindClass::Does(Kind::WAIT))];
 const SLEEP: &[Effect] = &[Op(KindClass::Does(Kind::SLEEP)), Locks];
@@ -56,20 +55,13 @@ const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Ki
 
 /// What a call of the external function `name` does; None: not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
-    if DESCRIPTORS.contains(&name) {
+    if DESCRIPTORS.contains(name) {
         // poll without descriptors is a sleep.
-        return Some(&[Op(KindClass::On(ObjKind::CHANNEL)), FILE, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
+        return Some(&[CHANNEL, FILE, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
     }
     if name == "bind" {
         // Makes a name too.
-        return Some(&[
-            Op(KindClass::On(ObjKind::CHANNEL)),
-            FILE,
-            PATHS,
-            Op(KindClass::Does(Kind::SLEEP)),
-            POLL,
-            Locks,
-        ]);
+        return Some(&[CHANNEL, FILE, PATHS, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
     }
     if harmless::uses_files(name) {
         return Some(&[FILE, PATHS, POLL, Locks]);
@@ -85,70 +77,17 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
 
 /// Functions that may work on pipes, sockets and files. That stdio does so too, where a standard stream is a pipe, is left out:
 /// otherwise everything that prints would be bounded by nothing; such an operation shows as one outside its bound.
-const DESCRIPTORS: [&str; 62] = [
-    "__poll_chk",
-    "__read_chk",
-    "__recv_chk",
-    "__recvfrom_chk",
-    "accept",
-    "accept4",
-    "close",
-    "close_range",
-    "closefrom",
-    "connect",
-    "dup",
-    "dup2",
-    "dup3",
-    "epoll_create",
-    "epoll_create1",
-    "epoll_ctl",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "epoll_wait",
-    "eventfd",
-    "eventfd_read",
-    "eventfd_write",
-    "fcntl",
-    "fcntl64",
-    "getpeername",
-    "getsockname",
-    "getsockopt",
-    "ioctl",
-    "listen",
-    "lockf",
-    "lockf64",
-    "pipe",
-    "pipe2",
-    "poll",
-    "ppoll",
-    "pselect",
-    "read",
-    "readv",
-    "recv",
-    "recvfrom",
-    "recvmmsg",
-    "recvmsg",
-    "select",
-    "send",
-    "sendfile",
-    "sendfile64",
-    "sendmmsg",
-    "sendmsg",
-    "sendto",
-    "setsockopt",
-    "shutdown",
-    "signalfd",
-    "socket",
-    "socketpair",
-    "splice",
-    "tee",
-    "timerfd_create",
-    "timerfd_gettime",
-    "timerfd_settime",
-    "vmsplice",
-    "write",
-    "writev",
-];
+static DESCRIPTORS: Names = Names::new(|| {
+    words(
+        "
+    __poll_chk __read_chk __recv_chk __recvfrom_chk accept accept4 close close_range closefrom connect dup dup2 dup3
+    epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd_read eventfd_write fcntl
+    fcntl64 getpeername getsockname getsockopt ioctl listen lockf lockf64 pipe pipe2 poll ppoll pselect read readv
+    recv recvfrom recvmmsg recvmsg select send sendfile sendfile64 sendmmsg sendmsg sendto setsockopt shutdown
+    signalfd socket socketpair splice tee timerfd_create timerfd_gettime timerfd_settime vmsplice write writev
+        ",
+    )
+});
 
 /// Whether what a call of `name` does depends on its arguments.
 pub fn uses_arguments(name: &str) -> bool {
@@ -211,9 +150,11 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
         "msgctl" => &[MSGQ, NAMES],
         "mq_open" | "__mq_open_2" | "mq_unlink" => &[NAMES],
-        "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[MQUEUE, POLL],
+        "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[CHANNEL, POLL],
         // Somebody may have asked for a signal.
-        "mq_send" | "mq_timedsend" => &[MQUEUE, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "mq_send" | "mq_timedsend" => {
+            &[CHANNEL, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
+        }
         // Most commands are about something else; which it is, is not looked at.
         "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
         "flock" => &[FLOCK, POLL],
@@ -310,42 +251,22 @@ pub fn derives(name: &str) -> bool {
         || name.starts_with("_ZTINSt3_V214error_category")
 }
 
-/// Functions that do not come back.
+/// Functions that do not come back, beside those that throw.
+static NEVER_RETURN: Names = Names::new(|| {
+    words(
+        "
+    abort exit _exit _Exit quick_exit __stack_chk_fail __assert_fail __assert __assert_perror_fail __fortify_fail
+    __chk_fail longjmp _longjmp siglongjmp __longjmp_chk pthread_exit thrd_exit __pthread_unwind_next __cxa_throw
+    __cxa_rethrow __cxa_pure_virtual __cxa_throw_bad_array_new_length __cxa_bad_cast __cxa_bad_typeid
+    __cxa_call_unexpected _Unwind_Resume _ZSt9terminatev err errx verr verrx
+        ",
+    )
+});
+
+/// Whether it is a function that does not come back.
 pub fn never_returns(name: &str) -> bool {
-    matches!(
-        name,
-        "abort"
-            | "exit"
-            | "_exit"
-            | "_Exit"
-            | "quick_exit"
-            | "__stack_chk_fail"
-            | "__assert_fail"
-            | "__assert"
-            | "__assert_perror_fail"
-            | "__fortify_fail"
-            | "__chk_fail"
-            | "longjmp"
-            | "_longjmp"
-            | "siglongjmp"
-            | "__longjmp_chk"
-            | "pthread_exit"
-            | "thrd_exit"
-            | "__pthread_unwind_next"
-            | "__cxa_throw"
-            | "__cxa_rethrow"
-            | "__cxa_pure_virtual"
-            | "__cxa_throw_bad_array_new_length"
-            | "__cxa_bad_cast"
-            | "__cxa_bad_typeid"
-            | "__cxa_call_unexpected"
-            | "_Unwind_Resume"
-            | "_ZSt9terminatev"
-            | "err"
-            | "errx"
-            | "verr"
-            | "verrx"
-    ) || name.starts_with("_ZSt20__throw_")
+    NEVER_RETURN.contains(name)
+        || name.starts_with("_ZSt20__throw_")
         || name.starts_with("_ZSt1") && name.contains("__throw_")
         || name.starts_with("_ZSt2") && name.contains("__throw_")
 }

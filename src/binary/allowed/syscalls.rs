@@ -1,9 +1,8 @@
 //! What system calls do, by number: as the net of the preloaded library models them (`shim/src/net.rs`).
 
-use vsrun_model::Kind;
-use vsrun_model::ObjKind;
+use vsrun_model::{calls, Kind, ObjKind};
 
-use super::names::Effect;
+use super::names::{Effect, CHANNEL, FILE, FLOCK, MSGQ, NAMES, POLL, RECORDS, SYSV};
 use crate::search::allowed::KindClass;
 
 /// The number of the futex call, whose second object depends on its command.
@@ -34,88 +33,32 @@ pub fn futex_command(command: u64) -> FutexCommand {
 /// What system call `number` does; None: not known. Arguments are those of the system call.
 pub fn effects(number: i64) -> Option<&'static [Effect]> {
     use Effect::{On, Op};
-    Some(match number {
-        FUTEX => &[On(ObjKind::FUTEX, 0)],
-        libc::SYS_sched_yield => &[Op(KindClass::Does(Kind::YIELD))],
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => &[Op(KindClass::Does(Kind::SLEEP))],
-        libc::SYS_read
-        | libc::SYS_write
-        | libc::SYS_close
-        | libc::SYS_close_range
-        | libc::SYS_pipe
-        | libc::SYS_pipe2
-        | libc::SYS_epoll_create
-        | libc::SYS_epoll_create1
-        | libc::SYS_epoll_ctl
-        | libc::SYS_epoll_wait
-        | libc::SYS_epoll_pwait
-        | libc::SYS_epoll_pwait2
-        | libc::SYS_eventfd
-        | libc::SYS_eventfd2
-        | libc::SYS_signalfd
-        | libc::SYS_signalfd4
-        | libc::SYS_timerfd_create
-        | libc::SYS_timerfd_settime
-        | libc::SYS_timerfd_gettime
-        | libc::SYS_poll
-        | libc::SYS_ppoll
-        | libc::SYS_select
-        | libc::SYS_pselect6 => &[
-            Op(KindClass::On(ObjKind::CHANNEL)),
-            Op(KindClass::On(ObjKind::FILE)),
-            Op(KindClass::Does(Kind::SLEEP)),
-            Op(KindClass::Poll),
-        ],
-        libc::SYS_wait4 | libc::SYS_waitid => &[Op(KindClass::Does(Kind::WAIT))],
-        libc::SYS_exit => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
-        libc::SYS_exit_group => &[Op(KindClass::Does(Kind::EXIT))],
-        libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => {
-            &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
-        }
-        libc::SYS_semget => &[Op(KindClass::On(ObjKind::NAMES))],
-        libc::SYS_semop | libc::SYS_semtimedop => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::Poll)],
-        libc::SYS_fcntl => &[Op(KindClass::On(ObjKind::RECORDS)), Op(KindClass::Poll)],
-        libc::SYS_flock => &[Op(KindClass::On(ObjKind::FLOCK)), Op(KindClass::Poll)],
-        libc::SYS_msgget => &[Op(KindClass::On(ObjKind::NAMES))],
-        libc::SYS_msgsnd | libc::SYS_msgrcv => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::Poll)],
-        libc::SYS_msgctl => &[Op(KindClass::On(ObjKind::MSGQ)), Op(KindClass::On(ObjKind::NAMES))],
-        libc::SYS_mq_open | libc::SYS_mq_unlink => &[Op(KindClass::On(ObjKind::NAMES))],
-        libc::SYS_mq_timedreceive | libc::SYS_mq_getsetattr => {
-            &[Op(KindClass::On(ObjKind::CHANNEL)), Op(KindClass::Poll)]
-        }
-        libc::SYS_mq_timedsend => &[
-            Op(KindClass::On(ObjKind::CHANNEL)),
-            Op(KindClass::Poll),
-            Op(KindClass::Does(Kind::KILL)),
-            Op(KindClass::Does(Kind::EXIT)),
-        ],
-        libc::SYS_semctl => &[Op(KindClass::On(ObjKind::SYSV)), Op(KindClass::On(ObjKind::NAMES))],
-        _ if is_harmless(number) => &[],
+    Some(match calls::name(number)? {
+        "futex" => &[On(ObjKind::FUTEX, 0)],
+        "sched_yield" => &[Op(KindClass::Does(Kind::YIELD))],
+        "nanosleep" | "clock_nanosleep" => &[Op(KindClass::Does(Kind::SLEEP))],
+        "read" | "write" | "close" | "close_range" | "pipe" | "pipe2" | "epoll_create" | "epoll_create1"
+        | "epoll_ctl" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "eventfd" | "eventfd2" | "signalfd"
+        | "signalfd4" | "timerfd_create" | "timerfd_settime" | "timerfd_gettime" | "poll" | "ppoll" | "select"
+        | "pselect6" => &[CHANNEL, FILE, Op(KindClass::Does(Kind::SLEEP)), POLL],
+        "wait4" | "waitid" => &[Op(KindClass::Does(Kind::WAIT))],
+        "exit" => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
+        "exit_group" => &[Op(KindClass::Does(Kind::EXIT))],
+        "kill" | "tkill" | "tgkill" => &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "semget" => &[NAMES],
+        "semop" | "semtimedop" => &[SYSV, POLL],
+        "fcntl" => &[RECORDS, POLL],
+        "flock" => &[FLOCK, POLL],
+        "msgget" => &[NAMES],
+        "msgsnd" | "msgrcv" => &[MSGQ, POLL],
+        "msgctl" => &[MSGQ, NAMES],
+        "mq_open" | "mq_unlink" => &[NAMES],
+        "mq_timedreceive" | "mq_getsetattr" => &[CHANNEL, POLL],
+        "mq_timedsend" => &[CHANNEL, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "semctl" => &[SYSV, NAMES],
+        "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "getcpu" | "getrandom"
+        | "clock_gettime" | "gettimeofday" | "time" | "mmap" | "munmap" | "mprotect" | "madvise" | "membarrier"
+        | "sched_getaffinity" | "sched_setaffinity" => &[],
         _ => return None,
     })
-}
-
-fn is_harmless(number: i64) -> bool {
-    matches!(
-        number,
-        libc::SYS_getpid
-            | libc::SYS_gettid
-            | libc::SYS_getppid
-            | libc::SYS_getuid
-            | libc::SYS_geteuid
-            | libc::SYS_getgid
-            | libc::SYS_getegid
-            | libc::SYS_getcpu
-            | libc::SYS_getrandom
-            | libc::SYS_clock_gettime
-            | libc::SYS_gettimeofday
-            | libc::SYS_time
-            | libc::SYS_mmap
-            | libc::SYS_munmap
-            | libc::SYS_mprotect
-            | libc::SYS_madvise
-            | libc::SYS_membarrier
-            | libc::SYS_sched_getaffinity
-            | libc::SYS_sched_setaffinity
-    )
 }

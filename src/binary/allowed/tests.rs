@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::testing::TempDir;
 use super::*;
+use crate::base::testing::TempDir;
 use crate::search::allowed::{KindClass, Operand};
 
 /// Ways to compile C. All but the last keep symbols.

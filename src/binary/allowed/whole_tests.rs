@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::super::elf::ElfFile;
-use super::super::testing::TempDir;
 use super::*;
+use crate::base::testing::TempDir;
 
 /// The libraries that a program needs and their made-up load addresses, found by name in the usual places.
 fn libraries(exe: &Path) -> Vec<(PathBuf, u64)> {

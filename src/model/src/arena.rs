@@ -9,79 +9,53 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
-use crate::base::ids::{Pid, Tid, Uid, NONE};
-use crate::base::op::{Kind, Op};
-use crate::base::table::Table;
-use crate::state::act::{Act, Effects};
-use crate::state::closing::Closing;
-use crate::state::files::Files;
-use crate::state::sharing::{Declared, Noted, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
-use crate::state::world::World;
+use crate::base::numbers::numbers;
+use crate::base::{Kind, Op, Pid, Table, Tid, Uid, NONE};
+use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
-
 /// Version of everything in the arena.
 pub const VERSION: u32 = 19;
-
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
-
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
 pub const POOL_ADDR: u64 = 0x2100_0000_0000;
-
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
-
 /// Where descriptors of files that messages of the program carry go in and come out.
 pub const MAIL_IN_FD: i32 = 247;
-
 #[allow(missing_docs)]
 pub const MAIL_OUT_FD: i32 = 248;
-
 /// Descriptor of what stands in the kernel for each descriptor of the model.
 pub const PLACE_FD: i32 = 249;
-
 /// Descriptor of the arena in every process of a world.
 pub const ARENA_FD: i32 = 250;
-
 /// Descriptor of the pool in every process of a world.
 pub const POOL_FD: i32 = 251;
-
 /// Descriptor of a file of fixed random bytes that stands for /dev/urandom.
 pub const RANDOM_FD: i32 = 252;
-
 /// Descriptor of the guard's pipe, without a supervisor.
 pub const GUARD_FD: i32 = 253;
-
 /// First descriptor that is not the program's. Low enough that a fork has little to copy, and below the one that shells
 /// take for their scripts.
 pub const FIRST_FD: i32 = 247;
-
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
-
 /// Longest schedule prefix.
 pub const MAX_PREFIX: usize = 1 << 20;
-
 /// Most entries of a sleep set.
 pub const MAX_SLEEP: usize = 1 << 14;
-
 /// Most threads of which it is said how many transitions they are expected to make.
 pub const MAX_EXPECTED: usize = 1024;
-
 /// Longest trace that is recorded.
 pub const MAX_STEPS: usize = 1 << 22;
-
 /// Most pending operations that are recorded in one trace.
 pub const MAX_SEEN: usize = 1 << 22;
-
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
-
 /// Place in `Control::passed` for files over which threads communicate.
 pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
-
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 
@@ -197,31 +171,23 @@ pub struct Plan {
     pub record_back: u32,
 }
 
-/// What the root is asked to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct Command(pub u32);
-
-#[allow(missing_docs)]
-impl Command {
-    pub const NONE: Command = Command(0);
+numbers! {
+    /// What the root is asked to do.
+    Command(u32):
+    NONE = 0,
     /// Fork an execution.
-    pub const RUN: Command = Command(1);
+    RUN = 1,
     /// Fork an execution that asks to be traced by vsrun before it goes on.
-    pub const RUN_TRACED: Command = Command(2);
+    RUN_TRACED = 2,
 }
 
-/// How a process under test is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct Mode(pub u32);
-
-#[allow(missing_docs)]
-impl Mode {
+numbers! {
+    /// How a process under test is run.
+    Mode(u32):
     /// The first process stops before main and forks executions.
-    pub const ROOT: Mode = Mode(0);
+    ROOT = 0,
     /// No root: the first process goes straight on, once, and shows the end to a debugger.
-    pub const DIRECT: Mode = Mode(1);
+    DIRECT = 1,
 }
 
 /// Traffic between vsrun and the root.

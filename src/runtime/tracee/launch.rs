@@ -78,40 +78,27 @@ pub enum LaunchStep {
 }
 
 impl LaunchStep {
-    const ALL: [LaunchStep; 13] = [
-        LaunchStep::DeathSignal,
-        LaunchStep::Parent,
-        LaunchStep::Signals,
-        LaunchStep::Session,
-        LaunchStep::Personality,
-        LaunchStep::CoreLimit,
-        LaunchStep::StackLimit,
-        LaunchStep::HugePages,
-        LaunchStep::Cpu,
-        LaunchStep::Directory,
-        LaunchStep::Descriptors,
-        LaunchStep::TraceMe,
-        LaunchStep::Exec,
+    /// All steps, in words.
+    const ALL: [(LaunchStep, &str); 13] = [
+        (LaunchStep::DeathSignal, "set the parent-death signal (prctl PR_SET_PDEATHSIG)"),
+        (LaunchStep::Parent, "stay with the parent"),
+        (LaunchStep::Signals, "reset the signals"),
+        (LaunchStep::Session, "start a session (setsid)"),
+        (LaunchStep::Personality, "switch address randomization off (personality ADDR_NO_RANDOMIZE)"),
+        (LaunchStep::CoreLimit, "switch core dumps off (setrlimit RLIMIT_CORE)"),
+        (LaunchStep::StackLimit, "set the stack limit to 8 MiB (setrlimit RLIMIT_STACK)"),
+        (LaunchStep::HugePages, "switch huge pages off (prctl PR_SET_THP_DISABLE)"),
+        (LaunchStep::Cpu, "bind to a CPU (sched_setaffinity)"),
+        (LaunchStep::Directory, "change the working directory (chdir)"),
+        (LaunchStep::Descriptors, "place the file descriptors"),
+        (LaunchStep::TraceMe, "be traced (ptrace PTRACE_TRACEME)"),
+        (LaunchStep::Exec, "execute it (execve)"),
     ];
 }
 
 impl fmt::Display for LaunchStep {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            LaunchStep::DeathSignal => "set the parent-death signal (prctl PR_SET_PDEATHSIG)",
-            LaunchStep::Parent => "stay with the parent",
-            LaunchStep::Signals => "reset the signals",
-            LaunchStep::Session => "start a session (setsid)",
-            LaunchStep::Personality => "switch address randomization off (personality ADDR_NO_RANDOMIZE)",
-            LaunchStep::CoreLimit => "switch core dumps off (setrlimit RLIMIT_CORE)",
-            LaunchStep::StackLimit => "set the stack limit to 8 MiB (setrlimit RLIMIT_STACK)",
-            LaunchStep::HugePages => "switch huge pages off (prctl PR_SET_THP_DISABLE)",
-            LaunchStep::Cpu => "bind to a CPU (sched_setaffinity)",
-            LaunchStep::Directory => "change the working directory (chdir)",
-            LaunchStep::Descriptors => "place the file descriptors",
-            LaunchStep::TraceMe => "be traced (ptrace PTRACE_TRACEME)",
-            LaunchStep::Exec => "execute it (execve)",
-        })
+        LaunchStep::ALL.iter().filter(|(step, _)| step == self).try_for_each(|(_, text)| f.write_str(text))
     }
 }
 
@@ -190,7 +177,7 @@ impl Failure {
     }
 
     fn from_bytes(bytes: [u8; 5]) -> Option<Failure> {
-        let step = *LaunchStep::ALL.get(usize::from(bytes[0]))?;
+        let (step, _) = *LaunchStep::ALL.get(usize::from(bytes[0]))?;
         Some(Failure { step, errno: Errno::from_raw(i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]])) })
     }
 }

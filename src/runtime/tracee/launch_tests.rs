@@ -6,7 +6,7 @@ use std::os::fd::IntoRawFd;
 
 #[test]
 fn failures_survive_the_pipe() {
-    for (number, step) in LaunchStep::ALL.into_iter().enumerate() {
+    for (number, (step, _)) in LaunchStep::ALL.into_iter().enumerate() {
         assert_eq!(step as usize, number);
         let back = Failure::from_bytes(Failure { step, errno: Errno::EPERM }.to_bytes()).unwrap();
         assert_eq!((back.step, back.errno), (step, Errno::EPERM));
@@ -79,7 +79,7 @@ const REPORTER: &str = r#"
 fn reporter(dir: &TempDir) -> (LaunchSpec, File) {
     let exe = dir.0.join("program");
     if !exe.exists() {
-        dir.compile(REPORTER, &[]);
+        dir.compile("program", "c", REPORTER, &[]);
     }
     let open = |name: &str| {
         fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(dir.0.join(name)).unwrap()
@@ -223,7 +223,7 @@ fn failed_step(spec: &LaunchSpec) -> (LaunchStep, Errno) {
 #[test]
 fn a_failed_launch_says_what_failed() {
     let dir = TempDir::new();
-    let good = plain(dir.compile("int main(void){return 0;}", &[]));
+    let good = plain(dir.program("program", &[]));
     let missing = LaunchSpec { exe: dir.0.join("missing"), ..good.clone() };
     assert_eq!(failed_step(&missing), (LaunchStep::Exec, Errno::ENOENT));
     assert_eq!(launch(&missing).unwrap_err().to_string(), "cannot execute it (execve): No such file or directory");

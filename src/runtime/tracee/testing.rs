@@ -3,40 +3,10 @@
 use nix::unistd::Pid;
 
 use super::*;
+pub use crate::base::testing::TempDir;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A fresh directory, removed when dropped.
-pub struct TempDir(pub PathBuf);
-
-impl TempDir {
-    pub fn new() -> TempDir {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("vsrun-tracee-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir(&dir).unwrap();
-        TempDir(dir.canonicalize().unwrap())
-    }
-
-    /// Compiles a C program.
-    pub fn compile(&self, source: &str, flags: &[&str]) -> PathBuf {
-        let input = self.0.join("program.c");
-        let output = self.0.join("program");
-        fs::write(&input, source).unwrap();
-        let done = Command::new("gcc").arg(&input).arg("-o").arg(&output).args(flags).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        output
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A launch with nothing special about it.
 pub fn plain(exe: PathBuf) -> LaunchSpec {
@@ -89,7 +59,7 @@ pub fn exit_code(event: Event) -> i32 {
 /// Launches a C program and gives it to `drive`, which must see its end.
 pub fn with_program<T>(source: &str, drive: impl FnOnce(Stopped) -> T) -> T {
     let dir = TempDir::new();
-    let stopped = launch(&plain(dir.compile(source, &["-O1", "-pthread"]))).unwrap();
+    let stopped = launch(&plain(dir.compile("program", "c", source, &["-O1", "-pthread"]))).unwrap();
     let killer = Killer::of(&stopped);
     let result = drive(stopped);
     killer.disarm();

@@ -175,7 +175,7 @@ fn a_central_loop_sees_every_kind_of_event() {
             pthread_join(t, 0);
             execl("/proc/self/exe", "again", "x", (char *)0);
         }"#;
-    let exe = dir.compile(source, &["-pthread"]);
+    let exe = dir.compile("program", "c", source, &["-pthread"]);
     let run = in_own_process(module_path!(), "inner_central_loop", &[("VSRUN_TEST_EXE", &exe)]);
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
@@ -245,7 +245,7 @@ fn describe_and_resume(event: Event) -> String {
 #[test]
 fn tracees_die_with_the_tracer() {
     let dir = TempDir::new();
-    let exe = dir.compile("int main(void){for(;;);}", &[]);
+    let exe = dir.compile("program", "c", "int main(void){for(;;);}", &[]);
     let run = in_own_process(module_path!(), "inner_killed_tracer", &[("VSRUN_TEST_EXE", &exe)]);
     assert_eq!(run.status.signal(), Some(9), "{run:?}");
     let text = String::from_utf8(run.stdout).unwrap();

@@ -1,7 +1,12 @@
 //! A step from a frame to its caller where no table tells it.
 
 use super::frame::{Frame, ReadMemory, Regs, RBP, RSP};
-use super::maps::{executable_at, Mapping};
+use crate::binary::Mapping;
+
+/// The mapping around `address`, if code in it can run.
+pub(super) fn executable_at(maps: &[Mapping], address: u64) -> Option<&Mapping> {
+    maps.iter().find(|m| m.is_executable() && m.contains(address))
+}
 
 pub(super) fn without_table(maps: &[Mapping], mem: &dyn ReadMemory, frame: &Frame) -> Option<Frame> {
     let regs = &frame.regs;

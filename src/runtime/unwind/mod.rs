@@ -10,7 +10,6 @@
 
 mod frame;
 mod guess;
-mod maps;
 mod module;
 mod table;
 #[cfg(test)]
@@ -22,13 +21,13 @@ use std::path::PathBuf;
 use gimli::UnwindContext;
 
 use frame::Frame;
-use guess::{returns_from_signal, without_table};
-use maps::executable_at;
+use guess::{executable_at, returns_from_signal, without_table};
 use module::Module;
 use table::caller_by_entry;
 
+use crate::binary::Mapping;
+
 pub use frame::{ReadMemory, Regs};
-pub use maps::{parse_maps, Mapping};
 
 /// Finds call stacks; keeps the unwind tables it has read, by the path of the file.
 #[derive(Default)]
@@ -86,8 +85,8 @@ impl Unwinder {
         let Unwinder { modules, context } = self;
         let address = frame.address();
         let Some(mapping) = executable_at(maps, address) else { return Tabled::Unknown };
-        let Some(path) = &mapping.path else { return Tabled::Unknown };
-        let module = modules.entry(path.clone()).or_insert_with(|| Module::open(path));
+        let Some(path) = mapping.file() else { return Tabled::Unknown };
+        let module = modules.entry(path.to_path_buf()).or_insert_with(|| Module::open(path));
         let Some(module) = module else { return Tabled::Unknown };
         let Some(bias) = module.bias(mapping, address) else { return Tabled::Unknown };
         let Some(covered) = module.covering(address.wrapping_sub(bias)) else { return Tabled::Unknown };

@@ -1,27 +1,11 @@
 //! What the unwinder reads from the files that are mapped.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, UnwindSection};
-use goblin::container::{Container, Ctx, Endian};
-use goblin::elf::program_header::{PF_X, PT_LOAD};
-use goblin::elf::section_header::SHT_NOBITS;
-use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
-use super::maps::Mapping;
-
-const PAGE: u64 = 4096;
-
-/// A loadable segment of a file.
-#[derive(Clone, Copy, Debug)]
-struct Load {
-    offset: u64,
-    size: u64,
-    vaddr: u64,
-    executable: bool,
-}
+use crate::binary::elf::{ElfFile, Load};
+use crate::binary::Mapping;
 
 /// The code that one unwind entry (FDE) is about, in the addresses of the file.
 #[derive(Clone, Copy, Debug)]
@@ -46,17 +30,11 @@ pub(super) struct Module {
 impl Module {
     /// None if the file cannot be read, is no 64-bit ELF file or has no `.eh_frame`.
     pub(super) fn open(path: &Path) -> Option<Module> {
-        let ctx = Ctx { container: Container::Big, le: Endian::Little };
-        let file = File::open(path).ok()?;
-        let header = Elf::parse_header(&read(&file, 0, 64)?).ok()?;
-        let table = read(&file, header.e_phoff, u64::from(header.e_phnum) * u64::from(header.e_phentsize))?;
-        let segments = ProgramHeader::parse(&table, 0, usize::from(header.e_phnum), ctx).ok()?;
-        let table = read(&file, header.e_shoff, u64::from(header.e_shnum) * u64::from(header.e_shentsize))?;
-        let sections = SectionHeader::parse_from(&table, 0, usize::from(header.e_shnum), ctx).ok()?;
-        let eh_frame = find_section(&file, &sections, usize::from(header.e_shstrndx), b".eh_frame")?;
+        let elf = ElfFile::open(path).ok()?;
+        let eh_frame = elf.section(b".eh_frame")?;
         let mut module = Module {
-            loads: segments.iter().filter(|s| s.p_type == PT_LOAD).map(load).collect(),
-            section: read(&file, eh_frame.sh_offset, eh_frame.sh_size)?,
+            loads: elf.loads(),
+            section: elf.bytes(eh_frame.sh_offset, eh_frame.sh_size, ".eh_frame").ok()?,
             bases: BaseAddresses::default().set_eh_frame(eh_frame.sh_addr),
             covered: Vec::new(),
         };
@@ -92,52 +70,20 @@ impl Module {
     /// `address`. A page of the file can be mapped by two segments; the one with code is meant.
     pub(super) fn bias(&self, mapping: &Mapping, address: u64) -> Option<u64> {
         let offset = address - mapping.start + mapping.offset;
-        let holds = |l: &&Load| l.executable && (l.offset & !(PAGE - 1)..l.offset + l.size).contains(&offset);
-        let load = self.loads.iter().find(holds)?;
-        let in_file = offset.wrapping_sub(load.offset).wrapping_add(load.vaddr);
-        Some(address.wrapping_sub(in_file))
+        self.loads.iter().filter(|l| l.executable).find_map(|l| l.bias_of(address, offset))
     }
-}
-
-fn load(segment: &ProgramHeader) -> Load {
-    Load {
-        offset: segment.p_offset,
-        size: segment.p_filesz,
-        vaddr: segment.p_vaddr,
-        executable: segment.p_flags & PF_X != 0,
-    }
-}
-
-fn find_section(file: &File, sections: &[SectionHeader], names: usize, wanted: &[u8]) -> Option<SectionHeader> {
-    let names = sections.get(names)?;
-    let names = read(file, names.sh_offset, names.sh_size)?;
-    let is_wanted = |section: &&SectionHeader| {
-        let name = names.get(section.sh_name..).unwrap_or_default();
-        section.sh_type != SHT_NOBITS && name.split(|b| *b == 0).next() == Some(wanted)
-    };
-    sections.iter().find(is_wanted).cloned()
-}
-
-/// None also if the file is not that long: a damaged size must not make us allocate.
-fn read(file: &File, offset: u64, size: u64) -> Option<Vec<u8>> {
-    if offset.checked_add(size)? > file.metadata().ok()?.len() {
-        return None;
-    }
-    let mut bytes = vec![0; usize::try_from(size).ok()?];
-    file.read_exact_at(&mut bytes, offset).ok()?;
-    Some(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::tracee::testing::TempDir;
+    use crate::base::testing::TempDir;
     use std::fs;
 
     #[test]
     fn damaged_files_are_not_believed() {
         let dir = TempDir::new();
-        let exe = dir.compile("int main(void){return 0;}", &[]);
+        let exe = dir.program("program", &[]);
         let good = fs::read(&exe).unwrap();
         assert!(Module::open(&exe).is_some_and(|m| !m.covered.is_empty()));
         let damaged = dir.0.join("damaged");

@@ -1,7 +1,8 @@
 use super::frame::RBP;
 use super::*;
+use crate::base::testing::TempDir;
 use crate::runtime::memory::ProcessMemory;
-use crate::runtime::tracee::testing::{plain, stopped, Killer, TempDir};
+use crate::runtime::tracee::testing::{plain, stopped, Killer};
 use crate::runtime::tracee::{launch, Reason, Running, Stopped};
 use nix::sys::ptrace::Options;
 use std::fs;
@@ -33,7 +34,7 @@ struct Debuggee {
 impl Debuggee {
     fn build(source: &str, flags: &[&str]) -> Debuggee {
         let dir = TempDir::new();
-        let exe = dir.compile(&format!("{COMMON}{source}"), &[&["-pthread", "-w"], flags].concat());
+        let exe = dir.compile("program", "c", &format!("{COMMON}{source}"), &[&["-pthread", "-w"], flags].concat());
         let nm = Command::new("nm").arg(&exe).output().unwrap();
         let symbols = String::from_utf8(nm.stdout).unwrap().lines().filter_map(function).collect();
         Debuggee { _dir: dir, exe, symbols, unwinder: Unwinder::new() }
@@ -54,8 +55,7 @@ impl Debuggee {
     }
 
     fn backtrace(&mut self, at: &Stopped) -> Vec<String> {
-        let text = fs::read_to_string(format!("/proc/{}/maps", at.pid())).unwrap();
-        let maps = parse_maps(&text);
+        let maps = Mapping::parse_all(&fs::read(format!("/proc/{}/maps", at.pid())).unwrap());
         let memory = ProcessMemory::open(at.pid()).unwrap();
         let counters = self.unwinder.backtrace(&maps, &memory, Regs::from(&at.regs().unwrap()), 50);
         counters.iter().enumerate().map(|(i, pc)| self.name(&maps, *pc, i == 0)).collect()
@@ -65,12 +65,12 @@ impl Debuggee {
     /// at which a function starts, in these programs.
     fn name(&self, maps: &[Mapping], counter: u64, exact: bool) -> String {
         let Some(mapping) = maps.iter().find(|m| m.contains(counter)) else { return format!("{counter:#x}") };
-        let Some(path) = &mapping.path else { return "anonymous".to_string() };
-        if *path != self.exe {
+        let Some(path) = mapping.file() else { return "anonymous".to_string() };
+        if path != self.exe {
             return path.file_name().unwrap().to_string_lossy().into_owned();
         }
         // Independent of the code under test: gcc's first segment starts at the file's start.
-        let start = maps.iter().find(|m| m.path.as_ref() == Some(path)).unwrap().start;
+        let start = maps.iter().find(|m| m.file() == Some(path)).unwrap().start;
         let bias = if start < 0x1000_0000 { 0 } else { start };
         let address = counter - bias;
         let address = if exact || self.symbols.contains_key(&address) { address } else { address - 1 };
@@ -296,7 +296,7 @@ fn damaged_stacks_end() {
             Some(if addr == 0x2000 { 0x2000 } else { 0x1234 })
         }
     }
-    let maps = parse_maps("1000-3000 r-xp 00000000 00:00 0 \n");
+    let maps = Mapping::parse_all(b"1000-3000 r-xp 00000000 00:00 0 \n");
     let mut regs = Regs { general: [0x2000; 16], rip: 0x1010 };
     let mut unwinder = Unwinder::new();
     assert_eq!(unwinder.backtrace(&maps, &Garbage, regs, 50)[0], 0x1010);

@@ -9,9 +9,6 @@ use crate::gate::end;
 use crate::sys::errno::*;
 use crate::sys::{any_of, raw};
 
-const AT_FDCWD: i32 = libc::AT_FDCWD;
-const SYS_OPENAT2: i64 = 437;
-const SYS_FCHMODAT2: i64 = 452;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
@@ -23,7 +20,7 @@ pub fn changes(nr: i64) -> bool {
             SYS_creat SYS_unlink SYS_unlinkat SYS_rmdir SYS_mkdir SYS_mkdirat SYS_mknod SYS_mknodat SYS_symlink
             SYS_symlinkat SYS_link SYS_linkat SYS_rename SYS_renameat SYS_renameat2 SYS_ioctl SYS_io_uring_setup
         )
-    ) || nr == SYS_OPENAT2
+    ) || nr == libc::SYS_openat2
         || attribute(nr, &[0; 6]).is_some()
         || by_descriptor(nr)
         || refused(nr).is_some()
@@ -50,7 +47,7 @@ pub(super) fn attribute(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, 
         libc::SYS_setxattr | libc::SYS_removexattr => (None, 0, true),
         libc::SYS_lchown | libc::SYS_lsetxattr | libc::SYS_lremovexattr => (None, 0, false),
         libc::SYS_fchmodat | libc::SYS_futimesat => (Some(0), 1, true),
-        SYS_FCHMODAT2 | libc::SYS_utimensat => (Some(0), 1, follow(3)),
+        libc::SYS_fchmodat2 | libc::SYS_utimensat => (Some(0), 1, follow(3)),
         libc::SYS_fchownat => (Some(0), 1, follow(4)),
         _ => return None,
     })
@@ -59,7 +56,7 @@ pub(super) fn attribute(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, 
 /// Such a call changes permissions or owner.
 pub(super) fn sets_access(nr: i64) -> bool {
     matches!(nr, libc::SYS_chmod | libc::SYS_chown | libc::SYS_lchown | libc::SYS_fchownat)
-        || matches!(nr, libc::SYS_fchmodat | SYS_FCHMODAT2)
+        || matches!(nr, libc::SYS_fchmodat | libc::SYS_fchmodat2)
 }
 
 /// Calls that change attributes of an open file.
@@ -81,24 +78,24 @@ pub fn change(nr: i64, a: [u64; 6], room: &mut Room) -> Result<Answer, i64> {
     }
     let at = |fd: u64, path: u64| (fd as i32, path);
     match nr {
-        libc::SYS_unlink => unlink(at(AT_FDCWD as u64, a[0]), one),
+        libc::SYS_unlink => unlink(at(libc::AT_FDCWD as u64, a[0]), one),
         libc::SYS_unlinkat if a[2] as i32 & libc::AT_REMOVEDIR != 0 => rmdir(at(a[0], a[1]), one),
         libc::SYS_unlinkat => unlink(at(a[0], a[1]), one),
-        libc::SYS_rmdir => rmdir(at(AT_FDCWD as u64, a[0]), one),
-        libc::SYS_mkdir => make(at(AT_FDCWD as u64, a[0]), one, true, |p| raw!(libc::SYS_mkdir, p, a[1])),
+        libc::SYS_rmdir => rmdir(at(libc::AT_FDCWD as u64, a[0]), one),
+        libc::SYS_mkdir => make(at(libc::AT_FDCWD as u64, a[0]), one, true, |p| raw!(libc::SYS_mkdir, p, a[1])),
         libc::SYS_mkdirat => make(at(a[0], a[1]), one, true, |p| raw!(libc::SYS_mkdir, p, a[2])),
-        libc::SYS_mknod => make(at(AT_FDCWD as u64, a[0]), one, false, |p| raw!(nr, p, a[1], a[2])),
+        libc::SYS_mknod => make(at(libc::AT_FDCWD as u64, a[0]), one, false, |p| raw!(nr, p, a[1], a[2])),
         libc::SYS_mknodat => make(at(a[0], a[1]), one, false, |p| raw!(libc::SYS_mknod, p, a[2], a[3])),
-        libc::SYS_symlink => make(at(AT_FDCWD as u64, a[1]), one, false, |p| raw!(nr, a[0], p)),
+        libc::SYS_symlink => make(at(libc::AT_FDCWD as u64, a[1]), one, false, |p| raw!(nr, a[0], p)),
         libc::SYS_symlinkat => make(at(a[1], a[2]), one, false, |p| raw!(libc::SYS_symlink, a[0], p)),
-        libc::SYS_link => link(at(AT_FDCWD as u64, a[0]), at(AT_FDCWD as u64, a[1]), 0, (one, two)),
+        libc::SYS_link => link(at(libc::AT_FDCWD as u64, a[0]), at(libc::AT_FDCWD as u64, a[1]), 0, (one, two)),
         libc::SYS_linkat => link(at(a[0], a[1]), at(a[2], a[3]), a[4] as i32, (one, two)),
-        libc::SYS_rename => rename(at(AT_FDCWD as u64, a[0]), at(AT_FDCWD as u64, a[1]), 0, (one, two)),
+        libc::SYS_rename => rename(at(libc::AT_FDCWD as u64, a[0]), at(libc::AT_FDCWD as u64, a[1]), 0, (one, two)),
         libc::SYS_renameat => rename(at(a[0], a[1]), at(a[2], a[3]), 0, (one, two)),
         libc::SYS_renameat2 => rename(at(a[0], a[1]), at(a[2], a[3]), a[4] as u32, (one, two)),
         libc::SYS_ioctl if a[1] == FS_IOC_SETFLAGS || a[1] == FS_IOC_FSSETXATTR => change_open(a[0] as i32, one),
         // As in kernels that do not have them yet: programs do without.
-        SYS_OPENAT2 | libc::SYS_io_uring_setup => Err(ENOSYS),
+        libc::SYS_openat2 | libc::SYS_io_uring_setup => Err(ENOSYS),
         _ => Ok(Answer::AsItIs),
     }
 }
@@ -215,7 +212,7 @@ fn link(old: At, new: At, flags: i32, (one, two): (&mut Place, &mut Place)) -> R
     let mut own = Path::new();
     if by_descriptor {
         target(two, &mut own)?;
-        return linked(raw!(libc::SYS_linkat, old.0, old.1, AT_FDCWD, own.ptr(), flags), two);
+        return linked(raw!(libc::SYS_linkat, old.0, old.1, libc::AT_FDCWD, own.ptr(), flags), two);
     }
     let Some(stat) = one.stat else { return Err(ENOENT) };
     if stat.is_dir() {
@@ -230,7 +227,7 @@ fn link(old: At, new: At, flags: i32, (one, two): (&mut Place, &mut Place)) -> R
     target(two, &mut own)?;
     // A file without a name yet is reached through its link in /proc.
     let follow = if one.side == Side::Outside { flags & libc::AT_SYMLINK_FOLLOW } else { 0 };
-    linked(raw!(libc::SYS_linkat, AT_FDCWD, one.ptr(), AT_FDCWD, own.ptr(), follow), two)
+    linked(raw!(libc::SYS_linkat, libc::AT_FDCWD, one.ptr(), libc::AT_FDCWD, own.ptr(), follow), two)
 }
 
 fn linked(result: i64, new: &mut Place) -> Result<Answer, i64> {
@@ -251,7 +248,7 @@ fn rename(old: At, new: At, flags: u32, (one, two): (&mut Place, &mut Place)) ->
         // Both in /dev/shm, say; from there to elsewhere is another file system.
         let both = one.side == two.side;
         return if both {
-            Ok(Answer::Done(raw!(libc::SYS_renameat2, AT_FDCWD, one.ptr(), AT_FDCWD, two.ptr(), flags)))
+            Ok(Answer::Done(raw!(libc::SYS_renameat2, libc::AT_FDCWD, one.ptr(), libc::AT_FDCWD, two.ptr(), flags)))
         } else {
             Err(EXDEV)
         };
@@ -305,10 +302,10 @@ fn change_attribute(
     (dir_at, path_at, follow): (Option<usize>, usize, bool),
     place: &mut Place,
 ) -> Result<Answer, i64> {
-    let dir = dir_at.map_or(AT_FDCWD, |at| a[at] as i32);
+    let dir = dir_at.map_or(libc::AT_FDCWD, |at| a[at] as i32);
     if a[path_at] == 0 || given(a[path_at]).is_empty() {
         // Of the descriptor itself.
-        return if dir == AT_FDCWD { Ok(Answer::AsItIs) } else { change_open(dir, place) };
+        return if dir == libc::AT_FDCWD { Ok(Answer::AsItIs) } else { change_open(dir, place) };
     }
     place.find(dir, given(a[path_at]), follow)?;
     let Some(stat) = place.stat else { return Err(ENOENT) };
@@ -329,7 +326,7 @@ fn change_attribute(
     let mut b = a;
     b[path_at] = place.ptr();
     if let Some(at) = dir_at {
-        b[at] = AT_FDCWD as u64;
+        b[at] = libc::AT_FDCWD as u64;
     }
     Ok(Answer::Call(nr, b))
 }

@@ -25,8 +25,7 @@ pub fn may_change(dir: u64) -> Result<(), i64> {
 
 /// What the kernel says of access with the effective identity.
 pub fn access(path: u64, how: i32) -> i64 {
-    const SYS_FACCESSAT2: i64 = 439;
-    raw!(SYS_FACCESSAT2, libc::AT_FDCWD, path, how, libc::AT_EACCESS)
+    raw!(libc::SYS_faccessat2, libc::AT_FDCWD, path, how, libc::AT_EACCESS)
 }
 
 /// The shadow of the directory of a place in the real file system, made if there is none.
@@ -226,9 +225,8 @@ fn is_open_elsewhere(id: (u64, u64)) -> bool {
 }
 
 fn has_open(pid: i32, id: (u64, u64)) -> bool {
-    let mut digits = [0; 24];
     let mut path = Path::new();
-    if path.set(&[b"/proc/", decimal(&mut digits, i64::from(pid)), b"/fd"]).is_err() {
+    if path.set(&[b"/proc/", &decimal(pid), b"/fd"]).is_err() {
         return false;
     }
     let mut found = false;
@@ -309,10 +307,8 @@ pub fn is_empty(dir: &Path) -> Result<bool, i64> {
 /// Makes a listing of the directory with shadow `row`; a descriptor of it.
 pub fn listing(row: u32) -> Result<i32, i64> {
     let number = machine().next_listing();
-    let (mut a, mut b) = ([0; 24], [0; 24]);
     let mut list = Path::new();
-    let (n, k) = (decimal(&mut a, i64::from(number)), decimal(&mut b, i64::from(row)));
-    list.set(&[private(), b"/files/l", n, b".", k])?;
+    list.set(&[private(), b"/files/l", &decimal(number), b".", &decimal(row)])?;
     if raw!(libc::SYS_mkdir, list.ptr(), 0o700) < 0 {
         no_room(row_path(row));
     }

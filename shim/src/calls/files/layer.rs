@@ -121,8 +121,7 @@ pub fn device(dir: &[u8], ptr: u64) -> Option<u64> {
 
 /// Becomes the name of `name` in shadow `row`.
 pub fn shadow_path(path: &mut Path, row: u32, name: &[u8]) -> Result<(), i64> {
-    let mut digits = [0; 24];
-    path.set(&[private(), b"/files/", decimal(&mut digits, i64::from(row))])?;
+    path.set(&[private(), b"/files/", &decimal(row)])?;
     if name.is_empty() {
         return Ok(());
     }

@@ -15,7 +15,6 @@ use crate::gate::end;
 use crate::gate::local::{arena, local, machine, model, world};
 use crate::sys::load;
 
-const AT_FDCWD: i32 = libc::AT_FDCWD;
 /// Stands for a call that looks for a socket by a path, its first argument: shown as connect.
 pub const CONNECT: i64 = libc::SYS_connect | 1 << 16;
 
@@ -84,7 +83,7 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
     let one = |dir: u64, path: u64, follow: bool, does| {
         [Some(Named { dir: dir as i32, path, follow, opens: false, does }), None]
     };
-    let here = AT_FDCWD as u64;
+    let here = libc::AT_FDCWD as u64;
     let two = |x: (u64, u64, Does), y: (u64, u64, Does), follow: bool| {
         let name =
             |(dir, path, does): (u64, u64, Does), follow| Named { dir: dir as i32, path, follow, opens: false, does };
@@ -179,10 +178,9 @@ pub fn names(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
 
 /// The object that stands for all names.
 fn all_names() -> ObjId {
-    match model().object_at(SHARED, ObjKind::PATHS, 0, 0) {
-        Some(obj) => obj,
-        None => end::unsupported(&[b"the program shares more files than vsrun can hold"]),
-    }
+    model()
+        .object_at(SHARED, ObjKind::PATHS, 0, 0)
+        .unwrap_or_else(|| end::unsupported(&[b"the program shares more files than vsrun can hold"]))
 }
 
 extern "C" fn plan_names(both: u64) {

@@ -1,7 +1,7 @@
 //! Paths as bytes in fixed buffers, hashes of them, and what the kernel says of them.
 
 use crate::sys::errno::*;
-use crate::sys::{bytes, decimal, load, raw};
+use crate::sys::{bytes, decimal, load, raw, FIRST_ADDRESS};
 
 /// Longest path that is followed, bytes.
 pub const MAX: usize = 4096;
@@ -122,9 +122,8 @@ impl Link {
     /// That of descriptor `fd`.
     pub fn of(fd: i32) -> Link {
         let mut bytes = [0; 40];
-        let mut digits = [0; 24];
         let mut at = 0;
-        for part in [b"/proc/self/fd/".as_slice(), decimal(&mut digits, fd as i64)] {
+        for part in [b"/proc/self/fd/".as_slice(), &decimal(fd as i64)] {
             bytes[at..at + part.len()].copy_from_slice(part);
             at += part.len();
         }
@@ -217,7 +216,6 @@ pub fn given(path: u64) -> &'static [u8] {
 
 /// No path, or an empty one.
 pub(super) fn is_empty(path: u64) -> bool {
-    const FIRST_ADDRESS: u64 = 4096;
     path < FIRST_ADDRESS || load::<u8>(path) == 0
 }
 

@@ -99,10 +99,7 @@ pub fn with_stack<R>(f: impl FnOnce() -> R) -> R {
     let mut work = Work(Some(f), None);
     let function = run_of(&work);
     on_stack(&raw mut work as u64, function);
-    match work.1 {
-        Some(result) => result,
-        None => end::bug(b"work with paths was not done"),
-    }
+    work.1.unwrap_or_else(|| end::bug(b"work with paths was not done"))
 }
 
 /// What a path led to is not to be relied on any more.

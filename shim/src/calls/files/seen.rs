@@ -9,9 +9,7 @@ use crate::gate::local::arena;
 use crate::sys::errno::*;
 use crate::sys::{bytes_mut, cstr, load, raw, raw6, store};
 
-const SYS_FACCESSAT2: i64 = 439;
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
-const NOFOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
 /// A call that changes nothing, but looks at a file by name or descriptor.
 pub fn only_looks(nr: i64) -> bool {
@@ -21,7 +19,7 @@ pub fn only_looks(nr: i64) -> bool {
 
 /// Where a call has its directory and path, and whether it follows a last link.
 pub(super) fn named(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool)> {
-    let nofollow = |at: usize| a[at] as i32 & NOFOLLOW == 0;
+    let nofollow = |at: usize| a[at] as i32 & libc::AT_SYMLINK_NOFOLLOW == 0;
     Some(match nr {
         libc::SYS_stat | libc::SYS_access | libc::SYS_chdir | libc::SYS_statfs => (None, 0, true),
         libc::SYS_getxattr | libc::SYS_listxattr => (None, 0, true),
@@ -29,7 +27,7 @@ pub(super) fn named(nr: i64, a: &[u64; 6]) -> Option<(Option<usize>, usize, bool
         libc::SYS_newfstatat => (Some(0), 1, nofollow(3)),
         libc::SYS_statx => (Some(0), 1, nofollow(2)),
         libc::SYS_faccessat => (Some(0), 1, true),
-        SYS_FACCESSAT2 | libc::SYS_execveat => (Some(0), 1, nofollow(3)),
+        libc::SYS_faccessat2 | libc::SYS_execveat => (Some(0), 1, nofollow(3)),
         libc::SYS_readlinkat => (Some(0), 1, false),
         libc::SYS_inotify_add_watch => (None, 1, a[2] as u32 & libc::IN_DONT_FOLLOW == 0),
         _ => return None,
@@ -126,7 +124,7 @@ fn of_descriptor(nr: i64, a: [u64; 6], fd: i32) -> Result<Answer, i64> {
 /// The same call for a name.
 fn whole(nr: i64, a: &[u64; 6], path: &Path) -> i64 {
     match nr {
-        libc::SYS_statx => raw!(nr, AT_FDCWD, path.ptr(), NOFOLLOW, a[3], a[4]),
+        libc::SYS_statx => raw!(nr, AT_FDCWD, path.ptr(), libc::AT_SYMLINK_NOFOLLOW, a[3], a[4]),
         _ => raw!(libc::SYS_lstat, path.ptr(), result_at(nr, a)),
     }
 }

@@ -16,9 +16,6 @@ use crate::gate;
 use crate::gate::local::{arena, fiber, local, machine, model, world, Phase};
 use crate::sys::raw;
 
-const SYS_PREADV2: i64 = 327;
-const SYS_PWRITEV2: i64 = 328;
-
 /// Performs a call with `kernel`, after a visible operation if it uses what is shared.
 pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let turn = if watches() { turn(nr, &a) } else { None };
@@ -122,11 +119,11 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
             placed = false;
         }
         libc::SYS_pread64 | libc::SYS_preadv => reads = of_descriptor(fd, Use::Read),
-        SYS_PREADV2 => {
+        libc::SYS_preadv2 => {
             reads = of_descriptor(fd, Use::Read);
             placed = a[3] as i64 != -1;
         }
-        libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev | SYS_PWRITEV2 => {
+        libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2 => {
             writes = of_descriptor(fd, Use::Write);
         }
         libc::SYS_ftruncate => {

@@ -5,10 +5,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// AF_UNIX.
 pub const UNIX: u16 = 1;
-
 /// AF_INET.
 pub const INET: u16 = 2;
-
 /// AF_INET6.
 pub const INET6: u16 = 10;
 

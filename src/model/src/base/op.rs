@@ -10,27 +10,20 @@ pub struct Kind(pub u8);
 
 /// Does not block: fails instead.
 pub const TRY: u8 = 1;
-
 /// Gives up at `deadline`.
 pub const TIMED: u8 = 2;
-
 /// A cancellation point: enabled too when the thread is asked to end.
 pub const CANCEL_POINT: u8 = 4;
-
 /// A variant of the operation; what it means depends on the kind.
 pub const VARIANT: u8 = 8;
-
 /// A semop of several operations; `Op::arg` holds them for reports (see `pack_semops`), not an amount. Of a close: it is of an
 /// epoll instance; filled in where it is recorded.
 pub const SEVERAL: u8 = 16;
-
 /// An operation on a descriptor that concerns epoll instances too; filled in where it is recorded, see `epoll`.
 pub const REACHES: u8 = 32;
-
 /// A read or write that goes on after a part has been moved: a signal ends it where it blocks, whatever SA_RESTART says, and
 /// no handler runs before it.
 pub const PARTIAL: u8 = 64;
-
 /// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
 /// at a barrier.
 pub const RESUMED: u8 = 32;

@@ -4,12 +4,11 @@
 //! moves them.
 
 use super::row::*;
-use crate::base::ids::Uid;
-use crate::base::op::REACHES;
-use crate::state::channel::{ChanId, ChanKind, Channel, FreeRing, NO_RING, PAGE, PIPE_BUF, PIPE_SLOTS};
-use crate::state::fd::{poll, Desc};
-use crate::state::object::{Key, ObjKind, SHARED};
-use crate::state::recorded::{ChannelState, COUNTS, OTHERWISE, QUEUED, STATE_BITS};
+use crate::base::{Uid, REACHES};
+use crate::state::{
+    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, NO_RING, OTHERWISE, PAGE,
+    PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+};
 
 kinds! {
     /// Take up to `arg` bytes from channel `obj`; like all operations on descriptors it has a bit in `mask` for each

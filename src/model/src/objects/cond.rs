@@ -3,10 +3,8 @@
 
 use super::mutex::releases;
 use super::row::*;
-use crate::base::op::RESUMED;
-use crate::state::act::WOKEN;
-use crate::state::object::{DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST};
-use crate::state::world::Misuse;
+use crate::base::RESUMED;
+use crate::state::{Misuse, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
 
 kinds! {
     /// Release mutex `obj2` and wait on condition variable `obj`.

@@ -1,11 +1,8 @@
 //! Connections: asked for, queued, accepted.
 
 use super::row::*;
-use crate::base::address::{Address, Host};
-use crate::state::fd::{poll, DescId};
-use crate::state::socket::{
-    SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD,
-};
+use crate::base::{Address, Host};
+use crate::state::{poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD};
 
 kinds! {
     /// Take a connection from the queue `obj`.
@@ -282,13 +279,6 @@ impl World {
                 self.woke(self.sockets[client].input, 0);
             }
         }
-    }
-
-    /// The descriptions of the connections in a listener's queue, for reports.
-    pub fn queue_of(&self, listener: SockId) -> impl Iterator<Item = DescId> + '_ {
-        let [first, _] = self.sockets[listener].queue;
-        let next = |&s: &SockId| (self.sockets[s].next != NONE).then(|| self.sockets[s].next);
-        core::iter::successors((first != NONE).then_some(first), next).map(|s| self.sockets[s].desc)
     }
 
     /// Connects a datagram socket to `Thread::address`. Gives 0 or minus an error number.

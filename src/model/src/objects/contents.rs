@@ -3,7 +3,7 @@
 
 use super::row::*;
 use crate::base::calls;
-use crate::state::files::PLACED;
+use crate::state::PLACED;
 
 kinds! {
     /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see
@@ -69,7 +69,6 @@ fn call_of(op: &Op, stat: &'static str) -> &'static str {
 }
 
 const ON_FILE: Call = Call::By(|op| call_of(op, "fstat"));
-
 const BY_PATH: Call = Call::By(|op| call_of(op, "stat"));
 
 fn file_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
@@ -88,7 +87,6 @@ fn path_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
 const USES: Records = Records { renamed: |act, _| (act.op.mask, act.op.deadline) = (0, 0), ..Records::NOTHING };
 /// The same; through which description is more than a name.
 const READS: Records = Records { renamed: |act, _| act.op.deadline = 0, ..Records::NOTHING };
-
 const CHANGES: How = How::File { through: None };
 
 fn names(act: &Act, looks: bool, file: How, cells: &mut Footprint) {

@@ -2,7 +2,7 @@
 
 use super::row::*;
 use crate::base::inject::fault_of;
-use crate::state::world::START;
+use crate::state::START;
 
 kinds! {
     /// Nothing is pending.

@@ -15,9 +15,7 @@ use super::fd::event_words;
 use super::row::*;
 use crate::base::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
 use crate::base::op::{REACHES, SEVERAL};
-use crate::state::channel::{ChanId, ChanKind};
-use crate::state::epoll::{flag, Control, Delivered, Watch, MAX_EVENTS};
-use crate::state::fd::{poll, DescId, DescKind};
+use crate::state::{flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, Watch, MAX_EVENTS};
 
 kinds! {
     /// Wait for events of what is watched by the epoll instance `obj`.

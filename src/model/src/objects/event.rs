@@ -6,16 +6,11 @@
 //! everything, like one that gives up at its deadline.
 
 use super::row::Channels;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::Op;
-use crate::state::channel::{ChanId, ChanKind, Channel};
-use crate::state::fd::{poll, Desc, DescId, DescKind};
-use crate::state::signal::SigInfo;
-use crate::state::world::{Applied, World};
+use crate::base::{Op, Tid, NONE};
+use crate::state::{poll, Applied, ChanId, ChanKind, Channel, Desc, DescId, DescKind, SigInfo, World};
 
 /// Largest value of a counter; one more is what a read would never see (fs/eventfd.c).
 pub const COUNTER_MAX: u64 = u64::MAX - 1;
-
 /// EFD_SEMAPHORE, in [`Channel::period`] of a counter: a read takes one.
 pub const SEMAPHORE: u64 = 1;
 

@@ -10,11 +10,11 @@
 //! that an operation concerns, chosen by the channel's name, and two operations without a common bit are independent.
 
 use super::row::*;
-use crate::base::op::SEVERAL;
-use crate::state::channel::ChanId;
-use crate::state::fd::{poll, Desc, DescId, DescKind, Polled, FDS_PER_PAGE, FD_PAGES, MAX_POLLED, NONBLOCK};
-use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World};
+use crate::base::SEVERAL;
+use crate::state::{
+    poll, Applied, ChanId, Desc, DescId, DescKind, Polled, ThreadState, World, FDS_PER_PAGE, FD_PAGES, MAX_POLLED,
+    NONBLOCK,
+};
 
 kinds! {
     /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.

@@ -5,9 +5,9 @@
 
 use super::row::*;
 use crate::objects::channel::name_hash;
-use crate::state::channel::{ChanId, ChanKind, Fifo, PIPE_RING};
-use crate::state::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
-use crate::state::object::{Key, ObjKind};
+use crate::state::{
+    ChanId, ChanKind, DescId, DescKind, Fifo, Key, ObjKind, ACCESS, NONBLOCK, PIPE_RING, READ_ONLY, WRITE_ONLY,
+};
 
 kinds! {
     /// Open one end of a FIFO.

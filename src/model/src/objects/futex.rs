@@ -3,7 +3,7 @@
 
 use super::cond::{wakes, WAITERS};
 use super::row::*;
-use crate::state::act::WOKEN;
+use crate::state::WOKEN;
 
 kinds! {
     /// FUTEX_WAIT: compare and go to sleep.

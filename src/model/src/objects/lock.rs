@@ -14,13 +14,10 @@
 
 use super::question::Did;
 use super::row::*;
-use crate::state::lock::{
-    owner_process, FileLock, KnownFile, Tagged, CLOSE, DESCRIPTION, IS_DESCRIPTION, LAST, NAME_BITS, NAME_SHIFT,
-    THREADED, UNLOCK, WRITE,
+use crate::state::{
+    owner_process, End, FileLock, KnownFile, LockState, Tagged, ThreadState, CLOSE, DESCRIPTION, GAVE_UP_FLOCK,
+    IS_DESCRIPTION, LAST, NAME_BITS, NAME_SHIFT, SEVERAL_OWNERS, THREADED, UNLOCK, WRITE,
 };
-use crate::state::recorded::LockState;
-use crate::state::thread::ThreadState;
-use crate::state::world::{End, GAVE_UP_FLOCK, SEVERAL_OWNERS};
 
 kinds! {
     /// Lock the bytes from `arg` to `deadline` of a file (fcntl F_SETLK, F_SETLKW, F_OFD_SETLK); `mask`: see [`crate::lock`].

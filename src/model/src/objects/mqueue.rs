@@ -10,10 +10,7 @@
 
 use super::msg::Used;
 use super::row::*;
-use crate::state::channel::{ChanId, ChanKind};
-use crate::state::fd::{poll, DescId, DescKind};
-use crate::state::queue::{Notice, Queue};
-use crate::state::thread::ThreadState;
+use crate::state::{poll, ChanId, ChanKind, DescId, DescKind, Notice, Queue, ThreadState};
 
 kinds! {
     /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the

@@ -13,14 +13,11 @@
 use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
-use crate::base::errno;
-use crate::base::ids::{ObjId, Tid, Uid, NONE};
-use crate::base::op::{Kind, Op, TRY};
-use crate::state::footprint::How;
-use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
-use crate::state::queue::{Chunk, Queue, Queued, CHUNK, EXCEPT, MSGMAX, NOERROR, SET_SIZE};
-use crate::state::recorded::QueueState;
-use crate::state::sem::Ctl;
+use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, TRY};
+use crate::state::{
+    Chunk, Ctl, How, Key, ObjKind, Queue, QueueState, Queued, CHUNK, DESTROYED, EXCEPT, MSGMAX, NOERROR, SET_SIZE,
+    SHARED,
+};
 
 kinds! {
     /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].

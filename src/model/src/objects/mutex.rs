@@ -1,11 +1,10 @@
 //! Mutexes: normal, recursive, errorcheck, robust; and what owning one means to condition variables.
 
 use super::row::*;
-use crate::state::object::{
-    ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
+use crate::state::{
+    Misuse, ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
     OWNER_DEAD, ROBUST,
 };
-use crate::state::world::Misuse;
 
 kinds! {
     /// Acquire a mutex.

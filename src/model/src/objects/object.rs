@@ -1,8 +1,7 @@
 //! The table of synchronization and communication objects and how an address finds its object.
 
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::state::object::{Key, ObjKind, Object, OWNER_DEAD, SHARED};
-use crate::state::world::World;
+use crate::base::{ObjId, Tid, NONE};
+use crate::state::{Key, ObjKind, Object, World, OWNER_DEAD, SHARED};
 
 impl World {
     /// The object at `key`, if known.

@@ -9,8 +9,7 @@
 //! The kernel refuses a wait that would close a circle of such locks. One that other locks take part in it does not see.
 
 use super::row::*;
-use crate::state::object::{ObjKind, OWNER_DEAD};
-use crate::state::thread::ThreadState;
+use crate::state::{ObjKind, ThreadState, OWNER_DEAD};
 
 kinds! {
     /// FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI: take the lock, or find out for whom to wait. Everything depends on it, as on the two below: the
@@ -43,10 +42,8 @@ kinds! {
 
 /// The owner in the word.
 pub const OWNER: u32 = 0x3fff_ffff;
-
 /// In the word: the kernel has to be told when the lock is released.
 pub const WAITERS: u32 = 1 << 31;
-
 /// In the word: an owner died.
 pub const OWNER_DIED: u32 = 1 << 30;
 

@@ -1,16 +1,11 @@
 //! Processes: fork, exit, status, wait.
 
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::base::op::Op;
-use crate::base::op::{Kind, TRY};
-use crate::state::act::Effects;
-use crate::state::act::{Act, EXPIRED};
-use crate::state::carrier::ProcessState;
-use crate::state::fd::FD_PAGES;
-use crate::state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
-use crate::state::recorded::WaitState;
+use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY};
+use crate::state::{
+    Act, Effects, ProcState, Process, ProcessState, WaitState, EXPIRED, FD_PAGES, WCONTINUED, WEXITED_NOT, WNOHANG,
+    WNOWAIT, WUNTRACED,
+};
 
 kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.

@@ -1,7 +1,7 @@
 //! What is asked of an operation that may have to come earlier, see `relation::before`; and what each family needs to answer.
 
-use crate::base::ids::ObjId;
-use crate::state::act::{Act, Effects, WOKEN};
+use crate::base::ObjId;
+use crate::state::{Act, Effects, WOKEN};
 
 /// Whether it is enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

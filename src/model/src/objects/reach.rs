@@ -1,14 +1,9 @@
 //! What operations on descriptors concern beyond the objects they name: the channels of [`Op::mask`], those of sockets here, those
 //! of epoll instances in `epoll`.
 
-use crate::base::ids::NONE;
-use crate::base::op::{Op, REACHES, SEVERAL, VARIANT};
+use crate::base::{Op, NONE, REACHES, SEVERAL, VARIANT};
 use crate::objects::row::Channels;
-use crate::state::act::Act;
-use crate::state::channel::ChanId;
-use crate::state::fd::{Desc, DescId};
-use crate::state::socket::{SockId, SockState};
-use crate::state::world::World;
+use crate::state::{Act, ChanId, Desc, DescId, SockId, SockState, World};
 
 /// The channels that an operation on descriptors concerns: bits of [`Op::mask`], and the flags that say how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

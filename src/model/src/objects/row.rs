@@ -6,13 +6,8 @@
 // What rows speak of: families import all of this file.
 pub(crate) use super::question::{Answer, Question};
 pub use super::shown::*;
-pub(crate) use crate::base::errno;
-pub(crate) use crate::base::ids::{ObjId, Pid, Tid, NONE};
-pub(crate) use crate::base::op::{Kind, Op, CANCEL_POINT, PARTIAL, TIMED, TRY, VARIANT};
-pub(crate) use crate::state::act::{Act, Effects};
-pub(crate) use crate::state::footprint::{By, Cell, Footprint, How};
-pub(crate) use crate::state::thread::Thread;
-pub(crate) use crate::state::world::{Applied, World};
+pub(crate) use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, PARTIAL, TIMED, TRY, VARIANT};
+pub(crate) use crate::state::{Act, Applied, By, Cell, Effects, Footprint, How, Thread, World};
 
 /// All that is to be known of a kind of operation. What each operation asks comes first, in one line of the cache.
 #[repr(C, align(64))]
@@ -463,15 +458,12 @@ pub enum Unproven {
 
 /// [`Row::perform`] of what has no more effect than having its turn: what the caller then does belongs to the same transition.
 pub const DONE: fn(&mut World, Tid, &Op, u32) -> Applied = |_, _, _, _| Applied::Done(0);
-
 /// It is proven.
 pub const PROVEN: fn(&Op) -> Option<Unproven> = |_| None;
-
 /// [`Row::tells`]: it cannot.
 pub const NOT: fn(&Act, bool) -> bool = |_, _| false;
 /// [`Row::tells`]: it can.
 pub const YES: fn(&Act, bool) -> bool = |_, _| true;
-
 /// [`Row::follows`] of what waits for nobody in particular.
 pub const NOBODY: fn(&Act, &Act) -> bool = |_, _| false;
 /// [`Row::blocks`] of what may take something away.

@@ -2,10 +2,7 @@
 
 use super::question::Did;
 use super::row::*;
-use crate::state::object::{ObjKind, DESTROYED, PREFER_WRITER};
-use crate::state::recorded::RwState;
-use crate::state::rwlock::Hold;
-use crate::state::world::Misuse;
+use crate::state::{Hold, Misuse, ObjKind, RwState, DESTROYED, PREFER_WRITER};
 
 kinds! {
     /// Acquire a read-write lock for reading.

@@ -2,13 +2,8 @@
 
 use super::question::Did;
 use super::row::*;
-use crate::base::errno;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::Kind;
-use crate::base::op::{Op, TRY};
-use crate::state::footprint::{Cell, How};
-use crate::state::object::{Key, ObjKind};
-use crate::state::sem::{Name, MAX_NAME};
+use crate::base::{errno, Kind, Op, Tid, NONE, TRY};
+use crate::state::{Cell, How, Key, Name, ObjKind, MAX_NAME};
 
 kinds! {
     /// Decrement a POSIX semaphore.

@@ -1,14 +1,10 @@
 //! How operations are shown: what the call is named, what it is given, what comes of it, what it waits for, and what of it tells one
 //! deadlock from another. Here is what several families share.
 
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Op, TIMED, TRY};
 pub(crate) use crate::base::words::{list, say, Part};
 pub use crate::base::words::{Thing, Words};
-use crate::state::channel::ChanId;
-use crate::state::object::SHARED;
-use crate::state::thread::{Thread, ThreadState};
-use crate::state::world::World;
+use crate::base::{ObjId, Op, Pid, Tid, NONE, TIMED, TRY};
+use crate::state::{ChanId, Thread, ThreadState, World, SHARED};
 
 /// See [`Shown::arguments`].
 pub type Arguments = fn(&Op, Option<&Thread>, &mut dyn Words);
@@ -74,7 +70,6 @@ pub const OBJECT: Arguments = |op, _, words| Thing::Object(op.obj).say(words);
 pub const OBJECT_AND_NUMBER: Arguments = |op, _, words| say![words, Thing::Object(op.obj), ", ", op.arg];
 /// [`Shown::arguments`]: the thread.
 pub const THREAD: Arguments = |op, _, words| Thing::Thread(op.obj).say(words);
-
 /// [`Shown::waits`]: for the owner of the lock `obj`.
 pub const FOR_OWNER: Option<Waits> = Some(|world, t, op, words| held(world, t, op.obj, words));
 

@@ -19,13 +19,12 @@
 //! of the process, low numbers before high ones.
 
 use super::row::*;
-use crate::base::op::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
-use crate::state::process::ProcState;
-use crate::state::signal::{
-    bit, Disposal, Disposition, Handling, Kept, QueuedSignal, Sent, SigInfo, ALTERNATIVES, AWAITED, BEFORE, BY_CLOCK,
-    CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
+use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
+use crate::state::{
+    bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
+    AWAITED, BEFORE, BY_CLOCK, CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED,
+    STOP_BEFORE, STOP_INTERRUPTS,
 };
-use crate::state::thread::ThreadState;
 
 kinds! {
     /// Signal number `arg` for process `obj`.
@@ -81,18 +80,12 @@ fn signal_set(set: u64, words: &mut dyn Words) {
 
 /// First real-time signal of the kernel: from there on several of the same number are queued.
 const RT_MIN: i32 = 32;
-
 const SIGKILL: i32 = 9;
-
 const SIGCHLD: i32 = 17;
-
 const SIGCONT: i32 = 18;
-
 const SIGSTOP: i32 = 19;
-
 /// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
 const STOPS: u64 = bit(19) | bit(20) | bit(21) | bit(22);
-
 /// SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
 const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
 

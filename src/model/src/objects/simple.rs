@@ -3,10 +3,8 @@
 use super::cond::{others_wait, woken, WAITERS};
 use super::mutex::{acquires, owns};
 use super::row::*;
-use crate::base::op::RESUMED;
-use crate::state::act::SOME_ONCE;
-use crate::state::object::DESTROYED;
-use crate::state::world::Misuse;
+use crate::base::RESUMED;
+use crate::state::{Misuse, DESTROYED, SOME_ONCE};
 
 kinds! {
     /// Acquire a spin lock.

@@ -4,27 +4,18 @@
 //! there. What it writes to is the channel of its peer. A connection that nobody has accepted yet has its description
 //! already, which only the queue refers to. Behaviour: net/ipv4/tcp.c, net/ipv4/udp.c, net/unix/af_unix.c.
 
-use crate::base::address::{Address, Host, INET6, UNIX};
-use crate::base::errno;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::state::act::Effects;
-use crate::state::channel::{ChanId, ChanKind, Channel, NO_RING};
-use crate::state::fd::{poll, Desc, DescId, DescKind, READ_WRITE};
-use crate::state::socket::{
-    Credentials, Message, OptionValue, Right, SockId, SockState, Socket, ACCEPTED, BUFFER, CONNECTED_BY_ADDRESS,
-    GIVEN_PORT, MAX_DGRAMS, MAX_OPTIONS, NO_RECEIVE, NO_SEND, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
-    STREAM, V6_ONLY,
+use crate::base::{errno, Address, Host, Pid, Tid, INET6, NONE, UNIX};
+use crate::state::{
+    poll, ChanId, ChanKind, Channel, Credentials, Desc, DescId, DescKind, Effects, Message, OptionValue, Right, SockId,
+    SockState, Socket, World, ACCEPTED, BUFFER, CONNECTED_BY_ADDRESS, GIVEN_PORT, MAX_DGRAMS, MAX_OPTIONS, NO_RECEIVE,
+    NO_RING, NO_SEND, READ_WRITE, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET, STREAM, V6_ONLY,
 };
-use crate::state::world::World;
 
 const BOTH: u8 = 3;
-
 /// A TCP socket that is full is writable again when so much is free (measured: 0.24 to 1.1 million).
 const TCP_LOW: u64 = 262_144;
-
 /// Size of a ring for messages.
 const MESSAGE_RING: u64 = 4 << 20;
-
 /// Size of a ring for a stream between local sockets.
 const LOCAL_RING: u64 = 1 << 20;
 

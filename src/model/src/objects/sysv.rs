@@ -1,9 +1,8 @@
 //! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
 
 use super::row::*;
-use crate::base::op::SEVERAL;
-use crate::state::object::{Key, ObjKind, DESTROYED, SHARED};
-use crate::state::sem::{Ctl, SemBuf, SemVal, Undo, IPC_NOWAIT, SEMVMX, SEM_UNDO};
+use crate::base::SEVERAL;
+use crate::state::{Ctl, Key, ObjKind, SemBuf, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.

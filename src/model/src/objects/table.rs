@@ -5,7 +5,7 @@ use super::{
     channel, cond, connect, contents, control, epoll, fd, fifo, futex, lock, mqueue, msg, mutex, pifutex, process,
     rwlock, sem, signal, simple, sysv, thread, timer,
 };
-use crate::base::op::Kind;
+use crate::base::Kind;
 
 const FAMILIES: &[&[Row]] = &[
     control::ROWS,

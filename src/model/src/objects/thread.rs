@@ -1,16 +1,11 @@
 //! Threads: created, parked, running, exited, joined, detached.
 
 use super::row::*;
-use crate::base::address::Address;
-use crate::base::ids::Uid;
-use crate::base::op::CANCEL_POINT;
-use crate::state::act::{EXPIRED, LETS_GO};
-use crate::state::carrier::FiberState;
-use crate::state::fd::{Polled, MAX_POLLED};
-use crate::state::sem::SemBuf;
-use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
-use crate::state::socket::Credentials;
-use crate::state::thread::{ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, YIELD_WINDOW};
+use crate::base::{Address, Uid, CANCEL_POINT};
+use crate::state::{
+    Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED,
+    EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
+};
 
 kinds! {
     /// Wait for the end of thread `obj` (an index of threads).

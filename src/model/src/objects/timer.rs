@@ -2,9 +2,7 @@
 //! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
 
 use super::row::*;
-use crate::state::process::ProcState;
-use crate::state::signal::{bit, Disposal, SigInfo, Timer, ITIMER, ITIMER_VIRTUAL};
-use crate::state::world::{World, CPU_TIMER};
+use crate::state::{bit, Disposal, ProcState, SigInfo, Timer, World, CPU_TIMER, ITIMER, ITIMER_VIRTUAL};
 
 kinds! {
     /// Arm, disarm or delete a timer of a process that has had several threads.
@@ -17,13 +15,9 @@ kinds! {
 }
 
 const SI_TIMER: i32 = -2;
-
 const SI_KERNEL: i32 = 128;
-
 const SIGALRM: i32 = 14;
-
 const SIGVTALRM: i32 = 26;
-
 const SIGPROF: i32 = 27;
 
 impl World {

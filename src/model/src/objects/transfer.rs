@@ -1,28 +1,19 @@
 //! What moves through sockets: streams, messages, datagrams. How much fits is counted as Linux counts it: the memory of
 //! its buffers, not the bytes in them (net/unix/af_unix.c, net/ipv4/udp.c; checked against Linux 6.18).
 
-use crate::base::errno;
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::{Op, VARIANT};
-use crate::state::channel::{ChanId, ChanKind, Channel};
-use crate::state::fd::poll;
-use crate::state::socket::{
-    Message, SockId, SockState, Socket, CONNECTED_BY_ADDRESS, MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
+use crate::base::{errno, Op, Tid, NONE, VARIANT};
+use crate::state::{
+    poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, World, CONNECTED_BY_ADDRESS,
+    MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
 };
-use crate::state::world::{Applied, World};
 
 /// Management of a buffer, aligned: struct sk_buff and struct skb_shared_info.
 const SKB: u64 = 256;
-
 const SHARED_INFO: u64 = 320;
-
 const PAGE: u64 = 4096;
-
 /// Bytes of a piece of a local stream that lie in the buffer itself, and in pages beside it.
 const HEAD: u64 = PAGE - SHARED_INFO;
-
 const FRAGS: u64 = 32_768;
-
 /// Bytes of a message that lie in the buffer itself.
 const MESSAGE_HEAD: u64 = 4 * PAGE - SHARED_INFO;
 

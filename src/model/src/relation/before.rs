@@ -7,12 +7,14 @@
 //! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
 //! the dropped ones added is subtracted.
 
-use crate::base::op::{Kind, Op, RESUMED};
+use crate::base::{Kind, Op, RESUMED};
 use crate::objects::question::{Answer, Did, Question};
 use crate::objects::row::{Channels, Enabled, Taken};
 use crate::relation::depend::dependent_after;
-use crate::state::act::{Act, Effects, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, TIMED_OUT, WOKEN};
-use crate::state::signal::{BEFORE, INTERRUPTS, SHARED_PENDING};
+use crate::state::{
+    Act, Effects, BEFORE, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, INTERRUPTS, SHARED_PENDING, TIMED_OUT,
+    WOKEN,
+};
 
 impl Question<'_> {
     /// The answer, and the operation as it is in the state asked about. No deadline fires there, since the transition that

@@ -4,17 +4,16 @@
 //! matter. `dependent` may say "dependent" too often, never too seldom. It is derived from what transitions touch
 //! ([`Footprint`]): here is what each of them touches whatever its kind, and which ways to touch a cell commute.
 
-use crate::base::ids::{ObjId, NONE};
-use crate::base::op::{Op, TRY};
+use crate::base::{ObjId, Op, NONE, TRY};
 use crate::objects::mutex::owns;
 use crate::objects::reach::Reach;
 use crate::objects::row::Operands;
 use crate::objects::row::{Lock, Renaming, Role};
 use crate::objects::rwlock::holds;
-use crate::state::act::{Act, Effects, GIVES_WAY, IN_ONCE, LETS_GO, TIMED_OUT, WOKEN};
-use crate::state::footprint::{By, Cell, Footprint, How};
-use crate::state::sem::SEMVMX;
-use crate::state::signal::{BY_CLOCK, SHARED_PENDING};
+use crate::state::{
+    Act, By, Cell, Effects, Footprint, How, BY_CLOCK, GIVES_WAY, IN_ONCE, LETS_GO, SEMVMX, SHARED_PENDING, TIMED_OUT,
+    WOKEN,
+};
 
 impl Footprint {
     /// What the transition `act` touches, which did `did` beyond its operation.

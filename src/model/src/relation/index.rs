@@ -6,10 +6,8 @@
 //! place. The reverse does not hold: who finds a step asks `dependent_after` as well.
 
 use super::depend::is_far_from_limit;
-use crate::base::ids::Tid;
-use crate::state::act::{Act, Effects};
-use crate::state::footprint::{By, Cell, Footprint, How};
-use crate::state::sem::SEMVMX;
+use crate::base::Tid;
+use crate::state::{Act, By, Cell, Effects, Footprint, How, SEMVMX};
 
 /// What steps are kept under.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -13,10 +13,8 @@
 //! have no end.
 
 use crate::arena::Arena;
-use crate::base::ids::{Pid, Tid, NONE};
-use crate::state::process::ProcState;
-use crate::state::signal::{bit, Disposal, Sent, SigInfo};
-use crate::state::world::End;
+use crate::base::{Pid, Tid, NONE};
+use crate::state::{bit, Disposal, End, ProcState, Sent, SigInfo};
 
 /// So often time moves on in an idle world before it is over.
 pub const IDLE_JUMPS: u32 = 32;

@@ -15,12 +15,12 @@
 //! for what changes a name the listing of its directory.
 
 use crate::arena::Arena;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
+use crate::base::{ObjId, Pid, Tid, NONE};
 use crate::sched::sharing::name_of;
-use crate::state::files::{Use, Used, User, Verdict, FILE_BUCKETS, LISTING, MAX_USERS, NAME, PLACE, SOCKET};
-use crate::state::object::{Key, ObjKind, SHARED};
-use crate::state::thread::Thread;
-use crate::state::world::World;
+use crate::state::{
+    Key, ObjKind, Thread, Use, Used, User, Verdict, World, FILE_BUCKETS, LISTING, MAX_USERS, NAME, PLACE, SHARED,
+    SOCKET,
+};
 
 /// In [`User`]: from some time on, until its process ends.
 const ALWAYS: u32 = u32::MAX;

@@ -2,7 +2,7 @@
 //! system, what is counted.
 
 use crate::arena::{Arena, Segment, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
-use crate::state::files::Copied;
+use crate::state::Copied;
 
 const PAGE: u64 = 4096;
 

@@ -48,35 +48,22 @@
 //! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
 
 use crate::arena::Arena;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Op, CANCEL_POINT, TIMED, TRY};
+use crate::base::{ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::row::{Alone, Role};
-use crate::state::object::{Key, SHARED};
-use crate::state::process::ProcState;
-use crate::state::sharing::{Declared, Noted, Sharing};
-use crate::state::thread::ThreadState;
-use crate::state::world::{Applied, World, TICK};
+use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, ThreadState, World, SHARED, TICK};
 
 /// Operations that pass in one transition before one is published.
 pub const LONG_RUN: u32 = 10_000;
-
 /// So many long runs of a thread in a row end whether another thread can run or not.
 pub const LONG_RUNS: u8 = 100;
-
 /// Kinds of names, in the place of the kind of an object.
 const THREAD: u64 = 0x100;
-
 const PROCESS: u64 = 0x101;
-
 const CHILDREN: u64 = 0x102;
-
 /// `Thread::exposed`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
-
 const HIDDEN: u8 = 1;
-
 const EXPOSED: u8 = 2;
-
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
 const MAX_CHAIN: usize = 64;
 

@@ -1,14 +1,9 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
-use crate::base::ids::{Tid, NONE};
-use crate::base::op::Kind;
+use crate::base::{Kind, Tid, NONE};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
-use crate::state::act::Effects;
-use crate::state::process::ProcState;
-use crate::state::signal::{ALTERNATIVES, BEFORE, INTERRUPTS};
-use crate::state::thread::YIELD_WINDOW;
-use crate::state::world::{End, World, TICK};
+use crate::state::{Effects, End, ProcState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
 
 /// What the scheduler step decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

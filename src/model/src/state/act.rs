@@ -1,7 +1,6 @@
 //! A recorded operation, and what a transition did beyond its operation.
 
-use crate::base::ids::{Pid, Tid, Uid, NONE};
-use crate::base::op::{Kind, Op};
+use crate::base::{Kind, Op, Pid, Tid, Uid, NONE};
 use crate::state::object::ObjKind;
 
 /// An operation of a thread, with what its dependencies are conditional on.
@@ -37,31 +36,22 @@ pub struct Act {
 
 /// Bit of [`Act::fate`]: the deadline may fire now and nothing else lets the operation go on.
 pub const TIMED_OUT: u8 = 1;
-
 /// Bit of [`Act::fate`]: the deadline has passed, so that the operation does not block, whatever becomes of its object.
 pub const EXPIRED: u8 = 4;
-
 /// Bit of [`Act::fate`]: the thread is asked to end and this is a point at which it does.
 pub const CANCELLED: u8 = 2;
-
 /// Bit of [`Act::fate`]: the operation has been given its wake-up.
 pub const WOKEN: u8 = 8;
-
 /// Bit of [`Act::fate`]: the thread runs the initializer of a once control, which may end with any of its transitions.
 pub const IN_ONCE: u8 = 16;
-
 /// Bit of [`Act::fate`]: its deadline had passed before it became pending.
 pub const BORN_EXPIRED: u8 = 128;
-
 /// [`Act::once`] where several are nested, or there are very many objects.
 pub const SOME_ONCE: u16 = u16::MAX;
-
 /// Bit of [`Act::fate`]: it waits for others to move, as a yield does.
 pub const GIVES_WAY: u8 = 32;
-
 /// Bit of [`Act::fate`]: it may have to wait for others to move: its thread has given way often enough.
 pub const HELD: u8 = 64;
-
 /// Bits of [`Act::fate`] that let an operation go on whatever becomes of its object.
 pub const LETS_GO: u8 = TIMED_OUT | EXPIRED | CANCELLED;
 

@@ -1,6 +1,7 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::ids::{ObjId, Uid};
+use crate::base::numbers::numbers;
+use crate::base::{ObjId, Uid};
 use crate::state::object::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
@@ -8,45 +9,38 @@ pub type ChanId = u32;
 
 /// Bytes that a pipe always takes whole.
 pub const PIPE_BUF: u64 = 4096;
-
 /// Buffers of a pipe, a page each.
 pub const PIPE_SLOTS: usize = 16;
-
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a pipe's ring.
 pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
-
 /// Space of the keys of FIFOs.
 pub(crate) const FIFO_SPACE: u32 = SHARED | 0x3fff_fffd;
 
-/// How a channel keeps what is written to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct ChanKind(pub u8);
-
-#[allow(missing_docs)]
-impl ChanKind {
+numbers! {
+    /// How a channel keeps what is written to it.
+    ChanKind(u8):
     /// Bytes in pages, as a pipe does.
-    pub const PIPE: ChanKind = ChanKind(1);
+    PIPE = 1,
     /// Bytes in pages, of a pipe with a name.
-    pub const FIFO: ChanKind = ChanKind(7);
+    FIFO = 7,
     /// A number (eventfd).
-    pub const COUNTER: ChanKind = ChanKind(8);
+    COUNTER = 8,
     /// When to fire (timerfd).
-    pub const TIMER: ChanKind = ChanKind(9);
+    TIMER = 9,
     /// Nothing: what there is to be read are pending signals (signalfd).
-    pub const SIGNALS: ChanKind = ChanKind(10);
+    SIGNALS = 10,
     /// Nothing: what there is are events of what is watched (epoll).
-    pub const EPOLL: ChanKind = ChanKind(11);
+    EPOLL = 11,
     /// Bytes, as TCP does.
-    pub const STREAM: ChanKind = ChanKind(2);
+    STREAM = 2,
     /// Bytes in pieces, as local stream sockets do.
-    pub const LOCAL: ChanKind = ChanKind(3);
+    LOCAL = 3,
     /// Messages.
-    pub const PACKET: ChanKind = ChanKind(4);
+    PACKET = 4,
     /// Messages by priority (POSIX message queues).
-    pub const QUEUE: ChanKind = ChanKind(12);
+    QUEUE = 12,
 }
 
 /// A channel.

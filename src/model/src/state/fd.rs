@@ -1,6 +1,7 @@
 //! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
 
-use crate::base::op::VARIANT;
+use crate::base::numbers::numbers;
+use crate::base::VARIANT;
 use crate::state::channel::ChanId;
 
 /// Index of an open file description in [`World::descs`](crate::World).
@@ -8,48 +9,27 @@ pub type DescId = u32;
 
 /// Descriptors in one record of [`World::fd_pages`](crate::World).
 pub const FDS_PER_PAGE: usize = 64;
-
 /// Descriptors that a process may have.
 pub const MAX_FDS: usize = FDS_PER_PAGE * FD_PAGES;
-
 /// Records that the table of one process may have.
 pub const FD_PAGES: usize = 64;
 
 /// A stretch of a process's descriptors: the description of each, or [`NONE`](crate::NONE).
 pub type FdPage = [DescId; FDS_PER_PAGE];
 
-/// What an open file description is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct DescKind(pub u8);
-
-#[allow(missing_docs)]
-impl DescKind {
-    pub const FREE: DescKind = DescKind(0);
-    pub const PIPE: DescKind = DescKind(1);
-    pub const SOCKET: DescKind = DescKind(2);
-    pub const EVENT: DescKind = DescKind(3);
-    pub const TIMER: DescKind = DescKind(4);
-    pub const SIGNAL: DescKind = DescKind(5);
-    pub const EPOLL: DescKind = DescKind(6);
-    pub const QUEUE: DescKind = DescKind(7);
+numbers! {
+    /// What an open file description is.
+    DescKind(u8), or "descriptor":
+    FREE = 0, "descriptor";
+    PIPE = 1, "pipe";
+    SOCKET = 2, "socket";
+    EVENT = 3, "eventfd";
+    TIMER = 4, "timerfd";
+    SIGNAL = 5, "signalfd";
+    EPOLL = 6, "epoll";
+    QUEUE = 7, "message queue";
     /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
-    pub const FILE: DescKind = DescKind(8);
-
-    /// The word for it in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            DescKind::PIPE => "pipe",
-            DescKind::SOCKET => "socket",
-            DescKind::EVENT => "eventfd",
-            DescKind::TIMER => "timerfd",
-            DescKind::SIGNAL => "signalfd",
-            DescKind::EPOLL => "epoll",
-            DescKind::QUEUE => "message queue",
-            DescKind::FILE => "file",
-            _ => "descriptor",
-        }
-    }
+    FILE = 8, "file";
 }
 
 /// An open file description.
@@ -85,7 +65,6 @@ pub struct Polled {
 
 /// Descriptions that one poll may ask about.
 pub const MAX_POLLED: usize = 256;
-
 /// Those of which it is recorded, one by one, whether they have an event.
 pub const MAX_TOLD: usize = 64;
 
@@ -108,18 +87,13 @@ pub mod poll {
 
 /// O_ACCMODE, O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK of file status flags.
 pub const ACCESS: u32 = 3;
-
 #[allow(missing_docs)]
 pub const READ_ONLY: u32 = 0;
-
 #[allow(missing_docs)]
 pub const WRITE_ONLY: u32 = 1;
-
 #[allow(missing_docs)]
 pub const READ_WRITE: u32 = 2;
-
 #[allow(missing_docs)]
 pub const NONBLOCK: u32 = 0o4000;
-
 /// Flag of a poll that asks about more than [`MAX_TOLD`] descriptions: it depends on more than is recorded of it.
 pub const ASKS_MANY: u8 = VARIANT;

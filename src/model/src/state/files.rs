@@ -6,25 +6,19 @@
 //!
 //! Who uses which file, and when that is a visible operation: [`crate::file`].
 
-use crate::base::ids::{ObjId, Tid};
-use crate::base::table::Table;
+use crate::base::{ObjId, Table, Tid};
 
 /// Users of a file that are told apart. Any more that only read it are kept as one, which is in no order with anybody; one that
 /// writes makes the file shared.
 pub const MAX_USERS: usize = 8;
-
 /// [`Used::dev`] of a name: `ino` is a hash of the path.
 pub const NAME: u64 = u64::MAX;
-
 /// [`Used::dev`] of what a directory lists: `ino` is a hash of its path.
 pub const LISTING: u64 = u64::MAX - 1;
-
 /// [`Used::dev`] of the place of an open file description: `ino` names it. Reads that move it write it.
 pub const PLACE: u64 = u64::MAX - 3;
-
 /// [`Used::dev`] of a socket that is found by its path: `ino` is a hash of that.
 pub const SOCKET: u64 = u64::MAX - 2;
-
 /// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 
@@ -106,10 +100,8 @@ pub enum Verdict {
 
 /// Longest path of a directory that has a shadow, bytes.
 pub const MAX_DIR: usize = 1024;
-
 /// Longest path of a file in a report, bytes; longer ones are cut.
 pub const MAX_SHOWN: usize = 512;
-
 /// Buckets of files that are used.
 pub const FILE_BUCKETS: usize = 1024;
 

@@ -2,7 +2,7 @@
 //! touch a common cell in ways that do not commute; where to look for what one depends on, and the quick test, follow from the
 //! same list (`relation`).
 
-use crate::base::ids::{ObjId, Pid, Tid};
+use crate::base::{ObjId, Pid, Tid};
 
 /// What can be touched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,32 +1,23 @@
 //! What is kept of locks of files, and how an operation on them is written down.
 
-use crate::base::ids::{ObjId, Pid};
-use crate::base::op::VARIANT;
+use crate::base::{ObjId, Pid, VARIANT};
 
 /// Last byte of the largest file.
 pub const LAST: u64 = i64::MAX as u64;
-
 /// In [`Op::mask`](crate::Op): for writing (exclusive).
 pub const WRITE: u32 = 1;
-
 /// In [`Op::mask`](crate::Op) of a flock: gives the lock back.
 pub const UNLOCK: u32 = 2;
-
 /// In [`Op::mask`](crate::Op) of a flock that stands for the close of a descriptor: whether it was the last one is seen by the caller, who
 /// then calls `World::drop_description_locks`.
 pub const CLOSE: u32 = 8;
-
 /// In [`Op::mask`](crate::Op): the owner is the open file description with the name in the bits above.
 pub const DESCRIPTION: u32 = 4;
-
 pub(crate) const NAME_SHIFT: u32 = 8;
-
 /// Bits of the name of a description.
 pub const NAME_BITS: u32 = 20;
-
 /// Flag of a record lock operation by a process that has had several threads.
 pub const THREADED: u8 = VARIANT;
-
 /// Set in the number of an owner that is a description; else it is 1 + a process.
 pub(crate) const IS_DESCRIPTION: u32 = 1 << NAME_BITS;
 

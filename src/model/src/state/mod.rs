@@ -1,4 +1,4 @@
-//! Plain data of everything that is modelled. No behaviour.
+//! Plain data of everything that is modelled. No behaviour. The floors above know it by names of this floor, whatever its file.
 
 pub mod act;
 pub mod carrier;
@@ -20,3 +20,8 @@ pub mod signal;
 pub mod socket;
 pub mod thread;
 pub mod world;
+
+pub use self::{
+    act::*, carrier::*, channel::*, closing::*, epoll::*, fd::*, files::*, footprint::*, lock::*, object::*,
+    process::*, queue::*, recorded::*, rwlock::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
+};

@@ -1,32 +1,17 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
-use crate::base::ids::{ObjId, Tid};
+use crate::base::numbers::numbers;
+use crate::base::{ObjId, Tid};
 use crate::state::sharing::Sharing;
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
 pub const SHARED: u32 = 1 << 31;
 
-/// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[repr(transparent)]
-pub struct ObjKind(pub u8);
-
-macro_rules! obj_kinds {
-    ($($name:ident = $value:literal, $text:literal;)*) => {
-        #[allow(missing_docs)]
-        impl ObjKind {
-            $(pub const $name: ObjKind = ObjKind($value);)*
-
-            /// The word for it in reports.
-            pub fn name(self) -> &'static str {
-                match self { $(ObjKind::$name => $text,)* _ => "object" }
-            }
-        }
-    };
-}
-
-obj_kinds! {
+numbers! {
+    /// What an object is.
+    #[derive(PartialOrd, Ord)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    ObjKind(u8), or "object":
     MUTEX = 1, "mutex";
     COND = 2, "condition variable";
     RWLOCK = 3, "rwlock";
@@ -72,34 +57,24 @@ impl Key {
 
 /// Mutex flavours (`flags` of a mutex object).
 pub const MUTEX_TYPE: u32 = 3;
-
 /// A second lock by the owner blocks for ever.
 pub const MUTEX_NORMAL: u32 = 0;
-
 /// A second lock by the owner counts.
 pub const MUTEX_RECURSIVE: u32 = 1;
-
 /// A second lock by the owner fails.
 pub const MUTEX_ERRORCHECK: u32 = 2;
-
 /// The death of the owner is handed to the next one.
 pub const ROBUST: u32 = 1 << 4;
-
 /// Shared between processes.
 pub const PSHARED: u32 = 1 << 5;
-
 /// A read-write lock that makes new readers wait while a writer waits.
 pub const PREFER_WRITER: u32 = 1 << 6;
-
 /// The owner died and the state has not been declared consistent.
 pub const OWNER_DEAD: u32 = 1 << 8;
-
 /// Unlocked without being made consistent: of no use any more.
 pub const NOT_RECOVERABLE: u32 = 1 << 9;
-
 /// Destroyed.
 pub const DESTROYED: u32 = 1 << 10;
-
 /// First met without an init call.
 pub const STATIC_INIT: u32 = 1 << 11;
 

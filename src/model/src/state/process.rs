@@ -1,22 +1,17 @@
 //! What is kept of a process.
 
-use crate::base::ids::{Pid, Tid};
-use crate::base::op::{TRY, VARIANT};
+use crate::base::numbers::numbers;
+use crate::base::{Pid, Tid, TRY, VARIANT};
 use crate::state::carrier::ProcessState;
 use crate::state::fd::FD_PAGES;
 
-/// Where a process is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct ProcState(pub u8);
-
-#[allow(missing_docs)]
-impl ProcState {
-    pub const FREE: ProcState = ProcState(0);
-    pub const LIVE: ProcState = ProcState(1);
+numbers! {
+    /// Where a process is in its life.
+    ProcState(u8):
+    FREE = 0, LIVE = 1,
     /// Over, its status not collected.
-    pub const ZOMBIE: ProcState = ProcState(2);
-    pub const REAPED: ProcState = ProcState(3);
+    ZOMBIE = 2,
+    REAPED = 3,
 }
 
 /// One process. `own` is the shim's, the rest the model's.
@@ -95,15 +90,11 @@ pub struct Process {
 
 /// WNOHANG of wait options.
 pub const WNOHANG: u8 = TRY;
-
 /// Leave the child waitable (WNOWAIT).
 pub const WNOWAIT: u8 = VARIANT;
-
 /// Children that have stopped, too (WUNTRACED, WSTOPPED).
 pub const WUNTRACED: u8 = 32;
-
 /// Children that have continued, too (WCONTINUED).
 pub const WCONTINUED: u8 = 64;
-
 /// Not those that are over (waitid without WEXITED).
 pub const WEXITED_NOT: u8 = 128;

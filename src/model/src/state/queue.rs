@@ -1,12 +1,10 @@
 //! What is kept of message queues, System V and POSIX, and of the messages in them.
 
-use crate::base::ids::Pid;
-use crate::base::op::VARIANT;
+use crate::base::{Pid, VARIANT};
 use crate::state::sem::Ctl;
 
 /// The signal of who is told without one (SIGEV_NONE).
 pub const NO_SIGNAL: i32 = -1;
-
 /// Priorities are below this (MQ_PRIO_MAX).
 pub const PRIORITIES: u32 = 32768;
 
@@ -23,19 +21,14 @@ pub struct Notice {
 
 /// Bytes of a chunk.
 pub const CHUNK: usize = 124;
-
 /// MSGMAX: longest message of a System V queue, bytes.
 pub const MSGMAX: u32 = 8192;
-
 /// MSGMNB: bytes that a System V queue holds at first; also the number of messages.
 pub const MSGMNB: u64 = 16384;
-
 /// In [`Op::mask`](crate::Op) of a receive: what does not fit is cut off (MSG_NOERROR). The rest is the size of the buffer.
 pub const NOERROR: u32 = 1 << 31;
-
 /// MSG_EXCEPT of a receive: any type but this one.
 pub const EXCEPT: u8 = VARIANT;
-
 /// [`Ctl`] of a queue whose size is set; the size is in the rest of `Op::arg`.
 pub const SET_SIZE: Ctl = Ctl(3);
 

@@ -1,16 +1,13 @@
 //! The recorded states of operations ([`Act::state`](crate::Act)) that are more than one number, packed into one.
 
-use crate::base::ids::Pid;
+use crate::base::Pid;
 use crate::state::lock::IS_DESCRIPTION;
 
 pub(crate) const STATE_BITS: u32 = 22;
-
 /// [`ChannelState::event`] of a counter or a socket.
 pub(crate) const COUNTS: u8 = 1;
-
 /// [`ChannelState::event`] of a timer, of signals, of an epoll instance.
 pub(crate) const OTHERWISE: u8 = 2;
-
 /// [`ChannelState::event`] of a message queue: `free` is 0 or 1.
 pub(crate) const QUEUED: u8 = 3;
 

@@ -1,6 +1,6 @@
 //! What is kept of the readers of a read-write lock.
 
-use crate::base::ids::Tid;
+use crate::base::Tid;
 
 /// One thread's read holds of one lock; a list per lock.
 #[derive(Clone, Copy, Debug, Default)]

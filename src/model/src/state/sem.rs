@@ -1,7 +1,7 @@
 //! What is kept of semaphores: names, sets, adjustments at the end of a process.
 
-use crate::base::ids::{ObjId, Pid};
-use crate::base::op::{SEVERAL, VARIANT};
+use crate::base::numbers::numbers;
+use crate::base::{ObjId, Pid, SEVERAL, VARIANT};
 
 /// Length of a name that is kept (NAME_MAX).
 pub const MAX_NAME: usize = 256;
@@ -20,10 +20,8 @@ pub struct Name {
 
 /// SEM_UNDO of `sem_flg`.
 pub const SEM_UNDO: i16 = 0x1000;
-
 /// IPC_NOWAIT of `sem_flg`.
 pub const IPC_NOWAIT: i16 = 0x800;
-
 /// Largest value of a semaphore.
 pub(crate) const SEMVMX: i32 = 32767;
 
@@ -63,22 +61,16 @@ pub struct Undo {
     pub adjust: i32,
 }
 
-/// What a semctl does; `Op::arg` carries it in its low byte, the value of a SETVAL in the rest, and `Op::obj2` the
-/// number of the semaphore.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(transparent)]
-pub struct Ctl(pub u8);
-
-#[allow(missing_docs)]
-impl Ctl {
+numbers! {
+    /// What a semctl does; `Op::arg` carries it in its low byte, the value of a SETVAL in the rest, and `Op::obj2` the
+    /// number of the semaphore.
+    Ctl(u8):
     /// Reads, or sets several values, which the caller does itself with `World::sysv_value`, `World::sysv_set`.
-    pub const ACCESS: Ctl = Ctl(0);
-    pub const SET_VALUE: Ctl = Ctl(1);
-    pub const REMOVE: Ctl = Ctl(2);
+    ACCESS = 0,
+    SET_VALUE = 1, REMOVE = 2,
 }
 
 /// Flag of a semop: one of its operations has [`IPC_NOWAIT`].
 pub const NOWAIT: u8 = VARIANT;
-
 /// Flag of a semop of several operations, see [`pack_semops`](crate::op::pack_semops).
 pub const SEVERAL_OPS: u8 = SEVERAL;

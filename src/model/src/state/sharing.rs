@@ -1,29 +1,25 @@
 //! Whether an object is used by one thread alone: what is known, declared and noted.
 
+use crate::base::numbers::numbers;
+
 /// Names known to be shared that an arena has room for.
 pub const MAX_KNOWN: usize = 1 << 16;
-
 /// Names that one execution notes; more are found by the next one.
 pub const MAX_NOTED: usize = 1 << 12;
-
 /// Ranges of addresses that the user declares.
 pub const MAX_DECLARED: usize = 1 << 10;
 
-/// What is taken for granted of an object. A transparent integer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct Sharing(pub u8);
-
-#[allow(missing_docs)]
-impl Sharing {
+numbers! {
+    /// What is taken for granted of an object. A transparent integer.
+    Sharing(u8):
     /// Not looked up yet.
-    pub const UNKNOWN: Sharing = Sharing(0);
+    UNKNOWN = 0,
     /// Each operation is a transition.
-    pub const SHARED: Sharing = Sharing(1);
+    SHARED = 1,
     /// Its operations pass as long as their order is that of the lives of threads.
-    pub const OWN: Sharing = Sharing(2);
+    OWN = 2,
     /// Its operations pass, whoever performs them, as long as nobody has to wait for it or holds it at another one.
-    pub const ATOMIC: Sharing = Sharing(3);
+    ATOMIC = 3,
 }
 
 /// Objects in the private memory of the first program about which the user has said something.

@@ -1,43 +1,30 @@
 //! What is kept of signals, their handlers, and of timers that send them.
 
-use crate::base::address::Address;
-use crate::base::ids::{Pid, Tid};
-use crate::base::op::{Op, VARIANT};
+use crate::base::{Address, Op, Pid, Tid, VARIANT};
 use crate::state::socket::Credentials;
 
 /// Signals with a siginfo that are pending in a world at a time.
 pub const MAX_SIGNALS: usize = 4096;
-
 /// Handlers that are noted for reports, one inside the other.
 pub const MAX_HANDLERS: usize = 4;
-
 /// Bits of [`Op::signals`]: the number of the signal that would be delivered.
 pub const NUMBER: u16 = 0x7f;
-
 /// Bit of [`Op::signals`]: the thread may run the handler before the operation.
 pub const BEFORE: u16 = 0x80;
-
 /// Bit of [`Op::signals`]: a signal may interrupt the operation, which then fails with EINTR.
 pub const INTERRUPTS: u16 = 0x100;
-
 /// Bits of [`Op::signals`] that are alternatives each, in this order.
 pub const ALTERNATIVES: u16 = BEFORE | INTERRUPTS | STOP_BEFORE | STOP_INTERRUPTS;
-
 /// Bit of [`Op::signals`]: signals are pending for the process, which has other threads.
 pub const SHARED_PENDING: u16 = 0x200;
-
 /// Bit of [`Op::signals`]: a signal that the operation waits for is pending.
 pub const AWAITED: u16 = 0x400;
-
 /// Bit of [`Op::signals`]: the process is stopped, whatever the operation would do.
 pub const STANDS_STILL: u16 = 0x800;
-
 /// Bit of [`Op::signals`]: a stop has come while the thread was here, but before its call.
 pub const STOP_BEFORE: u16 = 0x1000;
-
 /// Bit of [`Op::signals`]: a stop has interrupted the operation, which then fails with EINTR.
 pub const STOP_INTERRUPTS: u16 = 0x2000;
-
 /// Bit of [`Op::signals`]: a signal is pending that came because nothing else could move.
 pub const BY_CLOCK: u16 = 0x4000;
 
@@ -109,19 +96,14 @@ pub enum Disposal {
 
 /// `Process::stop_news`: it has stopped, which its parent has not been told.
 pub const STOPPED: u8 = 1;
-
 /// `Process::stop_news`: it has continued, which its parent has not been told.
 pub const CONTINUED: u8 = 2;
-
 /// Timers of all processes of a world.
 pub const MAX_TIMERS: usize = 1024;
-
 /// Number of the interval timer (alarm, setitimer) of a process.
 pub const ITIMER: i32 = -1;
-
 /// Numbers of its interval timers of processor time.
 pub const ITIMER_VIRTUAL: i32 = -2;
-
 #[allow(missing_docs)]
 pub const ITIMER_PROF: i32 = -3;
 

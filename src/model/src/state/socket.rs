@@ -1,8 +1,7 @@
 //! What is kept of a socket, and of messages in channels.
 
-use crate::base::address::{Address, UNIX};
-use crate::base::ids::NONE;
-use crate::base::op::VARIANT;
+use crate::base::numbers::numbers;
+use crate::base::{Address, NONE, UNIX, VARIANT};
 use crate::state::channel::ChanId;
 use crate::state::fd::DescId;
 
@@ -11,74 +10,53 @@ pub type SockId = u32;
 
 /// SOCK_STREAM.
 pub const STREAM: u8 = 1;
-
 /// SOCK_DGRAM.
 pub const DGRAM: u8 = 2;
-
 /// SOCK_SEQPACKET.
 pub const SEQPACKET: u8 = 5;
 
-/// How far a socket is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct SockState(pub u8);
-
-#[allow(missing_docs)]
-impl SockState {
+numbers! {
+    /// How far a socket is.
+    SockState(u8):
     /// Not connected; may have an address.
-    pub const FRESH: SockState = SockState(0);
-    pub const LISTEN: SockState = SockState(1);
-    pub const CONNECTED: SockState = SockState(2);
+    FRESH = 0,
+    LISTEN = 1, CONNECTED = 2,
     /// Waits for room in a listener's queue while its thread goes on.
-    pub const CONNECTING: SockState = SockState(3);
+    CONNECTING = 3,
     /// A connect that its thread did not wait for was refused.
-    pub const FAILED: SockState = SockState(4);
+    FAILED = 4,
     /// Was connected; nothing goes either way any more.
-    pub const CLOSED: SockState = SockState(5);
+    CLOSED = 5,
 }
 
 /// [`Socket::shut`]: nothing more is received.
 pub const NO_RECEIVE: u8 = 1;
-
 /// [`Socket::shut`]: nothing more is sent.
 pub const NO_SEND: u8 = 2;
-
 /// SO_REUSEADDR.
 pub const REUSE_ADDRESS: u32 = 1;
-
 /// SO_REUSEPORT.
 pub const REUSE_PORT: u32 = 2;
-
 /// SO_PASSCRED.
 pub const PASS_CRED: u32 = 4;
-
 /// IPV6_V6ONLY.
 pub const V6_ONLY: u32 = 8;
-
 /// SO_LINGER with no time: closing resets.
 pub const RESETS: u32 = 16;
-
 /// Connected while its thread did not wait; connect has not told it yet.
 pub const UNTOLD: u32 = 32;
-
 /// Has been given its port by the system.
 pub const GIVEN_PORT: u32 = 64;
-
 /// SO_SNDBUF was set.
 pub const SEND_SET: u32 = 128;
-
 /// SO_RCVBUF was set.
 pub const RECEIVE_SET: u32 = 256;
-
 /// Made connected: for a connection to a listener, whose address it shows, or as one of a pair.
 pub const ACCEPTED: u32 = 512;
-
 /// net.core.wmem_default, net.core.rmem_default of Linux.
 pub const BUFFER: u32 = 212_992;
-
 /// Bytes that a TCP connection over loopback takes before a writer waits: measured on Linux 6.18 (3.92 to 3.95 million).
 pub const TCP_ROOM: u64 = 3_932_160;
-
 /// net.unix.max_dgram_qlen.
 pub const MAX_DGRAMS: u32 = 10;
 
@@ -241,7 +219,6 @@ impl Socket {
 
 /// `peer_serial` of a datagram socket that has an address to send to, whoever is there.
 pub const CONNECTED_BY_ADDRESS: u64 = u64::MAX;
-
 /// Flag of a send of a datagram: to `Thread::address`, not to whom the socket is connected.
 pub const TO_ADDRESS: u8 = VARIANT;
 /// Flag of a receive: what is received stays where it is (MSG_PEEK).

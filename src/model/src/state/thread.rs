@@ -1,8 +1,7 @@
 //! What is kept of a thread.
 
-use crate::base::address::Address;
-use crate::base::ids::{ObjId, Pid, Tid, Uid};
-use crate::base::op::Op;
+use crate::base::numbers::numbers;
+use crate::base::{Address, ObjId, Op, Pid, Tid, Uid};
 use crate::state::carrier::FiberState;
 use crate::state::fd::{Polled, MAX_POLLED};
 use crate::state::sem::SemBuf;
@@ -12,34 +11,27 @@ use crate::state::socket::Credentials;
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
 pub const MAX_SEMBUF: usize = 64;
 
-/// Where a thread is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(transparent)]
-pub struct ThreadState(pub u8);
-
-#[allow(missing_docs)]
-impl ThreadState {
-    pub const FREE: ThreadState = ThreadState(0);
+numbers! {
+    /// Where a thread is in its life.
+    ThreadState(u8):
+    FREE = 0,
     /// Created; runs up to its first visible operation before its creator goes on.
-    pub const STARTING: ThreadState = ThreadState(1);
+    STARTING = 1,
     /// Has the turn, or waits inside the creation of another thread.
-    pub const RUNNING: ThreadState = ThreadState(2);
+    RUNNING = 2,
     /// At a visible operation.
-    pub const PARKED: ThreadState = ThreadState(3);
-    pub const EXITED: ThreadState = ThreadState(4);
+    PARKED = 3,
+    EXITED = 4,
 }
 
 /// Ends by request: `Thread::cancel` bits.
 pub const CANCEL_REQUESTED: u8 = 1;
-
 /// The request was looked at and cancellation is switched off.
 pub const CANCEL_DISABLED: u8 = 2;
-
 /// So often a thread may yield while another that could move does not: what spins a few times before it waits (the
 /// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
 /// have paths without end.
 pub const YIELD_WINDOW: usize = 4;
-
 /// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
 pub const POLLS: u8 = 3;
 

@@ -1,11 +1,10 @@
 //! Operations as they are recorded: each with the state that its dependencies are conditional on.
 
-use crate::base::ids::Tid;
-use crate::base::op::{Op, TIMED};
-use crate::state::act::{Act, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE, TIMED_OUT, WOKEN};
-use crate::state::object::ObjKind;
-use crate::state::thread::ThreadState;
-use crate::state::world::World;
+use crate::base::{Op, Tid, TIMED};
+use crate::state::{
+    Act, ObjKind, ThreadState, World, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE, TIMED_OUT,
+    WOKEN,
+};
 
 impl World {
     /// The pending operation of `t` with the state it is conditional on.

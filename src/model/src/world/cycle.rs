@@ -1,12 +1,9 @@
 //! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run. Searches
 //! for which what the others do after it matters let them go on ([`World::past_cycles`]).
 
-use crate::base::ids::{ObjId, Tid, NONE};
-use crate::base::op::{Kind, Op, TIMED, TRY};
+use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED, TRY};
 use crate::objects::row::Role;
-use crate::state::object::ObjKind;
-use crate::state::thread::ThreadState;
-use crate::state::world::{End, World, MAX_CYCLE};
+use crate::state::{End, ObjKind, ThreadState, World, MAX_CYCLE};
 
 impl World {
     /// The lock that `t` waits for without an end in sight: blocked, not timed, not cancellable.

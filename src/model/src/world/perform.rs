@@ -1,12 +1,10 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
-use crate::base::errno;
-use crate::base::ids::{ObjId, Pid, Tid, NONE};
-use crate::base::op::{Kind, Op, TIMED};
+use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, TIMED};
 use crate::objects::row::{Enabled, Polls, Unproven};
-use crate::state::object::{Key, ObjKind};
-use crate::state::thread::{ThreadState, POLLS};
-use crate::state::world::{Applied, End, Misuse, World, GAVE_UP_FLOCK, MAX_MESSAGE, SEVERAL_OWNERS};
+use crate::state::{
+    Applied, End, Key, Misuse, ObjKind, ThreadState, World, GAVE_UP_FLOCK, MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
+};
 
 impl World {
     /// Thread `t` has reached visible operation `op`.

@@ -1,8 +1,7 @@
 //! The turn, as far as it is decided without a process: who has it, when nobody else is to be asked, and what time it is.
 
-use crate::base::ids::Tid;
-use crate::base::op::Kind;
-use crate::state::world::{End, World, TICK};
+use crate::base::{Kind, Tid};
+use crate::state::{End, World, TICK};
 
 /// Reading the clock takes this long, so that a loop that polls it ends, ns.
 const READ_COST: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! What the tests of this directory share: a directory that goes away also when a test fails, and compilers.
+//! What tests share: a directory that goes away also when a test fails, and compilers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A fresh directory, removed when dropped.
-pub struct TempDir(PathBuf);
+pub struct TempDir(pub PathBuf);
 
 impl TempDir {
     pub fn new() -> TempDir {

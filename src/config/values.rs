@@ -24,9 +24,9 @@ pub(super) fn bound(text: &str) -> Result<Bound, String> {
     }
 }
 
-/// A command as words.
-#[derive(Clone, Debug)]
-pub(super) struct Words(pub Vec<OsString>);
+/// A command as words, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words(pub Vec<OsString>);
 
 /// Splits a command into words: quotes and backslashes as in a shell, and nothing else that a shell does.
 pub(super) fn command_words(text: &str) -> Result<Words, String> {

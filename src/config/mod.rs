@@ -1,0 +1,334 @@
+//! What vsrun is asked to do, resolved: what the command line has become.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::search::Bound;
+use values::{bound, command_words, fault, seconds, signal_number};
+
+mod values;
+
+pub use values::Words;
+
+/// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Explore a program.
+    Explore(Config),
+    /// Run a scenario again.
+    Replay(Replay),
+    /// Print a scenario.
+    Show(Show),
+    /// Check the machine.
+    Doctor,
+}
+
+/// How the interleavings are explored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchKind {
+    /// Dynamic partial-order reduction with wakeup trees: every trace once.
+    Optimal,
+    /// Every enabled transition in every state.
+    Naive,
+    /// Every enabled transition in every state, and traces counted.
+    Traces,
+    /// Dynamic partial-order reduction with sleep sets.
+    Dpor,
+    /// Persistent sets and sleep sets.
+    Sss,
+    /// The same with invisible transitions first.
+    IfSss,
+    /// Switches only at releases of locks.
+    ExitBlock,
+    /// The same, with what reads and writes different objects put to sleep.
+    ExitBlockRw,
+    /// Random executions, without an end of their own.
+    Random,
+    /// Random executions in which threads are drawn by what they have left.
+    Walk,
+    /// One execution with the default policy (`--once`).
+    Once,
+    /// Random priorities with a few changes (`--search pct`).
+    Pct,
+    /// What schedules within a bound do (`--bound`).
+    Bounded(Bound),
+}
+
+impl SearchKind {
+    /// The name in reports and scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchKind::Optimal => "optimal",
+            SearchKind::Naive => "naive",
+            SearchKind::Traces => "traces",
+            SearchKind::Dpor => "dpor",
+            SearchKind::Sss => "sss",
+            SearchKind::IfSss => "if-sss",
+            SearchKind::ExitBlock => "exitblock",
+            SearchKind::ExitBlockRw => "exitblock-rw",
+            SearchKind::Random => "random",
+            SearchKind::Walk => "walk",
+            SearchKind::Pct => "pct",
+            SearchKind::Once => "once",
+            SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
+            SearchKind::Bounded(Bound::Delays(_)) => "delays",
+        }
+    }
+
+    /// Whether it leaves orders out by what depends on what, which is not proven for all that programs do.
+    pub fn reduces(self) -> bool {
+        matches!(self, SearchKind::Dpor | SearchKind::Optimal)
+    }
+}
+
+/// When timeouts fire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Timeouts {
+    /// When nothing else can run.
+    Urgent,
+    /// Whenever they could.
+    Any,
+}
+
+/// Where what the program writes to files goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FilesName {
+    /// To a layer of each execution's own.
+    Private,
+    /// To the files.
+    Real,
+}
+
+/// The name of a search on the command line. What the contract names but a later stage brings is refused by name.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum SearchName {
+    Optimal,
+    Dpor,
+    Naive,
+    // `naive`, with the traces counted.
+    #[value(hide = true)]
+    Traces,
+    Random,
+    Walk,
+    Pct,
+    Sss,
+    IfSss,
+    #[value(hide = true)]
+    Composed,
+    #[value(hide = true)]
+    Transactions,
+    Exitblock,
+    ExitblockRw,
+}
+
+/// How to get back to a branching point: by what costs least, by a fork of the checkpoint.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Checkpoint {
+    Auto,
+    Fork,
+    #[value(hide = true)]
+    Replay,
+    #[value(hide = true)]
+    Rollback,
+}
+
+/// How accesses without a lock are detected.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Race {
+    Off,
+    #[value(hide = true)]
+    Lockset,
+    #[value(hide = true)]
+    Hb,
+    #[value(hide = true)]
+    Both,
+}
+
+/// The form of the report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object on stdout.
+    Json,
+}
+
+/// Whether a line about progress is written to standard error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ProgressMode {
+    /// Unless the report is JSON or there is one execution only.
+    Auto,
+    /// Yes.
+    Always,
+    /// No.
+    Never,
+}
+
+/// Where an exploration stops.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
+pub struct Bounds {
+    /// Cut every execution after N transitions
+    #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    pub depth: Option<u64>,
+    /// Stop after N executions
+    #[arg(long = "max-executions", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    pub executions: Option<u64>,
+    /// Stop after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Search")]
+    pub time: Option<Duration>,
+}
+
+/// An exploration: its options are what `--help` says of them.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct Config {
+    /// The program (found in PATH unless it has a slash) and its arguments
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1..)]
+    pub program: Vec<OsString>,
+
+    /// How to explore; random, walk (which draws threads by what they have left) and pct go on for ever
+    #[arg(long = "search", id = "search", value_name = "SEARCH", value_enum, default_value_t = SearchName::Optimal, help_heading = "Search")]
+    pub(crate) search_name: SearchName,
+    /// What this and the next options come to.
+    #[arg(skip = SearchKind::Optimal)]
+    pub search: SearchKind,
+    /// One execution with the default policy
+    #[arg(long, conflicts_with_all = ["search", "keep_going", "executions"], help_heading = "Search")]
+    pub(crate) once: bool,
+    /// Explore on after the first bug
+    #[arg(long, help_heading = "Search")]
+    pub keep_going: bool,
+    /// Only what K switches away from threads that could go on bring about (preemptions=K, reduced), or all schedules
+    /// within K delays (delays=K); those of cost 0 first, then 1, ..
+    #[arg(long, value_name = "KIND=K", value_parser = bound, conflicts_with_all = ["search", "once"], help_heading = "Search")]
+    pub(crate) bound: Option<Bound>,
+    /// Depth of the bugs that --search pct looks for
+    #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Search")]
+    pub pct_depth: u32,
+    /// Where it stops.
+    #[command(flatten)]
+    pub bounds: Bounds,
+    /// Seed of random choices
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    pub seed: u64,
+    /// Workers, a CPU each [default: all CPUs allowed]
+    #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Search")]
+    pub workers: Option<u32>,
+    /// Make operations on objects that only one thread uses transitions too (naive always does)
+    #[arg(long, help_heading = "Objects")]
+    pub all_objects: bool,
+    /// Say that only one thread uses the synchronization objects in variable SYMBOL; checked, for naive too
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    pub unshared: Vec<String>,
+    /// Never switch threads at operations on the objects in variable SYMBOL: their order does not matter, and while one
+    /// is held there is no other place to switch; the latter is checked
+    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    pub atomic: Vec<String>,
+    /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'
+    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    pub annotations: Option<PathBuf>,
+    /// How to get back to a branching point
+    #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
+    pub checkpoint: Checkpoint,
+
+    /// When timeouts of the program fire: urgent (when nothing else can run), any (always)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Urgent, help_heading = "What counts as a bug")]
+    pub timeouts: Timeouts,
+    /// CPU seconds without a visible operation that are a divergence
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, help_heading = "What counts as a bug")]
+    pub divergence_timeout: Duration,
+    /// States in a row in which a process can do nothing that are a livelock [default: off]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
+    pub livelock: Option<u32>,
+    /// Detect accesses without a lock
+    #[arg(long, value_enum, default_value_t = Race::Off, help_heading = "What counts as a bug")]
+    pub(crate) race: Race,
+    /// A process that exits with a status other than 0 is a bug
+    #[arg(long, help_heading = "What counts as a bug")]
+    pub fail_on_exit: bool,
+    /// Misuse such as unlocking a free mutex does what glibc does instead of being a bug
+    #[arg(long, help_heading = "What counts as a bug")]
+    pub allow_misuse: bool,
+
+    /// Save the state of the search to FILE every 5 seconds and at the end
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    pub save: Option<PathBuf>,
+    /// Go on from a state that was saved, and save to it again
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    pub resume: Option<PathBuf>,
+    /// Directory for scenarios
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Output")]
+    pub scenario_dir: PathBuf,
+    /// File for the program's own output (default: stderr)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
+    pub format: Format,
+    /// A line about progress on stderr: auto (not with json), always, never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
+    pub progress: ProgressMode,
+
+    /// Faults of the environment that may strike, separated by commas: short-io, eintr, eagain, enomem, spurious
+    #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault, help_heading = "Search")]
+    pub inject: Vec<u32>,
+    /// What the program writes to files: private (a layer that each execution starts without; the files themselves stay
+    /// as they are), real (the files are changed) [default: private, with --once real]
+    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "Objects")]
+    pub files: Option<FilesName>,
+    /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
+    #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "Objects")]
+    pub with: Vec<Words>,
+    /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
+    #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "Objects")]
+    pub stop_signal: Option<i32>,
+    #[arg(long, hide = true)]
+    pub(crate) watch: Vec<OsString>,
+    #[arg(long, hide = true)]
+    pub(crate) toss: Vec<OsString>,
+}
+
+impl Config {
+    /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as
+    /// it would by itself.
+    pub fn private_files(&self) -> bool {
+        match self.files {
+            Some(files) => files == FilesName::Private,
+            None => self.search != SearchKind::Once,
+        }
+    }
+}
+
+/// Runs a scenario again.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Replay {
+    /// Run it without a tracer, so that gdb or valgrind can be one
+    #[arg(long)]
+    pub no_supervisor: bool,
+    /// File for the program's own output (default: stderr)
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Prints a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Show {
+    /// Form of the output: text, or json (the file itself)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
