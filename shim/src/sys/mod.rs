@@ -3,11 +3,11 @@
 pub mod call;
 pub mod dispatch;
 pub mod elf;
-pub mod errno;
 pub mod memory;
 pub mod text;
 
 pub(crate) use call::{any_of, raw};
 pub use call::{die, fs_base, raw6};
 pub use memory::{bytes, bytes_mut, cstr, load, store, store_if, zero};
-pub use text::{complain, decimal, ret, ret_errno, set_errno};
+pub use text::{complain, decimal, ret, ret_pthread};
+pub use vsrun_model::errno;
