@@ -4,6 +4,7 @@ mod interp;
 
 use interp::Machine;
 use vsrun_model::arena::Plan;
+use vsrun_model::errno;
 use vsrun_model::object::{MUTEX_RECURSIVE, PREFER_WRITER};
 use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::sharing::{name_of, visible, Declared, Sharing, LONG_RUN, LONG_RUNS};
@@ -126,7 +127,7 @@ fn what_would_block_is_published() {
         let t = thread(arena, MAIN);
         assert_eq!(arena.pass(t, &lock(m)), Some(Applied::Done(0)));
         assert_eq!(arena.pass(t, &lock(m)), None, "a second lock of a normal mutex");
-        assert_eq!(arena.pass(t, &lock(m).with(TRY)), Some(Applied::Done(16)), "EBUSY");
+        assert_eq!(arena.pass(t, &lock(m).with(TRY)), Some(Applied::Done(errno::EBUSY)));
         let world = &mut arena.world;
         let recursive = world.make(Key::new(0, ObjKind::MUTEX, 0x200), |o| o.flags = MUTEX_RECURSIVE).expect("room");
         let sem = world.make(Key::new(0, ObjKind::SEM, 0x300), |_| {}).expect("room");

@@ -7,6 +7,7 @@ use super::events::{Fd, On, Watching};
 use super::signals::{ALARM, CONT, FATAL, LOCKS, POSTS, STOP};
 use super::sockets::{Does, Sock};
 use super::{File, How, Ins, Program};
+use vsrun_model::errno::EEXIST;
 use vsrun_model::lock::LAST;
 use vsrun_model::signal::bit;
 
@@ -180,7 +181,7 @@ fn contents() -> Block {
     let locked = (0u32..2, 0u32..2)
         .prop_map(|(m, f)| section(m, How::Block, vec![Ins::Use(Uses::Read(f)), Ins::Use(Uses::Bump(f))]));
     let guarded = (0u32..3, 0u32..2)
-        .prop_map(|(n, f)| vec![Ins::Use(Uses::Make(n)), Ins::SkipIf(17), Ins::Use(Uses::Append(f, 5))]);
+        .prop_map(|(n, f)| vec![Ins::Use(Uses::Make(n)), Ins::SkipIf(EEXIST), Ins::Use(Uses::Append(f, 5))]);
     let uses = prop_oneof![
         4 => (0u32..2).prop_map(Uses::Read),
         1 => (0u32..2, 0u32..2).prop_map(|(f, n)| Uses::Take(f, n)),

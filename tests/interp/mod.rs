@@ -17,6 +17,7 @@ use vsrun::schedule::Schedule;
 use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
+use vsrun_model::errno::EINTR;
 use vsrun_model::lock::{self, by_description};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
@@ -475,7 +476,7 @@ impl<'a> Run<'a> {
             Kind::ONCE if result == 1 => fiber.pc += 1,
             _ => {}
         }
-        if result == 4 && op.has(CANCEL_POINT) {
+        if result == EINTR && op.has(CANCEL_POINT) {
             self.fibers[t as usize].pc = usize::MAX;
         }
     }

@@ -1,5 +1,6 @@
 //! Signals in model programs: what is sent, taken and handled, by the protocol that the shim follows.
 
+use vsrun_model::errno::EINTR;
 use vsrun_model::signal::{bit, Sent};
 use vsrun_model::{Effects, Kind, Op, Pid, SigInfo, Tid, NONE};
 
@@ -16,8 +17,6 @@ pub const FATAL: i32 = 15;
 pub const CHILD: i32 = 17;
 pub const CONT: i32 = 18;
 pub const STOP: i32 = 19;
-
-pub const EINTR: i64 = 4;
 
 /// A handler that runs.
 #[derive(Clone, Copy, Debug)]

@@ -1,44 +1,47 @@
 //! Condition variables and barriers.
 
-use vsrun_model::inject::SPURIOUS;
+use vsrun_model::inject as fault;
 use vsrun_model::{op, Kind, Op};
 
 use super::{sync, thread};
 use crate::gate::{self, inject};
+use crate::sys::errno::EINTR;
+use crate::sys::ret_pthread;
 
 /// Waits on the condition variable at `c` with the mutex at `m`.
-pub fn wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+pub fn wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     thread::cancellation_point();
     let mutex = sync::mutex(m);
-    if inject::strikes(SPURIOUS) {
+    if inject::strikes(fault::SPURIOUS) {
         // Woken by nobody: the mutex has been free for a while.
         gate::pass_mirrored(Op::on(Kind::MUTEX_UNLOCK, mutex), Some((m, mutex)));
-        return gate::pass_mirrored(Op::on(Kind::MUTEX_LOCK, mutex), Some((m, mutex))) as i32;
+        return ret_pthread(gate::pass_mirrored(Op::on(Kind::MUTEX_LOCK, mutex), Some((m, mutex))));
     }
     let mut op = Op::on(Kind::COND_WAIT, sync::cond(c)).with(op::CANCEL_POINT);
     op.obj2 = mutex;
     let op = match shape(op) {
         Ok(op) => op,
-        Err(error) => return error,
+        Err(error) => return ret_pthread(error),
     };
-    let result = gate::pass_mirrored(op, Some((m, mutex))) as i32;
-    if result == libc::EINTR {
-        thread::cancellation_point();
-        return 0;
+    match gate::pass_mirrored(op, Some((m, mutex))) {
+        EINTR => {
+            thread::cancellation_point();
+            0
+        }
+        result => ret_pthread(result),
     }
-    result
 }
 
 /// Wakes one waiter or all.
 pub fn wake(kind: Kind, c: u64) -> i32 {
-    gate::pass(Op::on(kind, sync::cond(c))) as i32
+    ret_pthread(gate::pass(Op::on(kind, sync::cond(c))))
 }
 
 /// Destroys the condition variable at `c`.
 pub fn destroy(c: u64) -> i32 {
-    let result = gate::pass(Op::on(Kind::COND_DESTROY, sync::cond(c))) as i32;
+    let result = gate::pass(Op::on(Kind::COND_DESTROY, sync::cond(c)));
     sync::cond_gone(c);
-    result
+    ret_pthread(result)
 }
 
 /// pthread_barrier_init.
@@ -48,4 +51,12 @@ pub fn barrier_init(b: u64, count: u32) -> i32 {
     }
     sync::barrier_init(b, count);
     0
+}
+
+/// pthread_barrier_wait: the model tells one of the threads 1, the others 0.
+pub fn barrier_wait(b: u64) -> i32 {
+    match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) {
+        0 => 0,
+        _ => libc::PTHREAD_BARRIER_SERIAL_THREAD,
+    }
 }

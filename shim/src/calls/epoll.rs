@@ -3,7 +3,7 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::inject::EINTR;
+use vsrun_model::inject as fault;
 use vsrun_model::{op, Kind, Op};
 
 use super::{event, fd, signal, time};
@@ -127,7 +127,7 @@ fn apply(epfd: u64, fd: i32, request: Control) -> i64 {
         Err(error) => return error,
     };
     match model().epoll_control(local().cur, epoll, fd, desc, request) {
-        Some(error) => -error,
+        Some(result) => result,
         None => end::unsupported(&[b"the program watches more descriptors with epoll than vsrun can hold"]),
     }
 }
@@ -159,8 +159,8 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
-    if timeout != Some(0) && inject::strikes(EINTR) {
-        return -(libc::EINTR as i64);
+    if timeout != Some(0) && inject::strikes(fault::EINTR) {
+        return EINTR;
     }
     let mut op = world().channel_op(Kind::FD_WAIT, epoll, i64::from(room));
     op = match timeout {

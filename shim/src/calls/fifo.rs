@@ -61,7 +61,7 @@ pub fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     gate::pass_then(op, |_| {
         number = match model().fifo_open(local().cur, obj, kept) {
             Some(Ok(desc)) => fd::install(desc, flags & libc::O_CLOEXEC != 0),
-            Some(Err(error)) => -error,
+            Some(Err(error)) => error,
             None => out_of_room(),
         };
     });

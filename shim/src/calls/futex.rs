@@ -1,6 +1,6 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
-use vsrun_model::inject::SPURIOUS;
+use vsrun_model::inject as fault;
 use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{Kind, Op};
 
@@ -28,11 +28,11 @@ pub fn call(a: [u64; 6]) -> i64 {
                 let relative = command == libc::FUTEX_WAIT;
                 op = op.until(if relative { time::relative(ns) } else { time::absolute(clock, ns) });
             }
-            if inject::strikes(SPURIOUS) {
+            if inject::strikes(fault::SPURIOUS) {
                 return 0;
             }
             remember(addr, value as u32);
-            -gate::pass(op)
+            gate::pass(op)
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             let mut op =
@@ -48,11 +48,10 @@ pub fn call(a: [u64; 6]) -> i64 {
             op.obj2 = sync::futex(addr2, private);
             op.mask = u32::MAX;
             remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
-            let error = gate::pass(op);
-            if error != 0 {
-                return -error;
+            match gate::pass(op) {
+                0 => me().out[0],
+                error => error,
             }
-            me().out[0]
         }
         libc::FUTEX_WAKE_OP => {
             let what = value3 as u32;
@@ -106,7 +105,7 @@ fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -
         return EFAULT;
     }
     let lock = sync::futex(addr, private);
-    -gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
+    gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
 }
 
 /// futex_waitv and the calls of Linux 6.7.

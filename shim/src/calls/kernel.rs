@@ -51,7 +51,7 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
         _ => match fate(nr) {
             Fate::Real | Fate::Mixed => files::call(nr, a),
-            Fate::Fails(error) => -error,
+            Fate::Fails(error) => error,
             Fate::Modelled | Fate::Refused => refuse(nr, a),
         },
     }

@@ -119,7 +119,7 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     if error == 0 && test {
         tell(at, &asked);
     }
-    -error
+    error
 }
 
 /// What F_GETLK leaves behind.
@@ -178,7 +178,7 @@ pub fn flock(fd: i32, what: i32) -> i64 {
     if what & libc::LOCK_NB != 0 && mask != lock::UNLOCK {
         op = op.with(TRY);
     }
-    -gate::pass(op)
+    gate::pass(op)
 }
 
 fn path(prefix: &[u8], fd: i32, out: &mut [u8; 64]) {

@@ -2,7 +2,7 @@
 
 use vsrun_model::address::Address;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
-use vsrun_model::inject::RESET;
+use vsrun_model::inject as fault;
 use vsrun_model::object::NONE;
 use vsrun_model::socket::{
     Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STREAM, TO_ADDRESS,
@@ -92,7 +92,7 @@ fn add_right(list: u32, desc: DescId) -> u32 {
 fn may_be_reset(desc: DescId) {
     let s = socket::of(desc);
     let sock = world().sockets[s];
-    if sock.is_tcp() && sock.state == SockState::CONNECTED && inject::strikes(RESET) {
+    if sock.is_tcp() && sock.state == SockState::CONNECTED && inject::strikes(fault::RESET) {
         model().break_connection(s);
     }
 }
@@ -429,7 +429,7 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
     let sock = world().sockets[s];
     if to.is_some() && sock.is_local() && sock.typ == STREAM {
         let there = sock.state == SockState::CONNECTED;
-        return -(if there { libc::EISCONN } else { libc::EOPNOTSUPP } as i64);
+        return if there { EISCONN } else { EOPNOTSUPP };
     }
     let dont_wait = flags & libc::MSG_DONTWAIT != 0;
     match sock.state {

@@ -88,12 +88,11 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
     let nowait = if flags & libc::IPC_NOWAIT != 0 { TRY } else { 0 };
     let mut op = Op::on(Kind::MSG_SEND, queue).arg(mtype).with(point | nowait);
     op.mask = size as u32;
-    let error = gate::pass_then(op, |error| {
+    gate::pass_then(op, |error| {
         if error == 0 {
             model().queue_dated(queue, 0, date());
         }
-    });
-    -error
+    })
 }
 
 fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) -> i64 {
@@ -131,7 +130,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
         model().queue_dated(queue, 1, date());
     });
     if error != 0 {
-        return -error;
+        return error;
     }
     len
 }
@@ -139,7 +138,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
 fn pass_control(queue: ObjId, what: Ctl, value: i64) -> Result<(), i64> {
     match gate::pass(Op::on(Kind::MSG_CTL, queue).arg(value << 8 | what.0 as i64)) {
         0 => Ok(()),
-        error => Err(-error),
+        error => Err(error),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
 use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
-use vsrun_model::inject::{EAGAIN as EAGAIN_FAULT, EINTR, SHORT_IO};
+use vsrun_model::inject as fault;
 use vsrun_model::object::NONE;
 use vsrun_model::{op, Kind};
 
@@ -115,13 +115,13 @@ pub fn faults(d: Desc, n: u64) -> Result<u64, i64> {
         return Ok(n);
     }
     if d.flags & NONBLOCK != 0 {
-        if inject::strikes(EAGAIN_FAULT) {
+        if inject::strikes(fault::EAGAIN) {
             return Err(EAGAIN);
         }
-    } else if inject::strikes(EINTR) {
-        return Err(-(libc::EINTR as i64));
+    } else if inject::strikes(fault::EINTR) {
+        return Err(EINTR);
     }
-    Ok(if n > 1 && inject::strikes(SHORT_IO) { n.div_ceil(2) } else { n })
+    Ok(if n > 1 && inject::strikes(fault::SHORT_IO) { n.div_ceil(2) } else { n })
 }
 
 /// A write that nobody will read.

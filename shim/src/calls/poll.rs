@@ -1,7 +1,7 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
 use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
-use vsrun_model::inject::EINTR;
+use vsrun_model::inject as fault;
 use vsrun_model::{op, Kind, Op};
 
 use super::{fd, signal, time};
@@ -188,18 +188,15 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
         return match timeout {
             _ if files != 0 => files,
             Some(0) => 0,
-            Some(ns) => match time::sleep_until(time::relative(ns), 0) {
-                0 => 0,
-                error => error,
-            },
+            Some(ns) => time::sleep_until(time::relative(ns), 0),
             None if asked.iter().all(|one| one.fd < 0) => {
                 signal::wait_with(if me().masked { me().within } else { me().sigmask })
             }
             None => outside(asked, None),
         };
     }
-    if timeout != Some(0) && inject::strikes(EINTR) {
-        return -(libc::EINTR as i64);
+    if timeout != Some(0) && inject::strikes(fault::EINTR) {
+        return EINTR;
     }
     let mut op = Op::new(Kind::FD_POLL);
     // Not before that: a handler may have polled meanwhile.

@@ -1,7 +1,7 @@
 //! Creation of threads and processes, exec, wait.
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
-use vsrun_model::inject::{EINTR, ENOMEM};
+use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
 use super::{env, files, locks};
@@ -44,7 +44,7 @@ fn out_of_room() -> ! {
 
 /// clone, clone3, fork, vfork.
 pub fn clone(args: &CloneArgs) -> i64 {
-    if inject::strikes(ENOMEM) {
+    if inject::strikes(fault::ENOMEM) {
         return EAGAIN;
     }
     if args.flags & CLONE_THREAD != 0 {
@@ -211,15 +211,13 @@ fn wait_flags(options: i32) -> u8 {
 /// wait4.
 pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
     let flags = wait_flags(options);
-    if flags & WNOHANG == 0 && inject::strikes(EINTR) {
-        return -(libc::EINTR as i64);
+    if flags & WNOHANG == 0 && inject::strikes(fault::EINTR) {
+        return EINTR;
     }
-    let r = gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags));
-    if r == libc::EAGAIN as i64 {
-        return 0;
-    }
-    if r != 0 {
-        return -r;
+    match gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags)) {
+        0 => {}
+        EAGAIN => return 0,
+        error => return error,
     }
     let [vpid, code, _] = me().out;
     store_if(status, code as i32);
@@ -245,8 +243,8 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }
         | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
-    if r != 0 && r != libc::EAGAIN as i64 {
-        return -r;
+    if r != 0 && r != EAGAIN {
+        return r;
     }
     if info != 0 {
         zero(info, 128);

@@ -1,31 +1,32 @@
 //! POSIX semaphores.
 
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::inject::EINTR;
+use vsrun_model::inject as fault;
 use vsrun_model::object::{Key, ObjKind};
 use vsrun_model::{op, Kind, Op};
 
 use super::{shm, sync, thread};
 use crate::gate::local::{me, model, world, POOL_REGION};
 use crate::gate::{self, end, inject, mirror};
-use crate::sys::{cstr, ret_errno, set_errno, store, zero};
+use crate::sys::errno::*;
+use crate::sys::{cstr, ret, store, zero};
 
 /// Performs an operation on the semaphore at `s`; `shape` adds flags or a deadline. The result is as libc gives it.
-pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     let id = sync::sem(s);
     let result = match shape(Op::on(kind, id)) {
         Ok(op) => gate::pass(op),
-        Err(error) => error as i64,
+        Err(error) => error,
     };
     mirror::sem(s, id);
-    ret_errno(result)
+    ret(result) as i32
 }
 
 /// sem_wait and its like.
-pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     thread::cancellation_point();
-    if inject::strikes(EINTR) {
-        return ret_errno(libc::EINTR as i64);
+    if inject::strikes(fault::EINTR) {
+        return ret(EINTR) as i32;
     }
     let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
     if result != 0 {
@@ -37,7 +38,7 @@ pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
 /// sem_init.
 pub fn init(s: u64, shared: bool, value: u32) -> i32 {
     if value > i32::MAX as u32 {
-        return ret_errno(libc::EINVAL.into());
+        return ret(EINVAL) as i32;
     }
     sync::sem_init(s, shared, value);
     0
@@ -56,26 +57,26 @@ fn plain_name<'a>(name: u64) -> Option<&'a [u8]> {
     (!name.is_empty() && name.len() < 252 && !name.contains(&b'/')).then_some(name)
 }
 
-fn fail(error: i32) -> u64 {
-    set_errno(error.into());
+fn fail(error: i64) -> u64 {
+    ret(error);
     0
 }
 
 /// sem_open: the semaphore's address, or 0.
 pub fn open(name: u64, flags: i32, value: u32) -> u64 {
-    let Some(name) = plain_name(name) else { return fail(libc::EINVAL) };
+    let Some(name) = plain_name(name) else { return fail(EINVAL) };
     gate::pass(Op::on(Kind::NAME, sync::names()));
     if let Some(id) = world().name_find(ObjKind::SEM, name) {
         if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 {
-            return fail(libc::EEXIST);
+            return fail(EEXIST);
         }
         return POOL_ADDR + world().objects[id].key.addr;
     }
     if flags & libc::O_CREAT == 0 {
-        return fail(libc::ENOENT);
+        return fail(ENOENT);
     }
     if value > i32::MAX as u32 {
-        return fail(libc::EINVAL);
+        return fail(EINVAL);
     }
     let addr = shm::named_sem();
     let key = Key::new(POOL_REGION, ObjKind::SEM, addr - POOL_ADDR);
@@ -91,10 +92,10 @@ pub fn open(name: u64, flags: i32, value: u32) -> u64 {
 
 /// sem_unlink.
 pub fn unlink(name: u64) -> i32 {
-    let Some(name) = plain_name(name) else { return ret_errno(libc::ENOENT.into()) };
+    let Some(name) = plain_name(name) else { return ret(ENOENT) as i32 };
     gate::pass(Op::on(Kind::NAME, sync::names()));
     if model().name_remove(ObjKind::SEM, name) {
         return 0;
     }
-    ret_errno(libc::ENOENT.into())
+    ret(ENOENT) as i32
 }

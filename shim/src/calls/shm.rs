@@ -2,7 +2,7 @@
 //! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
 
 use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, RANDOM_FD};
-use vsrun_model::inject::ENOMEM;
+use vsrun_model::inject as fault;
 use vsrun_model::object::SHARED;
 
 use super::files;
@@ -21,8 +21,8 @@ fn pages(len: u64) -> u64 {
 pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     let [addr, len, prot, flags, fd, offset] = a;
     let grows = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS != 0 && flags as i32 & libc::MAP_FIXED == 0;
-    if (grows || nr == libc::SYS_mremap) && inject::strikes(ENOMEM) {
-        return -(libc::ENOMEM as i64);
+    if (grows || nr == libc::SYS_mremap) && inject::strikes(fault::ENOMEM) {
+        return ENOMEM;
     }
     let result = raw6(nr, addr, len, prot, flags, fd, offset);
     if (-4095..0).contains(&result) {

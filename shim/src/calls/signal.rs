@@ -204,7 +204,7 @@ pub fn suspend(set: u64, size: u64) -> i64 {
         return EINVAL;
     }
     let mask: u64 = load::<u64>(set) & !UNTOUCHABLE;
-    -gate::pass(Op::new(Kind::SIGSUSPEND).arg(mask as i64))
+    gate::pass(Op::new(Kind::SIGSUSPEND).arg(mask as i64))
 }
 
 /// pause.
@@ -214,7 +214,7 @@ pub fn pause() -> i64 {
 
 /// Waits for a signal with `mask`, without setting it.
 pub fn wait_with(mask: u64) -> i64 {
-    -gate::pass(Op::new(Kind::SIGSUSPEND).with(PAUSE).arg(mask as i64))
+    gate::pass(Op::new(Kind::SIGSUSPEND).with(PAUSE).arg(mask as i64))
 }
 
 /// rt_sigtimedwait: sigwait, sigwaitinfo, sigtimedwait.
@@ -230,7 +230,7 @@ pub fn timedwait(set: u64, info: u64, timeout: u64, size: u64) -> i64 {
     }
     let result = gate::pass(op);
     if result != 0 {
-        return -result;
+        return result;
     }
     let taken = me().taken;
     if info != 0 {

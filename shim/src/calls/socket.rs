@@ -27,27 +27,26 @@ pub fn make(domain: i32, typ: i32, protocol: i32) -> i64 {
 
 /// Domain, type and protocol of a socket that can be had; else a negative error number.
 fn checked(domain: i32, typ: i32, protocol: i32) -> Result<(u16, u8, i32), i64> {
-    let refused = |error: i32| Err(-(error as i64));
     if !(0..=10).contains(&typ) || typ == 0 {
-        return refused(libc::EINVAL);
+        return Err(EINVAL);
     }
     match (domain, typ) {
-        (libc::AF_UNIX, _) if !matches!(protocol, 0 | libc::AF_UNIX) => refused(libc::EPROTONOSUPPORT),
+        (libc::AF_UNIX, _) if !matches!(protocol, 0 | libc::AF_UNIX) => Err(EPROTONOSUPPORT),
         (libc::AF_UNIX, libc::SOCK_STREAM) => Ok((UNIX, STREAM, 0)),
         (libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_RAW) => Ok((UNIX, DGRAM, 0)),
         (libc::AF_UNIX, libc::SOCK_SEQPACKET) => Ok((UNIX, SEQPACKET, 0)),
-        (libc::AF_UNIX, _) => refused(libc::ESOCKTNOSUPPORT),
+        (libc::AF_UNIX, _) => Err(ESOCKTNOSUPPORT),
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM) if matches!(protocol, 0 | libc::IPPROTO_TCP) => {
             Ok((domain as u16, STREAM, libc::IPPROTO_TCP))
         }
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) if matches!(protocol, 0 | libc::IPPROTO_UDP) => {
             Ok((domain as u16, DGRAM, libc::IPPROTO_UDP))
         }
-        (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM | libc::SOCK_DGRAM) => refused(libc::EPROTONOSUPPORT),
-        (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, libc::SOCK_RAW) => refused(libc::EPERM),
-        (libc::AF_INET | libc::AF_INET6, _) => refused(libc::ESOCKTNOSUPPORT),
+        (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM | libc::SOCK_DGRAM) => Err(EPROTONOSUPPORT),
+        (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, libc::SOCK_RAW) => Err(EPERM),
+        (libc::AF_INET | libc::AF_INET6, _) => Err(ESOCKTNOSUPPORT),
         // Netlink too: the interfaces of the machine are none of the program's world; glibc takes it for a kernel without.
-        _ => refused(libc::EAFNOSUPPORT),
+        _ => Err(EAFNOSUPPORT),
     }
 }
 

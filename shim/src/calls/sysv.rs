@@ -1,6 +1,6 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::inject::EINTR;
+use vsrun_model::inject as fault;
 use vsrun_model::object::ObjKind;
 use vsrun_model::op::pack_semops;
 use vsrun_model::{Ctl, Kind, ObjId, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
@@ -81,8 +81,8 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         }
     }
     // One that only adds never waits.
-    if all.iter().any(|one| one.op <= 0) && inject::strikes(EINTR) {
-        return -(libc::EINTR as i64);
+    if all.iter().any(|one| one.op <= 0) && inject::strikes(fault::EINTR) {
+        return EINTR;
     }
     model().set_semops(local().cur, all);
     op.arg = all[0].op as i64;
@@ -93,13 +93,13 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         let Some(ns) = time::timespec(timeout) else { return EINVAL };
         op = op.until(time::relative(ns));
     }
-    -gate::pass(op)
+    gate::pass(op)
 }
 
 fn pass_access(set: ObjId) -> Result<(), i64> {
     match gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::ACCESS.0 as i64)) {
         0 => Ok(()),
-        error => Err(-error),
+        error => Err(error),
     }
 }
 
@@ -113,10 +113,10 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
     if command == libc::SETVAL {
         let mut op = Op::on(Kind::SYSV_CTL, set).arg((arg as i32 as i64) << 8 | Ctl::SET_VALUE.0 as i64);
         op.obj2 = num;
-        return -gate::pass(op);
+        return gate::pass(op);
     }
     if command == libc::IPC_RMID {
-        return -gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::REMOVE.0 as i64));
+        return gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::REMOVE.0 as i64));
     }
     if let Err(error) = pass_access(set) {
         return error;

@@ -1,14 +1,15 @@
 //! Threads: created, joined, detached, cancelled; once controls. Threads themselves are glibc's; they become fibers at
 //! the clone call.
 
-use vsrun_model::inject::ENOMEM;
+use vsrun_model::inject as fault;
 use vsrun_model::object::NONE;
 use vsrun_model::{op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED};
 
 use super::{libc_functions, sync};
 use crate::gate::local::{local, me, model, world};
 use crate::gate::{self, inject, mirror};
-use crate::sys::{load, store_if};
+use crate::sys::errno::EINTR;
+use crate::sys::{load, ret_pthread, store_if};
 
 const PTHREAD_CANCEL_DISABLE: i32 = 1;
 
@@ -58,7 +59,7 @@ fn is_detached(attr: u64) -> bool {
 /// pthread_create.
 pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     // It fails as a whole, here: what is noted for the clone call must be this thread's when that is made.
-    if inject::strikes(ENOMEM) {
+    if inject::strikes(fault::ENOMEM) {
         return libc::EAGAIN;
     }
     local().next_start = start;
@@ -70,7 +71,7 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
 }
 
 /// Waits for a thread as a visible operation; then glibc's function finds it over.
-fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i32>, finish: impl FnOnce() -> i32) -> i32 {
+fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i64>, finish: impl FnOnce() -> i32) -> i32 {
     cancellation_point();
     let t = thread_of(pthread);
     if t == NONE {
@@ -78,20 +79,20 @@ fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i32>, finish: impl Fn
     }
     let op = match shape(Op::on(Kind::JOIN, t).with(op::CANCEL_POINT)) {
         Ok(op) => op,
-        Err(error) => return error,
+        Err(error) => return ret_pthread(error),
     };
-    match gate::pass(op) as i32 {
+    match gate::pass(op) {
         0 => finish(),
-        libc::EINTR => {
+        EINTR => {
             cancellation_point();
             libc::EINVAL
         }
-        error => error,
+        error => ret_pthread(error),
     }
 }
 
 /// pthread_join and its like; `shape` adds flags or a deadline.
-pub fn join_with(pthread: u64, value: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+pub fn join_with(pthread: u64, value: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     join(pthread, shape, || call2(libc_functions::get().pthread_join, pthread, value))
 }
 

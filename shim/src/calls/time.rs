@@ -45,14 +45,14 @@ pub fn relative(ns: u64) -> u64 {
     world().deadline_after(ns)
 }
 
-/// The operation, giving up at the absolute time at `abstime` on `clock`; or an error number.
-pub fn timed(op: Op, clock: i32, abstime: u64) -> Result<Op, i32> {
+/// The operation, giving up at the absolute time at `abstime` on `clock`; or minus an error number.
+pub fn timed(op: Op, clock: i32, abstime: u64) -> Result<Op, i64> {
     if !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC) {
-        return Err(libc::EINVAL);
+        return Err(EINVAL);
     }
     match timespec(abstime) {
         Some(ns) => Ok(op.until(absolute(clock, ns))),
-        None => Err(libc::EINVAL),
+        None => Err(EINVAL),
     }
 }
 
@@ -93,13 +93,10 @@ pub fn time(addr: u64) -> i64 {
 /// the timespec at `left`.
 pub fn sleep_until(deadline: u64, left: u64) -> i64 {
     let result = gate::pass(Op::new(Kind::SLEEP).until(deadline));
-    if result != 0 {
-        if left != 0 {
-            put_timespec(left, deadline.saturating_sub(world().now));
-        }
-        return -result;
+    if result != 0 && left != 0 {
+        put_timespec(left, deadline.saturating_sub(world().now));
     }
-    0
+    result
 }
 
 /// nanosleep and clock_nanosleep.

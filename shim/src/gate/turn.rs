@@ -15,6 +15,7 @@ use vsrun_model::{Applied, Decision, End, Op, Pid, ProcState, ThreadState, Tid};
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
 use super::{direct, end, fiber, word};
+use crate::sys::errno::EINTR;
 use crate::sys::{die, raw};
 
 /// What is done around an operation, with the turn and as a part of it.
@@ -84,11 +85,8 @@ fn pass_with(op: Op, around: Around) -> i64 {
             Applied::Ended => end::finish(),
             Applied::Signalled(fails) => {
                 if interrupted(&parked, fails) {
-                    // Operations on descriptors give negative error numbers, others positive ones.
-                    let error = libc::EINTR as i64;
-                    let result = if parked.kind.row().channels.any() { -error } else { error };
-                    (around.then)(result);
-                    return result;
+                    (around.then)(EINTR);
+                    return EINTR;
                 }
                 model().resume_at(cur, parked, op);
                 finish_if_over();

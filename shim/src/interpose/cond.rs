@@ -2,10 +2,11 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::calls::cond::{barrier_init, destroy, wait, wake};
+use crate::calls::cond::{barrier_init, barrier_wait, destroy, wait, wake};
 use crate::calls::sync;
 use crate::calls::time::timed;
 use crate::gate;
+use crate::sys::ret_pthread;
 
 symbols! {
     fn pthread_cond_init(c: u64, attr: u64) -> i32 = { sync::cond_init(c, attr); 0 };
@@ -21,6 +22,6 @@ symbols! {
     fn pthread_cond_broadcast(c: u64) -> i32 = wake(Kind::COND_BROADCAST, c);
     fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 = barrier_init(b, count);
     fn pthread_barrier_destroy(b: u64) -> i32 =
-        gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))) as i32;
-    fn pthread_barrier_wait(b: u64) -> i32 = gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) as i32;
+        ret_pthread(gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))));
+    fn pthread_barrier_wait(b: u64) -> i32 = barrier_wait(b);
 }

@@ -7,6 +7,7 @@ use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
 use crate::gate::local::{local, Phase};
 use crate::net;
+use crate::sys::errno::EINTR;
 use crate::sys::{raw6, ret};
 
 pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
@@ -17,7 +18,7 @@ pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
     local().cancellable = fd::find(a[0]).is_some();
     let result = net::call(nr, a, 0);
     local().cancellable = false;
-    if result == -(libc::EINTR as i64) {
+    if result == EINTR {
         cancellation_point();
     }
     ret(result)

@@ -8,11 +8,11 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::inject::ENOMEM;
+use vsrun_model::inject as fault;
 
 use crate::gate::local::me;
 use crate::gate::{end, inject};
-use crate::sys::{elf, load, set_errno};
+use crate::sys::{elf, errno, load, ret};
 
 const MALLOC: usize = 0;
 const CALLOC: usize = 1;
@@ -110,7 +110,7 @@ fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
     if !state().in_main || me().fiber.spared {
         return Some(call());
     }
-    if size > 0 && inject::strikes(ENOMEM) {
+    if size > 0 && inject::strikes(fault::ENOMEM) {
         return None;
     }
     Some(inject::sparing(call))
@@ -118,7 +118,7 @@ fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
 
 fn pointer(result: Option<u64>) -> u64 {
     result.unwrap_or_else(|| {
-        set_errno(libc::ENOMEM.into());
+        ret(errno::ENOMEM);
         0
     })
 }

@@ -2,12 +2,13 @@
 
 use crate::calls::msg;
 use crate::calls::thread::cancellation_point;
+use crate::sys::errno::EINTR;
 use crate::sys::ret;
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     cancellation_point();
     let result = msg::call(nr, a, true);
-    if result == -(libc::EINTR as i64) {
+    if result == EINTR {
         cancellation_point();
     }
     ret(result)

@@ -5,13 +5,14 @@ use vsrun_model::{op, Kind, Op};
 use crate::calls::sync;
 use crate::calls::time::timed;
 use crate::gate;
+use crate::sys::ret_pthread;
 
-fn pass(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i32>) -> i32 {
+fn pass(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     let id = sync::rwlock(l);
-    match shape(Op::on(kind, id)) {
-        Ok(op) => gate::pass_mirrored(op, Some((l, id))) as i32,
+    ret_pthread(match shape(Op::on(kind, id)) {
+        Ok(op) => gate::pass_mirrored(op, Some((l, id))),
         Err(error) => error,
-    }
+    })
 }
 
 symbols! {
@@ -20,9 +21,9 @@ symbols! {
 
 #[no_mangle]
 extern "C" fn pthread_rwlock_destroy(l: u64) -> i32 {
-    let result = gate::pass(Op::on(Kind::RW_DESTROY, sync::rwlock(l))) as i32;
+    let result = gate::pass(Op::on(Kind::RW_DESTROY, sync::rwlock(l)));
     sync::rwlock_gone(l);
-    result
+    ret_pthread(result)
 }
 
 symbols! {

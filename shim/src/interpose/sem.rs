@@ -10,7 +10,7 @@ use crate::sys::ret;
 
 symbols! {
     fn sem_init(s: u64, shared: i32, value: u32) -> i32 = sem::init(s, shared != 0, value);
-    fn sem_destroy(s: u64) -> i32 = gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s))) as i32;
+    fn sem_destroy(s: u64) -> i32 = ret(gate::pass(Op::on(Kind::SEM_DESTROY, sync::sem(s)))) as i32;
     fn sem_wait(s: u64) -> i32 = wait(s, Ok);
     fn sem_timedwait(s: u64, abstime: u64) -> i32 = wait(s, |op| timed(op, libc::CLOCK_REALTIME, abstime));
     fn sem_clockwait(s: u64, clock: i32, abstime: u64) -> i32 = wait(s, |op| timed(op, clock, abstime));

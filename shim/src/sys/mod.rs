@@ -4,7 +4,6 @@ pub mod call;
 pub mod context;
 pub mod dispatch;
 pub mod elf;
-pub mod errno;
 pub mod memory;
 pub mod text;
 
@@ -12,4 +11,5 @@ pub(crate) use call::{any_of, raw};
 pub use call::{die, fs_base, raw6};
 pub use memory::FIRST_ADDRESS;
 pub use memory::{bytes, bytes_mut, cstr, load, store, store_if, zero};
-pub use text::{complain, decimal, ret, ret_errno, set_errno};
+pub use text::{complain, decimal, ret, ret_pthread};
+pub use vsrun_model::errno;

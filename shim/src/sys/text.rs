@@ -8,28 +8,19 @@ extern "C" {
     fn __errno_location() -> *mut i32;
 }
 
-/// Sets the program's errno.
-pub fn set_errno(value: i64) {
-    // SAFETY: glibc's function returns the address of the calling thread's errno; it takes no lock.
-    unsafe { *__errno_location() = value as i32 }
-}
-
 /// The convention of most libc functions: a negative error number becomes -1 and errno.
 pub fn ret(value: i64) -> i64 {
     if (-4095..0).contains(&value) {
-        set_errno(-value);
+        // SAFETY: glibc's function returns the address of the calling thread's errno; it takes no lock.
+        unsafe { *__errno_location() = -value as i32 }
         return -1;
     }
     value
 }
 
-/// The same for an error number (0: success).
-pub fn ret_errno(error: i64) -> i32 {
-    if error == 0 {
-        return 0;
-    }
-    set_errno(error);
-    -1
+/// The convention of pthread functions: 0, or the error number itself, positive.
+pub fn ret_pthread(result: i64) -> i32 {
+    -result as i32
 }
 
 /// Writes a message of vsrun's own to standard error.

@@ -14,6 +14,7 @@ use super::room::{forget_walk, with_stack};
 use super::uses::{name_of, object, of_descriptor, unexplored, use_of};
 use crate::gate;
 use crate::gate::local::{arena, fiber, local, machine, model, world, Phase};
+use crate::sys::errno::{EEXIST, ENOENT};
 use crate::sys::raw;
 
 /// Performs a call with `kernel`, after a visible operation if it uses what is shared.
@@ -24,8 +25,7 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     made(nr, &a, result);
     let Some((op, same)) = turn else { return result };
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
-    let error = |e: i32| result == -i64::from(e);
-    let vain = error(libc::ENOENT) || error(libc::EEXIST) || same != 0 && same == fiber().looked;
+    let vain = matches!(result, ENOENT | EEXIST) || same != 0 && same == fiber().looked;
     model().note_use(local().cur, op.tries(), vain);
     fiber().looked = same;
     result

@@ -2,22 +2,22 @@
 
 use crate::base::op::{Kind, Op, VARIANT};
 
-/// Faults, as bits.
+/// Faults are bits. This one: a read or write of a pipe or stream socket moves half of what it was to move.
 pub const SHORT_IO: u32 = 1;
 
-#[allow(missing_docs)]
+/// What may wait is interrupted: reads and writes, poll, epoll_wait, mq_send, mq_receive, wait, sem_wait, semop.
 pub const EINTR: u32 = 2;
 
-#[allow(missing_docs)]
+/// A read or write of a non-blocking descriptor would have to wait.
 pub const EAGAIN: u32 = 4;
 
-#[allow(missing_docs)]
+/// No memory, no process, no thread: malloc and its like, mmap, mremap, fork, pthread_create.
 pub const ENOMEM: u32 = 8;
 
-#[allow(missing_docs)]
+/// A wait on a condition variable or futex ends though nobody has woken it.
 pub const SPURIOUS: u32 = 16;
 
-#[allow(missing_docs)]
+/// A TCP connection is reset before it is used.
 pub const RESET: u32 = 32;
 
 /// Names of the faults on the command line, with their bits.

@@ -17,7 +17,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
         perform: |w, t, op, _| w.read_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Again,
+        role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(read_waits), identity: BY_OBJECTS },
     }
@@ -26,7 +26,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::write_choices, |q| q.channel()),
         perform: |w, t, op, _| w.write_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Again,
+        role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
     }
@@ -421,7 +421,7 @@ impl World {
         if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
-        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EPIPE) };
+        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(errno::EPIPE) };
         if self.channels[id].is_socket() {
             return self.socket_write(t, op, id);
         }
@@ -429,7 +429,7 @@ impl World {
             return self.counter_add(id, op.arg as u64);
         }
         if self.channels[id].readers == 0 {
-            return Applied::Done(-errno::EPIPE);
+            return Applied::Done(errno::EPIPE);
         }
         let n = self.channel_takes(id, op.arg.max(0) as u64);
         let channel = &mut self.channels[id];
@@ -441,7 +441,7 @@ impl World {
 
     pub(crate) fn not_ready(&self, t: Tid, op: &Op) -> Applied {
         let interrupted = !op.tries() && !self.may_time_out(op) && self.cancelled(t, op);
-        Applied::Done(if interrupted { -errno::EINTR } else { -errno::EAGAIN })
+        Applied::Done(if interrupted { errno::EINTR } else { errno::EAGAIN })
     }
 
     /// What operations on channels are conditional on: the states of both that they name.
@@ -484,7 +484,7 @@ impl World {
     /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use.
     pub fn pipe_resize(&mut self, id: ChanId, slots: u8) -> i64 {
         if self.channels[id].used > slots {
-            return -errno::EBUSY;
+            return errno::EBUSY;
         }
         self.channels[id].slots = slots;
         i64::from(slots) * PAGE as i64

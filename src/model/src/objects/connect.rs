@@ -11,7 +11,7 @@ kinds! {
         perform: |w, t, op, _| w.accept_perform(t, op),
         records: Records::number(|w, t, op| w.channel_states(t, op) | w.taken_out_of_reach(t, op)), cells: ON_CHANNELS,
         follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Accepts, signals: Signals::TRANSFERS, polls: Polls::Again,
+        role: Role::None, channels: Channels::Accepts, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: |_, _, _| true, ..Idle::BUSY }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|_, _, op, words| {
             say![words, "a connection to ", Thing::Object(op.obj), " (nobody has connected)"];
@@ -22,7 +22,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::connect_choices, |_| Answer::Unknown),
         perform: |w, t, op, _| w.connect_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Connects, signals: Signals::TRANSFERS, polls: Polls::Again,
+        role: Role::None, channels: Channels::Connects, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "in the queue of connections of", words)), identity: BY_OBJECTS },
@@ -32,7 +32,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::send_choices, |_| Answer::Unknown),
         perform: |w, t, op, _| w.send_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::SendsTo, signals: Signals::TRANSFERS, polls: Polls::Again,
+        role: Role::None, channels: Channels::SendsTo, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "for a datagram at", words)), identity: BY_OBJECTS },
@@ -41,7 +41,7 @@ kinds! {
     FD_BIND = 77, "bind" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
 }
@@ -88,12 +88,12 @@ impl World {
         let address = &self.threads[t].address;
         match socket.state {
             SockState::CONNECTED if socket.options & UNTOLD != 0 => return Way::Gives(0),
-            SockState::LISTEN if socket.is_local() => return Way::Gives(-errno::EINVAL),
-            SockState::CONNECTED | SockState::LISTEN => return Way::Gives(-errno::EISCONN),
+            SockState::LISTEN if socket.is_local() => return Way::Gives(errno::EINVAL),
+            SockState::CONNECTED | SockState::LISTEN => return Way::Gives(errno::EISCONN),
             SockState::CONNECTING => return Way::Waits,
-            SockState::FAILED | SockState::CLOSED if socket.is_local() => return Way::Gives(-errno::EISCONN),
+            SockState::FAILED | SockState::CLOSED if socket.is_local() => return Way::Gives(errno::EISCONN),
             SockState::FAILED | SockState::CLOSED if socket.error != 0 => return Way::Gives(-i64::from(socket.error)),
-            SockState::FAILED | SockState::CLOSED => return Way::Gives(-errno::ECONNABORTED),
+            SockState::FAILED | SockState::CLOSED => return Way::Gives(errno::ECONNABORTED),
             _ => {}
         }
         let found = match socket.is_local() {
@@ -103,14 +103,14 @@ impl World {
         };
         let Some(listener) = found else {
             let missing = address.is_path() && address.ino == 0;
-            return Way::Gives(if missing { -errno::ENOENT } else { -errno::ECONNREFUSED });
+            return Way::Gives(if missing { errno::ENOENT } else { errno::ECONNREFUSED });
         };
         let there = &self.sockets[listener];
         if there.typ != socket.typ {
-            return Way::Gives(-errno::EPROTOTYPE);
+            return Way::Gives(errno::EPROTOTYPE);
         }
         if there.state != SockState::LISTEN || there.shut & NO_RECEIVE != 0 {
-            return Way::Gives(-errno::ECONNREFUSED);
+            return Way::Gives(errno::ECONNREFUSED);
         }
         if there.queued > there.backlog {
             return Way::Full(listener);
@@ -125,7 +125,7 @@ impl World {
 
     /// Connects the socket whose channel the operation names to `Thread::address`. Gives 0 or minus an error number.
     pub(crate) fn connect_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let Some(s) = self.connecting(op) else { return Applied::Done(-errno::EBADF) };
+        let Some(s) = self.connecting(op) else { return Applied::Done(errno::EBADF) };
         let (local, at_once) = (self.sockets[s].is_local(), op.has(TRY));
         let state = self.sockets[s].state;
         let result = match self.way(t, s) {
@@ -138,26 +138,26 @@ impl World {
                 self.sockets[s].options &= !UNTOLD;
                 0
             }
-            Way::Gives(error) if error == -errno::ECONNREFUSED && at_once && !local => {
+            Way::Gives(error) if error == errno::ECONNREFUSED && at_once && !local => {
                 self.name_client(t, s);
                 let socket = &mut self.sockets[s];
-                (socket.error, socket.state) = (errno::ECONNREFUSED as i32, SockState::FAILED);
+                (socket.error, socket.state) = (-errno::ECONNREFUSED as i32, SockState::FAILED);
                 socket.shut = NO_RECEIVE | NO_SEND;
                 let input = socket.input;
                 self.woke(input, 0);
-                -errno::EINPROGRESS
+                errno::EINPROGRESS
             }
             Way::Gives(error) => error,
             Way::Full(_) if local || !at_once => {
                 let Applied::Done(error) = self.not_ready(t, op) else { return Applied::Ended };
-                let timed_out = error == -errno::EAGAIN && !local;
+                let timed_out = error == errno::EAGAIN && !local;
                 if timed_out {
-                    -errno::EINPROGRESS
+                    errno::EINPROGRESS
                 } else {
                     error
                 }
             }
-            Way::Waits if at_once => -errno::EALREADY,
+            Way::Waits if at_once => errno::EALREADY,
             Way::Waits => {
                 let Applied::Done(error) = self.not_ready(t, op) else { return Applied::Ended };
                 error
@@ -170,7 +170,7 @@ impl World {
                     0
                 } else {
                     self.sockets[s].options |= UNTOLD;
-                    -errno::EINPROGRESS
+                    errno::EINPROGRESS
                 }
             }
         };
@@ -246,15 +246,15 @@ impl World {
 
     /// Gives the description of a connection, to which the caller now refers, or minus an error number.
     pub(crate) fn accept_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let Some(s) = self.connecting(op) else { return Applied::Done(-errno::EINVAL) };
+        let Some(s) = self.connecting(op) else { return Applied::Done(errno::EINVAL) };
         let socket = self.sockets[s];
         if socket.state != SockState::LISTEN {
-            return Applied::Done(-errno::EINVAL);
+            return Applied::Done(errno::EINVAL);
         }
         let [first, last] = socket.queue;
         if first == NONE {
             let over = socket.shut & NO_RECEIVE != 0;
-            return if over { Applied::Done(-errno::EINVAL) } else { self.not_ready(t, op) };
+            return if over { Applied::Done(errno::EINVAL) } else { self.not_ready(t, op) };
         }
         let next = self.sockets[first].next;
         self.sockets[first].next = NONE;
@@ -298,14 +298,14 @@ impl World {
         if socket.is_local() {
             let Some(to) = self.socket_at(s, &address, false) else {
                 let missing = address.is_path() && address.ino == 0;
-                return if missing { -errno::ENOENT } else { -errno::ECONNREFUSED };
+                return if missing { errno::ENOENT } else { errno::ECONNREFUSED };
             };
             let there = self.sockets[to];
             if there.typ != socket.typ {
-                return -errno::EPROTOTYPE;
+                return errno::EPROTOTYPE;
             }
             if there.peer != NONE && !(there.peer == s && there.peer_serial == socket.serial) {
-                return -errno::EPERM;
+                return errno::EPERM;
             }
             let own = &mut self.sockets[s];
             (own.peer, own.peer_serial, own.remote) = (to, there.serial, there.local);

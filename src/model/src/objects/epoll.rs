@@ -13,7 +13,7 @@
 
 use super::fd::event_words;
 use super::row::*;
-use crate::base::errno::{EEXIST, EINVAL, ELOOP, ENOENT};
+use crate::base::errno::{EEXIST, EINTR, EINVAL, ELOOP, ENOENT};
 use crate::base::op::{REACHES, SEVERAL};
 use crate::state::{flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, Watch, MAX_EVENTS};
 
@@ -33,7 +33,7 @@ kinds! {
     FD_EPOLL_CTL = 73, "epoll_ctl" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Watches, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::Watches, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Object(op.obj), ", descriptor ", op.arg >> 32]),
     }
@@ -339,7 +339,7 @@ impl World {
         if !self.epoll_ready(t, epoll) {
             let early = self.fires_early(t, op);
             if !early && self.cancelled(t, op) && !op.tries() && !self.may_time_out(op) {
-                return Applied::Done(-crate::base::errno::EINTR);
+                return Applied::Done(EINTR);
             }
             self.fire_early(t, op);
         }
@@ -376,8 +376,8 @@ impl World {
         self.watches.as_slice().iter().position(same).map(|at| at as u32)
     }
 
-    /// epoll_ctl by `t` of descriptor `fd`, which names `desc`, on the instance with channel `epoll`; an error number, or
-    /// 0. `None`: no room.
+    /// epoll_ctl by `t` of descriptor `fd`, which names `desc`, on the instance with channel `epoll`. Gives 0 or minus
+    /// an error number. `None`: no room.
     pub fn epoll_control(&mut self, t: Tid, epoll: ChanId, fd: i32, desc: DescId, control: Control) -> Option<i64> {
         let found = self.watch(epoll, fd, desc);
         Some(match (control, found) {

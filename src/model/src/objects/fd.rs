@@ -24,7 +24,7 @@ kinds! {
             true => w.taken_out_of_reach(t, op),
             false => w.channel_states(t, op),
         }, ..UNNUMBERED }, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Closes, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::Closes, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| {
             let and = if op.obj2 == NONE { "" } else { " and " };
@@ -35,7 +35,7 @@ kinds! {
     FD_CONTROL = 67, "fcntl" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: UNNUMBERED, cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Wait for events of the descriptions in `Thread::polled`.
@@ -59,7 +59,7 @@ kinds! {
     FD_CLOSE_ALL = 72, "close (all, at the end of the process)" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, _, _| w.close_all_perform(t),
         records: Records::number(World::taken_out_of_reach), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::ClosesAll, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::ClosesAll, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
 }

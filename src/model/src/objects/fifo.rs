@@ -14,16 +14,16 @@ kinds! {
     FD_OPEN = 74, "open" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Again,
+        role: Role::None, channels: Channels::Opens, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Second half of `Kind::FD_OPEN`: until the other end has been opened since.
     FD_OPENED = 75, "open (waiting)" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.fifo_opened(op) || w.cancelled(t, op)), |q| q.as_found()),
-        perform: |w, _, op, _| Applied::Done(if w.fifo_opened(op) { 0 } else { -errno::EINTR }),
+        perform: |w, _, op, _| Applied::Done(if w.fifo_opened(op) { 0 } else { errno::EINTR }),
         records: Records::number(|w, _, op| i64::from(w.fifo_opened(op))), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Opens, signals: Signals::RESTARTS, polls: Polls::Again,
+        role: Role::None, channels: Channels::Opens, signals: Signals::RESTARTS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
             let other = if op.has(VARIANT) { "writing" } else { "reading" };
@@ -56,7 +56,7 @@ impl World {
         self.fifos.as_slice().iter().find(|f| f.obj == obj && obj != NONE)
     }
 
-    /// Opens a FIFO by thread `t` with O_* `flags`; gives the description, or an error number. `None`: no room.
+    /// Opens a FIFO by thread `t` with O_* `flags`; gives the description, or minus an error number. `None`: no room.
     pub fn fifo_open(&mut self, t: Tid, obj: ObjId, flags: u32) -> Option<Result<DescId, i64>> {
         let id = match self.channel_of(obj) {
             Some(id) => id,

@@ -25,7 +25,7 @@ kinds! {
             }
             ON_CHANNELS(act, did, cells);
         }, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_RECEIVE,
-        role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
+        role: Role::None, channels: Channels::Sends, signals: Signals::RESTARTS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::BUSY },
         tells: NOT, memory: Memory::Nothing, unproven: |op| op.has(VARIANT).then_some(Unproven::Notified),
         shown: Shown { call: Call::Three("mq_send", "mq_send", "mq_timedsend"), arguments: |op, _, words| {
@@ -41,7 +41,7 @@ kinds! {
         perform: |w, t, op, _| w.mq_receive_perform(t, op),
         records: Records::number(World::channel_states), cells: ON_CHANNELS,
         follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MQ_SEND,
-        role: Role::None, channels: Channels::Receives, signals: Signals::RESTARTS, polls: Polls::AgainOrTimedOut,
+        role: Role::None, channels: Channels::Receives, signals: Signals::RESTARTS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("mq_receive", "mq_receive", "mq_timedreceive"), arguments: OBJECT,
             outcome: Outcome::Nothing, waits: Some(receive_waits), identity: BY_OBJECTS },
@@ -184,16 +184,16 @@ impl World {
 
     fn mq_waits(&self, t: Tid, op: &Op) -> Applied {
         Applied::Done(match () {
-            () if op.tries() => -errno::EAGAIN,
-            () if self.cancelled(t, op) && !self.may_time_out(op) => -errno::EINTR,
-            () => -errno::ETIMEDOUT,
+            () if op.tries() => errno::EAGAIN,
+            () if self.cancelled(t, op) && !self.may_time_out(op) => errno::EINTR,
+            () => errno::ETIMEDOUT,
         })
     }
 
     /// Gives 0 or minus an error number; then comes [`World::mqueue_notice`].
     pub(crate) fn mq_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
-        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EBADF) };
+        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(errno::EBADF) };
         if !self.goes_on(t, op) {
             self.free_chunks(staged);
             return self.mq_waits(t, op);
@@ -236,7 +236,7 @@ impl World {
     /// Gives 0 or minus an error number; leaves the length (bytes) and the priority of the message in `Thread::out`, its
     /// contents for [`World::unstage`].
     pub(crate) fn mq_receive_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(-errno::EBADF) };
+        let Some(id) = self.channel_of(op.obj) else { return Applied::Done(errno::EBADF) };
         if !self.goes_on(t, op) {
             return self.mq_waits(t, op);
         }
@@ -264,7 +264,7 @@ impl World {
         match how {
             None if record.notified == p + 1 => record.notified = 0,
             None => {}
-            Some(_) if record.notified != 0 => return -errno::EBUSY,
+            Some(_) if record.notified != 0 => return errno::EBUSY,
             Some((signal, value)) => (record.notified, record.signal, record.value) = (p + 1, signal, value),
         }
         0

@@ -275,7 +275,7 @@ impl World {
         u32::from(fits || removed || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
-    /// Returns an error number or 0.
+    /// Gives 0 or minus an error number.
     pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         let plain = Op { flags: 0, ..*op };

@@ -87,7 +87,7 @@ impl World {
         Applied::Done(if op.has(TRY) { errno::EBUSY } else { errno::ETIMEDOUT })
     }
 
-    /// Acquires a mutex that is ready for `t`; returns what pthread_mutex_lock returns.
+    /// Acquires a mutex that is ready for `t`; gives 0 or minus an error number.
     pub(crate) fn mutex_acquire(&mut self, t: Tid, m: ObjId, try_only: bool) -> i64 {
         let mutex = &mut self.objects[m];
         if mutex.flags & DESTROYED != 0 {
@@ -161,7 +161,7 @@ impl World {
         Applied::Done(0)
     }
 
-    /// pthread_mutex_consistent by `t`: not a visible operation, only the owner may do it.
+    /// pthread_mutex_consistent by `t`: not a visible operation, only the owner may do it. Gives 0 or minus an error number.
     pub fn mutex_consistent(&mut self, t: Tid, m: ObjId) -> i64 {
         let mutex = &mut self.objects[m];
         if mutex.flags & ROBUST == 0 || mutex.flags & OWNER_DEAD == 0 || mutex.owner != t {

@@ -92,7 +92,7 @@ impl World {
         false
     }
 
-    /// Takes the lock if it is free, else finds its owner and waits for it. Gives an error number or 0.
+    /// Takes the lock if it is free, else finds its owner and waits for it. Gives 0 or minus an error number.
     pub(crate) fn futex_lock_pi_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let (word, own, lock) = (self.pi_word(t), self.pi_id(t), self.objects[op.obj]);
         if word & OWNER == own {

@@ -373,7 +373,7 @@ impl World {
     pub fn new_session(&mut self, p: Pid) -> i64 {
         let process = &mut self.procs[p];
         if process.pgid == process.vpid {
-            return -errno::EPERM;
+            return errno::EPERM;
         }
         (process.pgid, process.sid) = (process.vpid, process.vpid);
         process.vpid.into()

@@ -382,11 +382,7 @@ pub enum Polls {
     Unknown,
     /// Errors that say that it would have had to wait.
     Errors,
-    /// Minus EAGAIN.
-    Again,
-    /// The same and minus ETIMEDOUT.
-    AgainOrTimedOut,
-    /// The same as `Again`, and 0: no event.
+    /// The same, and 0: no event.
     Events,
 }
 

@@ -93,8 +93,8 @@ impl Question<'_> {
     }
 }
 
-/// What pthread_barrier_wait returns to one of the threads.
-const SERIAL_THREAD: i64 = -1;
+/// What one of the threads that meet at a barrier is told; the others get 0.
+const SERIAL_THREAD: i64 = 1;
 
 /// `value` of a once control whose initializer has run.
 const HAS_RUN: i32 = 2;

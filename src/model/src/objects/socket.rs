@@ -147,7 +147,7 @@ impl World {
     fn reset_tcp(&mut self, s: SockId) {
         let ended = self.channels[self.sockets[s].input].finished;
         let socket = &mut self.sockets[s];
-        socket.error = if ended { errno::EPIPE } else { errno::ECONNRESET } as i32;
+        socket.error = if ended { -errno::EPIPE } else { -errno::ECONNRESET } as i32;
         socket.shut = BOTH;
         socket.state = SockState::CLOSED;
         let input = socket.input;
@@ -195,7 +195,7 @@ impl World {
                     self.channels[self.sockets[peer].input].finished = true;
                     self.sockets[peer].shut = BOTH;
                     if unread {
-                        self.sockets[peer].error = errno::ECONNRESET as i32;
+                        self.sockets[peer].error = -errno::ECONNRESET as i32;
                     }
                 }
                 (false, unread) if self.sockets[peer].state != SockState::CLOSED => {
@@ -222,7 +222,7 @@ impl World {
             let next = self.sockets[at].next;
             if let Some(client) = self.peer(at) {
                 if self.sockets[at].is_local() {
-                    self.sockets[client].error = errno::ECONNRESET as i32;
+                    self.sockets[client].error = -errno::ECONNRESET as i32;
                     self.woke(self.sockets[client].input, 0);
                 } else {
                     self.reset_tcp(client);
@@ -343,7 +343,7 @@ impl World {
             SockState::CONNECTED => {}
             // A datagram socket wakes those who wait all the same.
             _ if socket.is_local() || socket.is_dgram() => {}
-            _ => return -errno::ENOTCONN,
+            _ => return errno::ENOTCONN,
         }
         self.sockets[s].shut |= how;
         if let Some(peer) = self.peer(s).filter(|_| stream) {
@@ -360,7 +360,7 @@ impl World {
         if socket.state == SockState::CONNECTED || socket.is_local() {
             0
         } else {
-            -errno::ENOTCONN
+            errno::ENOTCONN
         }
     }
 
@@ -579,7 +579,7 @@ impl World {
     /// number. `None`: sockets would share a port.
     pub fn socket_bind(&mut self, t: Tid, s: SockId, mut address: Address) -> Option<i64> {
         if self.sockets[s].local.is_name() {
-            return Some(-errno::EINVAL);
+            return Some(errno::EINVAL);
         }
         if address.family != UNIX {
             if address.port == 0 {
@@ -587,14 +587,14 @@ impl World {
                 return Some(0);
             }
             match self.address_taken(s, &address) {
-                Taken::Yes => return Some(-errno::EADDRINUSE),
+                Taken::Yes => return Some(errno::EADDRINUSE),
                 Taken::Shared => return None,
                 Taken::No => {}
             }
         } else if address.len == 0 {
             address = self.give_name(t);
         } else if !address.is_path() && self.name_taken(&address) {
-            return Some(-errno::EADDRINUSE);
+            return Some(errno::EADDRINUSE);
         }
         self.sockets[s].local = address;
         Some(0)
@@ -622,11 +622,11 @@ impl World {
     pub fn socket_listen(&mut self, t: Tid, s: SockId, backlog: u32, cred: Credentials) -> i64 {
         let socket = self.sockets[s];
         if !matches!(socket.state, SockState::FRESH | SockState::LISTEN) || socket.is_local() && socket.shut != 0 {
-            return -errno::EINVAL;
+            return errno::EINVAL;
         }
         if !socket.local.is_name() {
             if socket.is_local() {
-                return -errno::EINVAL;
+                return errno::EINVAL;
             }
             self.give_port(t, s, socket.local.any_host());
         } else if !socket.is_local() && socket.state == SockState::FRESH {
@@ -635,7 +635,7 @@ impl World {
             };
             let others = self.sockets.as_slice().iter().any(listens);
             if others && self.address_taken(s, &socket.local) == Taken::Yes {
-                return -errno::EADDRINUSE;
+                return errno::EADDRINUSE;
             }
         }
         let socket = &mut self.sockets[s];

@@ -83,7 +83,7 @@ impl World {
         let there = !input.is_empty() || input.messages > 0;
         if !socket.is_dgram() && matches!(socket.state, SockState::FRESH | SockState::LISTEN) {
             let local_stream = socket.is_local() && stream;
-            return Applied::Done(if local_stream { -errno::EINVAL } else { -errno::ENOTCONN });
+            return Applied::Done(if local_stream { errno::EINVAL } else { errno::ENOTCONN });
         }
         if socket.is_tcp() && !there && input.finished {
             return Applied::Done(0);
@@ -249,18 +249,18 @@ impl World {
     pub(crate) fn socket_write(&mut self, t: Tid, op: &Op, id: ChanId) -> Applied {
         let n = op.arg.max(0) as u64;
         let output = self.channels[id];
-        let Some(sender) = self.sockets.get(output.source).copied() else { return Applied::Done(-errno::EPIPE) };
+        let Some(sender) = self.sockets.get(output.source).copied() else { return Applied::Done(errno::EPIPE) };
         self.threads[t].out = [output.tail as i64, 1, 0];
         if sender.is_tcp() && sender.error != 0 {
             return Applied::Done(-self.socket_error(output.source));
         }
         if sender.shut & NO_SEND != 0 || output.readers == 0 && sender.is_local() {
-            return Applied::Done(-errno::EPIPE);
+            return Applied::Done(errno::EPIPE);
         }
         if output.readers == 0 {
             // It arrives where nobody is any more, and a reset comes back.
             let socket = &mut self.sockets[output.source];
-            (socket.error, socket.shut) = (errno::EPIPE as i32, NO_SEND | NO_RECEIVE);
+            (socket.error, socket.shut) = (-errno::EPIPE as i32, NO_SEND | NO_RECEIVE);
             socket.state = SockState::CLOSED;
             let own = socket.input;
             self.woke(own, 0);
@@ -269,7 +269,7 @@ impl World {
             return Applied::Done(n as i64);
         }
         if output.kind == ChanKind::PACKET && n + 32 > u64::from(sender.send_buffer) {
-            return Applied::Done(-errno::EMSGSIZE);
+            return Applied::Done(errno::EMSGSIZE);
         }
         let takes = self.socket_takes(id, n);
         match output.kind {
@@ -319,16 +319,16 @@ impl World {
         if op.has(VARIANT) {
             let address = &self.threads[t].address;
             return match self.socket_at(s, address, false) {
-                Some(to) if socket.is_local() && self.sockets[to].typ != socket.typ => Err(-errno::EPROTOTYPE),
+                Some(to) if socket.is_local() && self.sockets[to].typ != socket.typ => Err(errno::EPROTOTYPE),
                 Some(to) => Ok(to),
-                None if address.is_path() && address.ino == 0 => Err(-errno::ENOENT),
-                None => Err(-errno::ECONNREFUSED),
+                None if address.is_path() && address.ino == 0 => Err(errno::ENOENT),
+                None => Err(errno::ECONNREFUSED),
             };
         }
         if socket.peer_serial == CONNECTED_BY_ADDRESS {
-            return self.socket_at(s, &socket.remote, false).ok_or(-errno::ECONNREFUSED);
+            return self.socket_at(s, &socket.remote, false).ok_or(errno::ECONNREFUSED);
         }
-        self.peer(s).ok_or(if socket.peer == NONE { -errno::ENOTCONN } else { -errno::ECONNREFUSED })
+        self.peer(s).ok_or(if socket.peer == NONE { errno::ENOTCONN } else { errno::ECONNREFUSED })
     }
 
     /// True if there is no room for a datagram of socket `s` at socket `to`.
@@ -370,18 +370,18 @@ impl World {
     /// if that is not -1.
     pub(crate) fn send_perform(&mut self, t: Tid, op: &Op) -> Applied {
         self.threads[t].out = [0, -1, 0];
-        let Some(s) = self.channel_of(op.obj).and_then(|c| self.sink(c)) else { return Applied::Done(-errno::EBADF) };
+        let Some(s) = self.channel_of(op.obj).and_then(|c| self.sink(c)) else { return Applied::Done(errno::EBADF) };
         let (socket, n) = (self.sockets[s], op.arg.max(0) as u64);
         if socket.error != 0 {
             self.sockets[s].error = 0;
             return Applied::Done(-i64::from(socket.error));
         }
         if socket.shut & NO_SEND != 0 {
-            return Applied::Done(-errno::EPIPE);
+            return Applied::Done(errno::EPIPE);
         }
         let limit = if socket.is_local() { u64::from(socket.send_buffer) - 32 } else { 65_507 };
         if n > limit {
-            return Applied::Done(-errno::EMSGSIZE);
+            return Applied::Done(errno::EMSGSIZE);
         }
         if !socket.is_local() && socket.local.port == 0 {
             self.give_port(t, s, socket.local.any_host());
@@ -389,7 +389,7 @@ impl World {
         let to = match self.destination(t, op, s) {
             Ok(to) => to,
             Err(error) if socket.is_local() => {
-                if error == -errno::ECONNREFUSED && !op.has(VARIANT) {
+                if error == errno::ECONNREFUSED && !op.has(VARIANT) {
                     self.sockets[s].peer = NONE;
                 }
                 return Applied::Done(error);
@@ -397,17 +397,17 @@ impl World {
             Err(_) => {
                 // The answer that nobody is there comes to those that are connected.
                 if socket.peer_serial == CONNECTED_BY_ADDRESS && !op.has(VARIANT) {
-                    self.sockets[s].error = errno::ECONNREFUSED as i32;
+                    self.sockets[s].error = -errno::ECONNREFUSED as i32;
                     self.woke(socket.input, 0);
                 }
                 return Applied::Done(n as i64);
             }
         };
         if !self.may_send(s, to) {
-            return Applied::Done(-errno::EPERM);
+            return Applied::Done(errno::EPERM);
         }
         if socket.is_local() && self.sockets[to].shut & NO_RECEIVE != 0 {
-            return Applied::Done(-errno::EPIPE);
+            return Applied::Done(errno::EPIPE);
         }
         if self.is_crowded(s, to, n) {
             // UDP loses it without a word.

@@ -90,7 +90,7 @@ numbers! {
 /// What [`World::perform`] did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Applied {
-    /// The operation is complete; the value is what the call returns (an error number for most).
+    /// The operation is complete; the value is what the kernel would give: a negative error number, or what the call is about.
     Done(i64),
     /// The thread stays parked, at another operation.
     Parked,

@@ -104,13 +104,12 @@ impl World {
     /// Counts failed polls of `t` in a row.
     fn note_poll(&mut self, t: Tid, counts: Polls, applied: Applied) {
         let Applied::Done(result) = applied else { return };
+        let waits = matches!(result, errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT);
         let in_vain = match counts {
             // Whether a use of a file was in vain is known later, and to the shim.
             Polls::Unknown => return,
-            Polls::Errors => matches!(result, errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT),
-            Polls::Again => result == -errno::EAGAIN,
-            Polls::AgainOrTimedOut => result == -errno::EAGAIN || result == -errno::ETIMEDOUT,
-            Polls::Events => result == -errno::EAGAIN || result == 0,
+            Polls::Errors => waits,
+            Polls::Events => waits || result == 0,
         };
         let polls = &mut self.threads[t].polls;
         *polls = if in_vain { polls.saturating_add(1) } else { 0 };
