@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use vsrun_model::arena::Choice;
-use vsrun_model::object::ObjKind;
-use vsrun_model::{Act, Kind, Op, Uid};
+use vsrun_model::{Act, Kind, ObjKind, Op, Uid};
 
 use super::*;
 

@@ -4,8 +4,7 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
-use vsrun_model::object::NONE;
-use vsrun_model::ThreadState;
+use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, libc_functions, locks, mail, process};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};

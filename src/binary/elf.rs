@@ -1,12 +1,11 @@
 //! Reads the parts of an ELF file that vsrun needs, a part at a time, so that a damaged or huge file does no harm:
 //! goblin decodes the structures, this file decides which bytes it sees.
 
-use std::fmt;
 use std::fs::File;
-use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::dynamic::{

@@ -4,10 +4,9 @@
 //! after its death, reads come back empty. Open it again after an exec stop. The kernel asks for the rights of ptrace at
 //! the opening, and lets a tracer write to pages that are mapped read-only.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::unix::fs::FileExt;
+use std::{fmt, io};
 
 use nix::unistd::Pid;
 

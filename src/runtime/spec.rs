@@ -1,9 +1,8 @@
 //! What is run and how, and why it did not start.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use crate::objects::Objects;
 use crate::scenario::{Options, Program};

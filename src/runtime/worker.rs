@@ -14,15 +14,14 @@ use vsrun_model::arena::{Mode, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::End;
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
-use super::counter;
 use super::cpus::{cpus, pin};
-use super::look;
 use super::outcome::Outcome;
 use super::reap::{children, is_fault, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options};
 use super::spec::{Spec, StartError};
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
+use super::{counter, look};
 use crate::finding::Finding;
 use crate::objects::Objects;
 

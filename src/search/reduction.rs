@@ -27,8 +27,7 @@ use vsrun_model::before::{may_block, Answer, Did, Question};
 use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
 use vsrun_model::kind::{FileLockUse, Role};
 use vsrun_model::reach::Reach;
-use vsrun_model::signal;
-use vsrun_model::{dependent_after, Act, Effects, End, Kind, Tid, NONE};
+use vsrun_model::{dependent_after, signal, Act, Effects, End, Kind, Tid, NONE};
 
 use super::api::{is_partial, Watch};
 use super::canon::Canon;

@@ -1,8 +1,7 @@
 //! How an execution ended, in a line: what kind of bug it is and what is to be said of it first.
 
 use vsrun_model::kind::{Operands, Role};
-use vsrun_model::object::NONE;
-use vsrun_model::{End, Misuse, ProcState, Process, ThreadState, Tid, World};
+use vsrun_model::{End, Misuse, ProcState, Process, ThreadState, Tid, World, NONE};
 
 use super::ops::{in_handler, pending_text};
 use super::syscalls;

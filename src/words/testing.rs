@@ -3,8 +3,7 @@
 use std::alloc::{alloc_zeroed, handle_alloc_error, Layout};
 use std::ops::{Deref, DerefMut};
 
-use vsrun_model::object::NONE;
-use vsrun_model::{Applied, Kind, ObjId, ObjKind, Op, Tid};
+use vsrun_model::{Applied, Kind, ObjId, ObjKind, Op, Tid, NONE};
 
 /// A world on the heap, where there is room for it.
 pub struct World(Box<vsrun_model::World>);

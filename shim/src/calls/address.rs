@@ -3,7 +3,7 @@
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 
 use super::files;
-use crate::gate::local::{arena, fiber};
+use crate::gate::{arena, fiber};
 use crate::sys::errno::*;
 use crate::sys::{bytes, load, store};
 

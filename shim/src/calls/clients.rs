@@ -1,8 +1,7 @@
 //! The processes of `--with`.
 
 use super::process::{self, CloneArgs};
-use crate::gate::end;
-use crate::gate::local::{arena, local, model};
+use crate::gate::{arena, end, local, model};
 use crate::sys::{cstr, raw};
 
 /// Most arguments of a command.

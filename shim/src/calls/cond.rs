@@ -1,7 +1,6 @@
 //! Condition variables and barriers.
 
-use vsrun_model::inject as fault;
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{inject as fault, op, Kind, Op};
 
 use super::{sync, thread};
 use crate::gate::{self, inject};

@@ -2,14 +2,13 @@
 
 use vsrun_model::arena::PLACE_FD;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
-use vsrun_model::object::NONE;
 use vsrun_model::world::SIGIO;
+use vsrun_model::NONE;
 
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, sockets, splice};
-use crate::gate::end;
-use crate::gate::local::{local, model, world};
+use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
 

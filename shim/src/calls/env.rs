@@ -1,7 +1,6 @@
 //! LD_PRELOAD: hidden from the program, given to every program it executes.
 
-use crate::gate::end;
-use crate::gate::local::arena;
+use crate::gate::{arena, end};
 use crate::sys::{bytes_mut, cstr, load, raw, store};
 
 const NAME: &[u8] = b"LD_PRELOAD=";

@@ -3,12 +3,10 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::inject as fault;
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{inject as fault, op, Kind, Op};
 
 use super::{event, fd, signal, time};
-use crate::gate::local::{local, model, world};
-use crate::gate::{self, end, inject, note_passed};
+use crate::gate::{self, end, inject, local, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, raw, store};
 

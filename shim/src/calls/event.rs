@@ -8,8 +8,7 @@ use vsrun_model::{op, Kind, SigInfo};
 use super::memory::{vector, Memory};
 use super::pipe::faults;
 use super::{fd, time};
-use crate::gate;
-use crate::gate::local::{local, me, model, world};
+use crate::gate::{self, local, me, model, world};
 use crate::sys::errno::*;
 use crate::sys::load;
 

@@ -8,13 +8,11 @@
 use vsrun_model::arena::{FIRST_FD, LAST_FD, PLACE_FD};
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::object::NONE;
 use vsrun_model::op::CANCEL_POINT;
-use vsrun_model::{Kind, Op};
+use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
-use crate::gate::local::{local, model, world};
-use crate::gate::{self, end};
+use crate::gate::{self, end, local, model, world};
 use crate::sys::{decimal, raw};
 
 /// The description that `fd` names, if it is one of the model.

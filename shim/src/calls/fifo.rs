@@ -3,8 +3,7 @@
 use vsrun_model::fd::{ACCESS, NONBLOCK};
 
 use super::{fd, files};
-use crate::gate::local::{local, model, world};
-use crate::gate::{self, end};
+use crate::gate::{self, end, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{cstr, raw};
 

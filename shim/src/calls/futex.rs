@@ -1,12 +1,10 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
-use vsrun_model::inject as fault;
 use vsrun_model::op::{CANCEL_POINT, TRY};
-use vsrun_model::{Kind, Op};
+use vsrun_model::{inject as fault, Kind, Op};
 
 use super::{sync, time};
-use crate::gate::local::{local, me, model};
-use crate::gate::{self, end, inject};
+use crate::gate::{self, end, inject, local, me, model};
 use crate::sys::errno::*;
 use crate::sys::{load, FIRST_ADDRESS};
 

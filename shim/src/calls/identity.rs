@@ -1,8 +1,7 @@
 //! Calls about who and what a thread is: virtual ids, what the kernel keeps per thread, random numbers.
 
 use super::{signal, timer};
-use crate::gate::local::{fiber, local, me, model, process_of, world};
-use crate::gate::tsc;
+use crate::gate::{fiber, local, me, model, process_of, tsc, world};
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
 use crate::sys::{any_of, raw, store, store_if};

@@ -14,8 +14,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 
 use super::fd::is_ours;
 use super::files;
-use crate::gate::local::{local, me, model, process_of, world};
-use crate::gate::{self, end};
+use crate::gate::{self, end, local, me, model, process_of, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, raw, store, FIRST_ADDRESS};
 

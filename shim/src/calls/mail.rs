@@ -13,8 +13,7 @@ use vsrun_model::fd::{DescId, DescKind};
 
 use super::fd::{is_open, is_ours};
 use super::locks;
-use crate::gate::end;
-use crate::gate::local::{model, world};
+use crate::gate::{end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
 

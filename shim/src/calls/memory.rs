@@ -3,8 +3,7 @@
 use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::channel::ChanId;
 
-use crate::gate::end;
-use crate::gate::local::{machine, world};
+use crate::gate::{end, machine, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, load};
 

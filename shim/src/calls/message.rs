@@ -1,18 +1,14 @@
 //! What sockets send and receive: bytes, addresses, and descriptors that go along with them.
 
-use vsrun_model::address::Address;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
-use vsrun_model::inject as fault;
-use vsrun_model::object::NONE;
 use vsrun_model::socket::{
     Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STREAM, TO_ADDRESS,
 };
-use vsrun_model::{op, Kind};
+use vsrun_model::{inject as fault, op, Address, Kind, NONE};
 
 use super::memory::{copy, Memory};
 use super::{address, fd, mail, pipe, socket};
-use crate::gate::local::{local, me, model, world};
-use crate::gate::{end, inject, note_passed};
+use crate::gate::{end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 

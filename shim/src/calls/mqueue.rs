@@ -3,16 +3,13 @@
 
 use vsrun_model::channel::ChanId;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE, WRITE_ONLY};
-use vsrun_model::inject as fault;
 use vsrun_model::mqueue::{Notice, NO_SIGNAL, PRIORITIES};
 use vsrun_model::msg::Queue;
-use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
-use vsrun_model::{Kind, Op};
+use vsrun_model::{inject as fault, Kind, Op, NONE};
 
 use super::{fd, msg, sync, time};
-use crate::gate::local::{local, machine, me, model, world};
-use crate::gate::{self, end, inject, note_passed, signal};
+use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, cstr, decimal, load, raw, store, store_if, zero, FIRST_ADDRESS};
 

@@ -1,13 +1,11 @@
 //! System V message queues: the arguments of the calls; what they mean is the model's.
 
 use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
-use vsrun_model::object::ObjKind;
 use vsrun_model::op::{CANCEL_POINT, TRY};
-use vsrun_model::{Ctl, Kind, ObjId, Op};
+use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 
 use super::{sync, time};
-use crate::gate::local::{local, me, model, world};
-use crate::gate::{self, end};
+use crate::gate::{self, end, local, me, model, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, decimal, load, raw, store, zero, FIRST_ADDRESS};
 

@@ -1,7 +1,6 @@
 //! Mutexes and spin locks.
 
-use vsrun_model::object::ObjKind;
-use vsrun_model::{Kind, Op};
+use vsrun_model::{Kind, ObjKind, Op};
 
 use super::sync;
 use crate::gate;

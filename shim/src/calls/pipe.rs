@@ -2,14 +2,11 @@
 
 use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
 use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
-use vsrun_model::inject as fault;
-use vsrun_model::object::NONE;
-use vsrun_model::{op, Kind};
+use vsrun_model::{inject as fault, op, Kind, NONE};
 
 use super::fd;
 use super::memory::{copy, Memory};
-use crate::gate::local::{me, model, world};
-use crate::gate::{end, inject, signal};
+use crate::gate::{end, inject, me, model, signal, world};
 use crate::sys::errno::*;
 use crate::sys::store;
 

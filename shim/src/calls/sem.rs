@@ -1,9 +1,7 @@
 //! POSIX semaphores.
 
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::inject as fault;
-use vsrun_model::object::{Key, ObjKind};
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{inject as fault, op, Key, Kind, ObjKind, Op};
 
 use super::{shm, sync, thread};
 use crate::gate::local::{me, model, world, POOL_REGION};

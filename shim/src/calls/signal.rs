@@ -1,12 +1,11 @@
 //! Calls about signals: actions, masks, sending, waiting.
 
-use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::signal::{stops, PAUSE};
-use vsrun_model::{Kind, Op, ProcState, SigInfo};
+use vsrun_model::{Kind, Op, ProcState, SigInfo, NONE};
 
 use super::time;
-use crate::gate::local::{fiber, local, me, model, world, Action};
+use crate::gate::local::{local, me, model, world, Action};
 use crate::gate::{self, fiber, signal};
 use crate::sys::errno::*;
 use crate::sys::{load, raw, store};

@@ -2,13 +2,11 @@
 
 use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
 use vsrun_model::fd::{DescId, NONBLOCK};
-use vsrun_model::object::NONE;
 use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{op, Kind, Op, NONE};
 
 use super::{address, fd, time};
-use crate::gate::local::{fiber, local, me, model, world};
-use crate::gate::{self, end, note_passed};
+use crate::gate::{self, end, fiber, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, raw, store};
 

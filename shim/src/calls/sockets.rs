@@ -4,7 +4,7 @@ use vsrun_model::fd::DescId;
 
 use super::memory::{vector, Memory};
 use super::{address, fd, message, socket, sockopt};
-use crate::gate::local::world;
+use crate::gate::world;
 use crate::sys::errno::*;
 
 /// Call `nr` with a socket as its first argument. `None`: it is none of those that only sockets have.

@@ -2,16 +2,14 @@
 
 use vsrun_model::address::INET6;
 use vsrun_model::fd::DescId;
-use vsrun_model::object::NONE;
 use vsrun_model::socket::{
     Credentials, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
     V6_ONLY,
 };
-use vsrun_model::Kind;
+use vsrun_model::{Kind, NONE};
 
 use super::{fd, socket};
-use crate::gate::end;
-use crate::gate::local::{model, world};
+use crate::gate::{end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 

@@ -5,7 +5,7 @@ use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 
 use super::memory::Memory;
 use super::{fd, message, pipe};
-use crate::gate::local::world;
+use crate::gate::world;
 use crate::sys::errno::*;
 use crate::sys::{load, store};
 

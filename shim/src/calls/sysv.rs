@@ -1,13 +1,12 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::inject as fault;
-use vsrun_model::object::ObjKind;
 use vsrun_model::op::pack_semops;
-use vsrun_model::{Ctl, Kind, ObjId, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
+use vsrun_model::{
+    inject as fault, Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS,
+};
 
 use super::{sync, time};
-use crate::gate::local::{local, model, world};
-use crate::gate::{self, end, inject};
+use crate::gate::{self, end, inject, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store, zero};
 

@@ -1,13 +1,10 @@
 //! Threads: created, joined, detached, cancelled; once controls. Threads themselves are glibc's; they become fibers at
 //! the clone call.
 
-use vsrun_model::inject as fault;
-use vsrun_model::object::NONE;
-use vsrun_model::{op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED};
+use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::{libc_functions, sync};
-use crate::gate::local::{local, me, model, world};
-use crate::gate::{self, inject, mirror};
+use crate::gate::{self, inject, local, me, mirror, model, world};
 use crate::sys::errno::EINTR;
 use crate::sys::{load, ret_pthread, store_if};
 

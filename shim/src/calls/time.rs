@@ -2,8 +2,7 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::gate;
-use crate::gate::local::{model, world};
+use crate::gate::{self, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store, store_if};
 

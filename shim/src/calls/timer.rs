@@ -1,12 +1,10 @@
 //! alarm, setitimer and POSIX timers: the arguments of the calls. They run on the virtual clock; see the model.
 
-use vsrun_model::object::NONE;
 use vsrun_model::timer::{ITIMER, ITIMER_PROF, ITIMER_VIRTUAL};
-use vsrun_model::{Kind, Op};
+use vsrun_model::{Kind, Op, NONE};
 
 use super::time;
-use crate::gate::local::{local, machine, model, world};
-use crate::gate::{self, end, is_threaded};
+use crate::gate::{self, end, is_threaded, local, machine, model, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, store};
 

@@ -1,11 +1,9 @@
 //! The end of an execution.
 
 use vsrun_model::arena::Mode;
-use vsrun_model::object::NONE;
-use vsrun_model::{End, Pid};
+use vsrun_model::{End, Pid, NONE};
 
-use super::direct;
-use super::local::{arena, local, model, process_of, Phase};
+use super::{arena, direct, local, model, process_of, Phase};
 use crate::sys::{complain, die, raw};
 
 /// The execution is over, `World::end` says how: tell vsrun, by ending this process or (when it wants to look at the

@@ -2,8 +2,8 @@
 
 use vsrun_model::inject::{toss, MOST};
 
-use super::local::{fiber, local, world, Phase};
 use super::turn::pass;
+use super::{fiber, local, world, Phase};
 
 /// True if `fault` strikes here: a toss decides, so that both are explored. Never where it was not asked for, and no
 /// more often in a thread than [`MOST`] times.

@@ -2,11 +2,9 @@
 //! controls whose initializers run.
 
 use vsrun_model::kind::Memory;
-use vsrun_model::object::{ObjKind, NONE};
-use vsrun_model::{ObjId, Op};
+use vsrun_model::{ObjId, ObjKind, Op, NONE};
 
-use super::end;
-use super::local::{local, me, model, world};
+use super::{end, local, me, model, world};
 use crate::sys::{load, store, store_if};
 
 /// Offset of `__owner` in pthread_mutex_t (glibc, x86-64).

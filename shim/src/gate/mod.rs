@@ -13,5 +13,6 @@ pub mod tsc;
 pub mod turn;
 pub mod word;
 
+pub use local::{arena, fiber, local, machine, me, model, process_of, world, Phase};
 pub use passage::{is_threaded, note_passed, through};
 pub use turn::{deliver, pass, pass_after, pass_mirrored, pass_then};

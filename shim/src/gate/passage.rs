@@ -2,8 +2,7 @@
 
 use vsrun_model::ThreadState;
 
-use super::local::{fiber, local, machine, me, world};
-use super::{end, turn};
+use super::{end, fiber, local, machine, me, turn, world};
 use crate::sys::{raw6, store};
 
 /// Passes a call through to the kernel, counted, and visible to vsrun while it lasts.

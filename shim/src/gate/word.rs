@@ -2,7 +2,7 @@
 
 use vsrun_model::Pid;
 
-use super::local::process_of;
+use super::process_of;
 use crate::sys::{load, raw, store};
 
 const FUTEX_WAIT: i32 = 0;

@@ -5,7 +5,7 @@
 
 use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
-use crate::gate::local::{local, Phase};
+use crate::gate::{local, Phase};
 use crate::net;
 use crate::sys::errno::EINTR;
 use crate::sys::{raw6, ret};

@@ -10,8 +10,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::inject as fault;
 
-use crate::gate::local::me;
-use crate::gate::{end, inject};
+use crate::gate::{end, inject, me};
 use crate::sys::{elf, errno, load, ret};
 
 const MALLOC: usize = 0;

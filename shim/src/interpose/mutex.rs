@@ -5,8 +5,7 @@ use vsrun_model::{op, Kind, Op};
 use crate::calls::mutex::{destroy, lock, spin_init, unlock};
 use crate::calls::sync;
 use crate::calls::time::timed;
-use crate::gate;
-use crate::gate::local::{local, model};
+use crate::gate::{self, local, model};
 use crate::sys::ret_pthread;
 
 symbols! {

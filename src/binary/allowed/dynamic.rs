@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use goblin::elf::dynamic as d;
 use goblin::elf::program_header::PT_DYNAMIC;
-use goblin::elf::reloc as r;
 use goblin::elf::section_header::SHT_DYNSYM;
+use goblin::elf::{dynamic as d, reloc as r};
 
 use super::super::elf::{ElfError, ElfFile};
 use super::memory::Memory;

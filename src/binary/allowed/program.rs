@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use vsrun_model::Kind;
+use vsrun_model::{Kind, ObjKind};
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
-use vsrun_model::ObjKind;
 
 use super::bound::{AllowedOps, AnalysisError, ThreadBound};
 use super::code::Code;

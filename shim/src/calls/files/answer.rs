@@ -6,8 +6,7 @@
 use super::path::{given, is_empty, Path};
 use super::room::{on_stack, room, Answer, Request, Room};
 use super::{calls, layer, open, seen};
-use crate::gate::local::arena;
-use crate::gate::{self, end, note_passed, through};
+use crate::gate::{self, arena, end, note_passed, through};
 use crate::sys::{load, raw6};
 
 extern "C" fn answer(request: u64) {

@@ -6,8 +6,7 @@ use vsrun_model::ProcState;
 use super::layer::{is_whiteout, parse, private, row_of, row_path, shadow_path, WHITEOUT};
 use super::path::{Path, Stat};
 use super::walk::{Place, Side};
-use crate::gate::end;
-use crate::gate::local::{arena, local, machine, world, Phase};
+use crate::gate::{arena, end, local, machine, world, Phase};
 use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, load, raw};
 

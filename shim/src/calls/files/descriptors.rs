@@ -12,7 +12,7 @@ use vsrun_model::file::PLACED;
 
 use super::layer::file;
 use super::path::{mix, Stat};
-use crate::gate::local::{arena, local, me};
+use crate::gate::{arena, local, me};
 use crate::sys::raw;
 
 /// Descriptors that something is known of.

@@ -6,7 +6,7 @@
 //! listing of the directory with shadow K: a directory with an entry of the right type for each entry to be seen.
 
 use super::path::{Path, Stat};
-use crate::gate::local::{arena, local, machine, world, Phase};
+use crate::gate::{arena, local, machine, world, Phase};
 use crate::sys::{decimal, raw};
 
 pub(super) const WHITEOUT: &[u8] = b"\x01whiteout";

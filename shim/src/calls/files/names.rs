@@ -11,8 +11,7 @@ use super::room::{on_stack, room, Request, Room};
 use super::uses::{call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};
-use crate::gate::end;
-use crate::gate::local::{arena, local, machine, model, world};
+use crate::gate::{arena, end, local, machine, model, world};
 use crate::sys::load;
 
 /// Stands for a call that looks for a socket by a path, its first argument: shown as connect.

@@ -3,8 +3,7 @@
 use core::cell::UnsafeCell;
 
 use super::walk::Place;
-use crate::gate::end;
-use crate::gate::local::local;
+use crate::gate::{end, local};
 
 /// What becomes of a call.
 pub enum Answer {

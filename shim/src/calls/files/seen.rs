@@ -5,7 +5,7 @@ use super::layer::{self, numbers, row_of, seen_as, shadow_path};
 use super::path::{given, Path, Stat};
 use super::room::Answer;
 use super::walk::{Place, Side};
-use crate::gate::local::arena;
+use crate::gate::arena;
 use crate::sys::errno::*;
 use crate::sys::{bytes_mut, cstr, load, raw, raw6, store};
 

@@ -2,9 +2,8 @@
 //! the kernel is asked. What it means is the model's: `vsrun_model::file`.
 
 use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
-use vsrun_model::object::{ObjKind, NONE};
 use vsrun_model::op::TRY;
-use vsrun_model::{Kind, ObjId, Op};
+use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
 use super::descriptors::{description, file_of, made, only_writes};
 use super::layer::watches;
@@ -12,8 +11,7 @@ use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
 use super::uses::{name_of, object, of_descriptor, unexplored, use_of};
-use crate::gate;
-use crate::gate::local::{arena, fiber, local, machine, model, world, Phase};
+use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
 use crate::sys::raw;
 

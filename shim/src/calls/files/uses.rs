@@ -1,15 +1,13 @@
 //! Who uses which file: noted in the model, with names that reports can show.
 
 use vsrun_model::file::{Use, Verdict};
-use vsrun_model::object::NONE;
-use vsrun_model::{ObjId, ObjKind, MAX_NAME};
+use vsrun_model::{ObjId, ObjKind, MAX_NAME, NONE};
 
 use super::descriptors::file_of;
 use super::layer::seen_as;
 use super::path::{hash, Path};
 use super::room::with_stack;
-use crate::gate::end;
-use crate::gate::local::{arena, local, machine, model, world};
+use crate::gate::{arena, end, local, machine, model, world};
 
 /// Notes that there is an order that matters and is not explored, with a name for the first such file.
 #[cold]

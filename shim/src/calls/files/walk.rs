@@ -4,7 +4,7 @@ use core::cell::UnsafeCell;
 
 use super::layer::{self, is_own, is_whiteout, row_of, watches};
 use super::path::{hash, Path, Stat};
-use crate::gate::local::{arena, local};
+use crate::gate::{arena, local};
 use crate::sys::errno::*;
 use crate::sys::raw;
 
