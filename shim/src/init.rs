@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, libc_functions, locks, mail, process};
+use crate::calls::{clients, descriptors, env, locks, mail, process, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, signal, tsc};
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
@@ -33,7 +33,7 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     elf::disarm_vdso(auxv.vdso);
     local().hooks =
         Hooks { deliver: signal::deliver_due, run_taken: signal::run_taken, close_locked: locks::close_all_locked };
-    if let Err(reason) = libc_functions::find(&auxv) {
+    if let Err(reason) = thread::find_libc(&auxv) {
         fail(reason);
     }
     local().text = elf::text_of(elf::own_base());
@@ -128,7 +128,7 @@ pub extern "C" fn __libc_start_main(
     // SAFETY: see `Cell`; the address found is that of glibc's function of this type.
     let start: StartMain = unsafe {
         *MAIN.0.get() = main as *const () as u64;
-        core::mem::transmute::<u64, StartMain>(libc_functions::get().__libc_start_main)
+        core::mem::transmute::<u64, StartMain>(thread::libc_functions().__libc_start_main)
     };
     start(root_main, argc, argv, init, fini, rtld_fini, stack)
 }

@@ -2,7 +2,6 @@
 //!
 //! What the contract names but a later stage brings is parsed and refused here, so that nothing is ignored silently.
 
-mod raw;
 mod resolve;
 
 pub use resolve::{parse, UsageError};

@@ -205,7 +205,7 @@ fn check_privileges(named: &Path, path: &Path) -> Result<(), Refusal> {
 
 /// Asks `getcap`, since reading an extended attribute needs a system call that neither std nor nix offers. Where
 /// there is no `getcap`, the answer is no: a program that still starts with capabilities has AT_SECURE set in
-/// `/proc/PID/auxv` (see [`is_secure_exec`]).
+/// `/proc/PID/auxv`, and is refused then (see [`is_secure_exec`]).
 fn has_capabilities(path: &Path) -> bool {
     let tool =
         ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap", "/bin/getcap"].iter().find(|t| Path::new(t).exists());

@@ -36,20 +36,10 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-fn trim(mut bytes: &[u8]) -> &[u8] {
-    while let [first, rest @ ..] = bytes {
-        if !is_blank(*first) {
-            break;
-        }
-        bytes = rest;
-    }
-    while let [rest @ .., last] = bytes {
-        if !is_blank(*last) {
-            break;
-        }
-        bytes = rest;
-    }
-    bytes
+fn trim(bytes: &[u8]) -> &[u8] {
+    let first = bytes.iter().position(|b| !is_blank(*b)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|b| !is_blank(*b)).map_or(first, |last| last + 1);
+    &bytes[first..end]
 }
 
 #[cfg(test)]

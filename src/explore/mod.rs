@@ -5,7 +5,6 @@ mod counts;
 mod failure;
 mod found;
 mod judge;
-mod once;
 mod progress;
 mod replay;
 mod run;

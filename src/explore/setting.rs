@@ -8,13 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use vsrun_model::End;
+
 use super::failure::Failure;
-use super::once::Once;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, SearchKind, Timeouts, Words};
+use crate::incomplete::Reason;
 use crate::runtime::{session, tracee, Spec};
 use crate::scenario::{Client, Options, Program};
+use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
+use crate::trace::Trace;
 
 /// Transitions of one execution when no bound is given and the search looks at every state.
 const DEFAULT_DEPTH: u64 = 100_000;
@@ -113,4 +117,31 @@ pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
 pub(super) fn watch(config: &Config, since: Instant) -> Watch {
     let until = config.bounds.time.map(|time| since + time);
     Watch::new(move || tracee::interrupted() || until.is_some_and(|until| Instant::now() >= until))
+}
+
+/// The search that is over after one execution.
+#[derive(Default)]
+pub(super) struct Once {
+    given: bool,
+    transitions: u64,
+    choices: bool,
+}
+
+impl Search for Once {
+    fn next(&mut self) -> Option<Schedule> {
+        (!std::mem::replace(&mut self.given, true)).then(|| Schedule { blind: true, ..Schedule::default() })
+    }
+    fn done(&mut self, _ticket: u64, trace: &Trace) {
+        self.transitions = trace.steps.len() as u64 + trace.unrecorded;
+        self.choices = self.transitions > 0 || trace.end == End::DEPTH;
+    }
+    fn exhaustive(&self) -> bool {
+        !self.choices
+    }
+    fn limit(&self) -> Option<Reason> {
+        Some(Reason::Once)
+    }
+    fn transitions(&self) -> u64 {
+        self.transitions
+    }
 }

@@ -2,13 +2,11 @@
 //! together by the exploration ([`Summary`]), and turned into reports, scenarios and JSON by others.
 
 mod ending;
-mod kind;
 mod seen;
 mod summary;
 mod words;
 
-pub use ending::{Ending, SignalView};
-pub use kind::{BugKind, Verdict};
+pub use ending::{BugKind, Ending, SignalView, Verdict};
 pub use seen::{CycleLink, Finding, ObjectView, Pending, ProcessView, StepView, ThreadStatus, ThreadView};
 pub use summary::{Bug, ProgramStatus, Summary};
 pub(crate) use words::words;

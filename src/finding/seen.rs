@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
-use super::ending::{Ending, SignalView};
-use super::kind::BugKind;
+use super::ending::{BugKind, Ending, SignalView};
 use super::words::{Names, Words};
 use crate::base::serial;
 

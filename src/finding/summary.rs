@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::kind::{BugKind, Verdict};
+use super::ending::{BugKind, Verdict};
 use super::seen::Finding;
 use crate::incomplete::{undoing, Reason, Reasons};
 

@@ -3,13 +3,12 @@
 
 pub mod json;
 pub mod mismatch;
-mod paint;
-mod shell;
 pub mod show;
 mod steps;
+mod terminal;
 pub mod text;
 
 #[cfg(test)]
 mod testing;
 
-pub use paint::colours_for;
+pub use terminal::colours_for;

@@ -4,9 +4,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::paint::Paint;
-use super::shell::{replay_lines, shell_word};
 use super::steps;
+use super::terminal::{replay_lines, shell_word, Paint};
 use crate::base::text::one_line;
 use crate::scenario::{Options, Scenario};
 

@@ -4,9 +4,8 @@
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use super::paint::Paint;
-use super::shell::{replay_lines, shell_path, shell_word};
 use super::steps;
+use super::terminal::{replay_lines, shell_path, shell_word, Paint};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
     Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,

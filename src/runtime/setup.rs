@@ -1,16 +1,20 @@
-//! What the program is started with: the arena as it begins, descriptors, the preloaded library.
+//! What is run and how, and what it is started with: the arena as it begins, descriptors, the preloaded library.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
 
 use vsrun_model::arena::{Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
 
 use super::checkpoint::{memory_file, ArenaMap};
-use super::cpus::cpus;
+use super::processes::cpus;
 use super::session::{self, PrivateDir};
-use super::spec::{Spec, StartError};
 use super::tracee::LaunchSpec;
+use crate::objects::Objects;
+use crate::scenario::{Options, Program};
 use crate::schedule::Schedule;
 
 /// What `direct` replay needs to be kept open across exec.
@@ -125,4 +129,50 @@ pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<Direc
     // The guard cleans up when the last process of the program has let go of its pipe.
     launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
     Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
+}
+
+/// What is run and how.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The program.
+    pub program: Program,
+    /// What executions depend on.
+    pub options: Options,
+    /// Transitions after which executions are cut.
+    pub max_depth: u64,
+    /// What is known of the sharing of objects.
+    pub objects: Arc<Objects>,
+}
+
+impl Spec {
+    /// CPU time without a visible operation that is a divergence.
+    pub fn divergence_timeout(&self) -> Duration {
+        Duration::from_millis(self.options.divergence_timeout_ms)
+    }
+}
+
+/// Why the program did not get to its root.
+#[derive(Debug)]
+pub enum StartError {
+    /// Something around the program could not be set up.
+    Environment(String),
+    /// The program, or vsrun's library in it, said why.
+    Refused(String),
+    /// vsrun is at fault.
+    Bug(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Environment(text) | StartError::Refused(text) => f.write_str(text),
+            StartError::Bug(text) => write!(f, "vsrun bug: {text}"),
+        }
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(e: io::Error) -> StartError {
+        StartError::Environment(e.to_string())
+    }
 }

@@ -6,11 +6,10 @@ use nix::sys::ptrace::Options;
 use nix::sys::signal::{kill, Signal as NixSignal};
 use vsrun_model::arena::Command;
 
-use super::counter;
+use super::execute::Clock;
 use super::inspect::Inspector;
-use super::reap::{is_fault, resume_quietly};
+use super::processes::{is_fault, is_reading, resume_quietly};
 use super::tracee::{wait_any, Event, Reason, Signal, Stopped, Waited};
-use super::watch::Clock;
 use super::worker::Worker;
 use crate::finding::{Ending, Finding};
 use crate::schedule::Schedule;
@@ -141,6 +140,6 @@ impl Worker {
             return false;
         }
         let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);
-        asked_for || !counter::is_reading(stopped)
+        asked_for || !is_reading(stopped)
     }
 }

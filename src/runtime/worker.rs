@@ -14,14 +14,13 @@ use vsrun_model::arena::{Mode, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::End;
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
-use super::cpus::{cpus, pin};
+use super::look;
 use super::outcome::Outcome;
-use super::reap::{children, is_fault, reap};
+use super::processes::{children, cpus, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
-use super::setup::{launch_spec, set_options};
-use super::spec::{Spec, StartError};
+use super::setup::{launch_spec, set_options, Spec, StartError};
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
-use super::{counter, look};
+use crate::binary::preflight::is_secure_exec;
 use crate::finding::Finding;
 use crate::objects::Objects;
 
@@ -122,6 +121,10 @@ impl Worker {
 
     /// Lets the program run from its exec to the root.
     fn bring_to_root(&mut self, mut root: Stopped) -> Result<(), StartError> {
+        if is_secure_exec(&std::fs::read(format!("/proc/{}/auxv", root.pid()))?) {
+            let why = "it starts with more rights than its caller's, so the loader ignores vsrun's library; copy it and run the copy";
+            return Err(StartError::Refused(why.into()));
+        }
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
         let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
         let since = Instant::now();
@@ -165,7 +168,7 @@ impl Worker {
                     Reason::Signal(signal) => Some(signal),
                     _ => None,
                 };
-                let fatal = signal.filter(|s| is_fault(s.number()) && !counter::is_reading(&stopped));
+                let fatal = signal.filter(|s| is_fault(s.number()) && !is_reading(&stopped));
                 if let Some(signal) = fatal {
                     return Err(self.died_early(&format!("it got {signal}")));
                 }

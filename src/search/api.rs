@@ -94,7 +94,9 @@ pub trait Search: Send {
 
     /// True if everything has been explored, once `next` gives `None` and nothing is under way (random searches never
     /// have).
-    fn exhaustive(&self) -> bool;
+    fn exhaustive(&self) -> bool {
+        false
+    }
 
     /// Why a search of this kind is not exhaustive, if that is how it is made.
     fn limit(&self) -> Option<Reason> {

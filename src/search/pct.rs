@@ -73,10 +73,6 @@ impl Search for Pct {
         Ok(())
     }
 
-    fn exhaustive(&self) -> bool {
-        false
-    }
-
     fn limit(&self) -> Option<Reason> {
         Some(Reason::Random)
     }

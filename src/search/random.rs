@@ -67,10 +67,6 @@ impl Search for Random {
         Ok(())
     }
 
-    fn exhaustive(&self) -> bool {
-        false
-    }
-
     fn limit(&self) -> Option<Reason> {
         Some(Reason::Random)
     }

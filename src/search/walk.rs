@@ -97,10 +97,6 @@ impl Search for Walk {
         Ok(())
     }
 
-    fn exhaustive(&self) -> bool {
-        false
-    }
-
     fn limit(&self) -> Option<Reason> {
         Some(Reason::Random)
     }

@@ -5,7 +5,6 @@ pub mod ends;
 pub mod identity;
 pub mod names;
 pub mod ops;
-mod sockets;
 pub mod steps;
 pub mod syscalls;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use vsrun_model::NONE;
 
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
-use super::{epoll, event, fifo, files, locks, mqueue, pipe, poll, socket, sockets, splice};
+use super::{address, epoll, event, files, locks, message, mqueue, pipe, poll, socket, sockopt, splice};
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
@@ -105,7 +105,7 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
     }
     let kind = world().descs[desc].kind;
     if kind == DescKind::SOCKET {
-        if let Some(result) = sockets::call(nr, desc, a) {
+        if let Some(result) = socket_call(nr, desc, a) {
             return result;
         }
     }
@@ -347,7 +347,7 @@ fn by_path(path: u64) -> Option<(i32, DescId)> {
 
 /// Opens what is of the model by its path.
 fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
-    open_again(path, flags).or_else(|| fifo::open(dir, path, flags))
+    open_again(path, flags).or_else(|| pipe::open_fifo(dir, path, flags))
 }
 
 /// open of /dev/fd/N: a pipe is opened once more.
@@ -418,4 +418,51 @@ pub fn make_place() {
         raw!(libc::SYS_dup2, fd, PLACE_FD);
         raw!(libc::SYS_close, fd);
     }
+}
+
+/// Call `nr` with a socket as its first argument. `None`: it is none of those that only sockets have.
+fn socket_call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
+    let domain = world().sockets[socket::of(desc)].domain;
+    Some(match nr {
+        libc::SYS_read if a[2] == 0 => 0,
+        libc::SYS_read => message::receive(desc, Memory::one(a[1], a[2]), 0),
+        libc::SYS_write => message::send(desc, Memory::one(a[1], a[2]), 0),
+        libc::SYS_readv => vector(a[1], a[2], |memory| message::receive(desc, memory, 0)),
+        libc::SYS_writev => vector(a[1], a[2], |memory| message::send(desc, memory, 0)),
+        libc::SYS_preadv2 if a[3] as i64 == -1 && a[5] == 0 => {
+            vector(a[1], a[2], |memory| message::receive(desc, memory, 0))
+        }
+        libc::SYS_pwritev2 if a[3] as i64 == -1 && a[5] == 0 => {
+            vector(a[1], a[2], |memory| message::send(desc, memory, 0))
+        }
+        libc::SYS_recvfrom => message::recvfrom(desc, a),
+        libc::SYS_sendto => message::sendto(desc, a),
+        libc::SYS_recvmsg => message::recvmsg(desc, a[1], a[2] as i32).0,
+        libc::SYS_sendmsg => message::sendmsg(desc, a[1], a[2] as i32),
+        libc::SYS_recvmmsg => message::recvmmsg(desc, a),
+        libc::SYS_sendmmsg => message::sendmmsg(desc, a),
+        libc::SYS_bind => match address::read(a[1], a[2], domain) {
+            Ok(address) => socket::bind(desc, address),
+            Err(error) => error,
+        },
+        libc::SYS_listen => socket::listen(desc, a[1] as i32),
+        libc::SYS_connect => match address::read(a[1], a[2], domain) {
+            Ok(address) => socket::connect(desc, address),
+            Err(error) => error,
+        },
+        libc::SYS_accept => socket::accept(desc, a[1], a[2], 0),
+        libc::SYS_accept4 if a[3] as i32 & !socket::FLAGS != 0 => EINVAL,
+        libc::SYS_accept4 => socket::accept(desc, a[1], a[2], a[3] as i32),
+        libc::SYS_shutdown => socket::shutdown(desc, a[1] as i32),
+        libc::SYS_getsockname => {
+            fd::settle(desc);
+            let address = world().sockets[socket::of(desc)].local;
+            address::write(&address, domain, a[1], a[2]);
+            0
+        }
+        libc::SYS_getpeername => socket::peer_name(desc, a),
+        libc::SYS_setsockopt => sockopt::set(desc, a),
+        libc::SYS_getsockopt => sockopt::get(desc, a),
+        _ => return None,
+    })
 }

@@ -4,8 +4,7 @@ use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::{inject as fault, op, Key, Kind, ObjKind, Op};
 
 use super::{shm, sync, thread};
-use crate::gate::local::{me, model, world, POOL_REGION};
-use crate::gate::{self, end, inject, mirror};
+use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
 use crate::sys::errno::*;
 use crate::sys::{cstr, ret, store, zero};
 

@@ -8,8 +8,7 @@
 use vsrun_model::object::*;
 use vsrun_model::{Key, ObjId};
 
-use crate::gate::end;
-use crate::gate::local::{local, model, space_of, world};
+use crate::gate::{end, local, model, space_of, world};
 use crate::sys::{load, store, zero};
 
 /// Offset of `__kind` in pthread_mutex_t (glibc, x86-64).

@@ -1,10 +1,13 @@
 //! Threads: created, joined, detached, cancelled; once controls. Threads themselves are glibc's; they become fibers at
-//! the clone call.
+//! the clone call. And the functions of libc that the shim calls for this.
+
+use core::cell::UnsafeCell;
 
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{libc_functions, sync};
-use crate::gate::{self, inject, local, me, mirror, model, world};
+use super::sync;
+use crate::gate::{self, end, inject, local, me, mirror, model, world};
+use crate::sys::elf::{libc_image, Auxv, Image};
 use crate::sys::errno::EINTR;
 use crate::sys::{load, ret_pthread, store_if};
 
@@ -16,7 +19,7 @@ type Fn2 = extern "C" fn(u64, u64) -> i32;
 type Fn4 = extern "C" fn(u64, u64, u64, u64) -> i32;
 
 fn call0(function: u64) {
-    // SAFETY: the address is that of glibc's function of this type (see `libc_functions`).
+    // SAFETY: the address is that of glibc's function of this type (see [`Functions`]).
     unsafe { core::mem::transmute::<u64, Fn0>(function)() }
 }
 
@@ -38,7 +41,7 @@ fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
 /// Ends the thread here if it has been asked to; glibc decides, and unwinds through this frame.
 pub fn cancellation_point() {
     if me().cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED {
-        call0(libc_functions::get().pthread_testcancel);
+        call0(libc_functions().pthread_testcancel);
         // Still here: cancellation is switched off behind our back; do not ask again until it is switched on.
         model().allow_cancel(local().cur, false);
     }
@@ -61,7 +64,7 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
     }
     local().next_start = start;
     local().next_detached = is_detached(attr);
-    let result = inject::sparing(|| call4(libc_functions::get().pthread_create, thread, attr, start, arg));
+    let result = inject::sparing(|| call4(libc_functions().pthread_create, thread, attr, start, arg));
     local().next_start = 0;
     local().next_detached = false;
     result
@@ -90,12 +93,12 @@ fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i64>, finish: impl Fn
 
 /// pthread_join and its like; `shape` adds flags or a deadline.
 pub fn join_with(pthread: u64, value: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    join(pthread, shape, || call2(libc_functions::get().pthread_join, pthread, value))
+    join(pthread, shape, || call2(libc_functions().pthread_join, pthread, value))
 }
 
 /// thrd_join: thrd_success 0, thrd_error 2.
 pub fn thrd_join(thread: u64, value: u64) -> i32 {
-    match join(thread, Ok, || call2(libc_functions::get().thrd_join, thread, value)) {
+    match join(thread, Ok, || call2(libc_functions().thrd_join, thread, value)) {
         0 => 0,
         _ => 2,
     }
@@ -120,13 +123,13 @@ pub fn cancel(pthread: u64) -> i32 {
             return 0;
         }
     }
-    call1(libc_functions::get().pthread_cancel, pthread)
+    call1(libc_functions().pthread_cancel, pthread)
 }
 
 /// pthread_setcancelstate.
 pub fn set_cancel_state(state: i32, old: u64) -> i32 {
     let mut before = 0i32;
-    let function = libc_functions::get().pthread_setcancelstate;
+    let function = libc_functions().pthread_setcancelstate;
     let result = call2(function, state as u64, &mut before as *mut i32 as u64);
     if result == 0 {
         store_if(old, before);
@@ -146,4 +149,50 @@ pub fn once(control: u64, routine: u64, function: u64) -> i32 {
     let result = call2(function, control, routine);
     mirror::settle_onces();
     result
+}
+
+macro_rules! functions {
+    ($($name:ident)*) => {
+        /// Their addresses; 0: there is none.
+        #[derive(Clone, Copy)]
+        pub struct Functions { $(pub $name: u64),* }
+
+        impl Functions {
+            fn of(image: &Image) -> Functions {
+                Functions { $($name: image.find(stringify!($name).as_bytes()).unwrap_or(0)),* }
+            }
+        }
+    };
+}
+
+functions! {
+    __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
+    pthread_setcancelstate pthread_once call_once thrd_join thrd_detach
+}
+
+struct Cell(UnsafeCell<Option<Functions>>);
+// SAFETY: written once by the constructor, before the program has a second fiber.
+unsafe impl Sync for Cell {}
+
+static FUNCTIONS: Cell = Cell(UnsafeCell::new(None));
+
+/// libc's functions.
+pub fn libc_functions() -> Functions {
+    // SAFETY: see `Cell`.
+    match unsafe { *FUNCTIONS.0.get() } {
+        Some(functions) => functions,
+        None => end::bug(b"a function of libc was called before the library was initialized"),
+    }
+}
+
+/// Finds libc's functions. An error says why the program cannot be run.
+pub fn find_libc(auxv: &Auxv) -> Result<(), &'static [u8]> {
+    let Some(image) = libc_image(auxv) else { return Err(b"the program does not use glibc's libc.so.6") };
+    let functions = Functions::of(&image);
+    if functions.__libc_start_main == 0 || functions.pthread_create == 0 {
+        return Err(b"the program's glibc is older than 2.34, which vsrun does not support");
+    }
+    // SAFETY: see `Cell`.
+    unsafe { *FUNCTIONS.0.get() = Some(functions) };
+    Ok(())
 }

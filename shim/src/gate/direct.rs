@@ -3,8 +3,7 @@
 
 use vsrun_model::{End, ThreadState, Tid};
 
-use super::local::{fiber_of, local, world};
-use super::word;
+use super::{fiber_of, local, word, world};
 use crate::sys::{complain, decimal, die, dispatch, raw};
 
 const THREAD_FLAGS: u64 = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000;

@@ -3,7 +3,7 @@
 
 use vsrun_model::Tid;
 
-use super::local::{fiber_of, local};
+use super::{fiber_of, local};
 use crate::sys::{raw, store};
 
 core::arch::global_asm!(

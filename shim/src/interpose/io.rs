@@ -10,7 +10,7 @@ use crate::net;
 use crate::sys::errno::EINTR;
 use crate::sys::{raw6, ret};
 
-pub(super) fn call(nr: i64, a: [u64; 6]) -> i64 {
+fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
         return ret(raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
     }
@@ -52,4 +52,19 @@ symbols! {
     fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
         call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0]);
     fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pwrite(fd, at, n, offset);
+}
+
+// The POSIX message queue functions that wait, and the one for which glibc would make a socket of the kernel's; the others
+// are caught as system calls.
+symbols! {
+    fn mq_send(queue: i32, at: u64, len: u64, priority: u32) -> i32 =
+        call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), 0, 0]) as i32;
+    fn mq_timedsend(queue: i32, at: u64, len: u64, priority: u32, until: u64) -> i32 =
+        call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), until, 0]) as i32;
+    fn mq_receive(queue: i32, at: u64, size: u64, priority: u64) -> i64 =
+        call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, 0, 0]);
+    fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, until: u64) -> i64 =
+        call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, until, 0]);
+    fn mq_notify(queue: i32, event: u64) -> i32 =
+        ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32;
 }

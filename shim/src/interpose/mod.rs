@@ -8,15 +8,9 @@ macro_rules! symbols {
     };
 }
 
-mod c11;
-mod cond;
 mod io;
+mod ipc;
 #[cfg(feature = "enomem")]
 pub mod malloc;
 mod misc;
-mod mqueue;
-mod msg;
-mod mutex;
-mod rwlock;
-mod sem;
-mod thread;
+mod pthread;

@@ -25,7 +25,6 @@ mod memory;
 mod names;
 mod program;
 mod reach;
-mod syscalls;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
-//! What functions of libc, libstdc++ and the like do, by name: which visible operations, and which functions of the
-//! program they call. The interposed ones are those of the preloaded library (`shim/src/interpose`); the others make the
-//! system calls that its net models (`shim/src/net.rs`).
+//! What functions of libc, libstdc++ and the like do, by name, and system calls, by number: which visible operations, and which
+//! functions of the program they call. The interposed ones are those of the preloaded library (`shim/src/interpose`); the
+//! others make the system calls, as its net models them (`shim/src/net.rs`).
 
-use vsrun_model::{Kind, ObjKind};
+use vsrun_model::{calls, Kind, ObjKind};
+use Effect::{Calls, CallsAny, Locks, On, Op, Registers, RegistersAny, Starts, StartsBody, SystemCall};
 
 use super::harmless::{self, words, Names};
 use crate::search::allowed::KindClass;
@@ -31,8 +32,6 @@ pub enum Effect {
     /// May take a lock of libc's own, as malloc and stdio do.
     Locks,
 }
-
-use Effect::{Calls, CallsAny, Locks, On, Op, Registers, RegistersAny, Starts, StartsBody, SystemCall};
 
 const NOTHING: &[Effect] = &[];
 pub(super) const NAMES: Effect = Op(KindClass::On(ObjKind::NAMES));
@@ -289,3 +288,61 @@ pub fn handles_signals(imports: impl Fn(&str) -> bool) -> bool {
 pub const START_THREAD: &str = "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
 /// The type information of `std::thread::_State`, from which the bodies of threads derive.
 pub const THREAD_STATE: &str = "_ZTINSt6thread6_StateE";
+
+/// The number of the futex call, whose second object depends on its command.
+pub const FUTEX: i64 = libc::SYS_futex;
+
+/// What a futex call is about.
+pub enum FutexCommand {
+    /// The futex of its first argument.
+    One,
+    /// Also that of its fifth one.
+    Two,
+    /// Priority inheritance.
+    Inherits,
+}
+
+/// Sorts the second argument of a futex call.
+pub fn futex_command(command: u64) -> FutexCommand {
+    const COMMAND: u64 = 127;
+    const LOCK_PI2: i32 = 13;
+    match (command & COMMAND) as i32 {
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE | libc::FUTEX_WAKE_OP => FutexCommand::Two,
+        libc::FUTEX_LOCK_PI | libc::FUTEX_TRYLOCK_PI | libc::FUTEX_UNLOCK_PI | LOCK_PI2 => FutexCommand::Inherits,
+        libc::FUTEX_WAIT_REQUEUE_PI | libc::FUTEX_CMP_REQUEUE_PI => FutexCommand::Inherits,
+        _ => FutexCommand::One,
+    }
+}
+
+/// What system call `number` does; None: not known. Arguments are those of the system call.
+pub fn of_system_call(number: i64) -> Option<&'static [Effect]> {
+    use Effect::{On, Op};
+    Some(match calls::name(number)? {
+        "futex" => &[On(ObjKind::FUTEX, 0)],
+        "sched_yield" => &[Op(KindClass::Does(Kind::YIELD))],
+        "nanosleep" | "clock_nanosleep" => &[Op(KindClass::Does(Kind::SLEEP))],
+        "read" | "write" | "close" | "close_range" | "pipe" | "pipe2" | "epoll_create" | "epoll_create1"
+        | "epoll_ctl" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "eventfd" | "eventfd2" | "signalfd"
+        | "signalfd4" | "timerfd_create" | "timerfd_settime" | "timerfd_gettime" | "poll" | "ppoll" | "select"
+        | "pselect6" => &[CHANNEL, FILE, Op(KindClass::Does(Kind::SLEEP)), POLL],
+        "wait4" | "waitid" => &[Op(KindClass::Does(Kind::WAIT))],
+        "exit" => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
+        "exit_group" => &[Op(KindClass::Does(Kind::EXIT))],
+        "kill" | "tkill" | "tgkill" => &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "semget" => &[NAMES],
+        "semop" | "semtimedop" => &[SYSV, POLL],
+        "fcntl" => &[RECORDS, POLL],
+        "flock" => &[FLOCK, POLL],
+        "msgget" => &[NAMES],
+        "msgsnd" | "msgrcv" => &[MSGQ, POLL],
+        "msgctl" => &[MSGQ, NAMES],
+        "mq_open" | "mq_unlink" => &[NAMES],
+        "mq_timedreceive" | "mq_getsetattr" => &[CHANNEL, POLL],
+        "mq_timedsend" => &[CHANNEL, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "semctl" => &[SYSV, NAMES],
+        "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "getcpu" | "getrandom"
+        | "clock_gettime" | "gettimeofday" | "time" | "mmap" | "munmap" | "mprotect" | "madvise" | "membarrier"
+        | "sched_getaffinity" | "sched_setaffinity" => &[],
+        _ => return None,
+    })
+}

@@ -9,8 +9,7 @@ use super::code::Code;
 use super::function::{Destination, Summary};
 use super::harmless;
 use super::images::Callee;
-use super::names::{self, Effect};
-use super::syscalls::{self, FutexCommand};
+use super::names::{self, Effect, FutexCommand};
 use super::value::Value;
 use crate::base::text::escape;
 use crate::binary::symbols::demangle;
@@ -274,12 +273,12 @@ impl<'a> Reach<'a> {
             return self.anything(format!("a system call in {caller} has a number that is not known"));
         };
         let number = number as i32 as i64;
-        let Some(effects) = syscalls::effects(number) else {
+        let Some(effects) = names::of_system_call(number) else {
             let caller = self.described(function);
             return self.anything(format!("system call {number}, in {caller}, may do anything"));
         };
-        if number == syscalls::FUTEX {
-            match arguments[1].single().map(syscalls::futex_command) {
+        if number == names::FUTEX {
+            match arguments[1].single().map(names::futex_command) {
                 Some(FutexCommand::One) => {}
                 Some(FutexCommand::Two) => self.on(ObjKind::FUTEX, arguments[4]),
                 // Those with priority inheritance depend on everything.

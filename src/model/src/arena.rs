@@ -9,8 +9,7 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
-use crate::base::numbers::numbers;
-use crate::base::{Kind, Op, Pid, Table, Tid, Uid, NONE};
+use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.

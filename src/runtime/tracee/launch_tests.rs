@@ -20,7 +20,7 @@ fn launch_stops_before_the_loader_runs() {
         assert_eq!(stopped.reason(), Reason::Exec);
         let maps = fs::read_to_string(format!("/proc/{}/maps", stopped.pid())).unwrap();
         assert!(maps.contains("/program") && !maps.contains("libc.so"), "{maps}");
-        assert_eq!(stopped.event_message().unwrap(), stopped.pid().as_raw() as u64);
+        assert_eq!(nix::sys::ptrace::getevent(stopped.pid()).unwrap(), i64::from(stopped.pid().as_raw()));
         assert_eq!(exit_code(stopped.resume(None).unwrap().wait().unwrap()), 42);
     });
 }

@@ -15,7 +15,6 @@
 //! NOTE [Real-time signals]. nix knows the signals up to 31 only, and its `waitpid` fails on the others, which a tracee
 //! does get (32 and 33 are glibc's own, for pthread_cancel and setuid). So statuses and signals are decoded here.
 
-mod auxv;
 mod interrupt;
 mod launch;
 mod probe;
@@ -25,8 +24,7 @@ pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use auxv::fix_auxv;
 pub use interrupt::{catch_requests, forget_requests, interrupted, Ticks};
-pub use launch::{launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
+pub use launch::{fix_auxv, launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};
 pub use state::{fault_address, wait_any, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited};

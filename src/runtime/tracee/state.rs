@@ -1,8 +1,7 @@
 //! The states of a tracee, and what is asked of it in them.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::ptr;
+use std::{fmt, ptr};
 
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -180,8 +179,6 @@ pub enum Reason {
     Exit,
     /// Job control: all its threads are stopped by that signal.
     GroupStop(Signal),
-    /// It enters or leaves a system call (only after [`Stopped::resume_to_syscall`], with PTRACE_O_TRACESYSGOOD).
-    Syscall,
     /// Another PTRACE_EVENT, by number.
     Other(i32),
 }
@@ -238,11 +235,7 @@ impl Event {
 
 /// The reason of a stop. Some of it is in the status, some must be asked for.
 fn reason(pid: Pid, status: WaitStatus) -> Result<Reason, TraceError> {
-    let stop_signal = libc::WSTOPSIG(status.0);
-    if stop_signal == libc::SIGTRAP | 0x80 {
-        return Ok(Reason::Syscall);
-    }
-    let signal = Signal::from_number(stop_signal).ok_or(TraceError::Status { pid, status })?;
+    let signal = Signal::from_number(libc::WSTOPSIG(status.0)).ok_or(TraceError::Status { pid, status })?;
     match status.0 >> 16 {
         0 if signal.stops() && is_group_stop(pid)? => Ok(Reason::GroupStop(signal)),
         0 => Ok(Reason::Signal(signal)),
@@ -321,11 +314,6 @@ impl Stopped {
         self.restart("single step", libc::PTRACE_SINGLESTEP, signal)
     }
 
-    /// Lets it run to the next entry to or return from a system call.
-    pub fn resume_to_syscall(self, signal: Option<Signal>) -> Result<Running, TraceError> {
-        self.restart("resume to the next system call", libc::PTRACE_SYSCALL, signal)
-    }
-
     fn restart(
         self,
         operation: &'static str,
@@ -343,20 +331,9 @@ impl Stopped {
         ptrace::getregs(self.pid).map_err(|errno| TraceError::new("get registers", self.pid, errno))
     }
 
-    /// Sets the general registers.
-    pub fn set_regs(&mut self, regs: &libc::user_regs_struct) -> Result<(), TraceError> {
-        ptrace::setregs(self.pid, *regs).map_err(|errno| TraceError::new("set registers", self.pid, errno))
-    }
-
     /// What the kernel says about the signal it stopped with. There is none in a group stop: `Failed` with EINVAL.
     pub fn siginfo(&self) -> Result<libc::siginfo_t, TraceError> {
         ptrace::getsiginfo(self.pid).map_err(|errno| TraceError::new("get siginfo", self.pid, errno))
-    }
-
-    /// The message of the event it stopped with: a new process's id, an exit status, the id before an exec.
-    pub fn event_message(&self) -> Result<u64, TraceError> {
-        let message = ptrace::getevent(self.pid);
-        message.map(|m| m as u64).map_err(|errno| TraceError::new("get event message", self.pid, errno))
     }
 
     /// Sets the options, all of them: those not named are switched off, PTRACE_O_EXITKILL too.

@@ -9,7 +9,6 @@
 //! the address is exact and is looked up as it is.
 
 mod frame;
-mod guess;
 mod module;
 mod table;
 #[cfg(test)]
@@ -20,8 +19,7 @@ use std::path::PathBuf;
 
 use gimli::UnwindContext;
 
-use frame::Frame;
-use guess::{executable_at, returns_from_signal, without_table};
+use frame::{executable_at, returns_from_signal, without_table, Frame};
 use module::Module;
 use table::caller_by_entry;
 

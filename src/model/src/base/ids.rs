@@ -1,4 +1,4 @@
-//! Numbers by which things are known.
+//! Numbers by which things are known, and numbers that stand for one of a few things.
 
 use core::fmt;
 
@@ -67,3 +67,34 @@ pub type Tid = u32;
 pub type Pid = u32;
 /// Index of an object in `World::objects`.
 pub type ObjId = u32;
+
+/// A type with the values that it has; with the word for each in reports, where there is one.
+macro_rules! numbers {
+    ($(#[$about:meta])* $type:ident($int:ty): $($(#[$doc:meta])* $name:ident = $value:expr),+ $(,)?) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[repr(transparent)]
+        pub struct $type(pub $int);
+
+        #[allow(missing_docs)]
+        impl $type {
+            $($(#[$doc])* pub const $name: $type = $type($value);)+
+        }
+    };
+    ($(#[$about:meta])* $type:ident($int:ty), or $other:literal:
+     $($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)+) => {
+        numbers! { $(#[$about])* $type($int): $($(#[$doc])* $name = $value),+ }
+
+        impl $type {
+            /// The words for it in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$name => $text,)+
+                    _ => $other,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use numbers;

@@ -1,6 +1,6 @@
 //! Faults of the environment that the user asks to be explored (`--inject`): each place where one could strike is a toss.
 
-use crate::base::op::{Kind, Op, VARIANT};
+use crate::base::{Kind, Op, VARIANT};
 
 /// Faults are bits. This one: a read or write of a pipe or stream socket moves half of what it was to move.
 pub const SHORT_IO: u32 = 1;

@@ -6,9 +6,9 @@ pub mod counter;
 pub mod errno;
 pub mod ids;
 pub mod inject;
-pub mod numbers;
 pub mod op;
 pub mod table;
 pub mod words;
 
 pub use self::{address::*, ids::*, op::*, table::*};
+pub(crate) use ids::numbers;

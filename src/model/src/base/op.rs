@@ -1,6 +1,6 @@
 //! Visible operations.
 
-use crate::base::ids::NONE;
+use crate::base::NONE;
 
 /// What a visible operation does. A transparent integer: see the crate's head for why it is not an enum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

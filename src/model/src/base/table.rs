@@ -1,6 +1,6 @@
 //! A table of plain records with a used length: the arena's only container.
 
-use crate::base::ids::NONE;
+use crate::base::NONE;
 
 /// At most `N` records, the first `len` in use. Copying the used part copies the table.
 #[derive(Clone, Copy)]

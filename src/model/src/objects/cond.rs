@@ -33,7 +33,7 @@ kinds! {
     }
     /// Wake one waiter; each waiter is an alternative.
     COND_SIGNAL = 22, "cond_signal" {
-        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.cond_signal_choices(op)),
+        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.objects[op.obj].n_waiters.max(1)),
         perform: |w, t, op, value| w.cond_signal_perform(t, op, value),
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
         follows: NOBODY, blocks: GIVES,
@@ -141,10 +141,6 @@ impl World {
         self.dequeue(t);
         let lock = self.mutex_acquire(t, op.obj2, false);
         Applied::Done(if lock != 0 { lock } else { result })
-    }
-
-    pub(crate) fn cond_signal_choices(&self, op: &Op) -> u32 {
-        self.objects[op.obj].n_waiters.max(1)
     }
 
     pub(crate) fn cond_signal_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {

@@ -7,7 +7,8 @@ use crate::state::{poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVE
 kinds! {
     /// Take a connection from the queue `obj`.
     FD_ACCEPT = 69, "accept" {
-        operands: Operands::Objects, enabled: blocks(World::accept_choices, |q| q.channel()),
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(op.tries() || w.may_time_out(op) || w.cancelled(t, op) || w.acceptable(op)), |q| q.channel()),
         perform: |w, t, op, _| w.accept_perform(t, op),
         records: Records::number(|w, t, op| w.channel_states(t, op) | w.taken_out_of_reach(t, op)), cells: ON_CHANNELS,
         follows: NOBODY, blocks: MAY_BLOCK,
@@ -238,10 +239,6 @@ impl World {
         let Some(s) = self.connecting(op) else { return true };
         let socket = &self.sockets[s];
         socket.state != SockState::LISTEN || socket.established() > 0 || socket.shut & NO_RECEIVE != 0
-    }
-
-    pub(crate) fn accept_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.may_time_out(op) || self.cancelled(t, op) || self.acceptable(op))
     }
 
     /// Gives the description of a connection, to which the caller now refers, or minus an error number.

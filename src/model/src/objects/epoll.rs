@@ -14,7 +14,7 @@
 use super::fd::event_words;
 use super::row::*;
 use crate::base::errno::{EEXIST, EINTR, EINVAL, ELOOP, ENOENT};
-use crate::base::op::{REACHES, SEVERAL};
+use crate::base::{REACHES, SEVERAL};
 use crate::state::{flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, Watch, MAX_EVENTS};
 
 kinds! {

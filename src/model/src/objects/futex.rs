@@ -16,7 +16,8 @@ kinds! {
     }
     /// Second half of [`Kind::FUTEX_WAIT`].
     FUTEX_SLEEP = 61, "futex_sleep" {
-        operands: Operands::Objects, enabled: blocks(World::futex_sleep_choices, |q| Answer::from(q.woken())),
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op) || w.cancelled(t, op)), |q| Answer::from(q.woken())),
         perform: |w, t, op, _| w.futex_sleep_perform(t, op),
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Woken { given: act.fate & WOKEN != 0 }),
         follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
@@ -84,10 +85,6 @@ impl World {
         self.enqueue(op.obj, t);
         self.park(t, Op { kind: Kind::FUTEX_SLEEP, ..*op });
         Applied::Parked
-    }
-
-    pub(crate) fn futex_sleep_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(self.threads[t].woken || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     pub(crate) fn futex_sleep_perform(&mut self, t: Tid, op: &Op) -> Applied {

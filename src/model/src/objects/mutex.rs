@@ -9,7 +9,8 @@ use crate::state::{
 kinds! {
     /// Acquire a mutex.
     MUTEX_LOCK = 16, "mutex_lock" {
-        operands: Operands::Objects, enabled: blocks(World::mutex_lock_choices, |q| q.lock_is_free(q.act.op.obj)),
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(w.mutex_ready(t, op.obj) || op.has(TRY) || w.may_time_out(op)), |q| q.lock_is_free(q.act.op.obj)),
         perform: |w, t, op, _| w.mutex_lock_perform(t, op),
         records: OF_MUTEX, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
@@ -71,10 +72,6 @@ impl World {
         mutex.owner == NONE
             || mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0
             || mutex.owner == t && matches!(mutex.flags & MUTEX_TYPE, MUTEX_RECURSIVE | MUTEX_ERRORCHECK)
-    }
-
-    pub(crate) fn mutex_lock_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(self.mutex_ready(t, op.obj) || op.has(TRY) || self.may_time_out(op))
     }
 
     pub(crate) fn mutex_lock_perform(&mut self, t: Tid, op: &Op) -> Applied {

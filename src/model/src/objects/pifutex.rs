@@ -23,7 +23,8 @@ kinds! {
     }
     /// Second half of [`Kind::FUTEX_LOCK_PI`]; `arg` is the place among those who wait, who are given the lock in that order.
     FUTEX_PI_WAIT = 116, "futex_lock_pi (waiting)" {
-        operands: Operands::Objects, enabled: blocks(World::futex_pi_wait_choices, |_| Answer::Unknown),
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(w.objects[op.obj].owner == t || w.may_time_out(op)), |_| Answer::Unknown),
         perform: |w, t, op, _| w.futex_pi_wait_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::AwaitsOwner, channels: Channels::None, signals: Signals { taken: Taken::Sleeps(Leave::Inheritance), ..Signals::NEVER },
@@ -126,10 +127,6 @@ impl World {
         self.park(t, Op { kind: Kind::FUTEX_PI_WAIT, arg: place, ..*op });
         self.check_cycle(t);
         Applied::Parked
-    }
-
-    pub(crate) fn futex_pi_wait_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(self.objects[op.obj].owner == t || self.may_time_out(op))
     }
 
     /// It has been given the lock, or gives up.

@@ -7,7 +7,8 @@ use crate::state::{Hold, Misuse, ObjKind, RwState, DESTROYED, PREFER_WRITER};
 kinds! {
     /// Acquire a read-write lock for reading.
     RW_RDLOCK = 28, "rwlock_rdlock" {
-        operands: Operands::Objects, enabled: blocks(World::rdlock_choices, |q| q.rwlock()),
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, op| u32::from(w.read_ready(t, op.obj) || op.has(TRY) || w.may_time_out(op)), |q| q.rwlock()),
         perform: |w, t, op, _| w.rdlock_perform(t, op),
         records: RECORDS, cells: |act, _, cells| cells.touch_all(act, How::Shares),
         follows: |a, b| same(a, b) && owns(b), blocks: MAY_BLOCK,
@@ -242,10 +243,6 @@ impl World {
     pub(crate) fn write_ready(&self, t: Tid, l: ObjId) -> bool {
         let lock = &self.objects[l];
         lock.owner == t || lock.owner == NONE && lock.count == 0
-    }
-
-    pub(crate) fn rdlock_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(self.read_ready(t, op.obj) || op.has(TRY) || self.may_time_out(op))
     }
 
     pub(crate) fn wrlock_choices(&self, t: Tid, op: &Op) -> u32 {

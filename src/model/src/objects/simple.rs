@@ -9,7 +9,8 @@ use crate::state::{Misuse, DESTROYED, SOME_ONCE};
 kinds! {
     /// Acquire a spin lock.
     SPIN_LOCK = 36, "spin_lock" {
-        operands: Operands::Objects, enabled: blocks(|w, _, op| w.spin_lock_choices(op), |q| q.lock_is_free(q.act.op.obj)),
+        operands: Operands::Objects,
+        enabled: blocks(|w, _, op| u32::from(w.objects[op.obj].owner == NONE || op.has(TRY)), |q| q.lock_is_free(q.act.op.obj)),
         perform: |w, t, op, _| w.spin_lock_perform(t, op),
         records: OWNER, cells: acquires, follows: |a, b| {
             b.op.kind.row().role == Role::Releases(Lock::Spin) && b.op.obj == a.op.obj && owns(b)
@@ -35,7 +36,8 @@ kinds! {
     }
     /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive.
     BARRIER_WAKE = 41, "barrier_wake" {
-        operands: Operands::Objects, enabled: blocks(|w, t, _| w.woken_choices(t), |q| Answer::from(q.woken())), perform: DONE,
+        operands: Operands::Objects,
+        enabled: blocks(|w, t, _| u32::from(w.threads[t].woken), |q| Answer::from(q.woken())), perform: DONE,
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, woken(act)), follows: |a, b| {
             !a.op.has(RESUMED) && b.op.kind == Kind::BARRIER_WAIT && b.op.obj == a.op.obj
         }, blocks: MAY_BLOCK,
@@ -57,7 +59,8 @@ kinds! {
     }
     /// Enter a once control: run the initializer or wait for the one that does.
     ONCE = 44, "once" {
-        operands: Operands::Objects, enabled: blocks(|w, _, op| w.once_choices(op), |q| q.once_is_free()),
+        operands: Operands::Objects,
+        enabled: blocks(|w, _, op| u32::from(w.objects[op.obj].owner == NONE), |q| q.once_is_free()),
         perform: |w, t, op, _| w.once_perform(t, op),
         records: OWNER, cells: |act, _, cells| {
             // The initializer may end with any transition of the thread that runs it.
@@ -100,10 +103,6 @@ const SERIAL_THREAD: i64 = 1;
 const HAS_RUN: i32 = 2;
 
 impl World {
-    pub(crate) fn spin_lock_choices(&self, op: &Op) -> u32 {
-        u32::from(self.objects[op.obj].owner == NONE || op.has(TRY))
-    }
-
     pub(crate) fn spin_lock_perform(&mut self, t: Tid, op: &Op) -> Applied {
         if self.objects[op.obj].owner != NONE {
             return Applied::Done(errno::EBUSY);
@@ -139,14 +138,6 @@ impl World {
         self.enqueue(op.obj, t);
         self.park(t, Op { kind: Kind::BARRIER_WAKE, ..*op });
         Applied::Parked
-    }
-
-    pub(crate) fn woken_choices(&self, t: Tid) -> u32 {
-        u32::from(self.threads[t].woken)
-    }
-
-    pub(crate) fn once_choices(&self, op: &Op) -> u32 {
-        u32::from(self.objects[op.obj].owner == NONE)
     }
 
     /// Done(0): the caller runs the initializer and then calls [`World::once_over`]. Done(1): it has been run.

@@ -7,8 +7,7 @@
 use crate::base::{ObjId, Op, NONE, TRY};
 use crate::objects::mutex::owns;
 use crate::objects::reach::Reach;
-use crate::objects::row::Operands;
-use crate::objects::row::{Lock, Renaming, Role};
+use crate::objects::row::{Lock, Operands, Renaming, Role};
 use crate::objects::rwlock::holds;
 use crate::state::{
     Act, By, Cell, Effects, Footprint, How, BY_CLOCK, GIVES_WAY, IN_ONCE, LETS_GO, SEMVMX, SHARED_PENDING, TIMED_OUT,

@@ -1,7 +1,7 @@
 //! A recorded operation, and what a transition did beyond its operation.
 
 use crate::base::{Kind, Op, Pid, Tid, Uid, NONE};
-use crate::state::object::ObjKind;
+use crate::state::ObjKind;
 
 /// An operation of a thread, with what its dependencies are conditional on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,8 +1,7 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::numbers::numbers;
-use crate::base::{ObjId, Uid};
-use crate::state::object::SHARED;
+use crate::base::{numbers, ObjId, Uid};
+use crate::state::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
 pub type ChanId = u32;

@@ -1,7 +1,6 @@
 //! What is kept of an epoll instance.
 
-use crate::state::channel::ChanId;
-use crate::state::fd::DescId;
+use crate::state::{ChanId, DescId};
 
 /// Events that one wait returns at most.
 pub const MAX_EVENTS: usize = 1024;

@@ -1,8 +1,7 @@
 //! What is kept of descriptors: tables of the processes, open file descriptions, what a poll asks about.
 
-use crate::base::numbers::numbers;
-use crate::base::VARIANT;
-use crate::state::channel::ChanId;
+use crate::base::{numbers, VARIANT};
+use crate::state::ChanId;
 
 /// Index of an open file description in [`World::descs`](crate::World).
 pub type DescId = u32;

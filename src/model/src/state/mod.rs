@@ -13,7 +13,6 @@ pub mod object;
 pub mod process;
 pub mod queue;
 pub mod recorded;
-pub mod rwlock;
 pub mod sem;
 pub mod sharing;
 pub mod signal;
@@ -23,5 +22,5 @@ pub mod world;
 
 pub use self::{
     act::*, carrier::*, channel::*, closing::*, epoll::*, fd::*, files::*, footprint::*, lock::*, object::*,
-    process::*, queue::*, recorded::*, rwlock::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
+    process::*, queue::*, recorded::*, sem::*, sharing::*, signal::*, socket::*, thread::*, world::*,
 };

@@ -1,8 +1,7 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
-use crate::base::numbers::numbers;
-use crate::base::{ObjId, Tid};
-use crate::state::sharing::Sharing;
+use crate::base::{numbers, ObjId, Tid};
+use crate::state::Sharing;
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
 pub const SHARED: u32 = 1 << 31;
@@ -113,4 +112,16 @@ pub struct Object {
     pub(crate) pad: [u8; 3],
     /// `World::ops` at its last use by `user`.
     pub used_at: u64,
+}
+
+/// One thread's read holds of one lock; a list per lock.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Hold {
+    /// The reader.
+    pub tid: Tid,
+    /// How often it holds it; 0 marks a free record.
+    pub count: u32,
+    /// Next hold of the same lock, or of the free list.
+    pub next: u32,
 }

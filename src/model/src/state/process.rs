@@ -1,9 +1,7 @@
 //! What is kept of a process.
 
-use crate::base::numbers::numbers;
-use crate::base::{Pid, Tid, TRY, VARIANT};
-use crate::state::carrier::ProcessState;
-use crate::state::fd::FD_PAGES;
+use crate::base::{numbers, Pid, Tid, TRY, VARIANT};
+use crate::state::{ProcessState, FD_PAGES};
 
 numbers! {
     /// Where a process is in its life.

@@ -1,7 +1,7 @@
 //! What is kept of message queues, System V and POSIX, and of the messages in them.
 
 use crate::base::{Pid, VARIANT};
-use crate::state::sem::Ctl;
+use crate::state::Ctl;
 
 /// The signal of who is told without one (SIGEV_NONE).
 pub const NO_SIGNAL: i32 = -1;

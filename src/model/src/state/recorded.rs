@@ -1,7 +1,7 @@
 //! The recorded states of operations ([`Act::state`](crate::Act)) that are more than one number, packed into one.
 
 use crate::base::Pid;
-use crate::state::lock::IS_DESCRIPTION;
+use crate::state::IS_DESCRIPTION;
 
 pub(crate) const STATE_BITS: u32 = 22;
 /// [`ChannelState::event`] of a counter or a socket.

@@ -1,7 +1,6 @@
 //! What is kept of semaphores: names, sets, adjustments at the end of a process.
 
-use crate::base::numbers::numbers;
-use crate::base::{ObjId, Pid, SEVERAL, VARIANT};
+use crate::base::{numbers, ObjId, Pid, SEVERAL, VARIANT};
 
 /// Length of a name that is kept (NAME_MAX).
 pub const MAX_NAME: usize = 256;

@@ -1,6 +1,6 @@
 //! Whether an object is used by one thread alone: what is known, declared and noted.
 
-use crate::base::numbers::numbers;
+use crate::base::numbers;
 
 /// Names known to be shared that an arena has room for.
 pub const MAX_KNOWN: usize = 1 << 16;

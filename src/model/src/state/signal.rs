@@ -1,7 +1,7 @@
 //! What is kept of signals, their handlers, and of timers that send them.
 
 use crate::base::{Address, Op, Pid, Tid, VARIANT};
-use crate::state::socket::Credentials;
+use crate::state::Credentials;
 
 /// Signals with a siginfo that are pending in a world at a time.
 pub const MAX_SIGNALS: usize = 4096;

@@ -1,9 +1,7 @@
 //! What is kept of a socket, and of messages in channels.
 
-use crate::base::numbers::numbers;
-use crate::base::{Address, NONE, UNIX, VARIANT};
-use crate::state::channel::ChanId;
-use crate::state::fd::DescId;
+use crate::base::{numbers, Address, NONE, UNIX, VARIANT};
+use crate::state::{ChanId, DescId};
 
 /// Index of a socket in [`World::sockets`](crate::World).
 pub type SockId = u32;

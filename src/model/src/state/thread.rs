@@ -1,12 +1,7 @@
 //! What is kept of a thread.
 
-use crate::base::numbers::numbers;
-use crate::base::{Address, ObjId, Op, Pid, Tid, Uid};
-use crate::state::carrier::FiberState;
-use crate::state::fd::{Polled, MAX_POLLED};
-use crate::state::sem::SemBuf;
-use crate::state::signal::{Handling, SigInfo, MAX_HANDLERS};
-use crate::state::socket::Credentials;
+use crate::base::{numbers, Address, ObjId, Op, Pid, Tid, Uid};
+use crate::state::{Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, MAX_HANDLERS, MAX_POLLED};
 
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
 pub const MAX_SEMBUF: usize = 64;

@@ -1,20 +1,11 @@
 //! The state of one world: its processes, threads and objects, and how an execution ends.
 
-use crate::base::numbers::numbers;
-use crate::base::{ObjId, Table, Tid, NONE};
-use crate::state::act::Effects;
-use crate::state::channel::{Channel, Fifo, FreeRing, MAX_FIFOS};
-use crate::state::epoll::{Delivered, Watch, MAX_EVENTS};
-use crate::state::fd::{Desc, FdPage};
-use crate::state::lock::{FileLock, KnownFile, Tagged};
-use crate::state::object::Object;
-use crate::state::process::Process;
-use crate::state::queue::{Chunk, Queue, Queued};
-use crate::state::rwlock::Hold;
-use crate::state::sem::{Name, SemVal, Undo};
-use crate::state::signal::{QueuedSignal, Timer, MAX_SIGNALS, MAX_TIMERS};
-use crate::state::socket::{Message, Right, Socket};
-use crate::state::thread::Thread;
+use crate::base::{numbers, ObjId, Table, Tid, NONE};
+use crate::state::{
+    Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
+    Process, Queue, Queued, QueuedSignal, Right, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch, MAX_EVENTS,
+    MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
+};
 
 /// Threads that one execution may create.
 pub const MAX_THREADS: usize = 16384;

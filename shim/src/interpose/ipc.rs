@@ -1,12 +1,23 @@
-//! sem_* and the System V semaphore functions.
+//! Semaphores and the System V message queues.
 
 use vsrun_model::{op, Kind, Op};
 
 use crate::calls::sem::{self, pass, wait};
+use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
-use crate::calls::{sync, sysv};
+use crate::calls::{msg, sync, sysv};
 use crate::gate;
+use crate::sys::errno::EINTR;
 use crate::sys::ret;
+
+fn waiting(nr: i64, a: [u64; 6]) -> i64 {
+    cancellation_point();
+    let result = msg::call(nr, a, true);
+    if result == EINTR {
+        cancellation_point();
+    }
+    ret(result)
+}
 
 symbols! {
     fn sem_init(s: u64, shared: i32, value: u32) -> i32 = sem::init(s, shared != 0, value);
@@ -28,4 +39,12 @@ symbols! {
         ret(sysv::call(libc::SYS_semget, [key as u64, n as u64, flags as u64, 0, 0, 0])) as i32;
     fn semctl(id: i32, num: i32, command: i32, arg: u64) -> i32 =
         ret(sysv::call(libc::SYS_semctl, [id as u64, num as u64, command as u64, arg, 0, 0])) as i32;
+    fn msgget(key: i32, flags: i32) -> i32 =
+        ret(msg::call(libc::SYS_msgget, [key as u64, flags as u64, 0, 0, 0, 0], true)) as i32;
+    fn msgsnd(id: i32, message: u64, size: u64, flags: i32) -> i32 =
+        waiting(libc::SYS_msgsnd, [id as u64, message, size, flags as u64, 0, 0]) as i32;
+    fn msgrcv(id: i32, message: u64, size: u64, mtype: i64, flags: i32) -> i64 =
+        waiting(libc::SYS_msgrcv, [id as u64, message, size, mtype as u64, flags as u64, 0]);
+    fn msgctl(id: i32, command: i32, buffer: u64) -> i32 =
+        ret(msg::call(libc::SYS_msgctl, [id as u64, command as u64, buffer, 0, 0, 0], true)) as i32;
 }

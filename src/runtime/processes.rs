@@ -1,10 +1,12 @@
-//! Processes of an execution let go, killed and collected.
+//! Processes, as the kernel has them: what stopped them, how they are let go, killed and collected, on which CPUs they run.
 
 use nix::errno::Errno;
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
 
+use super::memory::ProcessMemory;
 use super::session::PrivateDir;
 use super::tracee::{Reason, Stopped};
 
@@ -47,4 +49,37 @@ pub(super) fn reap(pid: i32, dir: &PrivateDir) {
 pub(super) fn children() -> Vec<i32> {
     let text = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The CPUs that the calling thread may use, in an order that begins with another one for another run of vsrun (most
+/// often), so that two runs at a time do not share one while another is idle. A worker and its world share one.
+pub fn cpus() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    let mut allowed: Vec<_> = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect();
+    let first = std::process::id() as usize % allowed.len().max(1);
+    allowed.rotate_left(first);
+    allowed
+}
+
+/// Keeps the calling thread, and what it starts, on that CPU.
+pub(super) fn pin(cpu: usize) {
+    let mut set = CpuSet::new();
+    if set.set(cpu).is_ok() {
+        let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    }
+}
+
+/// True if what `stopped` is stopped by is the fault of an instruction that reads the counter.
+pub fn is_reading(stopped: &Stopped) -> bool {
+    const SI_KERNEL: i32 = 0x80;
+    let fault = stopped.siginfo().is_ok_and(|info| info.si_signo == libc::SIGSEGV && info.si_code == SI_KERNEL);
+    if !fault {
+        return false;
+    }
+    let (Ok(regs), Ok(memory)) = (stopped.regs(), ProcessMemory::open(stopped.pid())) else { return false };
+    let byte = |at: u64| {
+        let mut one = [0];
+        memory.read(regs.rip.wrapping_add(at), &mut one).ok().map(|()| one[0])
+    };
+    vsrun_model::counter::decode(byte).is_some()
 }

@@ -1,0 +1,107 @@
+//! Mutexes, spin locks, read-write locks, condition variables, barriers.
+
+use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
+
+use super::{sync, thread};
+use crate::gate::{self, inject};
+use crate::sys::errno::EINTR;
+use crate::sys::{ret_pthread, store};
+
+/// An operation on the lock `id` at `addr`, whose memory shows whether it is held; `shape` adds flags or a deadline.
+fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    ret_pthread(match shape(Op::on(kind, id)) {
+        Ok(op) => gate::pass_mirrored(op, Some((addr, id))),
+        Err(error) => error,
+    })
+}
+
+/// Locks the mutex at `m`.
+pub fn lock(m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    pass(Kind::MUTEX_LOCK, m, sync::mutex(m), shape)
+}
+
+/// Unlocks the mutex at `m`.
+pub fn unlock(m: u64) -> i32 {
+    pass(Kind::MUTEX_UNLOCK, m, sync::mutex(m), Ok)
+}
+
+/// Destroys the mutex at `m`.
+pub fn mutex_destroy(m: u64) -> i32 {
+    let result = gate::pass(Op::on(Kind::MUTEX_DESTROY, sync::mutex(m)));
+    if result == 0 {
+        sync::mutex_gone(m);
+    }
+    ret_pthread(result)
+}
+
+/// pthread_spin_init.
+pub fn spin_init(s: u64) -> i32 {
+    store(s, 1i32);
+    sync::create(ObjKind::SPIN, s, 0);
+    0
+}
+
+/// Locks or unlocks the read-write lock at `l`.
+pub fn rwlock(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    pass(kind, l, sync::rwlock(l), shape)
+}
+
+/// Destroys the read-write lock at `l`.
+pub fn rwlock_destroy(l: u64) -> i32 {
+    let result = gate::pass(Op::on(Kind::RW_DESTROY, sync::rwlock(l)));
+    sync::rwlock_gone(l);
+    ret_pthread(result)
+}
+
+/// Waits on the condition variable at `c` with the mutex at `m`.
+pub fn cond_wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    thread::cancellation_point();
+    let mutex = sync::mutex(m);
+    if inject::strikes(fault::SPURIOUS) {
+        // Woken by nobody: the mutex has been free for a while.
+        gate::pass_mirrored(Op::on(Kind::MUTEX_UNLOCK, mutex), Some((m, mutex)));
+        return ret_pthread(gate::pass_mirrored(Op::on(Kind::MUTEX_LOCK, mutex), Some((m, mutex))));
+    }
+    let mut op = Op::on(Kind::COND_WAIT, sync::cond(c)).with(op::CANCEL_POINT);
+    op.obj2 = mutex;
+    let op = match shape(op) {
+        Ok(op) => op,
+        Err(error) => return ret_pthread(error),
+    };
+    match gate::pass_mirrored(op, Some((m, mutex))) {
+        EINTR => {
+            thread::cancellation_point();
+            0
+        }
+        result => ret_pthread(result),
+    }
+}
+
+/// Wakes one waiter of the condition variable at `c` or all.
+pub fn cond_wake(kind: Kind, c: u64) -> i32 {
+    ret_pthread(gate::pass(Op::on(kind, sync::cond(c))))
+}
+
+/// Destroys the condition variable at `c`.
+pub fn cond_destroy(c: u64) -> i32 {
+    let result = gate::pass(Op::on(Kind::COND_DESTROY, sync::cond(c)));
+    sync::cond_gone(c);
+    ret_pthread(result)
+}
+
+/// pthread_barrier_init.
+pub fn barrier_init(b: u64, count: u32) -> i32 {
+    if count == 0 || count >= 1 << 31 {
+        return libc::EINVAL;
+    }
+    sync::barrier_init(b, count);
+    0
+}
+
+/// pthread_barrier_wait: the model tells one of the threads 1, the others 0.
+pub fn barrier_wait(b: u64) -> i32 {
+    match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) {
+        0 => 0,
+        _ => libc::PTHREAD_BARRIER_SERIAL_THREAD,
+    }
+}

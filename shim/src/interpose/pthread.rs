@@ -1,0 +1,138 @@
+//! pthread_*, and C11 threads.h, whose threads themselves go through clone.
+
+use vsrun_model::{op, Kind, Op};
+
+use crate::calls::pthread::{
+    barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy,
+    spin_init, unlock,
+};
+use crate::calls::sync;
+use crate::calls::thread::{
+    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, thrd_join as join,
+};
+use crate::calls::time::timed;
+use crate::gate::{self, local, model};
+use crate::sys::ret_pthread;
+
+// What the functions of threads.h return.
+const SUCCESS: i32 = 0;
+const BUSY: i32 = 1;
+const ERROR: i32 = 2;
+const TIMEDOUT: i32 = 4;
+
+/// mtx_recursive of the type.
+const RECURSIVE: i32 = 1;
+
+fn outcome(error: i32) -> i32 {
+    match error {
+        0 => SUCCESS,
+        libc::EBUSY => BUSY,
+        libc::ETIMEDOUT => TIMEDOUT,
+        _ => ERROR,
+    }
+}
+
+// Mutexes, spin locks.
+symbols! {
+    fn pthread_mutex_init(m: u64, attr: u64) -> i32 = { sync::mutex_init(m, attr); 0 };
+    fn pthread_mutex_destroy(m: u64) -> i32 = mutex_destroy(m);
+    fn pthread_mutex_lock(m: u64) -> i32 = lock(m, Ok);
+    fn pthread_mutex_trylock(m: u64) -> i32 = lock(m, |op| Ok(op.with(op::TRY)));
+    fn pthread_mutex_timedlock(m: u64, abstime: u64) -> i32 = lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_mutex_clocklock(m: u64, clock: i32, abstime: u64) -> i32 = lock(m, |op| timed(op, clock, abstime));
+    fn pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
+    fn pthread_mutex_consistent(m: u64) -> i32 =
+        ret_pthread(model().mutex_consistent(local().cur, sync::mutex(m)));
+    fn pthread_mutex_consistent_np(m: u64) -> i32 = pthread_mutex_consistent(m);
+    fn __pthread_mutex_lock(m: u64) -> i32 = lock(m, Ok);
+    fn __pthread_mutex_trylock(m: u64) -> i32 = pthread_mutex_trylock(m);
+    fn __pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
+    fn pthread_spin_init(s: u64, _pshared: i32) -> i32 = spin_init(s);
+    fn pthread_spin_destroy(_s: u64) -> i32 = 0;
+    fn pthread_spin_lock(s: u64) -> i32 = ret_pthread(gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s))));
+    fn pthread_spin_trylock(s: u64) -> i32 =
+        ret_pthread(gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s)).with(op::TRY)));
+    fn pthread_spin_unlock(s: u64) -> i32 = ret_pthread(gate::pass(Op::on(Kind::SPIN_UNLOCK, sync::spin(s))));
+}
+
+// Condition variables, barriers.
+symbols! {
+    fn pthread_cond_init(c: u64, attr: u64) -> i32 = { sync::cond_init(c, attr); 0 };
+    fn pthread_cond_destroy(c: u64) -> i32 = cond_destroy(c);
+    fn pthread_cond_wait(c: u64, m: u64) -> i32 = cond_wait(c, m, Ok);
+    fn pthread_cond_timedwait(c: u64, m: u64, abstime: u64) -> i32 = {
+        let clock = if sync::cond_is_monotonic(c) { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+        cond_wait(c, m, |op| timed(op, clock, abstime))
+    };
+    fn pthread_cond_clockwait(c: u64, m: u64, clock: i32, abstime: u64) -> i32 =
+        cond_wait(c, m, |op| timed(op, clock, abstime));
+    fn pthread_cond_signal(c: u64) -> i32 = cond_wake(Kind::COND_SIGNAL, c);
+    fn pthread_cond_broadcast(c: u64) -> i32 = cond_wake(Kind::COND_BROADCAST, c);
+    fn pthread_barrier_init(b: u64, _attr: u64, count: u32) -> i32 = barrier_init(b, count);
+    fn pthread_barrier_destroy(b: u64) -> i32 =
+        ret_pthread(gate::pass(Op::on(Kind::BARRIER_DESTROY, sync::barrier(b))));
+    fn pthread_barrier_wait(b: u64) -> i32 = barrier_wait(b);
+}
+
+// Read-write locks.
+symbols! {
+    fn pthread_rwlock_init(l: u64, attr: u64) -> i32 = { sync::rwlock_init(l, attr); 0 };
+    fn pthread_rwlock_destroy(l: u64) -> i32 = rwlock_destroy(l);
+    fn pthread_rwlock_rdlock(l: u64) -> i32 = rwlock(Kind::RW_RDLOCK, l, Ok);
+    fn pthread_rwlock_tryrdlock(l: u64) -> i32 = rwlock(Kind::RW_RDLOCK, l, |op| Ok(op.with(op::TRY)));
+    fn pthread_rwlock_timedrdlock(l: u64, abstime: u64) -> i32 =
+        rwlock(Kind::RW_RDLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_rwlock_clockrdlock(l: u64, clock: i32, abstime: u64) -> i32 =
+        rwlock(Kind::RW_RDLOCK, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_wrlock(l: u64) -> i32 = rwlock(Kind::RW_WRLOCK, l, Ok);
+    fn pthread_rwlock_trywrlock(l: u64) -> i32 = rwlock(Kind::RW_WRLOCK, l, |op| Ok(op.with(op::TRY)));
+    fn pthread_rwlock_timedwrlock(l: u64, abstime: u64) -> i32 =
+        rwlock(Kind::RW_WRLOCK, l, |op| timed(op, libc::CLOCK_REALTIME, abstime));
+    fn pthread_rwlock_clockwrlock(l: u64, clock: i32, abstime: u64) -> i32 =
+        rwlock(Kind::RW_WRLOCK, l, |op| timed(op, clock, abstime));
+    fn pthread_rwlock_unlock(l: u64) -> i32 = rwlock(Kind::RW_UNLOCK, l, Ok);
+}
+
+// Threads.
+symbols! {
+    fn pthread_create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 = create(thread, attr, start, arg);
+    fn pthread_join(pthread: u64, value: u64) -> i32 = join_with(pthread, value, Ok);
+    fn pthread_tryjoin_np(pthread: u64, value: u64) -> i32 = join_with(pthread, value, |op| Ok(op.with(op::TRY)));
+    fn pthread_timedjoin_np(pthread: u64, value: u64, abstime: u64) -> i32 =
+        pthread_clockjoin_np(pthread, value, libc::CLOCK_REALTIME, abstime);
+    fn pthread_clockjoin_np(pthread: u64, value: u64, clock: i32, abstime: u64) -> i32 =
+        join_with(pthread, value, |op| if abstime == 0 { Ok(op) } else { timed(op, clock, abstime) });
+    fn thrd_join(thread: u64, value: u64) -> i32 = join(thread, value);
+    fn pthread_detach(pthread: u64) -> i32 = detach(pthread, libc_functions().pthread_detach);
+    fn thrd_detach(thread: u64) -> i32 = detach(thread, libc_functions().thrd_detach);
+    fn pthread_cancel(pthread: u64) -> i32 = cancel(pthread);
+    fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
+    fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
+    fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };
+}
+
+// threads.h: mtx_*, cnd_*, thrd_*.
+symbols! {
+    fn mtx_init(m: u64, kind: i32) -> i32 = {
+        let attr: u32 = if kind & RECURSIVE != 0 { 1 } else { 0 };
+        sync::mutex_init(m, &attr as *const u32 as u64);
+        SUCCESS
+    };
+    fn mtx_destroy(m: u64) = { mutex_destroy(m); };
+    fn mtx_lock(m: u64) -> i32 = outcome(lock(m, Ok));
+    fn mtx_trylock(m: u64) -> i32 = outcome(lock(m, |op| Ok(op.with(op::TRY))));
+    fn mtx_timedlock(m: u64, abstime: u64) -> i32 =
+        outcome(lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
+    fn mtx_unlock(m: u64) -> i32 = outcome(unlock(m));
+    fn cnd_init(c: u64) -> i32 = {
+        sync::cond_init(c, 0);
+        SUCCESS
+    };
+    fn cnd_destroy(c: u64) = { cond_destroy(c); };
+    fn cnd_wait(c: u64, m: u64) -> i32 = outcome(cond_wait(c, m, Ok));
+    fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 =
+        outcome(cond_wait(c, m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
+    fn cnd_signal(c: u64) -> i32 = outcome(cond_wake(Kind::COND_SIGNAL, c));
+    fn cnd_broadcast(c: u64) -> i32 = outcome(cond_wake(Kind::COND_BROADCAST, c));
+    fn thrd_yield() = { gate::pass(Op::new(Kind::YIELD)); };
+}
