@@ -9,7 +9,6 @@ mod libraries;
 pub mod modules;
 pub mod preflight;
 pub mod refusal;
-mod script;
 pub mod symbols;
 
 pub use fingerprint::BinaryId;

@@ -14,7 +14,6 @@ use nix::unistd::{access, AccessFlags};
 use super::elf::{machine_name, type_name, ElfError, ElfFile};
 use super::libraries::{self, LoaderEnv};
 use super::refusal::Refusal;
-use super::script;
 
 /// Scripts may be interpreted by scripts, as deep as this.
 const MAX_INTERPRETERS: usize = 4;
@@ -88,7 +87,7 @@ fn find(program: &OsStr, cwd: &Path, path_env: Option<&OsStr>) -> Result<PathBuf
 }
 
 /// Checks what holds for scripts and programs alike, and reads the `#!` line if there is one.
-fn check_file(named: &Path, cwd: &Path) -> Result<Option<script::Line>, Refusal> {
+fn check_file(named: &Path, cwd: &Path) -> Result<Option<ScriptLine>, Refusal> {
     let path = cwd.join(named);
     let metadata = fs::metadata(&path).map_err(|e| metadata_refusal(named, &path, &e))?;
     check_kind(named, &metadata)?;
@@ -99,7 +98,7 @@ fn check_file(named: &Path, cwd: &Path) -> Result<Option<script::Line>, Refusal>
         io::ErrorKind::PermissionDenied => Refusal::NotReadable(named.into()),
         _ => io_refusal(named, &e),
     })?;
-    script::parse(&start).map_err(|what| Refusal::BadScript(named.into(), what))
+    script_line(&start).map_err(|what| Refusal::BadScript(named.into(), what))
 }
 
 fn metadata_refusal(named: &Path, path: &Path, error: &io::Error) -> Refusal {
@@ -136,8 +135,8 @@ fn why_not_executable(named: &Path, path: &Path, metadata: &Metadata) -> Refusal
 }
 
 fn read_start(path: &Path) -> io::Result<Vec<u8>> {
-    let mut start = Vec::with_capacity(script::LINE_MAX);
-    File::open(path)?.take(script::LINE_MAX as u64).read_to_end(&mut start)?;
+    let mut start = Vec::with_capacity(LINE_MAX);
+    File::open(path)?.take(LINE_MAX as u64).read_to_end(&mut start)?;
     Ok(start)
 }
 
@@ -240,6 +239,45 @@ fn check_loader(named: &Path, loader: &Path, cwd: &Path) -> Result<(), Refusal> 
 /// Names of the loaders of other C libraries: musl, Bionic, uClibc.
 fn is_foreign_loader(name: &str) -> bool {
     name.contains("musl") || name.starts_with("linker") || name.to_lowercase().contains("uclibc")
+}
+
+/// As much of the file as the kernel looks at.
+const LINE_MAX: usize = 256;
+
+/// `#!interpreter argument`.
+#[derive(Debug, PartialEq, Eq)]
+struct ScriptLine {
+    interpreter: PathBuf,
+    argument: Option<OsString>,
+}
+
+/// The first line of a script, read as the kernel reads it (`fs/binfmt_script.c`); `start`: up to `LINE_MAX` bytes of the file.
+/// Ok(None) if it is no script.
+fn script_line(start: &[u8]) -> Result<Option<ScriptLine>, &'static str> {
+    let Some(rest) = start.strip_prefix(b"#!") else { return Ok(None) };
+    let end = rest.iter().position(|b| matches!(b, b'\n' | 0));
+    let line = trim(&rest[..end.unwrap_or(rest.len())]);
+    let blank = line.iter().position(|b| is_blank(*b));
+    if line.is_empty() {
+        return Err("a script whose #! names no interpreter; write its path after #!");
+    }
+    if end.is_none() && blank.is_none() && start.len() >= LINE_MAX {
+        return Err("a script whose #! line is too long; the kernel reads 256 bytes");
+    }
+    let (interpreter, argument) = line.split_at(blank.unwrap_or(line.len()));
+    let os = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let argument = trim(argument);
+    Ok(Some(ScriptLine { interpreter: os(interpreter).into(), argument: (!argument.is_empty()).then(|| os(argument)) }))
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn trim(bytes: &[u8]) -> &[u8] {
+    let first = bytes.iter().position(|b| !is_blank(*b)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|b| !is_blank(*b)).map_or(first, |last| last + 1);
+    &bytes[first..end]
 }
 
 #[cfg(test)]

@@ -215,3 +215,25 @@ fn scripts_that_cannot_run() {
     assert!(matches!(refused(&dir, "blank"), Refusal::BadScript(..)));
     assert!(matches!(refused(&dir, "self"), Refusal::TooManyInterpreters(_)));
 }
+
+fn line(text: &str) -> (String, Option<String>) {
+    let line = script_line(text.as_bytes()).unwrap().unwrap();
+    (line.interpreter.to_str().unwrap().to_string(), line.argument.map(|a| a.into_string().unwrap()))
+}
+
+#[test]
+fn first_lines_of_scripts_are_split_as_the_kernel_does() {
+    assert_eq!(line("#!/bin/sh\necho"), ("/bin/sh".into(), None));
+    assert_eq!(line("#! \t/usr/bin/env  python3 -u \t\nx"), ("/usr/bin/env".into(), Some("python3 -u".into())));
+    assert_eq!(line("#!/bin/sh"), ("/bin/sh".into(), None));
+    assert_eq!(line("#!/bin/sh\r\n"), ("/bin/sh\r".into(), None));
+    assert_eq!(script_line(b"echo"), Ok(None));
+    assert_eq!(script_line(b""), Ok(None));
+}
+
+#[test]
+fn first_lines_of_scripts_are_refused() {
+    assert!(script_line(b"#!\n/bin/sh").is_err());
+    assert!(script_line(b"#!  \t").is_err());
+    assert!(script_line([b"#!/".to_vec(), vec![b'a'; LINE_MAX - 3]].concat().as_slice()).is_err());
+}

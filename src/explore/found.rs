@@ -9,9 +9,9 @@ use std::sync::Arc;
 use vsrun_model::arena::Choice;
 use vsrun_model::End;
 
+use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::setting::Setting;
-use super::task::{replayable, Task};
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::objects::Objects;
 use crate::runtime::{Inspector, Outcome, Worker};

@@ -2,8 +2,8 @@
 
 use vsrun_model::{dependent, End};
 
+use super::executions::replayable;
 use super::failure::Failure;
-use super::task::replayable;
 use crate::finding::{Bug, BugKind, Ending};
 use crate::runtime::{Inspector, Outcome, Sign, Worker};
 use crate::schedule::Schedule;

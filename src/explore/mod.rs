@@ -1,7 +1,7 @@
 //! An exploration: a search, workers, bounds, and what is found on the way. And replays of what was found.
 
 mod bounds;
-mod counts;
+mod executions;
 mod failure;
 mod found;
 mod judge;
@@ -13,7 +13,6 @@ mod setting;
 mod sharing;
 mod state;
 mod summary;
-mod task;
 mod workers;
 
 pub use failure::Failure;

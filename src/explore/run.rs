@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::counts::Counts;
+use super::executions::Counts;
 use super::failure::Failure;
 use super::found::{look, put_in_order, Found, Look};
 use super::progress::Progress;

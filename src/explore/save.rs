@@ -25,7 +25,7 @@ use serde_json::Value;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
-use super::counts::Counts;
+use super::executions::Counts;
 use super::found::{Candidate, Found};
 use super::setting::Setting;
 use super::sharing::Sharing;

@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 
-use super::counts::Counts;
+use super::executions::{Counts, Task};
 use super::failure::Failure;
 use super::found::Found;
 use super::progress::{Figures, Progress};
 use super::save::Saver;
 use super::setting::{search_of, watch, Setting};
 use super::sharing::Sharing;
-use super::task::Task;
 use crate::config::{Config, SearchKind};
 use crate::finding::Bug;
 use crate::incomplete::Reason;

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use vsrun_model::End;
 
 use super::bounds;
+use super::executions::Task;
 use super::failure::Failure;
 use super::found::{look, Candidate, Found, Look};
 use super::judge::{judge, other_circles, Judged};
 use super::setting::Setting;
 use super::sharing::shown_by;
 use super::state::{State, Stop};
-use super::task::Task;
 use crate::base::hash::fnv1a;
 use crate::config::SearchKind;
 use crate::finding::{BugKind, Ending};

@@ -122,7 +122,7 @@ impl Worker {
     /// Lets the program run from its exec to the root.
     fn bring_to_root(&mut self, mut root: Stopped) -> Result<(), StartError> {
         if is_secure_exec(&std::fs::read(format!("/proc/{}/auxv", root.pid()))?) {
-            let why = "it starts with more rights than its caller's, so the loader ignores vsrun's library; copy it and run the copy";
+            let why = "the program starts with more rights than vsrun has, so the loader ignores vsrun's library; copy it and run the copy";
             return Err(StartError::Refused(why.into()));
         }
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;

@@ -4,8 +4,7 @@ use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
 
 use super::{sync, thread};
 use crate::gate::{self, inject};
-use crate::sys::errno::EINTR;
-use crate::sys::{ret_pthread, store};
+use crate::sys::{errno::EINTR, ret_pthread, store};
 
 /// An operation on the lock `id` at `addr`, whose memory shows whether it is held; `shape` adds flags or a deadline.
 fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {

@@ -8,8 +8,7 @@ use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_RE
 use super::sync;
 use crate::gate::{self, end, inject, local, me, mirror, model, world};
 use crate::sys::elf::{libc_image, Auxv, Image};
-use crate::sys::errno::EINTR;
-use crate::sys::{load, ret_pthread, store_if};
+use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
 const PTHREAD_CANCEL_DISABLE: i32 = 1;
 

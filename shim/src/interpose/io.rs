@@ -7,8 +7,7 @@ use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
 use crate::gate::{local, Phase};
 use crate::net;
-use crate::sys::errno::EINTR;
-use crate::sys::{raw6, ret};
+use crate::sys::{errno::EINTR, raw6, ret};
 
 fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {

@@ -7,8 +7,7 @@ use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
 use crate::calls::{msg, sync, sysv};
 use crate::gate;
-use crate::sys::errno::EINTR;
-use crate::sys::ret;
+use crate::sys::{errno::EINTR, ret};
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     cancellation_point();

@@ -124,10 +124,7 @@ symbols! {
     fn mtx_timedlock(m: u64, abstime: u64) -> i32 =
         outcome(lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
     fn mtx_unlock(m: u64) -> i32 = outcome(unlock(m));
-    fn cnd_init(c: u64) -> i32 = {
-        sync::cond_init(c, 0);
-        SUCCESS
-    };
+    fn cnd_init(c: u64) -> i32 = { sync::cond_init(c, 0); SUCCESS };
     fn cnd_destroy(c: u64) = { cond_destroy(c); };
     fn cnd_wait(c: u64, m: u64) -> i32 = outcome(cond_wait(c, m, Ok));
     fn cnd_timedwait(c: u64, m: u64, abstime: u64) -> i32 =

@@ -49,7 +49,9 @@ kinds! {
     /// FUTEX_WAKE_OP: change the word of `obj2`, wake `arg & 0xffffffff` waiters of `obj` and, if the old word was as asked
     /// (`Thread::compare`), `arg >> 32` of `obj2`.
     FUTEX_WAKE_OP = 114, "futex_wake_op" {
-        operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_op_choices(op)), perform: World::futex_wake_op_perform,
+        operands: Operands::Objects,
+        enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op) * w.futex_wake_choices(&World::second_wake(op))),
+        perform: World::futex_wake_op_perform,
         records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Changes, unproven: PROVEN, shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [", ", ", "], words)),
@@ -174,11 +176,6 @@ impl World {
     /// The second futex of a wake-op as a wake of its own.
     fn second_wake(op: &Op) -> Op {
         Op { kind: Kind::FUTEX_WAKE, obj: op.obj2, obj2: NONE, arg: op.arg >> 32, ..*op }
-    }
-
-    /// The choices for the first futex, for each of those for the second one.
-    pub(crate) fn futex_wake_op_choices(&self, op: &Op) -> u32 {
-        self.futex_wake_choices(op) * self.futex_wake_choices(&Self::second_wake(op))
     }
 
     pub(crate) fn futex_wake_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {

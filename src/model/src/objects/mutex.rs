@@ -10,7 +10,9 @@ kinds! {
     /// Acquire a mutex.
     MUTEX_LOCK = 16, "mutex_lock" {
         operands: Operands::Objects,
-        enabled: blocks(|w, t, op| u32::from(w.mutex_ready(t, op.obj) || op.has(TRY) || w.may_time_out(op)), |q| q.lock_is_free(q.act.op.obj)),
+        enabled: blocks(
+            |w, t, op| u32::from(w.mutex_ready(t, op.obj) || op.has(TRY) || w.may_time_out(op)), |q| q.lock_is_free(q.act.op.obj),
+        ),
         perform: |w, t, op, _| w.mutex_lock_perform(t, op),
         records: OF_MUTEX, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,

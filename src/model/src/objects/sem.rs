@@ -8,7 +8,11 @@ use crate::state::{Cell, How, Key, Name, ObjKind, MAX_NAME};
 kinds! {
     /// Decrement a POSIX semaphore.
     SEM_WAIT = 48, "sem_wait" {
-        operands: Operands::Objects, enabled: blocks(World::sem_wait_choices, |q| Answer::from(q.semaphore() > 0)),
+        operands: Operands::Objects,
+        enabled: blocks(
+            |w, t, op| u32::from(w.objects[op.obj].value > 0 || op.has(TRY) || w.may_time_out(op) || w.cancelled(t, op)),
+            |q| Answer::from(q.semaphore() > 0),
+        ),
         perform: |w, t, op, _| w.sem_wait_perform(t, op),
         records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Takes { value: act.state }), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
@@ -76,11 +80,6 @@ impl World {
     /// server whose clients are all gone is not.
     pub(crate) fn waits_by_name(&self, t: Tid, clients: bool) -> bool {
         clients && self.names.as_slice().iter().any(|n| n.obj == self.threads[t].pending.obj)
-    }
-
-    pub(crate) fn sem_wait_choices(&self, t: Tid, op: &Op) -> u32 {
-        let ready = self.objects[op.obj].value > 0 || op.has(TRY);
-        u32::from(ready || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     pub(crate) fn sem_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
