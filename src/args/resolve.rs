@@ -142,9 +142,9 @@ Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or un
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, override_usage = USAGE)]
 struct Raw {
     #[command(subcommand)]
-    pub(super) command: Option<RawCommand>,
+    command: Option<RawCommand>,
     #[command(flatten)]
-    pub(super) explore: Config,
+    explore: Config,
 }
 
 const USAGE: &str = "\

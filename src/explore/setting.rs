@@ -119,7 +119,7 @@ pub(super) fn watch(config: &Config, since: Instant) -> Watch {
     Watch::new(move || tracee::interrupted() || until.is_some_and(|until| Instant::now() >= until))
 }
 
-/// The search that is over after one execution.
+/// The search that is over after one execution with the default policy (`--once`).
 #[derive(Default)]
 pub(super) struct Once {
     given: bool,

@@ -316,7 +316,6 @@ pub fn futex_command(command: u64) -> FutexCommand {
 
 /// What system call `number` does; None: not known. Arguments are those of the system call.
 pub fn of_system_call(number: i64) -> Option<&'static [Effect]> {
-    use Effect::{On, Op};
     Some(match calls::name(number)? {
         "futex" => &[On(ObjKind::FUTEX, 0)],
         "sched_yield" => &[Op(KindClass::Does(Kind::YIELD))],
