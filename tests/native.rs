@@ -1,0 +1,224 @@
+//! The differential oracle: random programs run natively many times and under vsrun; what native runs show must be among what vsrun
+//! explores, wherever it says that it explored everything.
+//!
+//! `VSRUN_NATIVE_CASES=N` programs a family (default: a few), `VSRUN_NATIVE_RUNS=N` native runs each, `VSRUN_NATIVE_SEED=N` other
+//! programs, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
+//! `VSRUN_NATIVE_SEARCH=naive` another search.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+#[path = "native/program.rs"]
+mod program;
+
+use program::{Rng, FAMILIES};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().expect(name))
+}
+
+/// A directory of this run, with the driver in it.
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("native-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native/driver.c");
+        let status =
+            Command::new("gcc").args(["-O1", "-g", "-pthread", "-o"]).arg(dir.join("driver")).arg(source).status();
+        assert!(status.expect("gcc").success(), "the driver does not compile");
+        Place { dir }
+    }
+
+    fn driver(&self) -> PathBuf {
+        self.dir.join("driver")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// How one side came out: outcomes with how often each came, hangs and fatal signals among them.
+type Outcomes = BTreeMap<String, u64>;
+
+const HANG: &str = "HANG";
+
+fn natively(place: &Place, runs: u64, seed: u64, program: &str) -> Outcomes {
+    let output = Command::new(place.driver())
+        .args(["--native", &runs.to_string(), &seed.to_string(), program])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = |line: &str| line.split_once(' ').map(|(n, outcome)| (outcome.to_owned(), n.parse().unwrap()));
+    let all: Outcomes = text.lines().filter_map(line).collect();
+    assert!(!all.is_empty(), "{program}: no native outcome: {}", String::from_utf8_lossy(&output.stderr));
+    all
+}
+
+/// What vsrun says.
+struct Explored {
+    outcomes: Outcomes,
+    complete: bool,
+    /// Why not.
+    why: String,
+    executions: u64,
+}
+
+fn explored(place: &Place, search: &str, program: &str) -> Explored {
+    let file = place.dir.join("outcomes");
+    let _ = fs::remove_file(&file);
+    let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
+        .args(["--keep-going", "--files", "real", "--format", "json", "--timeouts", "any", "--search", search])
+        .args(["--max-executions", "20000", "--time", "20", "--output", "/dev/null", "--scenario-dir"])
+        .arg(&place.dir)
+        .arg("--")
+        .arg(place.driver())
+        .arg("--outcome")
+        .arg(&file)
+        .arg(program)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let mut outcomes = Outcomes::new();
+    for line in fs::read_to_string(&file).unwrap_or_default().lines() {
+        *outcomes.entry(line.to_owned()).or_default() += 1;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Ok(report) = serde_json::from_str::<Value>(&text) else {
+        let why = format!("exit {:?}: {}", output.status.code(), String::from_utf8_lossy(&output.stderr));
+        return Explored { outcomes, complete: false, why, executions: 0 };
+    };
+    for bug in report["bugs"].as_array().into_iter().flatten() {
+        let outcome = match bug["kind"].as_str() {
+            Some("deadlock" | "livelock") => HANG.to_owned(),
+            Some("crash") => format!("SIGNAL {}", bug["summary"].as_str().unwrap_or_default()),
+            _ => format!("BUG {}", bug["summary"]),
+        };
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    let error = report["verdict"] == "error";
+    Explored {
+        outcomes,
+        complete: report["complete"] == true && !error,
+        why: format!(
+            "{} {}",
+            report["incomplete_reasons"],
+            if error { report["notes"].to_string() } else { String::new() }
+        ),
+        executions: report["executions"].as_u64().unwrap_or(0),
+    }
+}
+
+/// `outcome` came natively; is it among those that were explored?
+fn is_among(outcome: &str, explored: &Outcomes) -> bool {
+    match outcome.strip_prefix("SIGNAL ") {
+        Some(_) => explored.keys().any(|e| e.starts_with("SIGNAL ")),
+        None => explored.contains_key(outcome),
+    }
+}
+
+fn shown(outcomes: &Outcomes) -> String {
+    outcomes.iter().map(|(outcome, n)| format!("    {n:5} {outcome}\n")).collect()
+}
+
+/// What a family came to.
+#[derive(Default)]
+struct Tally {
+    programs: u64,
+    complete: u64,
+    missing: u64,
+    /// Programs of which vsrun explores outcomes that no native run has shown.
+    beyond: u64,
+    refused: BTreeMap<String, u64>,
+}
+
+/// Tries one program; says what is wrong with it.
+fn try_one(
+    place: &Place,
+    search: &str,
+    runs: u64,
+    seed: u64,
+    program: &str,
+    tally: &mut Tally,
+    told: bool,
+) -> Option<String> {
+    let native = natively(place, runs, seed, program);
+    let model = explored(place, search, program);
+    tally.programs += 1;
+    tally.complete += u64::from(model.complete);
+    let beyond = model.outcomes.keys().filter(|o| !is_among(o, &native)).count();
+    tally.beyond += u64::from(beyond > 0);
+    if told {
+        println!(
+            "{program}\n  natively:\n{}  explored, {} executions, complete: {} {}\n{}",
+            shown(&native),
+            model.executions,
+            model.complete,
+            model.why,
+            shown(&model.outcomes)
+        );
+    }
+    if !model.complete {
+        *tally.refused.entry(model.why.lines().next().unwrap_or_default().chars().take(150).collect()).or_default() +=
+            1;
+        return None;
+    }
+    let missing: Vec<_> = native.iter().filter(|(o, _)| !is_among(o, &model.outcomes)).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    tally.missing += 1;
+    let missing: Outcomes = missing.into_iter().map(|(o, n)| (o.clone(), *n)).collect();
+    Some(format!(
+        "'{program}' (seed {seed}): natively, but not explored:\n{}  explored, {} executions:\n{}",
+        shown(&missing),
+        model.executions,
+        shown(&model.outcomes)
+    ))
+}
+
+#[test]
+#[ignore = "a hunt: what it finds today is in docs/STATUS.md"]
+fn what_comes_natively_is_explored() {
+    let place = Place::new("oracle");
+    let (runs, cases) = (setting("VSRUN_NATIVE_RUNS", 60), setting("VSRUN_NATIVE_CASES", 4));
+    let seed = setting("VSRUN_NATIVE_SEED", 1);
+    let search = std::env::var("VSRUN_NATIVE_SEARCH").unwrap_or_else(|_| "optimal".into());
+    if let Ok(program) = std::env::var("VSRUN_NATIVE_PROGRAM") {
+        let wrong = try_one(&place, &search, runs, seed, &program, &mut Tally::default(), true);
+        assert!(wrong.is_none(), "{}", wrong.unwrap());
+        return;
+    }
+    let only = std::env::var("VSRUN_NATIVE_FAMILY").ok();
+    let mut wrong = Vec::new();
+    for (f, family) in FAMILIES.iter().enumerate() {
+        if only.as_ref().is_some_and(|name| !name.split(',').any(|name| name == family.name)) {
+            continue;
+        }
+        let mut tally = Tally::default();
+        for case in 0..cases {
+            let seed = seed * 1_000_003 + f as u64 * 7919 + case;
+            let program = family.draw(&mut Rng(seed));
+            if let Some(text) = try_one(&place, &search, runs, seed, &program, &mut tally, false) {
+                println!("{}: {text}", family.name);
+                wrong.push(text);
+            }
+        }
+        println!(
+            "{:10} {} programs, {} complete, {} with outcomes missing, {} with outcomes beyond native ones; not complete: {:?}",
+            family.name, tally.programs, tally.complete, tally.missing, tally.beyond, tally.refused
+        );
+    }
+    assert!(wrong.is_empty(), "{} programs have native outcomes that were not explored", wrong.len());
+}

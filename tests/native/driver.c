@@ -1,0 +1,805 @@
+/* Runs a small concurrent program that is given as text, and prints its outcome: what each call gave, and at the end what can be
+ * read of every object. Natively it runs it many times, with delays; under vsrun once per execution.
+ *
+ *   driver [--outcome FILE] PROGRAM         one run; its outcome is a line on stdout, or appended to FILE
+ *   driver --native RUNS SEED PROGRAM       many runs; prints "COUNT OUTCOME" for each that came
+ *
+ * PROGRAM: strands, separated by '|'; the first is the first thread. Operations are separated by blanks: a name and up to three
+ * numbers, separated by dots: `lock0`, `cwait0.1`; with `?` in front it is done only if the one before gave 0. `thread1` starts strand 1 as a thread, `fork1` as a process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STRANDS = 6, OPS = 16, N = 4, LOG = 512 };
+
+struct op {
+    const struct row *row;
+    long a, b, c;
+    int if_done;
+};
+
+/* The program. */
+static struct strand {
+    int n;
+    struct op ops[OPS];
+} program[STRANDS];
+static int strands;
+
+/* What all processes of a run share. */
+struct world {
+    char log[STRANDS][LOG];
+    _Atomic int used[STRANDS];
+    _Atomic int pid[STRANDS], ended[STRANDS];
+    pthread_t thread[STRANDS];
+    _Atomic int started[STRANDS], joined[STRANDS], creator[STRANDS];
+    pthread_mutex_t mutex[N];
+    pthread_cond_t cond[N];
+    pthread_rwlock_t rw[N];
+    pthread_spinlock_t spin[N];
+    pthread_barrier_t barrier[N];
+    sem_t sem[N];
+    int word[N];
+    char outcome[STRANDS * LOG + 1024];
+};
+static struct world *w;
+
+/* Sets and queues of the kernel that a native run has made, and leaves when it is killed. */
+static struct { int set, queue; } *made;
+
+static pthread_once_t once[N];
+static int pipes[N][2], sockets[N][2], events[N], files[N], epolls[N], timers[N];
+static FILE *streams[N];
+static int semid, msgid;
+static mqd_t queue;
+
+static __thread int self;
+static int is_native;
+static __thread uint64_t random_state;
+
+static uint64_t draw(void) {
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* Something between two operations that a scheduler might do. */
+static int mood;
+static void delay(void) {
+    if (!is_native) return;
+    int kind = draw() % 16;
+    if (mood == 0) return;
+    if (mood == 1 && kind > 3) kind = 3;
+    struct timespec t = { 0, 0 };
+    switch (kind) {
+    case 0 ... 4: return;
+    case 5 ... 7: sched_yield(); return;
+    case 8 ... 10: for (volatile long i = draw() % 40000; i > 0; i--) {} return;
+    case 11 ... 13: t.tv_nsec = draw() % 300000; break;
+    default: t.tv_nsec = 800000 + draw() % 2500000;
+    }
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+static void note(const char *format, ...) {
+    char text[64];
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    int at = w->used[self];
+    if (at + n + 1 >= LOG) return;
+    memcpy(w->log[self] + at, text, n);
+    w->used[self] = at + n;
+}
+
+/* Which strand has this process or thread id. */
+static const char *who(long pid) {
+    static __thread char text[16];
+    if (pid == 0) return "none";
+    for (int i = 0; i < strands; i++) {
+        if (w->pid[i] == pid) {
+            snprintf(text, sizeof text, "P%d", i);
+            return text;
+        }
+    }
+    return "other";
+}
+
+static long error(long result) { return result < 0 ? -errno : result; }
+static long minus(int error) { return -error; }
+
+static void handler(int sig) {
+    int saved = errno;
+    note("!%d ", sig);
+    errno = saved;
+}
+
+/* A millisecond from now. */
+static struct timespec soon_on(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    t.tv_nsec += 1000000;
+    if (t.tv_nsec >= 1000000000) t.tv_nsec -= 1000000000, t.tv_sec++;
+    return t;
+}
+#define SOON (&(struct timespec[1]){ soon_on(CLOCK_REALTIME) }[0])
+static const struct timespec MILLI = { 0, 1000000 };
+
+static void run(int k);
+
+static void *body(void *arg) {
+    self = (intptr_t)arg;
+    random_state = mood * 77 + self * 1234567 + random_state + 99;
+    run(self);
+    return (void *)(intptr_t)(100 + self);
+}
+
+/* ---- the operations ---- */
+#define OP(name) static long name(long a, long b, long c)
+#define UNUSED (void)a, (void)b, (void)c
+
+static uint64_t seed_of_run;
+OP(do_thread) {
+    UNUSED;
+    w->creator[a] = self;
+    w->started[a] = 1;
+    w->pid[a] = getpid();
+    return minus(pthread_create(&w->thread[a], NULL, body, (void *)(intptr_t)a));
+}
+OP(do_fork) {
+    UNUSED;
+    w->creator[a] = self;
+    pid_t pid = fork();
+    if (pid == 0) {
+        self = a;
+        w->pid[a] = getpid();
+        random_state = seed_of_run + a * 7654321;
+        run(a);
+        _exit(10 + a);
+    }
+    if (pid < 0) return -errno;
+    w->pid[a] = pid;
+    w->started[a] = 2;
+    return 0;
+}
+OP(do_join) {
+    UNUSED;
+    if (w->joined[a]) return 0;
+    void *result;
+    int error = pthread_join(w->thread[a], &result);
+    if (!error) w->joined[a] = 1;
+    return error ? -error : (long)result;
+}
+OP(do_tryjoin) {
+    UNUSED;
+    if (w->joined[a]) return 0;
+    void *result;
+    int error = pthread_tryjoin_np(w->thread[a], &result);
+    if (!error) w->joined[a] = 1;
+    return error ? -error : (long)result;
+}
+OP(do_timedjoin) {
+    UNUSED;
+    if (w->joined[a]) return 0;
+    void *result;
+    int error = pthread_timedjoin_np(w->thread[a], &result, SOON);
+    if (!error) w->joined[a] = 1;
+    return error ? -error : (long)result;
+}
+OP(do_cancel) { UNUSED; return minus(pthread_cancel(w->thread[a])); }
+OP(do_tkill) { UNUSED; return minus(pthread_kill(w->thread[a], b)); }
+OP(do_texit) { UNUSED; pthread_exit((void *)(intptr_t)a); }
+OP(do_testcancel) { UNUSED; pthread_testcancel(); return 0; }
+OP(do_yield) { UNUSED; return sched_yield(); }
+OP(do_sleep) { UNUSED; return error(nanosleep(&MILLI, NULL)); }
+
+OP(do_lock) { UNUSED; return minus(pthread_mutex_lock(&w->mutex[a])); }
+OP(do_trylock) { UNUSED; return minus(pthread_mutex_trylock(&w->mutex[a])); }
+OP(do_timedlock) { UNUSED; return minus(pthread_mutex_timedlock(&w->mutex[a], SOON)); }
+OP(do_unlock) { UNUSED; return minus(pthread_mutex_unlock(&w->mutex[a])); }
+OP(do_consistent) { UNUSED; return minus(pthread_mutex_consistent(&w->mutex[a])); }
+static void unlock(void *mutex) { pthread_mutex_unlock(mutex); }
+OP(do_cwait) {
+    UNUSED;
+    int result;
+    pthread_cleanup_push(unlock, &w->mutex[b]);
+    result = minus(pthread_cond_wait(&w->cond[a], &w->mutex[b]));
+    pthread_cleanup_pop(0);
+    return result;
+}
+OP(do_ctimed) {
+    UNUSED;
+    int result;
+    pthread_cleanup_push(unlock, &w->mutex[b]);
+    result = minus(pthread_cond_timedwait(&w->cond[a], &w->mutex[b], SOON));
+    pthread_cleanup_pop(0);
+    return result;
+}
+OP(do_csignal) { UNUSED; return minus(pthread_cond_signal(&w->cond[a])); }
+OP(do_cbroadcast) { UNUSED; return minus(pthread_cond_broadcast(&w->cond[a])); }
+
+OP(do_post) { UNUSED; return error(sem_post(&w->sem[a])); }
+OP(do_wait) { UNUSED; return error(sem_wait(&w->sem[a])); }
+OP(do_trywait) { UNUSED; return error(sem_trywait(&w->sem[a])); }
+OP(do_timedwait) { UNUSED; return error(sem_timedwait(&w->sem[a], SOON)); }
+OP(do_getvalue) { UNUSED; int v; sem_getvalue(&w->sem[a], &v); return v; }
+
+OP(do_rd) { UNUSED; return minus(pthread_rwlock_rdlock(&w->rw[a])); }
+OP(do_wr) { UNUSED; return minus(pthread_rwlock_wrlock(&w->rw[a])); }
+OP(do_tryrd) { UNUSED; return minus(pthread_rwlock_tryrdlock(&w->rw[a])); }
+OP(do_trywr) { UNUSED; return minus(pthread_rwlock_trywrlock(&w->rw[a])); }
+OP(do_timedrd) { UNUSED; return minus(pthread_rwlock_timedrdlock(&w->rw[a], SOON)); }
+OP(do_timedwr) { UNUSED; return minus(pthread_rwlock_timedwrlock(&w->rw[a], SOON)); }
+OP(do_rwunlock) { UNUSED; return minus(pthread_rwlock_unlock(&w->rw[a])); }
+OP(do_barrier) { UNUSED; return pthread_barrier_wait(&w->barrier[a]) == PTHREAD_BARRIER_SERIAL_THREAD; }
+static void once_body(void) { note("once "); }
+OP(do_once) { UNUSED; return minus(pthread_once(&once[a], once_body)); }
+OP(do_spin) { UNUSED; return minus(pthread_spin_lock(&w->spin[a])); }
+OP(do_tryspin) { UNUSED; return minus(pthread_spin_trylock(&w->spin[a])); }
+OP(do_unspin) { UNUSED; return minus(pthread_spin_unlock(&w->spin[a])); }
+
+OP(do_flockfile) { UNUSED; flockfile(streams[a]); return 0; }
+OP(do_ftrylockfile) { UNUSED; return ftrylockfile(streams[a]) != 0; }
+OP(do_funlockfile) { UNUSED; funlockfile(streams[a]); return 0; }
+OP(do_putc) { UNUSED; return fputc('a' + self, streams[a]); }
+OP(do_fflush) { UNUSED; return fflush(streams[a]); }
+
+/* Processes. */
+static long waited(pid_t pid, int status) {
+    if (pid <= 0) return error(pid);
+    for (int i = 1; i < strands; i++)
+        if (w->pid[i] == pid && (WIFEXITED(status) || WIFSIGNALED(status))) w->ended[i] = status + 1;
+    const char *kind = WIFEXITED(status) ? "exit" : WIFSIGNALED(status) ? "sig" : WIFSTOPPED(status) ? "stop" : "cont";
+    int value = WIFEXITED(status) ? WEXITSTATUS(status) : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    note("%s,%s%d,", who(pid), kind, value);
+    return 1;
+}
+OP(do_waitany) { UNUSED; int s; pid_t p = waitpid(-1, &s, 0); return waited(p, s); }
+OP(do_waitnohang) { UNUSED; int s; pid_t p = waitpid(-1, &s, WNOHANG); return waited(p, s); }
+OP(do_waitchild) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, 0); return waited(p, s); }
+OP(do_trychild) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WNOHANG); return waited(p, s); }
+OP(do_waitstop) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WUNTRACED | WNOHANG); return waited(p, s); }
+OP(do_waitcont) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WCONTINUED | WNOHANG); return waited(p, s); }
+OP(do_peek) {
+    UNUSED;
+    siginfo_t info = { 0 };
+    long result = error(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG));
+    note("%s,%d,", who(info.si_pid), info.si_pid ? info.si_status : 0);
+    return result;
+}
+OP(do_kill) { UNUSED; return error(kill(w->pid[a], b)); }
+OP(do_getppid) { UNUSED; note("%s,", who(getppid())); return 0; }
+OP(do__exit) { UNUSED; _exit(a); }
+OP(do_exit) { UNUSED; exit(a); }
+
+/* Signals. */
+static const int SIGNALS[] = { SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGTERM };
+OP(do_handle) {
+    UNUSED;
+    struct sigaction act = { .sa_handler = handler, .sa_flags = b ? SA_RESTART : 0 };
+    return error(sigaction(SIGNALS[a], &act, NULL));
+}
+OP(do_ignore) { UNUSED; struct sigaction act = { .sa_handler = SIG_IGN }; return error(sigaction(SIGNALS[a], &act, NULL)); }
+OP(do_default) { UNUSED; struct sigaction act = { .sa_handler = SIG_DFL }; return error(sigaction(SIGNALS[a], &act, NULL)); }
+static long mask(int how, int sig) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGNALS[sig]);
+    return minus(pthread_sigmask(how, &set, NULL));
+}
+OP(do_block) { UNUSED; return mask(SIG_BLOCK, a); }
+OP(do_unblock) { UNUSED; return mask(SIG_UNBLOCK, a); }
+OP(do_send) { UNUSED; return error(kill(w->pid[a], SIGNALS[b])); }
+OP(do_sendthread) { UNUSED; return minus(pthread_kill(w->thread[a], SIGNALS[b])); }
+OP(do_raise) { UNUSED; return error(raise(SIGNALS[a])); }
+OP(do_pending) { UNUSED; sigset_t set; sigpending(&set); return sigismember(&set, SIGNALS[a]); }
+OP(do_pause) { UNUSED; return error(pause()); }
+OP(do_suspend) {
+    UNUSED;
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    sigdelset(&set, SIGNALS[a]);
+    return error(sigsuspend(&set));
+}
+OP(do_sigwait) { UNUSED; sigset_t set; sigemptyset(&set); sigaddset(&set, SIGNALS[a]); int s; int e = sigwait(&set, &s); return e ? -e : s; }
+OP(do_sigtimed) {
+    UNUSED;
+    sigset_t set;
+    sigemptyset(&set), sigaddset(&set, SIGNALS[a]);
+    return error(sigtimedwait(&set, NULL, &MILLI));
+}
+OP(do_alarm) {
+    UNUSED;
+    struct itimerval value = { .it_value = { 0, 1000 } };
+    return error(setitimer(ITIMER_REAL, &value, NULL));
+}
+
+/* Pipes, socket pairs, event counters. Ends: 0 for reading, 1 for writing. */
+OP(do_read) { UNUSED; char data[64]; return error(read(pipes[a][0], data, b ? b : 1)); }
+OP(do_write) { UNUSED; static char data[1 << 17]; return error(write(pipes[a][1], data, b ? b : 1)); }
+OP(do_closer) { UNUSED; return error(close(pipes[a][0])); }
+OP(do_closew) { UNUSED; return error(close(pipes[a][1])); }
+OP(do_nonblock) { UNUSED; return error(fcntl(pipes[a][b], F_SETFL, O_NONBLOCK)); }
+OP(do_fionread) { UNUSED; int n = 0; long e = error(ioctl(pipes[a][0], FIONREAD, &n)); return e ? e : n; }
+OP(do_polls) {
+    UNUSED;
+    struct pollfd fds[2] = { { pipes[a][0], POLLIN, 0 }, { pipes[b][0], POLLIN, 0 } };
+    long result = error(poll(fds, a == b ? 1 : 2, c == 2 ? -1 : c));
+    note("%x,%x,", fds[0].revents, fds[1].revents);
+    return result;
+}
+OP(do_pollw) {
+    UNUSED;
+    struct pollfd fd = { pipes[a][1], POLLOUT, 0 };
+    long result = error(poll(&fd, 1, b == 2 ? -1 : b));
+    note("%x,", fd.revents);
+    return result;
+}
+OP(do_evwrite) { UNUSED; uint64_t v = b ? b : 1; return error(write(events[a], &v, 8)); }
+OP(do_evread) { UNUSED; uint64_t v = 0; long e = error(read(events[a], &v, 8)); return e < 0 ? e : (long)v; }
+OP(do_evpoll) { UNUSED; struct pollfd fd = { events[a], POLLIN, 0 }; long e = error(poll(&fd, 1, b == 2 ? -1 : b)); note("%x,", fd.revents); return e; }
+OP(do_evnonblock) { UNUSED; return error(fcntl(events[a], F_SETFL, O_NONBLOCK)); }
+OP(do_ssend) { UNUSED; return error(send(sockets[a][b], "x", 1, MSG_NOSIGNAL | (c ? MSG_DONTWAIT : 0))); }
+OP(do_srecv) { UNUSED; char x[8]; return error(recv(sockets[a][b], x, 8, c ? MSG_DONTWAIT : 0)); }
+OP(do_shutdown) { UNUSED; return error(shutdown(sockets[a][b], c)); }
+OP(do_closes) { UNUSED; return error(close(sockets[a][b])); }
+OP(do_epwait) {
+    UNUSED;
+    struct epoll_event events[4];
+    int n = epoll_wait(epolls[a], events, 4, b == 2 ? -1 : b);
+    for (int i = 0; i < n; i++) note("%d=%x,", events[i].data.u32, events[i].events);
+    return error(n);
+}
+OP(do_epadd) {
+    UNUSED;
+    struct epoll_event event = { .events = EPOLLIN | (c ? EPOLLET : 0), .data.u32 = b };
+    return error(epoll_ctl(epolls[a], EPOLL_CTL_ADD, pipes[b][0], &event));
+}
+OP(do_epdel) { UNUSED; return error(epoll_ctl(epolls[a], EPOLL_CTL_DEL, pipes[b][0], NULL)); }
+OP(do_dup) { UNUSED; return error(dup2(pipes[a][b], pipes[c][b])) < 0 ? -errno : 0; }
+OP(do_newfd) { UNUSED; int fd = dup(0); long e = error(fd); return e; }
+
+/* Timers. */
+OP(do_tset) { UNUSED; struct itimerspec t = { .it_value = { 0, b ? 1000000 : 0 } }; return error(timerfd_settime(timers[a], 0, &t, NULL)); }
+OP(do_tread) { UNUSED; uint64_t v; long e = error(read(timers[a], &v, 8)); return e < 0 ? e : (long)v; }
+
+/* Locks of files, offsets. */
+OP(do_flock) { UNUSED; return error(flock(files[a], b == 0 ? LOCK_SH : b == 1 ? LOCK_EX : b == 2 ? LOCK_UN : b == 3 ? LOCK_SH | LOCK_NB : LOCK_EX | LOCK_NB)); }
+static long record(int command, int file, int type) {
+    struct flock lock = { .l_type = type == 0 ? F_RDLCK : type == 1 ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 4 };
+    long result = error(fcntl(files[file], command, &lock));
+    if (command == F_GETLK && result == 0) note("%d,%s,", lock.l_type, lock.l_type == F_UNLCK ? "" : who(lock.l_pid));
+    return result;
+}
+OP(do_setlk) { UNUSED; return record(F_SETLK, a, b); }
+OP(do_setlkw) { UNUSED; return record(F_SETLKW, a, b); }
+OP(do_getlk) { UNUSED; return record(F_GETLK, a, b); }
+OP(do_lseek) { UNUSED; return error(lseek(files[a], b, c ? SEEK_CUR : SEEK_SET)); }
+OP(do_fread) { UNUSED; char x[8]; long n = error(read(files[a], x, b ? b : 1)); return n > 0 ? n * 1000 + x[0] : n; }
+OP(do_fwrite) { UNUSED; char x[8]; memset(x, 'a' + self, 8); return error(write(files[a], x, b ? b : 1)); }
+OP(do_pread) { UNUSED; char x[8]; long n = error(pread(files[a], x, 1, b)); return n > 0 ? x[0] : n; }
+OP(do_pwrite) { UNUSED; char x = 'a' + self; return error(pwrite(files[a], &x, 1, b)); }
+OP(do_size) { UNUSED; struct stat s; fstat(files[a], &s); return s.st_size; }
+OP(do_umask) { UNUSED; return umask(a); }
+
+/* System V and POSIX queues and sets. */
+OP(do_semop) { UNUSED; struct sembuf s = { a, b, c ? IPC_NOWAIT : 0 }; return error(semop(semid, &s, 1)); }
+OP(do_semminus) { UNUSED; struct sembuf s = { a, -b, c ? IPC_NOWAIT : 0 }; return error(semop(semid, &s, 1)); }
+OP(do_semtimed) { UNUSED; struct sembuf s = { a, -b, 0 }; return error(semtimedop(semid, &s, 1, &MILLI)); }
+OP(do_semundo) { UNUSED; struct sembuf s = { a, b - 1, SEM_UNDO | IPC_NOWAIT }; return error(semop(semid, &s, 1)); }
+OP(do_semctl) {
+    UNUSED;
+    static const int WHAT[] = { GETVAL, GETNCNT, GETZCNT, GETPID };
+    long v = error(semctl(semid, a, WHAT[b]));
+    if (b == 3 && v >= 0) { note("%s,", who(v)); return 0; }
+    return v;
+}
+OP(do_semset) { UNUSED; return error(semctl(semid, a, SETVAL, b)); }
+OP(do_semrm) { UNUSED; return error(semctl(semid, 0, IPC_RMID)); }
+struct letter { long type; char text[8]; };
+OP(do_msgsnd) { UNUSED; struct letter m = { a ? a : 1, { 'a' + self } }; return error(msgsnd(msgid, &m, 1, c ? IPC_NOWAIT : 0)); }
+OP(do_msgrcv) { UNUSED; struct letter m; long n = error(msgrcv(msgid, &m, 8, a, c ? IPC_NOWAIT : 0)); return n > 0 ? m.type * 1000 + m.text[0] : n; }
+OP(do_msgrm) { UNUSED; return error(msgctl(msgid, IPC_RMID, NULL)); }
+OP(do_mqsend) { UNUSED; char x = 'a' + self; struct timespec *t = SOON; return error(c ? mq_timedsend(queue, &x, 1, a, t) : mq_send(queue, &x, 1, a)); }
+OP(do_mqrecv) {
+    UNUSED;
+    char x[8];
+    unsigned priority = 0;
+    struct timespec *t = SOON;
+    long n = error(c ? mq_timedreceive(queue, x, 8, &priority, t) : mq_receive(queue, x, 8, &priority));
+    return n > 0 ? priority * 1000 + x[0] : n;
+}
+OP(do_mqlen) { UNUSED; struct mq_attr a1; mq_getattr(queue, &a1); return a1.mq_curmsgs; }
+
+/* Kernel-level waits on words. */
+OP(do_fwait) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 0, 0, c ? &MILLI : NULL, NULL, 0)); }
+OP(do_fwake) { UNUSED; w->word[a] = b; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
+
+static const struct row {
+    const char *name;
+    long (*call)(long, long, long);
+} ROWS[] = {
+#define R(name) { #name, do_##name }
+    R(thread), R(fork), R(join), R(tryjoin), R(timedjoin), R(cancel), R(tkill), R(texit), R(testcancel), R(yield), R(sleep),
+    R(lock), R(trylock), R(timedlock), R(unlock), R(consistent), R(cwait), R(ctimed), R(csignal), R(cbroadcast),
+    R(post), R(wait), R(trywait), R(timedwait), R(getvalue),
+    R(rd), R(wr), R(tryrd), R(trywr), R(timedrd), R(timedwr), R(rwunlock), R(barrier), R(once), R(spin), R(tryspin), R(unspin),
+    R(flockfile), R(ftrylockfile), R(funlockfile), R(putc), R(fflush),
+    R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(kill), R(getppid), R(_exit), R(exit),
+    R(handle), R(ignore), R(default), R(block), R(unblock), R(send), R(sendthread), R(raise), R(pending), R(pause), R(suspend),
+    R(sigwait), R(sigtimed), R(alarm),
+    R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw),
+    R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
+    R(dup), R(newfd), R(tset), R(tread),
+    R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(umask),
+    R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
+    R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
+};
+
+/* The program has an operation of this name, or with `*` at its end, of a name that begins so. */
+static int uses(const char *name) {
+    size_t n = strcspn(name, "*");
+    for (int s = 0; s < strands; s++)
+        for (int i = 0; i < program[s].n; i++)
+            if (!strncmp(program[s].ops[i].row->name, name, name[n] ? n : n + 1)) return 1;
+    return 0;
+}
+static int uses_any(const char *const *names) {
+    for (; *names; names++)
+        if (uses(*names)) return 1;
+    return 0;
+}
+#define USES(...) uses_any((const char *const[]){ __VA_ARGS__, NULL })
+
+static void run(int k) {
+    long result = 0;
+    for (int i = 0; i < program[k].n; i++) {
+        struct op *op = &program[k].ops[i];
+        if (op->if_done && result != 0) continue;
+        delay();
+        result = op->row->call(op->a, op->b, op->c);
+        if (result <= -512) note("e ");
+        else note("%ld ", result);
+    }
+    delay();
+    /* Who started threads waits for them, and for children. */
+    for (int i = 1; i < strands; i++) {
+        if (w->creator[i] == k && w->started[i] == 1 && !w->joined[i]) {
+            void *result;
+            int error = pthread_join(w->thread[i], &result);
+            if (error) note("join%d ", error);
+            else w->joined[i] = 1;
+        }
+    }
+    int any = 0;
+    for (int i = 1; i < strands; i++) any |= w->creator[i] == k && w->started[i] == 2;
+    while (any) {
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid < 0 && errno == EINTR) continue;
+        if (pid < 0) break;
+        for (int i = 1; i < strands; i++)
+            if (w->pid[i] == pid) w->ended[i] = status + 1;
+    }
+}
+
+static void set_up(const char *dir) {
+    w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    memset(w, 0, sizeof *w);
+    for (int i = 0; i < STRANDS; i++) w->creator[i] = -1;
+    w->pid[0] = getpid();
+    w->thread[0] = pthread_self();
+    int shared = uses("fork") ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE;
+    static const int TYPES[N] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_NORMAL };
+    for (int i = 0; i < N; i++) {
+        pthread_mutexattr_t mutex;
+        pthread_mutexattr_init(&mutex), pthread_mutexattr_setpshared(&mutex, shared), pthread_mutexattr_settype(&mutex, TYPES[i]);
+        if (i == 3) pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(&w->mutex[i], &mutex);
+        pthread_condattr_t cond;
+        pthread_condattr_init(&cond), pthread_condattr_setpshared(&cond, shared);
+        pthread_cond_init(&w->cond[i], &cond);
+        pthread_rwlockattr_t rw;
+        pthread_rwlockattr_init(&rw), pthread_rwlockattr_setpshared(&rw, shared);
+        if (i & 1) pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+        pthread_rwlock_init(&w->rw[i], &rw);
+        pthread_barrierattr_t barrier;
+        pthread_barrierattr_init(&barrier), pthread_barrierattr_setpshared(&barrier, shared);
+        pthread_barrier_init(&w->barrier[i], &barrier, 2);
+        pthread_spin_init(&w->spin[i], shared);
+        sem_init(&w->sem[i], shared == PTHREAD_PROCESS_SHARED, i & 1);
+    }
+    char path[PATH_MAX];
+    for (int i = 0; i < N; i++) {
+        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "poll*", "ep*", "dup")) {
+            if (pipe(pipes[i])) abort();
+            fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
+        }
+        if (USES("ssend", "srecv", "shutdown", "closes") && socketpair(AF_UNIX, i & 1 ? SOCK_DGRAM : SOCK_STREAM, 0, sockets[i])) abort();
+        if (uses("ev*") && (events[i] = eventfd(i >> 1, i & 1 ? EFD_SEMAPHORE : 0)) < 0) abort();
+        if (uses("ep*") && (epolls[i] = epoll_create1(0)) < 0) abort();
+        if (USES("tset", "tread") && (timers[i] = timerfd_create(CLOCK_MONOTONIC, i & 1 ? TFD_NONBLOCK : 0)) < 0) abort();
+        if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size")) {
+            snprintf(path, sizeof path, "%s/file%d", dir, i / 2);
+            files[i] = open(path, O_RDWR | O_CREAT | (i & 1 ? O_APPEND : 0), 0600);
+            if (files[i] < 0 || ftruncate(files[i], 0) || pwrite(files[i], "0123", 4, 0) != 4) abort();
+        }
+        if (USES("flockfile", "ftrylockfile", "putc", "fflush")) {
+            snprintf(path, sizeof path, "%s/stream%d", dir, i);
+            streams[i] = fopen(path, "w+");
+            if (!streams[i]) abort();
+        }
+    }
+    if (uses("sem*") && (semid = semget(IPC_PRIVATE, N, IPC_CREAT | 0600)) < 0) abort();
+    if (uses("msg*") && (msgid = msgget(IPC_PRIVATE, IPC_CREAT | 0600)) < 0) abort();
+    if (made && uses("sem*")) made->set = semid + 1;
+    if (made && uses("msg*")) made->queue = msgid + 1;
+    if (uses("mq*")) {
+        struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 8 };
+        snprintf(path, sizeof path, "/vsrun-native-%d", getpid());
+        queue = mq_open(path, O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+        if (queue == (mqd_t)-1) abort();
+        mq_unlink(path);
+    }
+}
+
+/* Everything that can be read of the objects, when nobody else is left. */
+static void look(char *text, size_t size) {
+    size_t at = 0;
+#define SAY(...) (at += snprintf(text + at, at < size ? size - at : 0, __VA_ARGS__))
+    for (int i = 0; i < N; i++) {
+        if (USES("post", "wait", "trywait", "timedwait")) {
+            int v;
+            sem_getvalue(&w->sem[i], &v);
+            SAY("%d", v);
+        }
+        if (USES("lock", "trylock", "timedlock", "cwait")) SAY("m%d", pthread_mutex_trylock(&w->mutex[i]));
+        if (USES("rd", "wr", "tryrd", "trywr", "timedrd", "timedwr")) SAY("w%dr%d", pthread_rwlock_trywrlock(&w->rw[i]), pthread_rwlock_tryrdlock(&w->rw[i]));
+        if (pipes[i][0] > 0) {
+            int n = -1;
+            ioctl(pipes[i][0], FIONREAD, &n);
+            SAY("p%d,%x,%x", n, fcntl(pipes[i][0], F_GETFL), fcntl(pipes[i][1], F_GETFL));
+        }
+        if (events[i]) {
+            uint64_t v = 0;
+            fcntl(events[i], F_SETFL, O_NONBLOCK);
+            if (read(events[i], &v, 8) < 0) v = 77;
+            SAY("e%ld", (long)v);
+        }
+        if (sockets[i][0] > 0) {
+            int n[2] = { -1, -1 };
+            ioctl(sockets[i][0], FIONREAD, &n[0]), ioctl(sockets[i][1], FIONREAD, &n[1]);
+            SAY("s%d,%d", n[0], n[1]);
+        }
+        if (files[i] > 0) {
+            char x[16] = { 0 };
+            long offset = lseek(files[i], 0, SEEK_CUR);
+            if (pread(files[i], x, 15, 0) < 0) x[0] = '?';
+            SAY("f%ld'%s'", offset, x);
+        }
+        if (streams[i]) SAY("t%ld", ftell(streams[i]));
+        if (uses("sem*") && semid >= 0) {
+            struct semid_ds ds = { 0 };
+            long e = semctl(semid, 0, IPC_STAT, &ds);
+            SAY("v%d,%s,%ld%d", semctl(semid, i, GETVAL), who(semctl(semid, i, GETPID) > 0 ? semctl(semid, i, GETPID) : 0), e, ds.sem_otime != 0);
+        }
+    }
+    if (uses("msg*")) {
+        struct msqid_ds ds = { 0 };
+        long e = msgctl(msgid, IPC_STAT, &ds);
+        SAY("q%ld,%ld,%ld,%s,%s", e, (long)ds.msg_qnum, (long)ds.msg_cbytes, who(ds.msg_lspid), who(ds.msg_lrpid));
+    }
+    if (uses("mq*")) {
+        struct mq_attr attr = { 0 };
+        mq_getattr(queue, &attr);
+        SAY("q%ld", attr.mq_curmsgs);
+    }
+    if (uses("sig*") || USES("send", "raise", "block", "pending")) {
+        sigset_t set;
+        sigpending(&set);
+        for (int i = 0; i < 5; i++) SAY("g%d", sigismember(&set, SIGNALS[i]));
+    }
+    if (uses("umask")) SAY("u%o", umask(0));
+#undef SAY
+}
+
+static void clean(void) {
+    if (uses("sem*")) semctl(semid, 0, IPC_RMID);
+    if (uses("msg*")) msgctl(msgid, IPC_RMID, NULL);
+}
+
+static void whole(void) {
+    run(0);
+    size_t at = 0;
+    char *text = w->outcome;
+#define SAY(...) (at += snprintf(text + at, sizeof w->outcome - at, __VA_ARGS__))
+    for (int i = 0; i < strands; i++) {
+        if (w->used[i] > 0 && w->log[i][w->used[i] - 1] == ' ') w->used[i]--;
+        /* How far one got that was killed shows in memory only, unless it did something that others can tell. */
+        int killed = w->ended[i] && WIFSIGNALED(w->ended[i] - 1);
+        SAY("%s%.*s", i ? "|" : "", killed ? 0 : (int)w->used[i], w->log[i]);
+        if (w->ended[i]) SAY(" #%x", w->ended[i] - 1);
+    }
+    SAY(" ; ");
+#undef SAY
+    look(text + at, sizeof w->outcome - at);
+    clean();
+}
+
+/* ---- reading the program ---- */
+static void fail(const char *what, const char *where) {
+    fprintf(stderr, "driver: %s at '%.20s'\n", what, where);
+    exit(99);
+}
+
+static void parse(const char *text) {
+    strands = 1;
+    while (*text) {
+        if (*text == ' ') { text++; continue; }
+        if (*text == '|') {
+            if (++strands > STRANDS) fail("too many strands", text);
+            text++;
+            continue;
+        }
+        int if_done = *text == '?';
+        text += if_done;
+        size_t n = strcspn(text, "0123456789 |");
+        /* Names that end in a digit. */
+        const struct row *row = NULL;
+        for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+            size_t length = strlen(ROWS[i].name);
+            if (length >= n && !strncmp(ROWS[i].name, text, length) && (!row || length > strlen(row->name))) row = &ROWS[i];
+        }
+        if (!row) fail("unknown operation", text);
+        text += strlen(row->name);
+        struct strand *s = &program[strands - 1];
+        if (s->n == OPS) fail("too many operations", text);
+        struct op *op = &s->ops[s->n++];
+        *op = (struct op){ row, 0, 0, 0, if_done };
+        long *argument[] = { &op->a, &op->b, &op->c };
+        for (int i = 0; i < 3 && *text >= '0' && *text <= '9'; i++) {
+            char *end;
+            *argument[i] = strtol(text, &end, 10);
+            text = end + (*end == '.');
+        }
+        if (*text && *text != ' ' && *text != '|') fail("what is this", text);
+    }
+}
+
+/* ---- running natively, many times ---- */
+
+/* All threads of the process group sleep: true natively means that nothing will happen any more. */
+static int all_asleep(pid_t group) {
+    char command[128];
+    snprintf(command, sizeof command, "ps -eLo pgid=,stat= | awk '$1 == %d && $2 !~ /^[SZTtD]/ { n++ } END { exit n > 0 }'", group);
+    return system(command) == 0;
+}
+
+struct seen { char *outcome; int count; };
+static struct seen *seen;
+static int n_seen;
+
+static void count(const char *outcome) {
+    for (int i = 0; i < n_seen; i++)
+        if (!strcmp(seen[i].outcome, outcome)) { seen[i].count++; return; }
+    seen = realloc(seen, (n_seen + 1) * sizeof *seen);
+    seen[n_seen++] = (struct seen){ strdup(outcome), 1 };
+}
+
+static void affinity(int cpus) {
+    cpu_set_t all, set;
+    static cpu_set_t allowed;
+    static int known;
+    if (!known) sched_getaffinity(0, sizeof allowed, &allowed), known = 1;
+    all = allowed;
+    CPU_ZERO(&set);
+    for (int i = 0, n = 0; i < CPU_SETSIZE && n < cpus; i++)
+        if (CPU_ISSET(i, &all)) CPU_SET(i, &set), n++;
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static void natively(int runs, uint64_t seed) {
+    is_native = 1;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    char dir[] = "/tmp/vsrun-native-XXXXXX";
+    if (!mkdtemp(dir)) abort();
+    char *result = mmap(NULL, sizeof w->outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int hangs = 0;
+    for (int i = 0; i < runs && hangs < 6; i++) {
+        affinity(i % 3 ? 2 : 1);
+        mood = i % 5;
+        seed_of_run = random_state = (seed + i) * 0x9E3779B97F4A7C15u + 1;
+        result[0] = 0;
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            setpgid(0, 0);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            set_up(dir);
+            whole();
+            strcpy(result, w->outcome);
+            _exit(0);
+        }
+        setpgid(pid, pid);
+        int status, pidfd = syscall(SYS_pidfd_open, pid, 0), over = 0;
+        while (!over) {
+            struct pollfd fd = { pidfd, POLLIN, 0 };
+            over = poll(&fd, 1, 150) == 1;
+            if (!over && all_asleep(pid)) {
+                usleep(100000);
+                if (poll(&fd, 1, 0) == 1) break;
+                if (all_asleep(pid)) break;
+            }
+        }
+        close(pidfd);
+        int hung = !over && waitpid(pid, &status, WNOHANG) == 0;
+        kill(-pid, SIGKILL);
+        if (over || hung) waitpid(pid, &status, 0);
+        char text[64];
+        if (hung) count("HANG"), hangs++;
+        else if (WIFSIGNALED(status)) snprintf(text, sizeof text, "SIGNAL %d", WTERMSIG(status)), count(text);
+        else if (result[0]) count(result);
+        else snprintf(text, sizeof text, "EXIT %d", WEXITSTATUS(status)), count(text);
+        while (waitpid(-1, &status, 0) > 0) {}
+        if (made->set) semctl(made->set - 1, 0, IPC_RMID);
+        if (made->queue) msgctl(made->queue - 1, IPC_RMID, NULL);
+        made->set = made->queue = 0;
+    }
+    char command[PATH_MAX];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    if (system(command)) {}
+    for (int i = 0; i < n_seen; i++) printf("%d %s\n", seen[i].count, seen[i].outcome);
+}
+
+int main(int argc, char **argv) {
+    const char *outcome = NULL;
+    int at = 1, runs = 0;
+    uint64_t seed = 1;
+    if (argc > at + 1 && !strcmp(argv[at], "--outcome")) outcome = argv[at + 1], at += 2;
+    if (argc > at + 2 && !strcmp(argv[at], "--native")) runs = atoi(argv[at + 1]), seed = atoll(argv[at + 2]), at += 3;
+    if (argc != at + 1) fail("usage: driver [--outcome FILE | --native RUNS SEED] PROGRAM", "");
+    parse(argv[at]);
+    if (runs) {
+        natively(runs, seed);
+        return 0;
+    }
+    char dir[] = "/tmp/vsrun-driver-XXXXXX";
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "flockfile", "ftrylockfile", "putc", "fflush") && !mkdtemp(dir)) abort();
+    set_up(dir);
+    whole();
+    size_t n = strlen(w->outcome);
+    w->outcome[n] = '\n';
+    int fd = outcome ? open(outcome, O_WRONLY | O_APPEND | O_CREAT, 0600) : 1;
+    return write(fd, w->outcome, n + 1) != (ssize_t)n + 1;
+}
