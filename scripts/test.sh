@@ -30,9 +30,9 @@ documentation() {
 
 # The release build needs one CPU for the most part, and a directory of its own.
 build_log=$(mktemp)
-trap 'rm -f "$build_log"' EXIT
 cargo build --quiet --release >"$build_log" 2>&1 &
 build=$!
+trap 'kill "$build" 2>/dev/null || :; rm -f "$build_log"' EXIT
 built() {
     wait "$build" && return
     local status=$?
