@@ -23,7 +23,8 @@ pub struct Reduced {
     pub exhaustive: bool,
 }
 
-/// Explores until a start finds nothing new to be shared. `None`: more than `limit` executions.
+/// Explores until a start finds nothing new to be shared. `None`: more than `limit` executions. Schedules that were tried
+/// although the recorded states could not vouch for them, and do not exist, are no executions.
 pub fn explore(
     machine: &mut Machine,
     program: &Program,
@@ -37,16 +38,18 @@ pub fn explore(
         let mut search = make();
         found.before.append(&mut found.outcomes);
         (found.executions, found.passed) = (0, 0);
+        let mut schedules = 0;
         write_known(machine, &known);
         while let Some(schedule) = search.next() {
-            found.executions += 1;
-            if found.executions > limit {
+            schedules += 1;
+            if found.executions >= limit || schedules > 100 * limit {
                 break 'starts false;
             }
             let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
             // One that the recorded states could not vouch for may turn out not to exist.
             let matches = trace.end != End::MISMATCH;
             assert!(matches || schedule.unsure, "a schedule that does not match: {schedule:?}");
+            found.executions += u64::from(matches);
             if matches && trace.end != End::SLEEP_BLOCKED {
                 found.outcomes.insert(outcome.text);
             }
