@@ -385,7 +385,7 @@ fn a_semop_is_all_or_nothing() {
         assert_eq!(semop(w, 0, set, &[(2, 1, 0)]), Some(EFBIG));
         assert_eq!(semop(w, 0, set, &[(0, 32767, 0), (0, 1, 0)]), Some(ERANGE));
         assert_eq!(does(w, 0, both(Kind::SYSV_CTL, set, 0).arg(2)), Some(0));
-        assert_eq!(semop(w, 0, set, &[(0, 1, 0)]), Some(EIDRM));
+        assert_eq!(semop(w, 0, set, &[(0, 1, 0)]), Some(EINVAL), "looked up after the removal");
     });
 }
 

@@ -135,6 +135,8 @@ impl AllowedOps {
             return self.has(KindClass::On(ObjKind::CHANNEL));
         }
         match class_of(act) {
+            // Every thread ends, and makes calls that are none of its operations.
+            Some(KindClass::Does(Kind::END | Kind::PLACE)) => true,
             Some(KindClass::Does(Kind::EXIT)) => {
                 self.has(KindClass::Does(Kind::EXIT)) || self.has(KindClass::ProcessEnd)
             }

@@ -229,6 +229,8 @@ pub struct Fiber {
     pub log: Vec<i64>,
     /// Handlers that run, the innermost last.
     pub frames: Vec<signals::Frame>,
+    /// Its end has been a place to switch.
+    pub ending: bool,
 }
 
 /// The indices of the objects of a run, by kind and number.
@@ -298,7 +300,7 @@ impl<'a> Run<'a> {
             program,
             arena,
             objects: Objects::default(),
-            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new() }],
+            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false }],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
             contents: contents::Contents::default(),
@@ -407,6 +409,9 @@ impl<'a> Run<'a> {
     }
 
     fn returned(&mut self, t: Tid, op: &Op, result: i64) {
+        if op.kind == Kind::END {
+            return self.ends(t);
+        }
         if op.kind == Kind::THREAD_EXIT {
             return self.over(t);
         }
@@ -533,6 +538,25 @@ impl<'a> Run<'a> {
 
     /// The end of the instructions of `t`.
     fn finish(&mut self, t: Tid) {
+        if !self.fibers[t as usize].ending && self.ends_visibly(t) {
+            self.fibers[t as usize].ending = true;
+            return self.arena.world.publish(t, Op::new(Kind::END));
+        }
+        self.ends(t);
+    }
+
+    /// In every second program in which somebody may tell when a thread or process ends, ends are places to switch: all of them, or
+    /// where objects may be own, those that somebody can tell.
+    fn ends_visibly(&mut self, t: Tid) -> bool {
+        let all = || self.program.iter().flatten();
+        let tells = |ins: &Ins| matches!(ins, Ins::Join(_, how) | Ins::Wait(_, how) if *how != How::Block);
+        all().count() % 2 == 1
+            && all().any(tells)
+            && self.arena.world.concurrent
+            && (!self.arena.plan.unshared || self.arena.is_watched(t))
+    }
+
+    fn ends(&mut self, t: Tid) {
         let world = &mut self.arena.world;
         if world.holds_robust(t) {
             world.publish(t, Op::new(Kind::THREAD_EXIT));
@@ -734,7 +758,7 @@ impl<'a> Run<'a> {
             }
         };
         self.started[code] = Some(new);
-        self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new() });
+        self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false });
         self.advance(new);
     }
 

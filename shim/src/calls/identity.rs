@@ -1,7 +1,9 @@
 //! Calls about who and what a thread is: virtual ids, what the kernel keeps per thread, random numbers.
 
+use vsrun_model::{Kind, Op, Pid};
+
 use super::{signal, timer};
-use crate::gate::{fiber, local, me, model, process_of, tsc, world};
+use crate::gate::{self, fiber, local, me, model, process_of, tsc, world};
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
 use crate::sys::{any_of, raw, store, store_if};
@@ -17,7 +19,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             }
             me().vtid as i64
         }
-        libc::SYS_getppid => world().procs.get(world().procs[p].parent).map_or(1, |q| q.vpid as i64),
+        libc::SYS_getppid => parent(p),
         libc::SYS_getpgrp => world().procs[p].pgid as i64,
         libc::SYS_getpgid | libc::SYS_getsid | libc::SYS_setpgid | libc::SYS_setsid => group(nr, id, a[1] as i32),
         libc::SYS_rt_sigprocmask => signal::sigprocmask(a[0] as i32, a[1], a[2], a[3]),
@@ -104,4 +106,13 @@ pub fn random(buffer: u64, len: u64) -> i64 {
         store(buffer + i, ((z ^ (z >> 31)) >> (8 * (i % 8))) as u8);
     }
     len as i64
+}
+
+/// getppid of process `p`: its parent's end changes it.
+fn parent(p: Pid) -> i64 {
+    let parent = world().procs[p].parent;
+    if world().procs.contains(parent) && !local().borrowed {
+        gate::pass(Op { obj: parent, ..Op::new(Kind::GETPPID) });
+    }
+    world().procs.get(world().procs[p].parent).map_or(1, |q| q.vpid as i64)
 }

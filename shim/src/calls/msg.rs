@@ -1,6 +1,7 @@
 //! System V message queues: the arguments of the calls; what they mean is the model's.
 
 use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
+use vsrun_model::object::DESTROYED;
 use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 
@@ -56,7 +57,9 @@ fn get(key: i32, flags: i32) -> i64 {
 /// What the kernel's ipcperms says to the owner; all processes of a world have one user.
 fn permits(queue: ObjId, wanted: u32) -> bool {
     let wanted = wanted >> 6 | wanted >> 3 | wanted;
-    wanted & !(world().message_queue(queue).mode >> 6) & 7 == 0 || raw!(libc::SYS_geteuid) == 0
+    // Of what is gone nobody asks.
+    let gone = world().objects[queue].flags & DESTROYED != 0;
+    gone || wanted & !(world().message_queue(queue).mode >> 6) & 7 == 0 || raw!(libc::SYS_geteuid) == 0
 }
 
 /// The date, seconds, as IPC_STAT shows it.
@@ -65,7 +68,7 @@ fn date() -> i64 {
 }
 
 fn find(id: i32) -> Option<ObjId> {
-    u64::try_from(id).ok().and_then(|id| world().queue_find(ObjKind::MSGQ, id))
+    sync::by_id(ObjKind::MSGQ, u64::try_from(id).ok()?)
 }
 
 fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {

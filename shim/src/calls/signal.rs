@@ -21,6 +21,9 @@ pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
     if new != 0 && (signal == libc::SIGKILL || signal == libc::SIGSTOP) {
         return EINVAL;
     }
+    if new != 0 {
+        gate::place(libc::SYS_rt_sigaction);
+    }
     let before = local().actions[signal as usize];
     if new != 0 {
         let result = signal::set_action(signal, load::<Action>(new));
@@ -33,6 +36,9 @@ pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
     }
     0
 }
+
+/// All signals but SIGKILL and SIGSTOP, those of glibc too.
+const ALL_BLOCKED: u64 = !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
 
 /// rt_sigprocmask of the running fiber.
 pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
@@ -48,6 +54,12 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
             libc::SIG_SETMASK => set,
             _ => return EINVAL,
         };
+        // To unblock is none: what comes just after it could have come before, and is delivered then as well. glibc blocks everything
+        // for a moment where no signal may come.
+        let within = before | after == ALL_BLOCKED;
+        if after & !before != 0 && !within {
+            gate::place(libc::SYS_rt_sigprocmask);
+        }
         model().set_mask(local().cur, after);
     }
     if old != 0 {
@@ -59,6 +71,7 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
 
 /// rt_sigpending.
 pub fn sigpending(set: u64) -> i64 {
+    gate::place(libc::SYS_rt_sigpending);
     let pending = me().sigpending | world().procs[local().pid].sigpending;
     store(set, pending & me().sigmask);
     0

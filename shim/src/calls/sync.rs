@@ -37,6 +37,12 @@ pub fn create(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     made(model().object_new(key(kind, addr), flags))
 }
 
+/// The System V set or queue `id`, or what is left of it: what is done with that fails, but it is an operation on what others have
+/// removed.
+pub fn by_id(kind: ObjKind, id: u64) -> Option<ObjId> {
+    world().find(Key::new(SHARED, kind, id))
+}
+
 fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     let (space, at) = space_of(addr);
     made(model().object_at(space, kind, at, flags | STATIC_INIT))

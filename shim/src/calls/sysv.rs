@@ -1,12 +1,12 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::op::pack_semops;
+use vsrun_model::op::{pack_semops, TELLS_LAST};
 use vsrun_model::{
     inject as fault, Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS,
 };
 
 use super::{sync, time};
-use crate::gate::{self, end, inject, local, model, world};
+use crate::gate::{self, end, inject, local, machine, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store, zero};
 
@@ -59,7 +59,7 @@ fn next_set() -> u32 {
 }
 
 fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
-    let Some(set) = world().sysv_find(id) else { return EINVAL };
+    let Some(set) = sync::by_id(ObjKind::SYSV, id.into()) else { return EINVAL };
     if n == 0 {
         return EINVAL;
     }
@@ -92,6 +92,9 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         let Some(ns) = time::timespec(timeout) else { return EINVAL };
         op = op.until(time::relative(ns));
     }
+    if machine().is_asked(set) {
+        op = op.with(TELLS_LAST);
+    }
     gate::pass(op)
 }
 
@@ -103,7 +106,7 @@ fn pass_access(set: ObjId) -> Result<(), i64> {
 }
 
 fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
-    let Some(set) = world().sysv_find(id) else { return EINVAL };
+    let Some(set) = sync::by_id(ObjKind::SYSV, id.into()) else { return EINVAL };
     let count = world().objects[set].count;
     let indexed = matches!(command, libc::GETVAL | libc::SETVAL | libc::GETPID | libc::GETNCNT | libc::GETZCNT);
     if indexed && num >= count {
@@ -122,7 +125,10 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
     }
     match command {
         libc::GETVAL => world().sysv_value(set, num).value as i64,
-        libc::GETPID => world().sysv_value(set, num).vpid as i64,
+        libc::GETPID => {
+            machine().ask(set);
+            world().sysv_value(set, num).vpid as i64
+        }
         libc::GETNCNT => world().sysv_waiting(set, num, false) as i64,
         libc::GETZCNT => world().sysv_waiting(set, num, true) as i64,
         libc::GETALL => {
@@ -144,6 +150,7 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
         libc::IPC_STAT => {
             zero(arg, 104);
             store(arg + 20, 0o600u32);
+            store(arg + 48, world().sysv_operated(set).map_or(0, time::date));
             store(arg + 80, count as u64);
             0
         }

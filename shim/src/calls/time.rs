@@ -25,6 +25,11 @@ pub fn read(clock: i32) -> u64 {
     }
 }
 
+/// Seconds of the date at virtual time `at`.
+pub fn date(at: u64) -> i64 {
+    ((EPOCH + at) / SECOND) as i64
+}
+
 /// A timespec of the program, ns; negative times count as 0. `None`: not a valid timespec.
 pub fn timespec(addr: u64) -> Option<u64> {
     let (s, n): (i64, i64) = (load(addr), load(addr + 8));

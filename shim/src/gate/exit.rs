@@ -16,6 +16,7 @@ fn owes_turn() -> Option<Tid> {
 pub fn exit_thread(status: i32) -> ! {
     mirror::settle_onces();
     let cur = local().cur;
+    end_visibly(cur);
     if world().holds_robust(cur) {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }
@@ -30,6 +31,13 @@ pub fn exit_thread(status: i32) -> ! {
     }
     model().thread_exit(cur);
     turn::leave_to_others(back)
+}
+
+/// The end of the running fiber `cur` is a place to switch if somebody can tell when it comes.
+fn end_visibly(cur: Tid) {
+    if !local().borrowed && machine().is_watched(cur) {
+        turn::pass(Op::new(Kind::END));
+    }
 }
 
 /// Wakes whoever waits with a futex of their own on a thread's id word, as the kernel does.
@@ -48,6 +56,9 @@ pub fn exit_group(status: i32) -> ! {
 /// The same; `called`: by a call that ends other threads too, not as the end of the last thread.
 fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
+    if called {
+        end_visibly(cur);
+    }
     if !local().borrowed {
         model().exit_is_visible(p, called);
         // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is

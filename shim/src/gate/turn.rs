@@ -10,7 +10,7 @@
 use vsrun_model::arena::Mode;
 use vsrun_model::object::NONE;
 use vsrun_model::signal::Sent;
-use vsrun_model::{Applied, Decision, End, Op, Pid, ProcState, ThreadState, Tid};
+use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
@@ -46,6 +46,13 @@ pub fn pass_after(op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i6
 /// The same, keeping the word that mirrors the object's state up to date.
 pub fn pass_mirrored(op: Op, mirror: Mirror) -> i64 {
     pass_with(op, Around { mirror, before: None, then: &mut |_| {} })
+}
+
+/// Call `nr`, which is no operation by itself, is a place to switch where somebody can tell when it comes.
+pub fn place(nr: i64) {
+    if !local().borrowed && machine().is_watched(local().cur) {
+        pass(Op::new(Kind::PLACE).arg(nr));
+    }
 }
 
 fn pass_with(op: Op, around: Around) -> i64 {

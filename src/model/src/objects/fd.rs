@@ -425,19 +425,20 @@ impl World {
         self.mails > 0 && self.descs.as_slice().iter().any(|d| d.kind == DescKind::FILE)
     }
 
-    /// True if nobody but thread `t` can notice what becomes of a name of `desc`, as long as others are left: no other process
-    /// has one, or its process has just been forked, and the name with it.
+    /// True if nobody but thread `t` can notice what it does to `desc`: no other thread or process has a name of it.
     pub fn desc_is_private(&self, t: Tid, desc: DescId) -> bool {
         let p = self.threads[t].pid;
         let own = || self.fds_from(p, 0).filter(|&(_, d)| d == desc).count() as u32;
-        self.threads[t].state == ThreadState::STARTING || !self.procs[p].threaded && self.descs[desc].refs <= own()
+        !self.procs[p].threaded && self.descs[desc].refs <= own()
     }
 
     /// True if nobody but thread `t` can notice that it closes one of its names of `desc`.
     pub fn close_is_private(&self, t: Tid, desc: DescId) -> bool {
         // What somebody has asked to be told about a message queue is lost with any descriptor of it that he closes.
         let others = self.descs[desc].refs > 1 && !self.mqueue_owner(self.threads[t].pid, desc);
-        (others || self.socket_is_alone(desc)) && self.desc_is_private(t, desc)
+        // As long as others are left: of what has just been forked, the names too.
+        let fresh = self.threads[t].state == ThreadState::STARTING && !self.procs[self.threads[t].pid].threaded;
+        (others || self.socket_is_alone(desc)) && (fresh || self.desc_is_private(t, desc))
     }
 
     /// To close all descriptors of process `p`. `None`: it has none.

@@ -10,6 +10,7 @@
 //! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
 //! that one, for which the receive comes between.
 
+use super::object::removed;
 use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
@@ -23,7 +24,7 @@ kinds! {
     /// msgsnd: `arg` is the type, `mask` the number of bytes; the contents are staged, see [`crate::msg`].
     MSG_SEND = 104, "msgsnd" {
         operands: Operands::Objects, enabled: blocks(World::msg_send_choices, |q| q.queue()),
-        perform: |w, t, op, _| w.msg_send_perform(t, op),
+        perform: World::msg_send_perform,
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_RECEIVE,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -33,7 +34,7 @@ kinds! {
     /// msgrcv: `arg` is the type asked for, `mask` the size of the buffer and [`crate::msg::NOERROR`].
     MSG_RECEIVE = 105, "msgrcv" {
         operands: Operands::Objects, enabled: blocks(World::msg_receive_choices, |q| q.queue()),
-        perform: |w, t, op, _| w.msg_receive_perform(t, op),
+        perform: World::msg_receive_perform,
         records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_SEND,
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -41,7 +42,9 @@ kinds! {
     }
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl" {
-        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.queue_ctl_perform(op),
+        operands: Operands::Objects,
+        enabled: Enabled::Ways(|w, t, op| if matches!(Ctl(op.arg as u8), Ctl::REMOVE | SET_SIZE) { 1 } else { w.ways_of_removed(t, op.obj) }),
+        perform: World::queue_ctl_perform,
         records: RECORDS, cells: |act, _, cells| {
             touch_removal(act, cells);
             cells.touch_all(act, if Ctl(act.op.arg as u8) == Ctl::ACCESS { How::Shares } else { How::Writes });
@@ -272,18 +275,23 @@ impl World {
         let limit = self.message_queue(op.obj).limit;
         let fits = u64::from(object.count) < limit && object.value.max(0) as u64 + u64::from(op.mask) <= limit;
         let removed = object.flags & DESTROYED != 0;
-        u32::from(fits || removed || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
+        match removed {
+            true => self.ways_of_removed(t, op.obj),
+            false => u32::from(fits || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op)),
+        }
     }
 
     /// Gives 0 or minus an error number.
-    pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn msg_send_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         let plain = Op { flags: 0, ..*op };
-        let removed = self.objects[op.obj].flags & DESTROYED != 0;
-        if removed || self.msg_send_choices(t, &plain) == 0 {
+        if self.objects[op.obj].flags & DESTROYED != 0 {
+            self.free_chunks(staged);
+            return removed(value);
+        }
+        if self.msg_send_choices(t, &plain) == 0 {
             self.free_chunks(staged);
             return Applied::Done(match () {
-                () if removed => errno::EIDRM,
                 () if op.has(TRY) => errno::EAGAIN,
                 () if self.cancelled(t, op) => errno::EINTR,
                 () => errno::ETIMEDOUT,
@@ -378,16 +386,19 @@ impl World {
     }
 
     pub(crate) fn msg_receive_choices(&self, t: Tid, op: &Op) -> u32 {
-        let ready = !matches!(self.receivable(op), Found::Nothing);
-        u32::from(ready || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
+        let found = self.receivable(op);
+        if matches!(found, Found::Removed) {
+            return self.ways_of_removed(t, op.obj);
+        }
+        u32::from(!matches!(found, Found::Nothing) || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Leaves the length (bytes, cut to the buffer) and the type of the message in `Thread::out`, its contents for
     /// [`World::unstage`].
-    pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (before, at) = match self.receivable(op) {
             Found::Message { before, at } => (before, at),
-            Found::Removed => return Applied::Done(errno::EIDRM),
+            Found::Removed => return removed(value),
             Found::TooLong => return Applied::Done(errno::E2BIG),
             Found::Nothing => {
                 return Applied::Done(match () {
@@ -408,24 +419,24 @@ impl World {
     }
 
     /// Looking at a queue is done by the caller, with the turn.
-    pub(crate) fn queue_ctl_perform(&mut self, op: &Op) -> Applied {
+    pub(crate) fn queue_ctl_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return Applied::Done(errno::EIDRM);
+            return removed(value);
         }
         match Ctl(op.arg as u8) {
             SET_SIZE => self.queue_mut(op.obj).limit = (op.arg >> 8) as u64,
-            Ctl::REMOVE => self.queue_remove(op.obj),
+            Ctl::REMOVE => self.queue_remove(t, op.obj),
             _ => {}
         }
         Applied::Done(0)
     }
 
     /// Its messages and its name are gone; who waits is told so.
-    fn queue_remove(&mut self, obj: ObjId) {
+    fn queue_remove(&mut self, t: Tid, obj: ObjId) {
         self.clear_queue(self.objects[obj].extra);
         let object = &mut self.objects[obj];
-        object.flags |= DESTROYED;
         (object.count, object.value) = (0, 0);
+        self.note_removal(t, obj);
         for name in self.names.as_mut_slice() {
             if name.obj == obj {
                 name.obj = NONE;

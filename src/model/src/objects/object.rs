@@ -1,9 +1,64 @@
 //! The table of synchronization and communication objects and how an address finds its object.
 
-use crate::base::{ObjId, Tid, NONE};
-use crate::state::{Key, ObjKind, Object, World, OWNER_DEAD, SHARED};
+use crate::base::{errno, ObjId, Tid, NONE};
+use crate::state::{Applied, Key, ObjKind, Object, World, DESTROYED, OWNER_DEAD, SHARED};
+
+/// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
+const MAX_CHAIN: usize = 64;
+
+/// What a call on a System V set or queue gives that has been removed since the call was next, in each of its ways: it has not
+/// looked it up yet, or it has (ipc_obtain_object_check and ipc_valid_object in the kernel's ipc/util.c).
+pub(crate) fn removed(value: u32) -> Applied {
+    Applied::Done([errno::EINVAL, errno::EIDRM][value as usize % 2])
+}
 
 impl World {
+    /// In how many ways an operation of `t` on `obj` can go on that waits for nothing more, see [`removed`]. It cannot have looked it
+    /// up before where the lives of threads say that the removal came first.
+    pub(crate) fn ways_of_removed(&self, t: Tid, obj: ObjId) -> u32 {
+        1 + u32::from(self.objects[obj].flags & DESTROYED != 0 && !self.in_order(t, obj))
+    }
+
+    /// `t` has removed `obj`.
+    pub(crate) fn note_removal(&mut self, t: Tid, obj: ObjId) {
+        let at = self.ops + 1;
+        let object = &mut self.objects[obj];
+        object.flags |= DESTROYED;
+        (object.user, object.used_at) = (t, at);
+    }
+
+    /// True if creation orders everything that `earlier` did up to `at` before everything that `t` does.
+    fn created_after(&self, earlier: Tid, at: u64, t: Tid) -> bool {
+        let mut child = t;
+        for _ in 0..MAX_CHAIN {
+            let Some(creator) = self.threads.get(child).map(|c| c.creator) else { return false };
+            if creator == earlier {
+                return at <= self.threads[child].born;
+            }
+            child = creator;
+        }
+        false
+    }
+
+    /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
+    pub(crate) fn in_order(&self, t: Tid, id: ObjId) -> bool {
+        let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
+        for _ in 0..MAX_CHAIN {
+            if user == NONE || user == t || self.created_after(user, at, t) {
+                return true;
+            }
+            let Some(thread) = self.threads.get(user) else { return false };
+            if thread.alive() || !thread.joined {
+                return false;
+            }
+            (user, at) = (thread.heir, thread.joined_at);
+            if user == NONE {
+                return false;
+            }
+        }
+        false
+    }
+
     /// The object at `key`, if known.
     pub fn find(&self, key: Key) -> Option<ObjId> {
         let mut at = self.buckets[key.bucket()];

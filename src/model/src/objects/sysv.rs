@@ -1,16 +1,17 @@
 //! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
 
+use super::object::removed;
 use super::row::*;
-use crate::base::SEVERAL;
-use crate::state::{Ctl, Key, ObjKind, SemBuf, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
+use crate::base::{SEVERAL, TELLS_LAST};
+use crate::state::{Ctl, Key, ObjKind, SemBuf, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED, START};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.
     SYSV_OP = 56, "semop" {
         operands: Operands::Objects, enabled: blocks(World::sysv_op_choices, |q| q.semop()),
-        perform: |w, t, op, _| w.sysv_op_perform(t, op),
+        perform: World::sysv_op_perform,
         records: Records::number(World::sysv_state), cells: |act, _, cells| {
-            let simple = act.op.flags & (VARIANT | SEVERAL) == 0;
+            let simple = act.op.flags & (VARIANT | SEVERAL | TELLS_LAST) == 0;
             let how = How::Semop { on: act.op.mask, amount: if simple { act.op.arg } else { 0 }, value: act.state };
             cells.touch_all(act, how);
         }, follows: NOBODY, blocks: semop_blocks,
@@ -24,7 +25,9 @@ kinds! {
     }
     /// semctl on a SysV semaphore set.
     SYSV_CTL = 57, "semctl" {
-        operands: Operands::One, enabled: Enabled::Always, perform: |w, t, op, _| w.sysv_ctl_perform(t, op),
+        operands: Operands::One,
+        enabled: Enabled::Ways(|w, t, op| if Ctl(op.arg as u8) == Ctl::REMOVE { 1 } else { w.ways_of_removed(t, op.obj) }),
+        perform: World::sysv_ctl_perform,
         records: Records::number(|w, _, op| w.sysv_value(op.obj, op.obj2).value as i64), cells: |act, _, cells| {
             touch_removal(act, cells);
             cells.touch_all(act, How::Writes);
@@ -230,6 +233,7 @@ pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
 enum Verdict {
     Go,
     Block { nowait: bool },
+    Removed,
     Fail(i64),
 }
 
@@ -282,7 +286,7 @@ impl World {
     fn sysv_try(&self, t: Tid, obj: ObjId) -> Verdict {
         let set = &self.objects[obj];
         if set.flags & DESTROYED != 0 {
-            return Verdict::Fail(errno::EIDRM);
+            return Verdict::Removed;
         }
         let thread = &self.threads[t];
         let ops = &thread.sembuf[..thread.n_sembuf as usize];
@@ -304,14 +308,16 @@ impl World {
     }
 
     pub(crate) fn sysv_op_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(match self.sysv_try(t, op.obj) {
-            Verdict::Block { nowait } => nowait || self.may_time_out(op),
-            _ => true,
-        })
+        match self.sysv_try(t, op.obj) {
+            Verdict::Block { nowait } => u32::from(nowait || self.may_time_out(op)),
+            Verdict::Removed => self.ways_of_removed(t, op.obj),
+            _ => 1,
+        }
     }
 
-    pub(crate) fn sysv_op_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn sysv_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         match self.sysv_try(t, op.obj) {
+            Verdict::Removed => removed(value),
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
             Verdict::Go => {
@@ -325,9 +331,21 @@ impl World {
                         return self.full("semaphore undo records");
                     }
                 }
+                self.objects[op.obj].value = self.seconds();
                 Applied::Done(0)
             }
         }
+    }
+
+    /// Since the world began, counted from 1.
+    fn seconds(&self) -> i32 {
+        (self.now.saturating_sub(START) / 1_000_000_000) as i32 + 1
+    }
+
+    /// When a semop on set `obj` last went through, nanoseconds of virtual time; `None`: none has.
+    pub fn sysv_operated(&self, obj: ObjId) -> Option<u64> {
+        let second = u64::try_from(self.objects[obj].value).ok()?.checked_sub(1)?;
+        Some(START + second * 1_000_000_000)
     }
 
     fn sysv_note_undo(&mut self, pid: Pid, obj: ObjId, o: SemBuf) -> bool {
@@ -356,9 +374,9 @@ impl World {
         }
     }
 
-    pub(crate) fn sysv_ctl_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn sysv_ctl_perform(&mut self, t: Tid, op: &Op, way: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return Applied::Done(errno::EIDRM);
+            return removed(way);
         }
         let (command, value) = (Ctl(op.arg as u8), op.arg >> 8);
         if command == Ctl::SET_VALUE {
@@ -367,7 +385,7 @@ impl World {
             }
             self.sysv_set(t, op.obj, op.obj2, value as i32);
         } else if command == Ctl::REMOVE {
-            self.objects[op.obj].flags |= DESTROYED;
+            self.note_removal(t, op.obj);
             for name in self.names.as_mut_slice() {
                 if name.obj == op.obj {
                     name.obj = NONE;

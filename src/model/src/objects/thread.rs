@@ -32,6 +32,34 @@ kinds! {
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_exit"), NO_ARGUMENTS),
     }
+    /// End of a thread, or with it of its process, where somebody can tell when it comes otherwise than by waiting for it (see
+    /// [`Arena::is_watched`](crate::arena::Arena::is_watched)). What it does shows in the effects of the transition.
+    END = 12, "end" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |_, _, _| {}, follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+    }
+    /// Call number `arg`, which is no operation by itself, where somebody can tell when it comes.
+    PLACE = 13, "call" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| {
+            // What a signal does rests on masks and actions.
+            if act.op.arg != FORK_CALL {
+                cells.touch(Cell::Process(act.pid), How::Writes);
+            }
+        }, follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| say![words, crate::base::calls::name(op.arg).unwrap_or("?")]),
+    }
+    /// Look whether process `obj`, the parent, is still there.
+    GETPPID = 14, "getppid" {
+        operands: Operands::Process, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| cells.touch(Cell::Left(act.op.obj), How::Looks), follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+    }
     /// Cancellation request for thread `obj`.
     CANCEL = 8, "cancel" {
         operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
@@ -40,6 +68,9 @@ kinds! {
         alone: Alone::ExposesThread, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_cancel"), THREAD),
     }
 }
+
+/// Number of the call fork.
+const FORK_CALL: i64 = 57;
 
 impl Question<'_> {
     fn join(&self) -> Answer {

@@ -26,6 +26,9 @@
 //! * a fork copies what another thread of the process holds at that moment: the copy counts as used by that thread,
 //!   and so the use of the copy as one out of order.
 //!
+//! The end of such a thread, and of its process, is an operation of its own (`Kind::END`), in every search: without it a thread would
+//! be over as soon as it has done its last visible operation.
+//!
 //! An execution that ends early (an assertion, a circle of locks) ends the others where they stand: who looks for more
 //! bugs starts over with the object passed last in that transition among those known, so that it is a place to switch.
 //! What is left out on purpose: how far a thread that is killed by the end of its process got with its own objects.
@@ -48,7 +51,7 @@
 //! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
 
 use crate::arena::Arena;
-use crate::base::{ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
+use crate::base::{ObjId, Op, Pid, Tid, CANCEL_POINT, TIMED, TRY};
 use crate::objects::row::{Alone, Role};
 use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, ThreadState, World, SHARED, TICK};
 
@@ -60,12 +63,11 @@ pub const LONG_RUNS: u8 = 100;
 const THREAD: u64 = 0x100;
 const PROCESS: u64 = 0x101;
 const CHILDREN: u64 = 0x102;
+const ASKED: u64 = 0x103;
 /// `Thread::exposed`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
 const EXPOSED: u8 = 2;
-/// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
-const MAX_CHAIN: usize = 64;
 
 fn mixed(a: u64, b: u64, c: u64) -> u64 {
     let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31) ^ c;
@@ -87,38 +89,6 @@ pub fn name_of(key: Key) -> u64 {
 }
 
 impl World {
-    /// True if creation orders everything that `earlier` did up to `at` before everything that `t` does.
-    fn created_after(&self, earlier: Tid, at: u64, t: Tid) -> bool {
-        let mut child = t;
-        for _ in 0..MAX_CHAIN {
-            let Some(creator) = self.threads.get(child).map(|c| c.creator) else { return false };
-            if creator == earlier {
-                return at <= self.threads[child].born;
-            }
-            child = creator;
-        }
-        false
-    }
-
-    /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
-    fn in_order(&self, t: Tid, id: ObjId) -> bool {
-        let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
-        for _ in 0..MAX_CHAIN {
-            if user == NONE || user == t || self.created_after(user, at, t) {
-                return true;
-            }
-            let Some(thread) = self.threads.get(user) else { return false };
-            if thread.alive() || !thread.joined {
-                return false;
-            }
-            (user, at) = (thread.heir, thread.joined_at);
-            if user == NONE {
-                return false;
-            }
-        }
-        false
-    }
-
     /// `t` has passed [`LONG_RUN`] operations: true if it gives way.
     fn ends_run(&mut self, t: Tid) -> bool {
         self.passed_run = 0;
@@ -161,7 +131,11 @@ impl Arena {
     /// Thread `t` has reached `op`. Performs it if it is no place to switch and returns what it gives; `None`: it is
     /// to be published.
     pub fn pass(&mut self, t: Tid, op: &Op) -> Option<Applied> {
-        if !self.world.concurrent || !self.plan.unshared && self.declared.len == 0 {
+        if !self.world.concurrent {
+            return None;
+        }
+        if !self.plan.unshared && self.declared.len == 0 {
+            self.expose(t, op);
             return None;
         }
         let applied = self.pass_tracked(t, op);
@@ -316,6 +290,29 @@ impl Arena {
         if self.world.concurrent && (self.plan.unshared || self.declared.len > 0) {
             self.expose_process(p);
         }
+    }
+
+    /// Somebody can tell how far thread `t` is otherwise than by its visible operations or by waiting for its end: that is a place to
+    /// switch then, and so are calls between which a signal may come.
+    pub fn is_watched(&mut self, t: Tid) -> bool {
+        self.world.concurrent && self.is_exposed(t)
+    }
+
+    /// Somebody asks who used object `id` last: operations on it commute less from now on.
+    pub fn ask(&mut self, id: ObjId) {
+        if self.world.concurrent {
+            self.note(self.asked(id), 0);
+        }
+    }
+
+    /// Somebody does.
+    pub fn is_asked(&self, id: ObjId) -> bool {
+        let name = self.asked(id);
+        self.is_known(name) || self.noted.as_slice().iter().any(|n| n.name == name)
+    }
+
+    fn asked(&self, id: ObjId) -> u64 {
+        mixed(ASKED, name_of(self.world.objects[id].key), 0)
     }
 
     fn expose_thread(&mut self, t: Tid) {
