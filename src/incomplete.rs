@@ -53,10 +53,12 @@ pub enum Reason {
     LockReleases,
     /// The search could not use all that executions did.
     Unseen,
+    /// A deadline was noticed only when nothing else could run.
+    UrgentTimeouts,
+    /// Timers that are set again and again fired only when nothing else could run.
+    TimersHeld,
     /// An assumption: who calls sched_yield again and again was made to wait.
     FairSchedules,
-    /// An assumption: timeouts fired only when nothing else could run.
-    UrgentTimeouts,
 }
 
 /// What follows from the reductions' not being proven.
@@ -109,8 +111,9 @@ impl Reason {
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
-            Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that calls sched_yield again and again was made to wait until another had moved"),
-            Reason::UrgentTimeouts => ("urgent-timeouts", "", ""),
+            Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
+            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come, or that was looked at without waiting, fired only when nothing else could run", ""),
+            Reason::UrgentTimeouts => ("urgent-timeouts", "bounded: timeouts, timers and sleeps ended only when nothing else could run; --timeouts any explores the rest", ""),
         }
     }
 
@@ -131,7 +134,7 @@ impl Reason {
 
     /// What a complete search assumes all the same.
     pub fn is_assumption(self) -> bool {
-        matches!(self, Reason::FairSchedules | Reason::UrgentTimeouts)
+        matches!(self, Reason::FairSchedules)
     }
 }
 
@@ -155,6 +158,8 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.end == End::DEPTH, Reason::Depth),
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
+        (world.urgent, Reason::UrgentTimeouts),
+        (world.ticks_held, Reason::TimersHeld),
         (world.held_back, Reason::FairSchedules),
     ];
     seen.into_iter().filter(|(seen, _)| *seen).map(|(_, reason)| reason).collect()
@@ -176,13 +181,13 @@ mod tests {
 
     #[test]
     fn the_first_in_order_is_told_and_assumptions_undo_nothing() {
-        let mut reasons = Reasons::from([Reason::FairSchedules, Reason::UrgentTimeouts]);
+        let mut reasons = Reasons::from([Reason::FairSchedules]);
         assert_eq!(undoing(&reasons).count(), 0);
-        reasons.extend([Reason::Bound, Reason::PiFutex, Reason::Time]);
+        reasons.extend([Reason::UrgentTimeouts, Reason::Bound, Reason::PiFutex, Reason::Time]);
         let names: Vec<_> = undoing(&reasons).map(Reason::name).collect();
-        assert_eq!(names, ["time", "not-proven:pi-futex", "bound"]);
+        assert_eq!(names, ["time", "not-proven:pi-futex", "bound", "urgent-timeouts"]);
         let json = serde_json::to_string(&reasons).unwrap();
-        assert_eq!(json, r#"["time","pi-futex","bound","fair-schedules","urgent-timeouts"]"#);
+        assert_eq!(json, r#"["time","pi-futex","bound","urgent-timeouts","fair-schedules"]"#);
         assert_eq!(serde_json::from_str::<Reasons>(&json).unwrap(), reasons);
     }
 }

@@ -180,7 +180,7 @@ fn stable<'a>(program: &Program, outcomes: impl Iterator<Item = &'a String>) -> 
     !sockets && !last_closes && !all().any(ends) && outcomes.into_iter().all(|o| whole(o) && !circles(o))
 }
 
-fn check(family: Family) {
+fn check(family: Family, timeouts_any: bool) {
     let cases = if family == Family::Signal { cases() / 20 } else { cases() };
     // With it the first of these ends the test too, and is shown as small as it gets.
     let strict = std::env::var_os("VSRUN_ORACLE_STRICT").is_some();
@@ -188,7 +188,13 @@ fn check(family: Family) {
     let (used, failed) = (RefCell::new(0), RefCell::new(0));
     let result = runner(config).run(&program(family), |program| {
         let mut reasons = Reasons::default();
-        let held = MACHINE.with(|machine| each_trace_once(&mut machine.borrow_mut(), &program, LIMIT, &mut reasons));
+        let held = MACHINE.with(|machine| {
+            let mut machine = machine.borrow_mut();
+            machine.timeouts_any = timeouts_any;
+            let held = each_trace_once(&mut machine, &program, LIMIT, &mut reasons);
+            machine.timeouts_any = false;
+            held
+        });
         let held = match held {
             Err(e) if is_counted(&program, &e, &reasons) && !strict => {
                 println!("{program:?}: {e}");
@@ -223,33 +229,39 @@ fn is_counted(program: &Program, error: &str, reasons: &Reasons) -> bool {
 }
 
 macro_rules! optimal {
-    ($($name:ident: $family:ident;)*) => {$(
+    ($($name:ident: $family:ident, $any:literal;)*) => {$(
         #[test]
         fn $name() {
-            check(Family::$family);
+            check(Family::$family, $any);
         }
     )*};
 }
 
 optimal! {
-    optimal_on_mutexes: Mutex;
-    optimal_on_conditions: Cond;
-    optimal_on_semaphores: Sem;
-    optimal_on_sysv_semaphores: Sysv;
-    optimal_on_message_queues: Msg;
-    optimal_on_locks_of_files: Files;
-    optimal_on_contents_of_files: Contents;
-    optimal_on_rwlocks: Rw;
-    optimal_on_barriers_spinlocks_once: Barrier;
-    optimal_on_futexes: Futex;
-    optimal_on_thread_life: Life;
-    optimal_on_processes: Process;
-    optimal_on_timeouts: Timed;
-    optimal_on_events: Event;
-    optimal_on_posix_queues: Mqueue;
-    optimal_on_sockets: Socket;
-    optimal_on_signals: Signal;
-    optimal_on_all: All;
+    optimal_on_mutexes: Mutex, false;
+    optimal_on_conditions: Cond, false;
+    optimal_on_semaphores: Sem, false;
+    optimal_on_sysv_semaphores: Sysv, false;
+    optimal_on_message_queues: Msg, false;
+    optimal_on_locks_of_files: Files, false;
+    optimal_on_contents_of_files: Contents, false;
+    optimal_on_rwlocks: Rw, false;
+    optimal_on_barriers_spinlocks_once: Barrier, false;
+    optimal_on_futexes: Futex, false;
+    optimal_on_thread_life: Life, false;
+    optimal_on_processes: Process, false;
+    optimal_on_timeouts: Timed, false;
+    optimal_on_events: Event, false;
+    optimal_on_posix_queues: Mqueue, false;
+    optimal_on_sockets: Socket, false;
+    optimal_on_signals: Signal, false;
+    optimal_on_all: All, false;
+    optimal_on_timeouts_at_any_moment: Timed, true;
+    optimal_on_events_at_any_moment: Event, true;
+    optimal_on_posix_queues_at_any_moment: Mqueue, true;
+    optimal_on_sockets_at_any_moment: Socket, true;
+    optimal_on_signals_at_any_moment: Signal, true;
+    optimal_on_all_at_any_moment: All, true;
 }
 
 /// The first paper's dining philosophers; with `reversed` the last one takes the forks the other way round.

@@ -110,14 +110,46 @@ agree! {
     agree_on_all: All;
 }
 
-#[test]
-fn agree_on_events_where_timers_fire_at_any_time() {
-    check(Family::Event, |machine, program| {
+/// Where timeouts fire at any moment.
+fn at_any_moment(family: Family, property: fn(&mut Machine, &Program) -> Result<bool, String>) {
+    check(family, |machine, program| {
         machine.timeouts_any = true;
-        let held = searches_agree(machine, program);
+        let held = property(machine, program);
         machine.timeouts_any = false;
         held
     });
+}
+
+macro_rules! agree_at_any_moment {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            at_any_moment(Family::$family, searches_agree);
+        }
+    )*};
+}
+
+agree_at_any_moment! {
+    agree_on_timeouts_at_any_moment: Timed;
+    agree_on_events_at_any_moment: Event;
+    agree_on_posix_queues_at_any_moment: Mqueue;
+    agree_on_sockets_at_any_moment: Socket;
+    agree_on_signals_at_any_moment: Signal;
+    agree_on_all_at_any_moment: All;
+}
+
+#[test]
+fn independent_operations_commute_at_any_moment() {
+    for family in [Family::Timed, Family::Event, Family::Signal, Family::All] {
+        let seed = std::cell::Cell::new(0);
+        check(family, |machine, program| {
+            seed.set(seed.get() + 1);
+            machine.timeouts_any = true;
+            let held = independent_means_independent(machine, program, seed.get());
+            machine.timeouts_any = false;
+            held
+        });
+    }
 }
 
 /// Some execution ended early.

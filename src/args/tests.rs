@@ -41,7 +41,7 @@ fn defaults() {
     assert_eq!(c.bounds, Bounds::default());
     assert!(!c.all_objects && c.unshared.is_empty() && c.atomic.is_empty() && c.annotations.is_none());
     assert_eq!(c.divergence_timeout, Duration::from_secs(2));
-    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Auto, Format::Text));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Auto, Format::Text));
     assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));
     assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
@@ -53,13 +53,13 @@ fn defaults() {
 #[test]
 fn all_options() {
     let args = "--search random --keep-going --max-depth 9 --max-executions=50 --time 1.5 --seed 7 -j 3 \
-                --progress never --race off --divergence-timeout 0.5 --livelock 40 --timeouts any --checkpoint fork \
+                --progress never --race off --divergence-timeout 0.5 --livelock 40 --timeouts urgent --checkpoint fork \
                 --fail-on-exit --allow-misuse --scenario-dir /tmp --output o --format json p";
     let c = config(&args.split_whitespace().collect::<Vec<_>>());
     assert_eq!(c.search, SearchKind::Random);
     assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
     assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
-    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Fork, Format::Json));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Fork, Format::Json));
     assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
     assert_eq!((c.workers, c.progress), (Some(3), ProgressMode::Never));
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("/tmp"), Some(PathBuf::from("o"))));

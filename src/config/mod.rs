@@ -88,10 +88,10 @@ impl SearchKind {
 /// When timeouts fire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Timeouts {
-    /// When nothing else can run.
-    Urgent,
     /// Whenever they could.
     Any,
+    /// When nothing else can run.
+    Urgent,
 }
 
 /// Where what the program writes to files goes.
@@ -237,8 +237,8 @@ pub struct Config {
     #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
 
-    /// When timeouts of the program fire: urgent (when nothing else can run), any (always)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Urgent, help_heading = "What counts as a bug")]
+    /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "What counts as a bug")]
     pub timeouts: Timeouts,
     /// CPU seconds without a visible operation that are a divergence
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, help_heading = "What counts as a bug")]

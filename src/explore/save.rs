@@ -42,7 +42,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 7\n\0";
+const MAGIC: &[u8; 16] = b"vsrun search 8\n\0";
 /// The file holds the program's environment, which may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// How often a state is saved.

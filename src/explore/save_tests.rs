@@ -73,14 +73,14 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
 #[test]
 fn other_versions_are_refused() {
     let bytes = saved().to_bytes();
-    for version in ["5\n\0", "6\n\0", "8\n\0", "10\n"] {
+    for version in ["6\n\0", "7\n\0", "9\n\0", "10\n"] {
         let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }
     assert_eq!(Saved::from_bytes(b"something else"), Err("it is not a saved search".into()));
     let dir = TempDir::new();
     let path = dir.0.join("state");
-    fs::write(&path, [FORMAT, b"5\n\0", &bytes[MAGIC.len()..]].concat()).unwrap();
+    fs::write(&path, [FORMAT, b"7\n\0", &bytes[MAGIC.len()..]].concat()).unwrap();
     let refused = format!("{} cannot be resumed: it was saved by another version of vsrun", path.display());
     assert_eq!(Saved::load(&path), Err(refused));
 }

@@ -1,7 +1,7 @@
 //! What an exploration came to.
 
 use super::state::{State, Stop};
-use crate::config::{Config, SearchKind, Timeouts};
+use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, ProgramStatus, Summary, Verdict};
 use crate::incomplete::{Reason, Reasons};
 use crate::runtime::Worker;
@@ -15,7 +15,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         _ => None,
     };
     let passed_calls = communicating(&state.passed_calls());
-    let mut reasons = reasons(config, &state, stop);
+    let mut reasons = reasons(&state, stop);
     if bugs.iter().any(|bug| bug.kind == BugKind::Error) {
         reasons.insert(Reason::Unsupported);
     }
@@ -57,16 +57,13 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
 }
 
 /// Why it is not complete: what executions saw, what ended it, what the search leaves out.
-fn reasons(config: &Config, state: &State, stop: Stop) -> Reasons {
+fn reasons(state: &State, stop: Stop) -> Reasons {
     let mut all: Reasons = state.counts.reasons.keys().copied().collect();
     all.extend(stop.reason());
     if !state.search.exhaustive() {
         let depth = all.contains(&Reason::Depth);
         let unseen = (stop == Stop::Over && !depth).then_some(Reason::Unseen);
         all.extend(state.search.limit().or(unseen));
-    }
-    if config.timeouts == Timeouts::Urgent {
-        all.insert(Reason::UrgentTimeouts);
     }
     all
 }

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!((all.verdict.name(), all.exit_code(), all.is_complete()), ("error", 2, false));
         (all.verdict, all.reasons) = (Verdict::Ok, Reasons::default());
         assert_eq!((all.verdict.name(), all.exit_code()), ("ok", 0));
-        all.reasons.insert(Reason::UrgentTimeouts);
+        all.reasons.insert(Reason::FairSchedules);
         assert_eq!(all.exit_code(), 0);
         all.reasons.insert(Reason::Depth);
         assert_eq!(all.exit_code(), 3);

@@ -108,7 +108,7 @@ mod tests {
         let mut all = summary();
         all.bugs = vec![deadlock()];
         all.verdict = Verdict::Found(all.bugs[0].kind);
-        all.reasons.extend([Reason::Depth, Reason::PassedThrough, Reason::UrgentTimeouts]);
+        all.reasons.extend([Reason::Depth, Reason::PassedThrough, Reason::FairSchedules]);
         all.program_status = Some(ProgramStatus::Exit(3));
         let value = object(&all);
         let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2}]"#;
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((value["verdict"].as_str(), value["complete"].as_bool()), (Some("deadlock"), Some(false)));
         assert_eq!(value["incomplete_reason"], "depth");
         assert_eq!(value["incomplete_reasons"], json!(["depth", "passed-through"]));
-        assert_eq!(value["assumptions"], json!(["urgent-timeouts"]));
+        assert_eq!(value["assumptions"], json!(["fair-schedules"]));
         assert_eq!(value["program_status"], json!({"exit": 3}));
         all.bugs[0].scenario = None;
         assert_eq!(object(&all)["bugs"][0]["scenario"], Value::Null);

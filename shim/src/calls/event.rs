@@ -114,7 +114,7 @@ fn on_timer(desc: DescId, mut act: impl FnMut(ChanId, i32)) {
 
 /// Writes an itimerspec: the time left of a timer that fires at `at`, and its period.
 fn put_setting(to: u64, (at, period): (u64, u64)) {
-    let now = world().now.max(world().fired);
+    let now = world().timer_now(local().cur);
     let left = match at {
         0 => 0,
         at if at > now => at - now,

@@ -2,7 +2,7 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::gate::{self, model, world};
+use crate::gate::{self, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store, store_if};
 
@@ -41,12 +41,12 @@ pub fn timespec(addr: u64) -> Option<u64> {
 
 /// Virtual deadline of an absolute time on `clock`.
 pub fn absolute(clock: i32, ns: u64) -> u64 {
-    world().settled_deadline(if is_realtime(clock) { ns.saturating_sub(EPOCH) } else { ns })
+    world().settled_deadline(local().cur, if is_realtime(clock) { ns.saturating_sub(EPOCH) } else { ns })
 }
 
 /// Virtual deadline of a time span from now.
 pub fn relative(ns: u64) -> u64 {
-    world().deadline_after(ns)
+    world().deadline_after(local().cur, ns)
 }
 
 /// The operation, giving up at the absolute time at `abstime` on `clock`; or minus an error number.

@@ -18,7 +18,7 @@ kinds! {
     /// Second half of [`Kind::COND_WAIT`]: woken, timed out or cancelled; acquires the mutex again.
     COND_WAKE = 21, "cond_wake" {
         operands: Operands::Objects,
-        enabled: Enabled::Blocks { now: World::cond_wake_choices, before: |q| q.lock_is_free(q.act.op.obj2), reacquires: true },
+        enabled: Enabled::Blocks { now: World::cond_wake_choices, before: |q| q.cond_wake(), reacquires: true },
         perform: |w, t, op, _| w.cond_wake_perform(t, op),
         records: OF_MUTEX, cells: |act, _, cells| touch_both(act, woken(act), cells), follows: |a, b| {
             // Before the wake-up it is not enabled, after it the two commute.
@@ -30,6 +30,19 @@ kinds! {
             true => held(world, t, op.obj2, words),
             false => say![words, Thing::Object(op.obj), " to be signalled", hopeless(world, t)],
         }), identity: BY_OBJECTS },
+    }
+    /// A wait that has given up at its deadline acquires the mutex again.
+    COND_LATE = 25, "cond_late" {
+        operands: Operands::Objects,
+        enabled: Enabled::Blocks { now: |w, t, op| u32::from(w.mutex_ready(t, op.obj2)), before: |q| q.lock_is_free(q.act.op.obj2), reacquires: false },
+        perform: |w, t, op, _| {
+            let lock = w.mutex_acquire(t, op.obj2, false);
+            Applied::Done(if lock != 0 { lock } else { errno::ETIMEDOUT })
+        },
+        records: OF_MUTEX, cells: |act, _, cells| cells.touch_object(act.op.obj2, How::Writes), follows: |a, b| releases(b, a.op.obj2), blocks: MAY_BLOCK,
+        role: Role::Reacquires, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("pthread_cond_timedwait"), arguments: COND_AND_MUTEX, outcome: Outcome::Returns, waits: Some(|world, t, op, words| held(world, t, op.obj2, words)), identity: BY_OBJECTS },
     }
     /// Wake one waiter; each waiter is an alternative.
     COND_SIGNAL = 22, "cond_signal" {
@@ -104,6 +117,16 @@ pub(crate) fn wakes(b: &Act, obj: ObjId) -> bool {
     }
 }
 
+impl Question<'_> {
+    /// One that gives up needs no mutex.
+    fn cond_wake(&self) -> Answer {
+        match self.has_expired() && !self.is_cancelled() && !self.woken() {
+            true => Answer::Yes,
+            false => self.lock_is_free(self.act.op.obj2),
+        }
+    }
+}
+
 impl World {
     pub(crate) fn cond_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
@@ -124,21 +147,29 @@ impl World {
         Applied::Parked
     }
 
+    /// The second half of a wait notices its deadline: it leaves the queue, and acquires the mutex in a step of its own. So as it is
+    /// recorded it does not name the mutex.
+    pub(crate) fn leaves_late(&self, t: Tid, op: &Op) -> bool {
+        op.kind == Kind::COND_WAKE && !self.threads[t].woken && self.may_time_out(op) && !self.cancelled(t, op)
+    }
+
     pub(crate) fn cond_wake_choices(&self, t: Tid, op: &Op) -> u32 {
-        let up = self.threads[t].woken || self.may_time_out(op) || self.cancelled(t, op);
-        u32::from(up && self.mutex_ready(t, op.obj2))
+        let up = self.threads[t].woken || self.cancelled(t, op);
+        u32::from(self.leaves_late(t, op) || up && self.mutex_ready(t, op.obj2))
     }
 
     pub(crate) fn cond_wake_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let woken = self.threads[t].woken;
-        let result = if woken {
-            0
-        } else if self.cancelled(t, op) {
-            errno::EINTR
-        } else {
-            errno::ETIMEDOUT
-        };
+        let (woken, late) = (self.threads[t].woken, self.leaves_late(t, op));
         self.dequeue(t);
+        if late {
+            // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
+            self.time_passes(t, op);
+            self.threads[t].polls = self.threads[t].polls.saturating_add(1);
+            self.park(t, Op { kind: Kind::COND_LATE, flags: 0, ..*op });
+            self.check_cycle(t);
+            return Applied::Parked;
+        }
+        let result = if woken { 0 } else { errno::EINTR };
         let lock = self.mutex_acquire(t, op.obj2, false);
         Applied::Done(if lock != 0 { lock } else { result })
     }

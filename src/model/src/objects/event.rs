@@ -37,7 +37,7 @@ impl World {
     pub(crate) fn event_readable(&self, t: Tid, channel: &Channel, op: &Op) -> bool {
         match channel.kind {
             ChanKind::COUNTER => channel.value > 0,
-            ChanKind::TIMER => self.timer_due(channel) || channel.value != 0 && self.timeouts_any && !op.tries(),
+            ChanKind::TIMER => self.timer_due(channel) || channel.value != 0 && self.ticks_freely(t) && !op.tries(),
             ChanKind::SIGNALS => self.pending_of(t) & channel.value != 0,
             _ => true,
         }
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// When the first timer fires that the operation of `t` waits for.
-    fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+    pub(crate) fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
         let mut first = None;
         self.timers_awaited(t, op, &mut |at| {
             if at > self.fired {
@@ -156,13 +156,20 @@ impl World {
     /// True if a timer that the operation of `t` waits for has fired, or may at any time.
     pub(crate) fn goes_by_timer(&self, t: Tid, op: &Op) -> bool {
         let mut goes = false;
-        self.timers_awaited(t, op, &mut |at| goes |= at <= self.fired || self.timeouts_any && !op.tries());
+        let freely = self.ticks_freely(t) && !op.tries();
+        self.timers_awaited(t, op, &mut |at| goes |= at <= self.fired || freely);
         goes
+    }
+
+    /// When that one fires, if it may do so at any moment, and before the operation gives up.
+    fn early_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+        let first = self.next_awaited_timer(t, op).filter(|_| self.ticks_freely(t) && !op.tries())?;
+        (!op.has(crate::base::op::TIMED) || first <= op.deadline).then_some(first)
     }
 
     /// True if a timer that the operation of `t` waits for may fire before its time.
     pub(crate) fn fires_early(&self, t: Tid, op: &Op) -> bool {
-        self.timeouts_any && !op.tries() && self.next_awaited_timer(t, op).is_some()
+        self.early_timer(t, op).is_some()
     }
 
     /// The time at which the pending operation of `t` stops waiting: its own deadline, or that of a timer it waits for.
@@ -198,11 +205,46 @@ impl World {
 
     /// Where timeouts fire at any time and nothing else is ready: the first timer that `t` waits for fires.
     pub(crate) fn fire_early(&mut self, t: Tid, op: &Op) {
-        let Some(first) = self.next_awaited_timer(t, op).filter(|_| self.timeouts_any && !op.tries()) else { return };
+        let Some(first) = self.early_timer(t, op) else { return };
         let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && c.value == first;
         let Some(id) = self.channels.as_slice().iter().position(same) else { return };
+        self.now += first.saturating_sub(self.time_of(t));
+        self.ticks(t, first);
         self.channels[id as u32].value = self.fired;
         self.woke(id as u32, poll::IN);
+    }
+
+    /// `t` has come to virtual time `time` by waiting: timers that were to fire until then have.
+    pub(crate) fn fire_until(&mut self, time: u64) {
+        for id in 0..self.channels.len {
+            let channel = &mut self.channels[id];
+            let armed = channel.obj != NONE && channel.kind == ChanKind::TIMER && channel.value > self.fired;
+            if armed && channel.value <= time {
+                let more = (time - channel.value).checked_div(channel.period).unwrap_or(0);
+                channel.value = self.fired.saturating_sub(more * channel.period).max(1);
+                self.woke(id, poll::IN);
+            }
+        }
+    }
+
+    /// `op` of `t`, which does not wait, looks at a timer that has not fired, and could have by now.
+    pub(crate) fn misses_timer(&self, t: Tid, op: &Op) -> bool {
+        self.timeouts_any && op.tries() && self.next_awaited_timer(t, op).is_some()
+    }
+
+    /// A timer that `t` waits for, or whose signal it could take, may fire only when nothing else can run any more.
+    pub(crate) fn holds_ticks(&self, t: Tid) -> bool {
+        if !self.timeouts_any || self.ticks_freely(t) {
+            return false;
+        }
+        let op = &self.threads[t].pending;
+        self.timers.len > 0 && self.next_timer().is_some() || !op.tries() && self.next_awaited_timer(t, op).is_some()
+    }
+
+    /// The earliest time that somebody waits for.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let waits = self.live.as_slice().iter().filter_map(|&t| self.deadline_of(t));
+        waits.chain(self.next_timer()).min()
     }
 
     /// Arms timer `id` to fire at virtual time `at` (0: disarms it), then every `period` ns; gives when it would have fired

@@ -135,10 +135,10 @@ impl World {
     }
 
     /// Signals that `t` could be interrupted by, with `mask` blocked.
-    fn deliverable(&self, t: Tid, mask: u64) -> u64 {
+    pub(crate) fn deliverable(&self, t: Tid, mask: u64) -> u64 {
         let thread = &self.threads[t];
-        let mut ready = thread.sigpending & !mask;
-        let mut shared = self.shared_pending(thread.pid) & !mask & !ready;
+        let mut ready = (thread.sigpending | self.armed_signals(t, true)) & !mask;
+        let mut shared = self.shared_pending(t) & !mask & !ready;
         while shared != 0 {
             let signal = shared.trailing_zeros() as i32 + 1;
             shared &= shared - 1;
@@ -159,9 +159,9 @@ impl World {
         self.deliverable(t, mask) & (self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending)
     }
 
-    /// Signals pending for process `p`, and those of timers that may fire.
-    fn shared_pending(&self, p: Pid) -> u64 {
-        self.procs[p].sigpending | if self.timeouts_any { self.armed_signals(p) } else { 0 }
+    /// Signals pending for the process of `t`, and those of timers that may fire.
+    fn shared_pending(&self, t: Tid) -> u64 {
+        self.procs[self.threads[t].pid].sigpending | self.armed_signals(t, false)
     }
 
     /// `op` of `t` is the wait of ppoll, pselect or epoll_pwait with a mask. Where only time is waited for it is a sleep.
@@ -211,7 +211,7 @@ impl World {
             return hit;
         }
         let op = &thread.pending;
-        let shared = self.shared_pending(thread.pid) != 0 && process.live_threads > 1;
+        let shared = self.shared_pending(t) != 0 && process.live_threads > 1;
         let by_clock = process.by_clock & (thread.sigpending | process.sigpending) != 0;
         let mut ways = if shared { SHARED_PENDING } else { 0 } | if by_clock { BY_CLOCK } else { 0 };
         let row = op.kind.row();
@@ -304,10 +304,10 @@ impl World {
             return false;
         }
         let (signal, p) = (self.first_of(t, ready), self.threads[t].pid);
-        let own = self.threads[t].sigpending & bit(signal) != 0;
-        if !own && self.procs[p].sigpending & bit(signal) == 0 {
-            self.fire_for(p, signal);
+        if (self.threads[t].sigpending | self.procs[p].sigpending) & bit(signal) == 0 {
+            self.fire_for(t, signal);
         }
+        let own = self.threads[t].sigpending & bit(signal) != 0;
         let target = if own { t } else { NONE };
         let matches = |q: &QueuedSignal| q.pid == p && q.tid == target && q.info.signal == signal;
         let queue = self.signals.as_slice();
@@ -434,8 +434,8 @@ impl World {
     /// Signals that sigwait would take now.
     fn awaited_pending(&self, t: Tid, set: u64) -> u64 {
         let thread = &self.threads[t];
-        let mut ready = thread.sigpending & set;
-        let mut shared = self.shared_pending(thread.pid) & set & !ready;
+        let mut ready = (thread.sigpending | self.armed_signals(t, true)) & set;
+        let mut shared = self.shared_pending(t) & set & !ready;
         while shared != 0 {
             let signal = shared.trailing_zeros() as i32 + 1;
             shared &= shared - 1;

@@ -2,7 +2,7 @@
 //! its deadline, because nothing else can run; with `timeouts_any` at any time, when its signal is taken.
 
 use super::row::*;
-use crate::state::{bit, Disposal, ProcState, SigInfo, Timer, World, CPU_TIMER, ITIMER, ITIMER_VIRTUAL};
+use crate::state::{bit, Disposal, ProcState, SigInfo, Timer, World, CPU_TIMER, ITIMER, ITIMER_VIRTUAL, TICKS};
 
 kinds! {
     /// Arm, disarm or delete a timer of a process that has had several threads.
@@ -85,19 +85,63 @@ impl World {
         (0..self.timers.len).filter(|&at| self.may_fire(at)).map(|at| self.timers[at].deadline).min()
     }
 
-    /// Signals that timers of process `p` would send to it.
-    pub(crate) fn armed_signals(&self, p: Pid) -> u64 {
-        let armed = (0..self.timers.len).filter(|&at| self.timers[at].pid == p && self.may_fire(at));
+    /// Signals that timers of the process of `t` may send at any moment: to that process, or with `own` to `t` alone.
+    pub(crate) fn armed_signals(&self, t: Tid, own: bool) -> u64 {
+        if self.timers.len == 0 || !self.ticks_freely(t) {
+            return 0;
+        }
+        let p = self.threads[t].pid;
+        let to = |timer: &Timer| match self.threads.get(timer.tid).is_some_and(|target| target.alive()) {
+            true => own && timer.tid == t,
+            false => !own,
+        };
+        let mine = |timer: &Timer| timer.pid == p && to(timer);
+        let armed = (0..self.timers.len).filter(|&at| mine(&self.timers[at]) && self.may_fire(at));
         armed.fold(0, |all, at| all | bit(self.timers[at].signal))
     }
 
-    /// Fires the timer of process `p` that sends `signal`.
-    pub(crate) fn fire_for(&mut self, p: Pid, signal: i32) {
+    /// A timer that `op` of `t` waits for, or whose signal `t` would take while it waits, fires before the deadline of `op`: of two
+    /// deadlines the earlier is not passed over.
+    pub(crate) fn timer_comes_first(&self, t: Tid, op: &Op) -> bool {
+        if !self.timeouts_any || !op.has(TIMED) {
+            return false;
+        }
+        if self.n_timers > 0 && self.next_awaited_timer(t, op).is_some_and(|at| at <= op.deadline) {
+            return true;
+        }
+        let (p, takes) = (self.threads[t].pid, self.deliverable(t, self.mask_within(t, op)));
+        (0..self.timers.len).any(|at| {
+            let timer = &self.timers[at];
+            timer.pid == p && timer.deadline <= op.deadline && takes & bit(timer.signal) != 0 && self.may_fire(at)
+        })
+    }
+
+    /// Fires the timer of process `p` that sends `signal`, for thread `t`; those with earlier deadlines have fired before.
+    pub(crate) fn fire_for(&mut self, t: Tid, signal: i32) {
+        let p = self.threads[t].pid;
         let mut all = 0..self.timers.len;
         let due = all.find(|&at| self.timers[at].pid == p && self.timers[at].signal == signal && self.may_fire(at));
-        if let Some(at) = due {
-            self.fire(at);
+        let Some(due) = due else { return };
+        let deadline = self.timers[due].deadline;
+        for at in 0..self.timers.len {
+            if at != due && self.timers[at].pid == p && self.timers[at].deadline < deadline && self.may_fire(at) {
+                self.fire(at);
+            }
         }
+        self.fire(due);
+        self.ticks(t, deadline);
+    }
+
+    /// A timer with this deadline has fired for `t` at a moment of its own.
+    pub(crate) fn ticks(&mut self, t: Tid, deadline: u64) {
+        let thread = &mut self.threads[t];
+        thread.time = thread.time.max(deadline);
+        thread.ticks = thread.ticks.saturating_add(1);
+    }
+
+    /// Timers fire at any moment for `t`.
+    pub(crate) fn ticks_freely(&self, t: Tid) -> bool {
+        self.timeouts_any && self.threads[t].ticks < TICKS
     }
 
     /// Fires all timers whose deadlines have passed.
@@ -113,7 +157,13 @@ impl World {
     fn fire(&mut self, at: u32) {
         let timer = self.timers[at];
         let armed = &mut self.timers[at];
-        armed.deadline = if timer.interval == 0 { 0 } else { timer.deadline + timer.interval };
+        (armed.deadline, armed.due) = match timer.interval {
+            0 => (0, 0),
+            interval => (timer.deadline + interval, timer.due + interval),
+        };
+        if self.timeouts_any {
+            self.now = self.now.max(timer.due);
+        }
         let p = timer.pid;
         if timer.signal == 0 || self.procs[p].state != ProcState::LIVE {
             return;
@@ -163,9 +213,10 @@ impl World {
         if processor && ns != 0 && self.timers[at].signal != 0 {
             self.never_comes(CPU_TIMER);
         }
-        let deadline = if ns == 0 || processor { 0 } else { self.deadline_after(ns) };
+        let deadline = if ns == 0 || processor { 0 } else { self.deadline_after(self.current, ns) };
+        let due = if deadline == 0 { 0 } else { self.now + ns };
         let timer = &mut self.timers[at];
-        (timer.deadline, timer.interval, timer.left) = (deadline, interval, ns);
+        (timer.deadline, timer.due, timer.interval, timer.left) = (deadline, due, interval, ns);
         (timer.overrun, timer.last_overrun) = (0, 0);
     }
 
@@ -174,7 +225,8 @@ impl World {
         if self.timers[at].processor {
             self.timers[at].left = left;
         } else {
-            self.timers[at].deadline = deadline.max(1);
+            let due = self.now + deadline.saturating_sub(self.time_of(self.current));
+            (self.timers[at].deadline, self.timers[at].due) = (deadline.max(1), due);
             self.fire_timers();
         }
     }
@@ -185,7 +237,7 @@ impl World {
         let left = match timer.deadline {
             _ if timer.processor => timer.left,
             0 => 0,
-            deadline => deadline.saturating_sub(self.now).max(1),
+            _ => timer.due.saturating_sub(self.now).max(1),
         };
         (left, timer.interval)
     }

@@ -51,9 +51,7 @@ impl Question<'_> {
         if own || others.any(|a| signals(a) && concerns(a)) {
             return (Answer::Unknown, act);
         }
-        let seen = self.seen.map_or(0, |s| s.0.fate);
-        let expired = self.first.fate & BORN_EXPIRED != 0 || seen & EXPIRED != 0;
-        let cancelled = (self.first.fate | seen) & CANCELLED != 0;
+        let (expired, cancelled) = (self.has_expired(), self.is_cancelled());
         let by_itself = self.by_itself(false);
         let answer = if expired || cancelled { self.by_itself(true) } else { by_itself };
         act.fate &= !(TIMED_OUT | EXPIRED | WOKEN);
@@ -61,6 +59,16 @@ impl Question<'_> {
         act.fate |= if expired && by_itself == Answer::No { TIMED_OUT } else { 0 };
         act.fate |= if self.woken() { WOKEN } else { 0 };
         (answer, act)
+    }
+
+    /// Its deadline has passed, or nobody asks for that.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.first.fate & BORN_EXPIRED != 0 || self.seen.is_some_and(|s| s.0.fate & EXPIRED != 0)
+    }
+
+    /// Its thread was asked to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        (self.first.fate | self.seen.map_or(0, |s| s.0.fate)) & CANCELLED != 0
     }
 
     /// Whether it goes on; `let_go`: by a deadline or a cancellation.

@@ -1,7 +1,7 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
-use crate::base::{Kind, Tid, NONE};
+use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::state::{Effects, End, ProcState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
 
@@ -105,9 +105,11 @@ impl Arena {
     /// Fills `enabled`. When only yields are left, the earliest deadline may fire.
     fn collect_enabled(&mut self) {
         self.enabled.clear();
-        let mut giving_way = 0;
+        let (mut giving_way, mut waits_for_time) = (0, self.world.timers.len > 0);
+        let timers = self.world.timers.len > 0 || self.world.n_timers > 0;
         for i in 0..self.world.live.len {
             let t = self.world.live[i];
+            self.world.ticks_held |= timers && self.world.holds_ticks(t);
             if self.world.gives_way(t) {
                 giving_way += 1;
                 continue;
@@ -115,7 +117,12 @@ impl Arena {
             let choices = self.world.choices(t);
             if choices > 0 {
                 self.enabled.push((t, choices));
+            } else {
+                waits_for_time |= self.world.n_timers > 0 || self.world.threads[t].pending.has(TIMED);
             }
+        }
+        if waits_for_time && self.enabled.len > 0 && !self.world.timeouts_any && self.world.next_deadline().is_some() {
+            self.world.urgent = true;
         }
         // A deadline that fires may let nobody run: a condition wait whose mutex is taken.
         while self.enabled.len == 0 && !self.is_settled() && self.jump_to_deadline() {
@@ -161,8 +168,7 @@ impl Arena {
     /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
     fn jump_to_deadline(&mut self) -> bool {
         let world = &mut self.world;
-        let waits = world.live.as_slice().iter().filter_map(|&t| world.deadline_of(t));
-        let Some(deadline) = waits.chain(world.next_timer()).min() else { return false };
+        let Some(deadline) = world.next_deadline() else { return false };
         world.jump_to(deadline);
         world.fire_timers();
         true
@@ -232,11 +238,16 @@ impl Arena {
     fn pick_stay(&self) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
         let last = self.world.current;
+        // Time passes when nothing else goes on, as far as this is to decide.
         let gives_way = |t: Tid| {
             let thread = &self.world.threads[t];
             // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
             let timed = thread.pending.kind.row().channels.any() && self.world.may_time_out(&thread.pending);
-            thread.long_run || self.world.gives_way(t) || thread.pending.kind == Kind::SLEEP || timed
+            thread.long_run
+                || self.world.gives_way(t)
+                || thread.pending.kind == Kind::SLEEP
+                || timed
+                || self.world.gives_up_at(t) > 0
         };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
         if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
@@ -246,7 +257,7 @@ impl Arena {
         let first = if lets_go { last + 1 } else { 0 };
         let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
         let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
-        awake.min_by_key(|e| self.world.threads[e.0].long_run)
+        awake.min_by_key(|e| (self.world.threads[e.0].long_run, self.world.gives_up_at(e.0)))
     }
 
     /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.

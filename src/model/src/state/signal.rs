@@ -123,6 +123,8 @@ pub struct Timer {
     pub value: u64,
     /// Virtual time of expiry, ns; 0: not armed.
     pub deadline: u64,
+    /// What the clock shows at least once it has expired.
+    pub due: u64,
     /// Time to the next expiry, ns; 0: none.
     pub interval: u64,
     /// Expiries since the signal that is pending was sent.

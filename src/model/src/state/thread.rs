@@ -30,6 +30,10 @@ pub const YIELD_WINDOW: usize = 4;
 /// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
 pub const POLLS: u8 = 3;
 
+/// So often timers fire for a thread at any moment; from then on only when nothing else can run, since what sets its timer again and
+/// again would go on for ever.
+pub const TICKS: u8 = 3;
+
 /// One thread. `fiber` is the shim's, the rest the model's. Written only by the holder of the turn; readable at any time
 /// by the supervisor for reports.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +61,15 @@ pub struct Thread {
     pub woken: bool,
     /// Set by the shim before a futex operation is performed: memory holds the expected value.
     pub compare: bool,
-    /// Failed polls (try and timed operations) in a row, see [`POLLS`].
+    /// Polls in vain (try and timed operations, sleeps) in a row, see [`POLLS`].
     pub polls: u8,
+    /// How far it has come in time by its own waits, where timeouts fire at any moment: the latest deadline that it has passed,
+    /// virtual ns. Deadlines count from here, so that they do not depend on who else has waited.
+    pub time: u64,
+    /// Timers that have fired for it at a moment of their own, see [`TICKS`].
+    pub ticks: u8,
+    /// What the clock shows at least once the pending operation gives up.
+    pub due: u64,
     /// Once controls whose initializers it is in.
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.

@@ -1,16 +1,22 @@
 //! Operations as they are recorded: each with the state that its dependencies are conditional on.
 
-use crate::base::{Op, Tid, TIMED};
+use crate::base::{Op, Tid, NONE, TIMED};
 use crate::state::{
-    Act, ObjKind, ThreadState, World, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE, TIMED_OUT,
-    WOKEN,
+    Act, ObjKind, ThreadState, World, BORN_EXPIRED, BY_CLOCK, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE,
+    TIMED_OUT, WOKEN,
 };
 
 impl World {
     /// The pending operation of `t` with the state it is conditional on.
     pub fn act(&self, t: Tid) -> Act {
         let thread = &self.threads[t];
-        let op = Op { signals: self.signal_ways(t), ..self.as_it_reaches(t, &thread.pending) };
+        let mut op = Op { signals: self.signal_ways(t), ..self.as_it_reaches(t, &thread.pending) };
+        if self.timeouts_any && self.n_timers > 0 && self.moves_timers(t, &op) {
+            op.signals |= BY_CLOCK;
+        }
+        if self.leaves_late(t, &op) {
+            op.obj2 = NONE;
+        }
         Act {
             uid: thread.uid,
             tid: t,
@@ -24,16 +30,23 @@ impl World {
         }
     }
 
+    /// With `op` timers fire that others may watch.
+    fn moves_timers(&self, t: Tid, op: &Op) -> bool {
+        let gives_up = op.has(TIMED) && self.choices_of(t, &Op { flags: op.flags & !TIMED, ..*op }) == 0;
+        gives_up || op.kind.row().channels.awaits_timers() && self.goes_by_timer(t, op)
+    }
+
     fn fate(&self, t: Tid, op: &Op) -> u8 {
         let mut fate = 0;
         if self.may_time_out(op) {
             fate |= EXPIRED;
-            if self.choices_of(t, &Op { flags: op.flags & !TIMED, ..*op }) == 0 {
+            // At any moment it is like one that does not wait; else it rests on what everybody else does.
+            if !self.timeouts_any && self.choices_of(t, &Op { flags: op.flags & !TIMED, ..*op }) == 0 {
                 fate |= TIMED_OUT;
             }
         }
         if op.kind.row().channels.awaits_timers() && self.goes_by_timer(t, op) {
-            fate |= EXPIRED | TIMED_OUT;
+            fate |= if self.timeouts_any { EXPIRED } else { EXPIRED | TIMED_OUT };
         }
         if self.cancelled(t, op) {
             fate |= CANCELLED;

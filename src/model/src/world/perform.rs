@@ -22,7 +22,9 @@ impl World {
     /// Parks `t` at `op`, not woken.
     pub(crate) fn park(&mut self, t: Tid, op: Op) {
         let expired = self.may_time_out(&op);
+        let due = self.now + op.deadline.saturating_sub(self.time_of(t));
         let thread = &mut self.threads[t];
+        thread.due = due;
         thread.pending = op;
         thread.born_expired = expired;
         thread.woken = false;
@@ -30,21 +32,40 @@ impl World {
         thread.state = ThreadState::PARKED;
     }
 
-    /// The deadline to use for one at virtual time `deadline`: counted from the last jump of the clock in whole
-    /// milliseconds, so that it does not depend on how many independent steps others have made since, each of which
-    /// moves the clock a little.
-    pub fn settled_deadline(&self, deadline: u64) -> u64 {
-        const MS: u64 = 1_000_000;
-        if deadline <= self.now {
-            return deadline.min(self.fired);
-        }
-        let ahead = deadline.saturating_sub(self.fired);
-        self.fired.saturating_add(if ahead >= MS { ahead - ahead % MS } else { ahead.max(1) })
+    /// From when deadlines of `t` count: the last jump of the clock, or what it has come to by its own waits.
+    pub(crate) fn time_of(&self, t: Tid) -> u64 {
+        self.fired.max(self.threads.get(t).map_or(0, |thread| thread.time))
     }
 
-    /// The deadline of a wait of `ns` from now; see [`World::settled_deadline`].
-    pub fn deadline_after(&self, ns: u64) -> u64 {
-        self.fired.saturating_add(ns.max(1))
+    /// What the deadlines of timers that `t` has armed are compared with to tell what is left.
+    pub fn timer_now(&self, t: Tid) -> u64 {
+        if self.timeouts_any {
+            self.time_of(t)
+        } else {
+            self.now.max(self.fired)
+        }
+    }
+
+    /// The deadline to use for one of thread `t` at virtual time `deadline`: counted from [`World::time_of`] in whole
+    /// milliseconds, so that it does not depend on how many independent steps others have made since, each of which
+    /// moves the clock a little.
+    pub fn settled_deadline(&self, t: Tid, deadline: u64) -> u64 {
+        const MS: u64 = 1_000_000;
+        let from = self.time_of(t);
+        if deadline <= self.now {
+            return deadline.min(from);
+        }
+        if self.timeouts_any {
+            let ahead = deadline - self.now;
+            return from.saturating_add(if ahead >= MS { ahead.div_ceil(MS) * MS } else { ahead });
+        }
+        let ahead = deadline.saturating_sub(from);
+        from.saturating_add(if ahead >= MS { ahead - ahead % MS } else { ahead.max(1) })
+    }
+
+    /// The deadline of a wait by `t` of `ns` from now; see [`World::settled_deadline`].
+    pub fn deadline_after(&self, t: Tid, ns: u64) -> u64 {
+        self.time_of(t).saturating_add(ns.max(1))
     }
 
     /// True if `op` gives up at a deadline that may fire now.
@@ -71,6 +92,9 @@ impl World {
         if thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL) {
             return 0;
         }
+        if self.timers.len + self.n_timers > 0 && self.timer_comes_first(t, &thread.pending) {
+            return self.choices_of(t, &Op { flags: thread.pending.flags & !TIMED, ..thread.pending });
+        }
         self.choices_of(t, &thread.pending)
     }
 
@@ -96,30 +120,75 @@ impl World {
         let row = op.kind.row();
         let applied = (row.perform)(self, t, &op, value);
         if op.tries() || op.has(TIMED) {
-            self.note_poll(t, row.polls, applied);
+            self.note_poll(t, &op, applied);
+            self.ticks_held |= self.n_timers > 0 && self.misses_timer(t, &op);
         }
         applied
     }
 
-    /// Counts failed polls of `t` in a row.
-    fn note_poll(&mut self, t: Tid, counts: Polls, applied: Applied) {
+    /// Counts polls in vain of `t` in a row. One that gave up takes its time.
+    fn note_poll(&mut self, t: Tid, op: &Op, applied: Applied) {
         let Applied::Done(result) = applied else { return };
         let waits = matches!(result, errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT);
-        let in_vain = match counts {
+        let in_vain = match op.kind.row().polls {
             // Whether a use of a file was in vain is known later, and to the shim.
             Polls::Unknown => return,
-            Polls::Errors => waits,
+            Polls::Errors => waits || self.timeouts_any && op.kind == Kind::SLEEP && result == 0,
             Polls::Events => waits || result == 0,
         };
+        if in_vain && !op.tries() {
+            self.time_passes(t, op);
+        }
         let polls = &mut self.threads[t].polls;
         *polls = if in_vain { polls.saturating_add(1) } else { 0 };
     }
 
+    /// `t` has noticed the deadline of `op`: the clock shows it now, and its further ones are later. Where timeouts fire only when
+    /// nothing else can run, the clock has jumped there already.
+    pub(crate) fn time_passes(&mut self, t: Tid, op: &Op) {
+        if self.timeouts_any {
+            let thread = &mut self.threads[t];
+            thread.time = thread.time.max(op.deadline);
+            self.now = self.now.max(thread.due);
+            if self.n_timers > 0 {
+                self.fire_until(op.deadline);
+            }
+        }
+    }
+
     /// True if the pending operation of `t` gives way to threads that have not moved for long: a yield, or a poll that
-    /// has failed again and again (a timed one gives way by itself: its time comes when nothing else can move).
+    /// has failed again and again; where timeouts fire at any moment, a wait that would give up once more. (Where they are urgent
+    /// that gives way by itself: its time comes when nothing else can move.)
     pub fn gives_way(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
-        thread.pending.kind == Kind::YIELD || thread.polls >= POLLS && thread.pending.tries()
+        let op = &thread.pending;
+        op.kind == Kind::YIELD
+            || thread.polls >= POLLS && (op.tries() || self.timeouts_any && self.only_gives_up(t, op))
+    }
+
+    /// All that `t` could do now is to notice a deadline, or a timer, at a moment of its own: at which time. 0: it is not.
+    pub(crate) fn gives_up_at(&self, t: Tid) -> u64 {
+        let thread = &self.threads[t];
+        let op = &thread.pending;
+        if !self.timeouts_any {
+            return 0;
+        }
+        if op.has(TIMED) && self.only_gives_up(t, op) {
+            return op.deadline;
+        }
+        let by_timer = self.n_timers > 0 && self.fires_early(t, op);
+        let by_signal = self.timers.len > 0 && thread.sigpending | self.procs[thread.pid].sigpending == 0;
+        let waits = by_timer || by_signal && self.own_choices(t) == 0 && self.signal_choices(t) > 0;
+        if waits {
+            self.deadline_of(t).into_iter().chain(self.next_timer()).min().unwrap_or(1)
+        } else {
+            0
+        }
+    }
+
+    /// All that `op` could do now is to give up at its deadline.
+    fn only_gives_up(&self, t: Tid, op: &Op) -> bool {
+        op.has(TIMED) && self.choices_of(t, &Op { flags: op.flags & !TIMED, ..*op }) == 0
     }
 
     /// The object an address names, made with flags `flags` if it is new. `None`: the table is full.
