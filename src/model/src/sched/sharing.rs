@@ -101,7 +101,7 @@ impl World {
     }
 
     /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
-    fn in_order(&self, t: Tid, id: ObjId) -> bool {
+    pub(crate) fn in_order(&self, t: Tid, id: ObjId) -> bool {
         let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
         for _ in 0..MAX_CHAIN {
             if user == NONE || user == t || self.created_after(user, at, t) {
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Performs an operation that would not block, within the transition under way.
-    fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
         // A thread that has just been created is still to give the turn back at its first visible operation.
         let state = self.threads[t].state;
         self.ops += 1;
@@ -161,10 +161,18 @@ impl Arena {
     /// Thread `t` has reached `op`. Performs it if it is no place to switch and returns what it gives; `None`: it is
     /// to be published.
     pub fn pass(&mut self, t: Tid, op: &Op) -> Option<Applied> {
-        if !self.world.concurrent || !self.plan.unshared && self.declared.len == 0 {
+        if !self.world.concurrent {
             return None;
         }
-        let applied = self.pass_tracked(t, op);
+        let is_stream = matches!(op.kind.row().alone, Alone::Stream);
+        let applied = match () {
+            () if is_stream => self.pass_stream(t, op),
+            () if self.plan.unshared || self.declared.len > 0 => self.pass_tracked(t, op),
+            () => None,
+        };
+        if applied.is_none() {
+            self.hold_streams(t);
+        }
         let thread = &mut self.world.threads[t];
         if applied.is_none() && !thread.long_run {
             thread.long_runs = 0;
@@ -194,7 +202,7 @@ impl Arena {
             }
             return None;
         }
-        if self.world.passed_run >= LONG_RUN && self.world.ends_run(t) {
+        if self.ends_long_run(t) {
             return None;
         }
         let applied = self.world.perform_at_once(t, op);
@@ -202,6 +210,11 @@ impl Arena {
             self.count_held(t, op, applied);
         }
         Some(applied)
+    }
+
+    /// `t` has passed so many operations in one transition that this one is to be published.
+    pub(crate) fn ends_long_run(&mut self, t: Tid) -> bool {
+        self.world.passed_run >= LONG_RUN && self.world.ends_run(t)
     }
 
     fn count_held(&mut self, t: Tid, op: &Op, applied: Applied) {
@@ -276,7 +289,7 @@ impl Arena {
     }
 
     /// Object `id` is shared from now on.
-    fn note_object(&mut self, id: ObjId) {
+    pub(crate) fn note_object(&mut self, id: ObjId) {
         let key = self.world.objects[id].key;
         self.world.objects[id].sharing = Sharing::SHARED;
         let declared = self.declaration(key).map_or(0, |at| at + 1);
@@ -293,7 +306,7 @@ impl Arena {
     fn expose(&mut self, t: Tid, op: &Op) {
         let own = self.world.threads[t].pid;
         match op.kind.row().alone {
-            Alone::Passes(_) | Alone::Visible => {}
+            Alone::Passes(_) | Alone::Stream | Alone::Visible => {}
             Alone::ExposesThread => self.expose_thread(op.obj),
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
