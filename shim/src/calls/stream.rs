@@ -394,5 +394,5 @@ pub fn uses(what: Kept, function: &str) {
     }
     let which = vsrun_model::stream::LIBC_USES.iter().position(|name| *name == function).unwrap_or(0);
     let id = made(model().object_at(local().pid, ObjKind::LIBC, what as u64, 0));
-    gate::pass(Op::on(Kind::LIBC_USE, id).arg(which as i64));
+    gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(which as i64));
 }

@@ -17,7 +17,7 @@ kinds! {
         perform: |w, t, op, _| Applied::Done(w.stream_lock(t, op.obj)),
         records: OWNER, cells: acquires, follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Stream, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::By(|op| match () {
             () if !op.has(EXPLICIT) => "stdio_lock",
             () if op.has(TRY) => "ftrylockfile",
@@ -33,20 +33,20 @@ kinds! {
         },
         records: OWNER, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Stream, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| if op.has(EXPLICIT) { "funlockfile" } else { "stdio_unlock" }), OBJECT),
     }
-    /// Use what libc keeps for all threads, in one step; `arg` is which function does ([`LibcUse`]).
+    /// Use what libc keeps for all threads, in one step; `arg` is which function does ([`LIBC_USES`]).
     LIBC_USE = 47, "libc_use" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        alone: Alone::OfLibc, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| LIBC_USES.get(op.arg as usize).map_or("libc_use", |name| name)), OBJECT),
     }
 }
 
-/// Flag of the two operations on streams: by flockfile and its like, not by libc on its own account.
+/// Flag of these operations: the program asks for it by name (flockfile, rand), libc does not do it on its own account.
 pub const EXPLICIT: u8 = VARIANT;
 
 /// The functions that [`Kind::LIBC_USE`] is about, by [`Op::arg`].

@@ -164,9 +164,9 @@ impl Arena {
         if !self.world.concurrent {
             return None;
         }
-        let is_stream = matches!(op.kind.row().alone, Alone::Stream);
+        let is_of_libc = matches!(op.kind.row().alone, Alone::OfLibc);
         let applied = match () {
-            () if is_stream => self.pass_stream(t, op),
+            () if is_of_libc => self.pass_of_libc(t, op),
             () if self.plan.unshared || self.declared.len > 0 => self.pass_tracked(t, op),
             () => None,
         };
@@ -306,7 +306,7 @@ impl Arena {
     fn expose(&mut self, t: Tid, op: &Op) {
         let own = self.world.threads[t].pid;
         match op.kind.row().alone {
-            Alone::Passes(_) | Alone::Stream | Alone::Visible => {}
+            Alone::Passes(_) | Alone::OfLibc | Alone::Visible => {}
             Alone::ExposesThread => self.expose_thread(op.obj),
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),

@@ -1,4 +1,5 @@
-//! The locks of stdio streams: when to take and to give one back is a place to switch.
+//! The locks of stdio streams: when to take and to give one back is a place to switch. The same of what else libc keeps for all threads
+//! (random numbers, exit handlers), the order of whose uses can always be told.
 //!
 //! Every function of stdio takes the lock of its stream and gives it back. Were each of these a transition, N threads that print a
 //! line would cost N! executions, of which nobody can tell one from another: what goes to a terminal or to a file that nobody reads
@@ -26,8 +27,8 @@ use crate::sched::sharing::name_of;
 use crate::state::{Applied, Sharing, STREAM_HELD, STREAM_MIXED, STREAM_TOLD};
 
 impl Arena {
-    /// Thread `t` has reached `op`, on the lock of a stream: performs it unless it is to be published.
-    pub(crate) fn pass_stream(&mut self, t: Tid, op: &Op) -> Option<Applied> {
+    /// Thread `t` has reached `op`, on the lock of a stream or on something like it: performs it unless it is to be published.
+    pub(crate) fn pass_of_libc(&mut self, t: Tid, op: &Op) -> Option<Applied> {
         let s = op.obj;
         if !self.world.objects.contains(s) || self.is_stream_shared(s) {
             return None;
