@@ -45,6 +45,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     if let Err(reason) = thread::find_libc(&auxv) {
         fail(reason);
     }
+    if let Some(libc) = elf::libc_image(&auxv) {
+        stream::find(&libc);
+    }
     local().text = elf::text_of(elf::own_base());
     enter_world();
     fixed_random(auxv.random);

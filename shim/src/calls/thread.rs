@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{stream, sync};
+use super::sync;
 use crate::gate::{self, end, inject, local, me, mirror, model, world};
 use crate::sys::elf::{libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
@@ -218,6 +218,5 @@ pub fn find_libc(auxv: &Auxv) -> Result<(), &'static [u8]> {
     }
     // SAFETY: see `Cell`.
     unsafe { *FUNCTIONS.0.get() = Some(functions) };
-    stream::find(&image);
     Ok(())
 }

@@ -16,6 +16,7 @@ fn owes_turn() -> Option<Tid> {
 pub fn exit_thread(status: i32) -> ! {
     mirror::settle_onces();
     let cur = local().cur;
+    machine().hold_streams(cur);
     if world().holds_robust(cur) {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }

@@ -7,8 +7,8 @@
 //! matters who comes first. It does
 //! * where somebody asks for the lock by name (flockfile): then it guards whatever he does meanwhile;
 //! * where the order of uses can be told (the caller says so: what is read, memory, pipes, files that somebody reads, a stream whose
-//!   position somebody asks for);
-//! * where it is held at a place to switch, so that another thread may meet it taken and has to wait. To take the lock of a second
+//!   position somebody asks for), or somebody tries whether the lock is free;
+//! * where it is held at a place to switch, or by a thread that ends, so that another thread may meet it taken and has to wait. To take the lock of a second
 //!   stream counts as such a place if it belongs to a circle: one that holds the second takes the first, at once or by way of others.
 //!
 //! In each case only if two threads use the stream in an order that neither creation nor join decides. Both is known from what threads
@@ -20,7 +20,7 @@
 //! visible: the lock is its thread's own in a handler too, and nobody else can tell whether it is held.
 
 use crate::arena::Arena;
-use crate::base::{ObjId, Op, Tid};
+use crate::base::{ObjId, Op, Tid, TRY};
 use crate::objects::row::Role;
 use crate::objects::stream::EXPLICIT;
 use crate::sched::sharing::name_of;
@@ -34,6 +34,10 @@ impl Arena {
             return None;
         }
         self.use_stream(t, s, op.has(EXPLICIT) || op.arg != 0);
+        if op.has(TRY) {
+            // It tells whether another thread is just printing.
+            self.mark_stream(s, STREAM_TOLD);
+        }
         if !self.world.stream_ready(t, s) && matches!(op.kind.row().role, Role::Acquires(_)) {
             self.mark_stream(s, STREAM_HELD);
             return None;
@@ -71,9 +75,9 @@ impl Arena {
         }
     }
 
-    /// `t` has reached a place to switch: the streams that it holds are held there.
+    /// `t` has reached a place to switch, or its end: the streams that it holds are held there.
     #[inline]
-    pub(crate) fn hold_streams(&mut self, t: Tid) {
+    pub fn hold_streams(&mut self, t: Tid) {
         if self.world.threads[t].streams > 0 {
             self.mark_held(t);
         }
