@@ -91,7 +91,7 @@ pub(super) fn call_it(obj: ObjId, name: &[u8]) {
 /// buffer of a stream. True: somebody reads it.
 pub fn written_in_turn(fd: i32) -> bool {
     let Some(id) = file_of(fd).filter(|_| watches()) else { return false };
-    let first = || with_stack(|| first_use(id, &|| name_of(fd)));
+    let first = || with_stack(|| first_use(id, || name_of(fd)));
     // Without room for it nobody is known to read it.
     arena().used_file(id).or_else(first).is_none_or(|row| machine().log_file(row))
 }
