@@ -241,6 +241,7 @@ optimal! {
     optimal_on_contents_of_files: Contents;
     optimal_on_rwlocks: Rw;
     optimal_on_barriers_spinlocks_once: Barrier;
+    optimal_on_streams: Stream;
     optimal_on_futexes: Futex;
     optimal_on_thread_life: Life;
     optimal_on_processes: Process;
