@@ -608,3 +608,30 @@ fn the_trail_tells_executions_apart() {
     assert_ne!(one, trail(1, 0), "another order");
     assert_ne!(one, trail(0, 1), "another operation");
 }
+
+#[test]
+fn the_lock_of_a_stream_is_a_threads_own() {
+    world(3, |w| {
+        let s = make(w, ObjKind::STREAM, 0);
+        let (take, give) = (Op::on(Kind::STREAM_LOCK, s), Op::on(Kind::STREAM_UNLOCK, s));
+        assert_eq!(does(w, 0, take), Some(0));
+        assert_eq!(does(w, 0, take), Some(0), "its owner may take it again");
+        assert_eq!(does(w, 1, take.with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 1, take), None);
+        assert_eq!(does(w, 0, give), Some(0));
+        assert_eq!(w.choices(1), 0, "once more");
+        assert_eq!(does(w, 2, give), Some(0), "nobody looks whose it is");
+        assert_eq!(go_on(w, 1, 0), Some(0));
+        assert_eq!((w.objects[s].owner, w.threads[0].streams, w.threads[1].streams), (1, 0, 1));
+        w.stream_found(s, 2);
+        assert_eq!((w.objects[s].owner, w.threads[1].streams), (2, 0), "as its memory says");
+    });
+    world(2, |w| {
+        let (a, b) = (make(w, ObjKind::STREAM, 0), make(w, ObjKind::MUTEX, 0));
+        assert_eq!(does(w, 0, Op::on(Kind::STREAM_LOCK, a)), Some(0));
+        assert_eq!(does(w, 1, lock(b)), Some(0));
+        assert_eq!(does(w, 0, lock(b)), None);
+        assert_eq!(does(w, 1, Op::on(Kind::STREAM_LOCK, a)), None);
+        assert_eq!((w.end, w.n_cycle), (End::CYCLE, 2));
+    });
+}

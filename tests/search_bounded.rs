@@ -128,6 +128,7 @@ agree! {
     bounds_hold_on_locks_of_files: Files;
     bounds_hold_on_rwlocks: Rw;
     bounds_hold_on_barriers_spinlocks_once: Barrier;
+    bounds_hold_on_streams: Stream;
     bounds_hold_on_futexes: Futex;
     bounds_hold_on_thread_life: Life;
     bounds_hold_on_processes: Process;

@@ -89,6 +89,7 @@ agree! {
     agree_on_contents_of_files: Contents;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
+    agree_on_streams: Stream;
     agree_on_futexes: Futex;
     agree_on_thread_life: Life;
     agree_on_processes: Process;

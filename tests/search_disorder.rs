@@ -204,6 +204,7 @@ disorder! {
     disorder_on_locks_of_files: Files;
     disorder_on_rwlocks: Rw;
     disorder_on_barriers_spinlocks_once: Barrier;
+    disorder_on_streams: Stream;
     disorder_on_futexes: Futex;
     disorder_on_thread_life: Life;
     disorder_on_processes: Process;

@@ -247,6 +247,7 @@ optimal! {
     optimal_on_contents_of_files: Contents, false;
     optimal_on_rwlocks: Rw, false;
     optimal_on_barriers_spinlocks_once: Barrier, false;
+    optimal_on_streams: Stream, false;
     optimal_on_futexes: Futex, false;
     optimal_on_thread_life: Life, false;
     optimal_on_processes: Process, false;

@@ -99,6 +99,7 @@ agree! {
     agree_on_contents_of_files: Contents;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
+    agree_on_streams: Stream;
     agree_on_futexes: Futex;
     agree_on_thread_life: Life;
     agree_on_processes: Process;
@@ -248,6 +249,11 @@ fn unshared_objects_lose_nothing_in_any_family() {
 #[test]
 fn unshared_files_lose_nothing() {
     check(Family::Contents, unshared_objects_lose_nothing);
+}
+
+#[test]
+fn streams_that_are_only_printed_to_lose_nothing() {
+    check(Family::Stream, unshared_objects_lose_nothing);
 }
 
 /// Preemptions of a path, counted state by state: the thread that moved before could have gone on, and another did.

@@ -8,6 +8,7 @@ use vsrun_model::errno;
 use vsrun_model::object::{MUTEX_RECURSIVE, PREFER_WRITER};
 use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::sharing::{name_of, visible, Declared, Sharing, LONG_RUN, LONG_RUNS};
+use vsrun_model::stream::EXPLICIT;
 use vsrun_model::{Applied, Arena, Decision, Key, Kind, ObjKind, Op, ThreadState, Tid, NONE, WNOHANG};
 
 const MAIN: Tid = 0;
@@ -263,5 +264,80 @@ fn the_last_long_run_goes_on_while_nobody_else_can() {
         assert!(run(arena) <= LONG_RUN, "somebody else can");
         arena.world.publish(t, post);
         assert_eq!(arena.step(), Decision::Run(other));
+    });
+}
+
+fn stream(arena: &mut Arena, addr: u64) -> u32 {
+    arena.world.make(Key::new(0, ObjKind::STREAM, addr), |_| {}).expect("room")
+}
+
+fn take(s: u32) -> Op {
+    Op::on(Kind::STREAM_LOCK, s)
+}
+
+fn give(s: u32) -> Op {
+    Op::on(Kind::STREAM_UNLOCK, s)
+}
+
+/// Passes the two operations of a thread that prints.
+fn prints(arena: &mut Arena, t: Tid, s: u32) -> bool {
+    let passed = arena.pass(t, &take(s)) == Some(Applied::Done(0));
+    passed && arena.pass(t, &give(s)) == Some(Applied::Done(0))
+}
+
+#[test]
+fn streams_are_shared_once_it_matters_who_comes_first() {
+    // Nobody can tell, in whatever order they print.
+    with_arena(|arena| {
+        let s = stream(arena, 0x100);
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(prints(arena, t, s) && prints(arena, u, s) && prints(arena, t, s));
+        assert!(noted(arena).is_empty());
+        // Now somebody asks.
+        arena.stream_tells(s);
+        assert_eq!(noted(arena), [name_of(arena.world.objects[s].key)]);
+        assert!(!prints(arena, t, s), "shared from then on");
+    });
+    // Named, told by the caller, tried: each with another thread in no order.
+    for op in [take(0).with(EXPLICIT), take(0).arg(1), take(0).with(TRY | EXPLICIT)] {
+        with_arena(|arena| {
+            let s = stream(arena, 0x100);
+            let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+            assert!(prints(arena, t, s));
+            assert_eq!((arena.pass(u, &Op { obj: s, ..op }), noted(arena).len()), (None, 1), "{op:?}");
+        });
+    }
+    // Held at a place to switch, before or after another prints; and by a thread that ends.
+    for (first, ends) in [(true, false), (false, false), (false, true)] {
+        with_arena(|arena| {
+            let s = stream(arena, 0x100);
+            let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+            assert!(!first || prints(arena, u, s));
+            assert_eq!(arena.pass(t, &take(s)), Some(Applied::Done(0)));
+            match ends {
+                true => arena.hold_streams(t),
+                false => assert_eq!(arena.pass(t, &Op::new(Kind::YIELD)), None),
+            }
+            assert_eq!(noted(arena).len(), usize::from(first));
+            assert!(!prints(arena, u, s), "it is taken");
+            assert_eq!(noted(arena).len(), 1);
+        });
+    }
+}
+
+#[test]
+fn streams_taken_in_a_circle_are_shared() {
+    with_arena(|arena| {
+        let (a, b, c) = (stream(arena, 0x100), stream(arena, 0x200), stream(arena, 0x300));
+        let nested = |arena: &mut Arena, t: Tid, outer: u32, inner: u32| {
+            arena.pass(t, &take(outer)) == Some(Applied::Done(0))
+                && prints(arena, t, inner)
+                && arena.pass(t, &give(outer)) == Some(Applied::Done(0))
+        };
+        let (t, u) = (thread(arena, MAIN), thread(arena, MAIN));
+        assert!(nested(arena, t, a, b) && nested(arena, u, b, c) && nested(arena, u, a, c));
+        assert!(noted(arena).is_empty(), "in one order");
+        assert!(!nested(arena, t, c, a), "c before a closes a circle");
+        assert_eq!(noted(arena).len(), 3);
     });
 }

@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, locks, mail, process, thread};
+use crate::calls::{clients, descriptors, env, locks, mail, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, signal, tsc};
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
@@ -22,6 +22,15 @@ static MAIN: Cell<u64> = Cell(UnsafeCell::new(0));
 #[link_section = ".init_array"]
 static CONSTRUCTOR: extern "C" fn(i32, *const *const u8, *const *const u8) = constructor;
 
+#[used]
+#[link_section = ".fini_array"]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+/// Run by exit, after the handlers of the program.
+extern "C" fn destructor() {
+    stream::exits();
+}
+
 extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
     map_arena();
     descriptors::make_place();
@@ -35,6 +44,9 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
         Hooks { deliver: signal::deliver_due, run_taken: signal::run_taken, close_locked: locks::close_all_locked };
     if let Err(reason) = thread::find_libc(&auxv) {
         fail(reason);
+    }
+    if let Some(libc) = elf::libc_image(&auxv) {
+        stream::find(&libc);
     }
     local().text = elf::text_of(elf::own_base());
     enter_world();

@@ -5,7 +5,11 @@
 //! rewritten, for calls that never unwind through it, and only if no direct branch of libc goes into it behind its first
 //! instruction. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
 //! site alone. It is done once, before the root, while the process has one thread.
+//!
+//! The two functions in which libc waits for its own locks and wakes who waits for them are rewritten too, at their first instruction:
+//! that is where every use of a stream by a process with several threads comes by (`calls::stream`).
 
+use crate::calls::futex;
 use crate::gate::fiber::Start;
 use crate::net;
 use crate::sys::elf::{self, Auxv};
@@ -24,6 +28,8 @@ fn is_hot(nr: i64) -> bool {
 }
 /// Sites that are rewritten at most.
 const MAX_SITES: usize = 256;
+/// A jump to a thunk.
+const JUMP: u64 = 5;
 /// Bytes of a thunk.
 const THUNK: u64 = 48;
 /// `mov eax, imm32`.
@@ -148,11 +154,10 @@ pub fn libc_sites(auxv: &Auxv) {
     let (low, high) = image.text();
     let mut sites = [0u64; MAX_SITES];
     let n = find(low, high, &mut sites);
-    let n = without_branches(low, high, &mut sites, n);
-    if n == 0 {
-        return;
-    }
-    let size = (n as u64 * THUNK + 4095) & !4095;
+    let mut locks = [b"__lll_lock_wait_private".as_slice(), b"__lll_lock_wake_private"]
+        .map(|name| image.find(name).filter(|at| (low..high).contains(at)).unwrap_or(0));
+    let n = without_branches(low, high, &mut sites, n, &mut locks);
+    let size = ((n + locks.len()) as u64 * THUNK + 4095) & !4095;
     let (rw, rx) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_READ | libc::PROT_EXEC);
     let hint = (image.base() - size) & !4095;
     let thunks = raw!(libc::SYS_mmap, hint, size, rw, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1i64, 0);
@@ -169,6 +174,14 @@ pub fn libc_sites(auxv: &Auxv) {
     for (i, &site) in sites[..n].iter().enumerate() {
         write_thunk(thunks + THUNK * i as u64, site, entry);
     }
+    let handlers = [futex::wait_for_lock as *const () as u64, futex::wake_for_lock as *const () as u64];
+    let place = |i: usize| thunks + THUNK * (n + i) as u64;
+    for (i, handler) in handlers.into_iter().enumerate() {
+        // mov rax, handler; jmp rax
+        store(place(i), [0x48u8, 0xb8]);
+        store(place(i) + 2, handler);
+        store(place(i) + 10, [0xffu8, 0xe0]);
+    }
     if raw!(libc::SYS_mprotect, thunks, size, rx) < 0 {
         return;
     }
@@ -178,6 +191,10 @@ pub fn libc_sites(auxv: &Auxv) {
     for (i, &site) in sites[..n].iter().enumerate() {
         store(site, 0xe9u8);
         store(site + 1, relative(site + 5, thunks + THUNK * i as u64));
+    }
+    for (i, &function) in locks.iter().enumerate().filter(|(_, &function)| function != 0) {
+        store(function, 0xe9u8);
+        store(function + 1, relative(function + JUMP, place(i)));
     }
     raw!(libc::SYS_mprotect, low, high - low, rx);
 }
@@ -247,8 +264,9 @@ fn find(low: u64, high: u64, sites: &mut [u64; MAX_SITES]) -> usize {
     n
 }
 
-/// Keeps the sites that nothing in [low, high) may branch into the middle of.
-fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize) -> usize {
+/// Keeps the sites that nothing in [low, high) may branch into the middle of; of functions, those into whose first bytes nothing
+/// branches.
+fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize, functions: &mut [u64; 2]) -> usize {
     let text = bytes(low, (high - low) as usize);
     let mut good = [true; MAX_SITES];
     let mut mark = |target: u64| {
@@ -257,6 +275,9 @@ fn without_branches(low: u64, high: u64, sites: &mut [u64; MAX_SITES], n: usize)
         let into = |site: u64| target == site + MOV || length_at(site) > MOV + SYSCALL && target == site + MOV + LEA;
         if after > 0 && into(sites[after - 1]) {
             good[after - 1] = false;
+        }
+        for function in functions.iter_mut().filter(|function| target > **function && target < **function + JUMP) {
+            *function = 0;
         }
     };
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! What objects, sockets among them, and threads are called.
 
 use vsrun_model::channel::ChanKind;
-use vsrun_model::object::{Key, ObjKind, SHARED};
+use vsrun_model::object::{Key, ObjKind, SHARED, STREAM_LIST};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
@@ -43,6 +43,26 @@ fn channel_name(world: &World, object: &Object) -> String {
     format!("{kind} {}:{}", thread_name(world, object.value as u32), object.count)
 }
 
+/// What has a name that is not that of its place.
+fn own_name(object: &Object) -> Option<String> {
+    let name = match object.key.kind {
+        ObjKind::STREAM if object.flags & STREAM_LIST != 0 => "the list of streams",
+        ObjKind::LIBC if object.key.addr == 0 => "random numbers",
+        ObjKind::LIBC => "exit handlers",
+        _ => return None,
+    };
+    Some(name.to_string())
+}
+
+/// The standard streams have names in programs that are not those of the variables.
+fn standard_name(object: &Object, symbol: String) -> String {
+    let standard = symbol.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
+    match standard {
+        Some(name) if object.key.kind == ObjKind::STREAM => name.to_string(),
+        _ => symbol,
+    }
+}
+
 /// An object: by its own name (named semaphores), by its identifier (SysV), by what `symbol` knows of its place, or by
 /// kind and place. `@0.1` tells the private objects of processes apart, `#2` the second object at a place.
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
@@ -63,10 +83,13 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
         _ => {}
     }
     let private = key.space & SHARED == 0;
-    let place = symbol(key).unwrap_or_else(|| match private {
-        true => format!("{} {:#x}", key.kind.name(), key.addr),
-        false => format!("{} {:#x} in region {}", key.kind.name(), key.addr, key.space & !SHARED),
-    });
+    let place =
+        own_name(object).or_else(|| symbol(key).map(|name| standard_name(object, name))).unwrap_or_else(
+            || match private {
+                true => format!("{} {:#x}", key.kind.name(), key.addr),
+                false => format!("{} {:#x} in region {}", key.kind.name(), key.addr, key.space & !SHARED),
+            },
+        );
     let whose = match world.procs.get(key.space) {
         Some(process) if private && world.procs.as_slice().len() > 1 => {
             format!("@{}", thread_name(world, process.main_thread))

@@ -14,7 +14,7 @@ fn hold(world: &World, t: Tid, object: &Object, id: ObjId) -> Option<Words> {
     let owns = object.owner == t;
     match object.key.kind {
         ObjKind::MUTEX if owns && object.count > 1 => Some(words![" (", object.count, " times)"]),
-        ObjKind::MUTEX | ObjKind::SPIN if owns => Some(Words::default()),
+        ObjKind::MUTEX | ObjKind::SPIN | ObjKind::STREAM if owns => Some(Words::default()),
         ObjKind::RWLOCK if owns => Some(" (for writing)".into()),
         ObjKind::RWLOCK => world.read_holds(id).find(|(reader, _)| *reader == t).map(|_| " (for reading)".into()),
         ObjKind::ONCE if owns => Some(" (runs its initializer)".into()),

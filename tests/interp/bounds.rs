@@ -51,7 +51,13 @@ impl Text {
     fn transitions(&self, ins: &Ins) -> u32 {
         match ins {
             Ins::CondWait(..) | Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) | Ins::Flock(..) => 2,
-            Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) | Ins::Create(_) => 0,
+            Ins::Count(_)
+            | Ins::CountStream(_)
+            | Ins::Add(..)
+            | Ins::AssertNot(..)
+            | Ins::SkipIf(_)
+            | Ins::OnceEnd(_)
+            | Ins::Create(_) => 0,
             // A fork is visible where other threads have lived in the process.
             Ins::Fork(_) => u32::from(self.threaded),
             _ => 1,
@@ -112,7 +118,9 @@ fn tries(ins: &Ins) -> bool {
         Ins::Lock(_, how) | Ins::SemWait(_, how) | Ins::Read(_, how) | Ins::Write(_, how) => how,
         Ins::Record(.., how) | Ins::Flock(.., how) => how,
         Ins::MsgSend(.., how) | Ins::MsgReceive(.., how) => how,
-        Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => how,
+        Ins::Stream(_, _, how) | Ins::Spin(_, how) | Ins::Sysv(_, _, how) | Ins::Join(_, how) | Ins::Wait(_, how) => {
+            how
+        }
         Ins::Fd(_, _, how) | Ins::Sock(_, _, how) => how,
         _ => return false,
     };
@@ -133,6 +141,8 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::SemWait(s, _) | Ins::Post(s) | Ins::SemGet(s) => vec![on(ObjKind::SEM, s)],
         Ins::Read(l, _) | Ins::Write(l, _) | Ins::RwUnlock(l) => vec![on(ObjKind::RWLOCK, l)],
         Ins::Spin(s, _) | Ins::SpinUnlock(s) => vec![on(ObjKind::SPIN, s)],
+        Ins::Stream(s, ..) | Ins::StreamUnlock(s, _) => vec![on(ObjKind::STREAM, s)],
+        Ins::Draw => vec![(KindClass::On(ObjKind::LIBC), place(0))],
         Ins::Barrier(b) => vec![on(ObjKind::BARRIER, b)],
         Ins::Sysv(ops, ..) => {
             let sems = ops.iter().fold(0, |set, (num, _)| set | 1 << (num % 32));
@@ -156,7 +166,9 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Cancel(_) => plain(KindClass::Does(Kind::CANCEL)),
         Ins::Exit => plain(KindClass::Does(Kind::EXIT)),
         Ins::Fd(..) | Ins::Sock(..) => plain(KindClass::On(ObjKind::CHANNEL)),
-        Ins::Count(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => Vec::new(),
+        Ins::Count(_) | Ins::CountStream(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => {
+            Vec::new()
+        }
         Ins::Use(_) => vec![
             (KindClass::On(ObjKind::FILE), Operand::Any),
             (KindClass::On(ObjKind::PATHS), Operand::Any),

@@ -102,7 +102,10 @@ impl Run<'_> {
             if object.key.kind == ObjKind::RWLOCK {
                 assert_eq!(holds.iter().map(|h| h.1).sum::<u32>(), object.count, "readers of {i} are counted right");
             }
-            let extra = (object.flags, self.name(object.owner), object.count, object.value);
+            // What is known of a stream decides what is visible, and is nothing to the program.
+            let of_libc = matches!(object.key.kind, ObjKind::STREAM | ObjKind::LIBC);
+            let flags = if of_libc { 0 } else { object.flags };
+            let extra = (flags, self.name(object.owner), object.count, object.value);
             let _ = writeln!(text, "o{i}: {extra:?} {waiters:?} {holds:?}");
             if matches!(object.key.kind, ObjKind::RECORDS | ObjKind::FLOCK) {
                 let owner = |o| lock::owner_process(o).map_or(-(o as i64), |p| self.name(world.procs[p].main_thread));

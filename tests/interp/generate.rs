@@ -23,6 +23,7 @@ pub enum Family {
     Contents,
     Rw,
     Barrier,
+    Stream,
     Futex,
     Life,
     Process,
@@ -35,7 +36,7 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 18] = [
+    pub const ALL: [Family; 19] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -45,6 +46,7 @@ impl Family {
         Family::Contents,
         Family::Rw,
         Family::Barrier,
+        Family::Stream,
         Family::Futex,
         Family::Life,
         Family::Process,
@@ -231,6 +233,38 @@ fn barrier() -> Block {
         3 => spin,
         2 => once,
         2 => one((0u32..2, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+    ]
+    .boxed()
+}
+
+fn stream() -> Block {
+    let held = |s: u32, named: bool, inner: Vec<Ins>| {
+        let mut code = vec![Ins::Stream(s, named, How::Block)];
+        code.extend(inner);
+        code.push(Ins::StreamUnlock(s, named));
+        code
+    };
+    // Where its owner counts, the order of those who hold it by name can be told.
+    let counts = (0u32..2, how())
+        .prop_map(|(s, how)| vec![Ins::Stream(s, true, how), Ins::CountStream(s), Ins::StreamUnlock(s, true)]);
+    let prints = (0u32..3).prop_map(move |s| held(s, false, vec![]));
+    let nested = (0u32..3, 0u32..3, proptest::bool::ANY, proptest::bool::ANY)
+        .prop_map(move |(s, r, named, also)| held(s, named, held(r, also, vec![])));
+    let within = (0u32..3, 0u32..2, proptest::bool::ANY)
+        .prop_map(move |(s, m, named)| held(s, named, section(m, How::Block, vec![])));
+    let around = (0u32..3, 0u32..2, proptest::bool::ANY)
+        .prop_map(move |(s, m, named)| section(m, How::Block, held(s, named, vec![])));
+    let left = (0u32..3, proptest::bool::ANY).prop_map(|(s, named)| vec![Ins::Stream(s, named, How::Block)]);
+    prop_oneof![
+        3 => counts,
+        4 => prints,
+        4 => nested,
+        3 => within,
+        3 => around,
+        1 => left,
+        1 => one(Just(Ins::Draw)),
+        1 => one((0u32..2).prop_map(Ins::Post)),
+        1 => one((0u32..2).prop_map(|s| Ins::SemWait(s, How::Block))),
     ]
     .boxed()
 }
@@ -438,6 +472,7 @@ fn block(family: Family) -> Block {
         Family::Contents => contents(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
+        Family::Stream => stream(),
         Family::Futex => futex(),
         Family::Life => life(),
         Family::Process => process(),
@@ -455,6 +490,7 @@ fn block(family: Family) -> Block {
             files(),
             rw(),
             barrier(),
+            stream(),
             futex(),
             life(),
             process(),

@@ -18,10 +18,12 @@ use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
 use vsrun_model::errno::EINTR;
+use vsrun_model::kind::Alone;
 use vsrun_model::lock::{self, by_description};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
+use vsrun_model::stream::EXPLICIT;
 use vsrun_model::world::START;
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, ObjKind, Op, Pid, SemBuf, ThreadState, Tid, NONE};
 use vsrun_model::{IPC_NOWAIT, SEM_UNDO};
@@ -66,6 +68,14 @@ pub enum Ins {
     Spin(u32, How),
     SpinUnlock(u32),
     Barrier(u32),
+    /// Takes the lock of a stream, by name (flockfile) or as printf does, whose order nobody can tell.
+    Stream(u32, bool, How),
+    /// Gives it back if the thread has it; by name.
+    StreamUnlock(u32, bool),
+    /// Logs and increments the variable that stream n protects, if the thread holds the stream.
+    CountStream(u32),
+    /// Draws the next number of a sequence that libc keeps for all threads.
+    Draw,
     /// (number, amount), undo, how: Try is IPC_NOWAIT.
     Sysv(Vec<(u16, i16)>, bool, How),
     /// Queue, type, bytes.
@@ -242,6 +252,8 @@ pub struct Objects {
     pub rwlock: Vec<u32>,
     pub spin: Vec<u32>,
     pub barrier: Vec<u32>,
+    pub stream: Vec<u32>,
+    pub sequence: u32,
     pub futex: Vec<u32>,
     pub once: Vec<u32>,
     pub sysv: u32,
@@ -273,6 +285,10 @@ pub struct Run<'a> {
     pub started: Vec<Option<Tid>>,
     /// Variables, one per mutex.
     pub vars: Vec<i64>,
+    /// Variables, one per stream.
+    pub counted: [i64; 3],
+    /// Numbers drawn.
+    pub drawn: i64,
     /// What is in files.
     pub contents: contents::Contents,
 }
@@ -303,6 +319,8 @@ impl<'a> Run<'a> {
             fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false }],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
+            counted: [0; 3],
+            drawn: 0,
             contents: contents::Contents::default(),
         };
         run.started[0] = Some(t);
@@ -337,6 +355,8 @@ impl<'a> Run<'a> {
             vec![self.make(ObjKind::RWLOCK, 0, 0, 0, 0), self.make(ObjKind::RWLOCK, 1, PREFER_WRITER, 0, 0)];
         self.objects.spin = vec![self.make(ObjKind::SPIN, 0, 0, 0, 0)];
         self.objects.barrier = (0..2).map(|i| self.make(ObjKind::BARRIER, i, 0, 0, 2 + i as u32)).collect();
+        self.objects.stream = (0..3).map(|i| self.make(ObjKind::STREAM, i, 0, 0, 0)).collect();
+        self.objects.sequence = self.make(ObjKind::LIBC, 0, 0, 0, 0);
         self.objects.futex = (0..2).map(|i| self.make(ObjKind::FUTEX, i, 0, 0, 0)).collect();
         self.objects.once = vec![self.make(ObjKind::ONCE, 0, 0, 0, 0)];
         self.objects.sysv = self.arena.world.sysv_make(7, SYSV.len() as u32).expect("room");
@@ -479,6 +499,10 @@ impl<'a> Run<'a> {
                 self.arena.world.unstage(t, &mut []);
             }
             Kind::ONCE if result == 1 => fiber.pc += 1,
+            Kind::LIBC_USE => {
+                fiber.log.push(self.drawn);
+                self.drawn += 1;
+            }
             _ => {}
         }
         if result == EINTR && op.has(CANCEL_POINT) {
@@ -515,7 +539,9 @@ impl<'a> Run<'a> {
                     self.returned(t, &op, 0);
                     continue;
                 }
-                match self.arena.pass(t, &op) {
+                // Where all is visible, streams are too: nobody starts over here with what is noted.
+                let of_libc = matches!(op.kind.row().alone, Alone::OfLibc) && !self.arena.plan.unshared;
+                match if of_libc { None } else { self.arena.pass(t, &op) } {
                     None => return self.arena.world.publish(t, op),
                     Some(Applied::Done(result)) => {
                         self.returned(t, &op, result);
@@ -557,6 +583,7 @@ impl<'a> Run<'a> {
     }
 
     fn ends(&mut self, t: Tid) {
+        self.arena.hold_streams(t);
         let world = &mut self.arena.world;
         if world.holds_robust(t) {
             world.publish(t, Op::new(Kind::THREAD_EXIT));
@@ -638,6 +665,20 @@ impl<'a> Run<'a> {
             Ins::SpinUnlock(s) if self.arena.world.objects[o.spin[s as usize]].owner != t => return None,
             Ins::SpinUnlock(s) => Op::on(Kind::SPIN_UNLOCK, o.spin[s as usize]),
             Ins::Barrier(b) => Op::on(Kind::BARRIER_WAIT, o.barrier[b as usize]),
+            Ins::Stream(s, named, how) => {
+                let op = Op::on(Kind::STREAM_LOCK, o.stream[s as usize]);
+                Self::how(if named { op.with(EXPLICIT) } else { op }, how)
+            }
+            Ins::StreamUnlock(s, _) if self.arena.world.objects[o.stream[s as usize]].owner != t => return None,
+            Ins::StreamUnlock(s, named) => {
+                let op = Op::on(Kind::STREAM_UNLOCK, o.stream[s as usize]);
+                if named {
+                    op.with(EXPLICIT)
+                } else {
+                    op
+                }
+            }
+            Ins::Draw => Op::on(Kind::LIBC_USE, o.sequence).with(EXPLICIT),
             Ins::Sysv(ref ops, undo, how) => {
                 let ops = ops.clone();
                 return Some(self.semop(t, &ops, undo, how));
@@ -768,6 +809,11 @@ impl<'a> Run<'a> {
                 let value = self.vars[m as usize];
                 self.fibers[t as usize].log.push(value);
                 self.vars[m as usize] += 1;
+            }
+            Ins::CountStream(s) if self.arena.world.objects[self.objects.stream[s as usize]].owner == t => {
+                let value = self.counted[s as usize];
+                self.fibers[t as usize].log.push(value);
+                self.counted[s as usize] += 1;
             }
             Ins::Add(m, amount) => {
                 self.vars[m as usize] += amount;

@@ -80,6 +80,10 @@ static struct { int set, queue; } *made;
 static pthread_once_t once[N];
 static int pipes[N][2], sockets[N][2], events[N], files[N], epolls[N], timers[N];
 static FILE *streams[N];
+static int stream_pipe[2];
+static char *stream_text;
+static size_t stream_size;
+#define STREAMS "flockfile", "ftrylockfile", "putc", "fflush", "getc", "ftell", "flushall"
 static int semid, msgid;
 static mqd_t queue;
 
@@ -273,6 +277,15 @@ OP(do_ftrylockfile) { UNUSED; return ftrylockfile(streams[a]) != 0; }
 OP(do_funlockfile) { UNUSED; funlockfile(streams[a]); return 0; }
 OP(do_putc) { UNUSED; return fputc('a' + self, streams[a]); }
 OP(do_fflush) { UNUSED; return fflush(streams[a]); }
+OP(do_getc) { UNUSED; return fgetc(streams[a]); }
+OP(do_ftell) { UNUSED; return ftell(streams[a]); }
+OP(do_flushall) { UNUSED; return fflush(NULL); }
+OP(do_reopen) {
+    UNUSED;
+    FILE *f = fopen("/dev/null", "r");
+    return f ? fclose(f) : -1;
+}
+OP(do_rand) { UNUSED; return rand() % 1000; }
 
 /* Processes. */
 static long waited(pid_t pid, int status) {
@@ -455,6 +468,7 @@ static const struct row {
     R(post), R(wait), R(trywait), R(timedwait), R(getvalue),
     R(rd), R(wr), R(tryrd), R(trywr), R(timedrd), R(timedwr), R(rwunlock), R(barrier), R(once), R(spin), R(tryspin), R(unspin),
     R(flockfile), R(ftrylockfile), R(funlockfile), R(putc), R(fflush),
+    R(getc), R(ftell), R(flushall), R(reopen), R(rand),
     R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(kill), R(getppid), R(_exit), R(exit),
     R(handle), R(ignore), R(default), R(block), R(unblock), R(send), R(sendthread), R(raise), R(pending), R(pause), R(suspend),
     R(sigwait), R(sigtimed), R(alarm),
@@ -554,9 +568,17 @@ static void set_up(const char *dir) {
             files[i] = open(path, O_RDWR | O_CREAT | (i & 1 ? O_APPEND : 0), 0600);
             if (files[i] < 0 || ftruncate(files[i], 0) || pwrite(files[i], "0123", 4, 0) != 4) abort();
         }
-        if (USES("flockfile", "ftrylockfile", "putc", "fflush")) {
+        if (USES(STREAMS)) {
+            /* A file that is read at the end, a pipe, a file to read, memory. */
             snprintf(path, sizeof path, "%s/stream%d", dir, i);
-            streams[i] = fopen(path, "w+");
+            if (i == 0) streams[i] = fopen(path, "w+");
+            if (i == 1) streams[i] = pipe2(stream_pipe, O_NONBLOCK) ? NULL : fdopen(stream_pipe[1], "w");
+            if (i == 2) {
+                FILE *f = fopen(path, "w");
+                if (!f || fputs("0123456789", f) < 0 || fclose(f)) abort();
+                streams[i] = fopen(path, "r");
+            }
+            if (i == 3) streams[i] = open_memstream(&stream_text, &stream_size);
             if (!streams[i]) abort();
         }
     }
@@ -607,7 +629,14 @@ static void look(char *text, size_t size) {
             if (pread(files[i], x, 15, 0) < 0) x[0] = '?';
             SAY("f%ld'%s'", offset, x);
         }
-        if (streams[i]) SAY("t%ld", ftell(streams[i]));
+        if (streams[i]) {
+            char x[16] = { 0 };
+            SAY("t%ld", ftell(streams[i]));
+            if (i != 2) fflush(streams[i]);
+            if (i == 0 && pread(fileno(streams[i]), x, 15, 0) < 0) x[0] = '?';
+            if (i == 1 && read(stream_pipe[0], x, 15) < 0) x[0] = '-';
+            SAY("'%s'", i == 3 ? stream_text : x);
+        }
         if (uses("sem*") && semid >= 0) {
             struct semid_ds ds = { 0 };
             long e = semctl(semid, 0, IPC_STAT, &ds);
@@ -795,7 +824,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     char dir[] = "/tmp/vsrun-driver-XXXXXX";
-    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "flockfile", "ftrylockfile", "putc", "fflush") && !mkdtemp(dir)) abort();
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS) && !mkdtemp(dir)) abort();
     set_up(dir);
     whole();
     size_t n = strlen(w->outcome);

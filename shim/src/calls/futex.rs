@@ -3,10 +3,10 @@
 use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{inject as fault, Kind, Op};
 
-use super::{sync, time};
+use super::{stream, sync, time};
 use crate::gate::{self, end, inject, local, me, model};
 use crate::sys::errno::*;
-use crate::sys::{load, FIRST_ADDRESS};
+use crate::sys::{load, store, FIRST_ADDRESS};
 
 /// The futex system call.
 pub fn call(a: [u64; 6]) -> i64 {
@@ -18,6 +18,8 @@ pub fn call(a: [u64; 6]) -> i64 {
     let command = (op & !(PRIVATE | REALTIME)) as i32;
     let remember = |word: u64, expected: u32| model().set_out(local().cur, [0, word as i64, expected as i64]);
     match command {
+        libc::FUTEX_WAIT if private && value as u32 == 2 && timeout == 0 && stream::is_one(addr) => stream::waits(addr),
+        libc::FUTEX_WAKE if private && value as u32 == 1 && stream::is_one(addr) => stream::wakes(addr),
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
             let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(CANCEL_POINT);
             op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
@@ -75,6 +77,28 @@ pub fn call(a: [u64; 6]) -> i64 {
         libc::FUTEX_CMP_REQUEUE_PI => refuse(b"FUTEX_CMP_REQUEUE_PI"),
         _ => ENOSYS,
     }
+}
+
+const PRIVATE_WAIT: u64 = 128;
+const PRIVATE_WAKE: u64 = 129;
+
+/// What stands for libc's `__lll_lock_wait_private`: takes the lock whose word is at `lock`, 2 while it is taken and waited for.
+pub extern "C" fn wait_for_lock(lock: u64) {
+    const TAKEN: u32 = 2;
+    if load::<u32>(lock) == TAKEN {
+        call([lock, PRIVATE_WAIT, TAKEN.into(), 0, 0, 0]);
+    }
+    // No other thread runs in between.
+    while load::<u32>(lock) != 0 {
+        store(lock, TAKEN);
+        call([lock, PRIVATE_WAIT, TAKEN.into(), 0, 0, 0]);
+    }
+    store(lock, TAKEN);
+}
+
+/// What stands for `__lll_lock_wake_private`.
+pub extern "C" fn wake_for_lock(lock: u64) {
+    call([lock, PRIVATE_WAKE, 1, 0, 0, 0]);
 }
 
 /// Waits that are moved to a lock with priority inheritance.

@@ -28,6 +28,7 @@ pub mod signal;
 pub mod socket;
 pub mod sockopt;
 pub mod splice;
+pub mod stream;
 pub mod sync;
 pub mod sysv;
 pub mod thread;

@@ -4,7 +4,7 @@ use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
-use super::{env, files, locks};
+use super::{env, files, locks, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
@@ -67,6 +67,7 @@ pub fn clone(args: &CloneArgs) -> i64 {
 }
 
 fn create_thread(args: &CloneArgs) -> i64 {
+    stream::arm_all();
     let l = local();
     let Some(t) = model().create_thread(l.pid, l.cur) else { out_of_room() };
     model().inherit_mask(t);
@@ -148,6 +149,7 @@ fn become_process(p: Pid, t: Tid) {
     l.pid = p;
     l.cur = t;
     l.n_onces = 0;
+    stream::forked();
     begin();
 }
 

@@ -15,14 +15,19 @@ const PTHREAD_CANCEL_DISABLE: i32 = 1;
 type Fn0 = extern "C" fn();
 type Fn1 = extern "C" fn(u64) -> i32;
 type Fn2 = extern "C" fn(u64, u64) -> i32;
+type Long1 = extern "C" fn(u64) -> u64;
+type Long2 = extern "C" fn(u64, u64) -> u64;
+type Long3 = extern "C" fn(u64, u64, u64) -> u64;
 type Fn4 = extern "C" fn(u64, u64, u64, u64) -> i32;
 
-fn call0(function: u64) {
+/// Calls libc's function at that address.
+pub fn call0(function: u64) {
     // SAFETY: the address is that of glibc's function of this type (see [`Functions`]).
     unsafe { core::mem::transmute::<u64, Fn0>(function)() }
 }
 
-fn call1(function: u64, a: u64) -> i32 {
+/// The same with one argument.
+pub fn call1(function: u64, a: u64) -> i32 {
     // SAFETY: as for `call0`.
     unsafe { core::mem::transmute::<u64, Fn1>(function)(a) }
 }
@@ -30,6 +35,24 @@ fn call1(function: u64, a: u64) -> i32 {
 fn call2(function: u64, a: u64, b: u64) -> i32 {
     // SAFETY: as for `call0`.
     unsafe { core::mem::transmute::<u64, Fn2>(function)(a, b) }
+}
+
+/// Calls libc's function at that address, which gives 64 bits or fewer.
+pub fn call1_long(function: u64, a: u64) -> u64 {
+    // SAFETY: as for `call0`; what is passed beyond what the function takes it does not look at.
+    unsafe { core::mem::transmute::<u64, Long1>(function)(a) }
+}
+
+/// The same with two arguments.
+pub fn call2_long(function: u64, a: u64, b: u64) -> u64 {
+    // SAFETY: as for `call0`.
+    unsafe { core::mem::transmute::<u64, Long2>(function)(a, b) }
+}
+
+/// The same with three.
+pub fn call3_long(function: u64, a: u64, b: u64, c: u64) -> u64 {
+    // SAFETY: as for `call0`.
+    unsafe { core::mem::transmute::<u64, Long3>(function)(a, b, c) }
 }
 
 fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
@@ -167,6 +190,8 @@ macro_rules! functions {
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
     pthread_setcancelstate pthread_once call_once thrd_join thrd_detach
+    flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
+    rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

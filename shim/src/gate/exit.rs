@@ -17,6 +17,7 @@ pub fn exit_thread(status: i32) -> ! {
     mirror::settle_onces();
     let cur = local().cur;
     end_visibly(cur);
+    machine().hold_streams(cur);
     if world().holds_robust(cur) {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }

@@ -14,3 +14,4 @@ mod ipc;
 pub mod malloc;
 mod misc;
 mod pthread;
+mod stdio;

@@ -50,6 +50,18 @@ pub fn each_fixed_segment(base: u64, mut f: impl FnMut(u64, u64, i32)) {
     }
 }
 
+/// Calls `f` with start and end of each segment of the image at `base` that may be written.
+pub fn each_writable_segment(base: u64, mut f: impl FnMut(u64, u64)) {
+    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
+    for i in 0..n as u64 {
+        let ph = table + 56 * i;
+        if load::<u32>(ph) == libc::PT_LOAD && load::<u32>(ph + 4) & 2 != 0 {
+            let start = base + load::<u64>(ph + 16);
+            f((start + 7) & !7, (start + load::<u64>(ph + 40)) & !7);
+        }
+    }
+}
+
 /// A loaded object's dynamic symbols.
 pub struct Image {
     bias: u64,

@@ -41,13 +41,14 @@ pub(super) const CHANNEL: Effect = Op(KindClass::On(ObjKind::CHANNEL));
 pub(super) const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
 pub(super) const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 pub(super) const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
+const LIBC: Effect = Op(KindClass::On(ObjKind::LIBC));
 const PATHS: Effect = Op(KindClass::On(ObjKind::PATHS));
 pub(super) const POLL: Effect = Op(KindClass::Poll);
 const JOIN: &[Effect] = &[Op(KindClass::Does(Kind::JOIN))];
 const WAIT: &[Effect] = &[Op(KindClass::Does(Kind::WAIT))];
 const SLEEP: &[Effect] = &[Op(KindClass::Does(Kind::SLEEP)), Locks];
 const YIELD: &[Effect] = &[Op(KindClass::Does(Kind::YIELD))];
-const EXIT: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), Locks];
+const EXIT: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), LIBC, Locks];
 const FORK: &[Effect] = &[Op(KindClass::Does(Kind::FORK)), Locks];
 /// A signal to oneself may end the process.
 const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))];
@@ -64,6 +65,9 @@ pub fn effects(name: &str) -> Option<&'static [Effect]> {
     }
     if harmless::uses_files(name) {
         return Some(&[FILE, PATHS, POLL, Locks]);
+    }
+    if matches!(name, "rand" | "random" | "srand" | "srandom" | "initstate" | "setstate") {
+        return Some(&[LIBC, Locks]);
     }
     if harmless::is_pure(name) {
         return Some(NOTHING);
@@ -198,7 +202,7 @@ fn callbacks(name: &str) -> Option<&'static [Effect]> {
         "scandir" => &[Calls(2), Calls(3), Locks],
         "dl_iterate_phdr" => &[Calls(0), Locks],
         "_Unwind_Backtrace" => &[Calls(0), Locks],
-        "atexit" | "on_exit" | "at_quick_exit" | "__cxa_atexit" | "__cxa_at_quick_exit" => &[Registers(0), Locks],
+        "atexit" | "on_exit" | "at_quick_exit" | "__cxa_atexit" | "__cxa_at_quick_exit" => &[LIBC, Registers(0), Locks],
         "__cxa_thread_atexit" | "__cxa_thread_atexit_impl" => &[Registers(0), Locks],
         "pthread_key_create" | "__pthread_key_create" | "tss_create" => &[Registers(1)],
         "pthread_atfork" | "__register_atfork" => &[Registers(0), Registers(1), Registers(2), Locks],

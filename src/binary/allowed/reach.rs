@@ -346,6 +346,7 @@ impl<'a> Reach<'a> {
             }
             Effect::Locks if self.program.libc_locks => {
                 self.allowed.ops.insert((KindClass::On(ObjKind::FUTEX), Operand::Any));
+                self.allowed.ops.insert((KindClass::On(ObjKind::STREAM), Operand::Any));
             }
             Effect::Locks => {}
         }

@@ -103,6 +103,8 @@ subjects! {
     signal: crate::state::signal, crate::objects::signal;
     /// Sockets.
     socket: crate::state::socket, crate::objects::socket;
+    /// Stdio streams, and what else libc keeps for all threads.
+    stream: crate::objects::stream;
     /// Tables of plain records.
     table: crate::base::table;
     /// Timers that send signals.

@@ -20,3 +20,4 @@ pub use layer::{is_made, is_private};
 pub use names::CONNECT;
 pub use room::{forget_walk, with_stack};
 pub use shared::{announce, mapped, note, using};
+pub use uses::written_in_turn;

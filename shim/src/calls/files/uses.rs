@@ -4,7 +4,7 @@ use vsrun_model::file::{Use, Verdict};
 use vsrun_model::{ObjId, ObjKind, MAX_NAME, NONE};
 
 use super::descriptors::file_of;
-use super::layer::seen_as;
+use super::layer::{seen_as, watches};
 use super::path::{hash, Path};
 use super::room::with_stack;
 use crate::gate::{arena, end, local, machine, model, world};
@@ -85,6 +85,15 @@ pub(super) fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
 /// The name in reports; where there is no room for it, the object is shown by its number.
 pub(super) fn call_it(obj: ObjId, name: &[u8]) {
     model().name_add(&name[name.len().saturating_sub(MAX_NAME)..], obj);
+}
+
+/// Several threads change the file of that descriptor in an order that nothing decides, though not by calls of their own: in the
+/// buffer of a stream. True: somebody reads it.
+pub fn written_in_turn(fd: i32) -> bool {
+    let Some(id) = file_of(fd).filter(|_| watches()) else { return false };
+    let first = || with_stack(|| first_use(id, || name_of(fd)));
+    // Without room for it nobody is known to read it.
+    arena().used_file(id).or_else(first).is_none_or(|row| machine().log_file(row))
 }
 
 pub(super) fn of_descriptor(fd: i32, what: Use) -> ObjId {

@@ -26,6 +26,7 @@ pub mod shown;
 pub mod signal;
 pub mod simple;
 pub mod socket;
+pub mod stream;
 pub mod sysv;
 pub mod table;
 pub mod thread;

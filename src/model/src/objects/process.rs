@@ -171,6 +171,7 @@ impl World {
         self.procs[p].ignored = self.procs[parent].ignored;
         self.procs[p].restarts = self.procs[parent].restarts;
         self.procs[p].no_stop_news = self.procs[parent].no_stop_news;
+        self.inherit_streams(forker, t);
         (self.fd_fork(parent, p) && self.copy_private_objects(parent, p, forker, t)).then_some((p, t))
     }
 

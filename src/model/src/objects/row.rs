@@ -391,6 +391,8 @@ pub enum Polls {
 pub enum Alone {
     /// Its object may be its thread's own: then it is no place to switch if this says that it would go through.
     Passes(fn(&World, Tid, &Op) -> bool),
+    /// It is about the lock of a stream, or something else that libc keeps for all threads: see `sched::stream`.
+    OfLibc,
     /// It is a place to switch.
     Visible,
     /// The same; it may find the thread `obj` anywhere between two transitions.

@@ -3,7 +3,7 @@
 use super::row::*;
 use super::{
     channel, cond, connect, contents, control, epoll, fd, fifo, futex, lock, mqueue, msg, mutex, pifutex, process,
-    rwlock, sem, signal, simple, sysv, thread, timer,
+    rwlock, sem, signal, simple, stream, sysv, thread, timer,
 };
 use crate::base::Kind;
 
@@ -14,6 +14,7 @@ const FAMILIES: &[&[Row]] = &[
     mutex::ROWS,
     cond::ROWS,
     simple::ROWS,
+    stream::ROWS,
     rwlock::ROWS,
     sem::ROWS,
     sysv::ROWS,

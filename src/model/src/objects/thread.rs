@@ -89,6 +89,8 @@ impl World {
             self.threads[creator].children += 1;
             self.threads[creator].uid.child(self.threads[creator].children)
         };
+        // Later than all that the creator has used, counted or not; see `sched::sharing`.
+        self.ops += 1;
         let t = self.threads.push(Thread {
             uid,
             pid,
@@ -115,6 +117,8 @@ impl World {
             long_run: false,
             long_runs: 0,
             atomic_held: 0,
+            streams: 0,
+            stream: NONE,
             heir: NONE,
             joined_at: 0,
             born: self.ops,

@@ -164,6 +164,13 @@ impl Arena {
         (shares, sizes, logs)
     }
 
+    /// Several threads write the file of that row in an order that nothing decides, though not by calls of their own. True: each use of it is
+    /// visible. Who reads it later makes it shared.
+    pub fn log_file(&mut self, row: u32) -> bool {
+        self.files.used_files[row].state |= Used::LOGGED;
+        self.is_file_shared(row)
+    }
+
     /// Thread `t` may go on reading the file of that row, and writing it, without being seen until its process ends: it is mapped.
     pub fn keep_using(&mut self, t: Tid, row: u32, writes: bool) {
         let file = &mut self.files.used_files[row];

@@ -5,3 +5,4 @@ pub mod file;
 mod machine;
 pub mod sharing;
 pub mod step;
+pub mod stream;

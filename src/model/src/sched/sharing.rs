@@ -110,7 +110,7 @@ impl World {
     }
 
     /// Performs an operation that would not block, within the transition under way.
-    fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn perform_at_once(&mut self, t: Tid, op: &Op) -> Applied {
         // A thread that has just been created is still to give the turn back at its first visible operation.
         let state = self.threads[t].state;
         self.ops += 1;
@@ -134,11 +134,18 @@ impl Arena {
         if !self.world.concurrent {
             return None;
         }
-        if !self.plan.unshared && self.declared.len == 0 {
-            self.expose(t, op);
-            return None;
+        let is_of_libc = matches!(op.kind.row().alone, Alone::OfLibc);
+        let applied = match () {
+            () if is_of_libc => self.pass_of_libc(t, op),
+            () if self.plan.unshared || self.declared.len > 0 => self.pass_tracked(t, op),
+            () => {
+                self.expose(t, op);
+                None
+            }
+        };
+        if applied.is_none() {
+            self.hold_streams(t);
         }
-        let applied = self.pass_tracked(t, op);
         let thread = &mut self.world.threads[t];
         if applied.is_none() && !thread.long_run {
             thread.long_runs = 0;
@@ -168,7 +175,7 @@ impl Arena {
             }
             return None;
         }
-        if self.world.passed_run >= LONG_RUN && self.world.ends_run(t) {
+        if self.ends_long_run(t) {
             return None;
         }
         let applied = self.world.perform_at_once(t, op);
@@ -176,6 +183,11 @@ impl Arena {
             self.count_held(t, op, applied);
         }
         Some(applied)
+    }
+
+    /// `t` has passed so many operations in one transition that this one is to be published.
+    pub(crate) fn ends_long_run(&mut self, t: Tid) -> bool {
+        self.world.passed_run >= LONG_RUN && self.world.ends_run(t)
     }
 
     fn count_held(&mut self, t: Tid, op: &Op, applied: Applied) {
@@ -250,7 +262,7 @@ impl Arena {
     }
 
     /// Object `id` is shared from now on.
-    fn note_object(&mut self, id: ObjId) {
+    pub(crate) fn note_object(&mut self, id: ObjId) {
         let key = self.world.objects[id].key;
         self.world.objects[id].sharing = Sharing::SHARED;
         let declared = self.declaration(key).map_or(0, |at| at + 1);
@@ -267,7 +279,7 @@ impl Arena {
     fn expose(&mut self, t: Tid, op: &Op) {
         let own = self.world.threads[t].pid;
         match op.kind.row().alone {
-            Alone::Passes(_) | Alone::Visible => {}
+            Alone::Passes(_) | Alone::OfLibc | Alone::Visible => {}
             Alone::ExposesThread => self.expose_thread(op.obj),
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),

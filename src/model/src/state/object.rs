@@ -27,6 +27,8 @@ numbers! {
     FILE = 25, "file";
     PATHS = 26, "names of files";
     CHANNEL = 11, "channel";
+    STREAM = 12, "stream";
+    LIBC = 13, "libc's own";
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.
@@ -77,6 +79,15 @@ pub const DESTROYED: u32 = 1 << 10;
 /// First met without an init call.
 pub const STATIC_INIT: u32 = 1 << 11;
 
+/// A stream whose lock somebody has held at a place to switch, see `sched::stream`.
+pub const STREAM_HELD: u32 = 1 << 12;
+/// A stream that several threads have used in an order that nothing decides.
+pub const STREAM_MIXED: u32 = 1 << 13;
+/// A stream that has been asked what others do to it.
+pub const STREAM_TOLD: u32 = 1 << 14;
+/// The list of all streams of a process.
+pub const STREAM_LIST: u32 = 1 << 15;
+
 /// One object. The meaning of `owner`, `count`, `value`, `extra` depends on the kind.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -87,7 +98,7 @@ pub struct Object {
     pub generation: u32,
     /// Flavour and condition bits.
     pub flags: u32,
-    /// Owning thread (mutex, spinlock, writer of a rwlock, runner of a once, futex with priority inheritance that is waited
+    /// Owning thread (mutex, spinlock, stream, writer of a rwlock, runner of a once, futex with priority inheritance that is waited
     /// for), or [`NONE`](crate::NONE).
     pub owner: Tid,
     /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).

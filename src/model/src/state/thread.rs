@@ -90,6 +90,10 @@ pub struct Thread {
     pub long_runs: u8,
     /// Locks declared atomic that it holds.
     pub atomic_held: u32,
+    /// Streams whose locks it holds.
+    pub streams: u32,
+    /// The one that it took last.
+    pub stream: ObjId,
     /// The thread that joined it, or [`NONE`](crate::NONE).
     pub heir: Tid,
     /// `World::ops` when it was joined.

@@ -15,6 +15,8 @@ pub const MAX_PROCS: usize = 4096;
 pub const MAX_OBJECTS: usize = 1 << 17;
 /// Open file descriptions, and channels, that may exist at one time.
 pub const MAX_DESCS: usize = 32768;
+/// Pairs of streams of which one was taken while the other was held; where there are more, every such stream counts as in a circle.
+pub const MAX_STREAM_PAIRS: usize = 1024;
 /// Buckets of the object hash.
 pub const BUCKETS: usize = 4096;
 /// Longest message kept.
@@ -252,6 +254,8 @@ pub struct World {
     pub timers: Table<Timer, MAX_TIMERS> = empty,
     /// Read holds of rwlocks.
     pub holds: Table<Hold, 16384> = empty,
+    /// Pairs of streams: somebody has taken the lock of the second while it held that of the first; see `sched::stream`.
+    pub stream_pairs: Table<[ObjId; 2], MAX_STREAM_PAIRS> = empty,
     /// Values of SysV semaphores.
     pub semvals: Table<SemVal, 65536> = empty,
     /// SysV undo records.

@@ -1,0 +1,398 @@
+//! The locks of stdio streams, which libc takes and gives back by atomic instructions of its own, in every function of stdio.
+//!
+//! NOTE [Armed] Only a lock that looks contended brings libc to the kernel. So in a process with several threads the word of each
+//! stream's lock says "taken, and somebody waits" (2) while it is free, with no owner: it is *armed*. Whoever takes it, by flockfile or
+//! inside printf, finds it taken and calls futex to wait (`waits`): there it is taken in the model, which may block, and then the word is
+//! cleared for libc to take. Whoever gives it back finds that somebody waits and calls futex to wake (`wakes`): there the word is set
+//! again and the lock given back in the model. How often its owner has taken it libc counts itself, without a call. So every
+//! function of stdio is caught, whoever calls it, and costs nothing in a process with one thread.
+//!
+//! The list of all streams has a lock of the same kind, which fopen, fclose, fflush(NULL) and fork take. Where it is given back, new
+//! streams are found in the list and armed; those that are gone from it are being closed.
+//!
+//! When the exit handlers are done libc looks once more at each stream, tries to take its lock twice and goes on without it: then the
+//! locks are as libc left them.
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::op::TRY;
+use vsrun_model::stream::EXPLICIT;
+use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, NONE};
+
+use super::thread::{call0, call1, libc_functions};
+use super::{fd, files};
+use crate::gate::{self, arena, end, local, machine, model, space_of, world};
+use crate::sys::elf::Image;
+use crate::sys::{elf, fs_base, load, store};
+
+/// Streams of one process that can be told apart.
+const MAX_STREAMS: usize = 1024;
+
+// Offsets in FILE (glibc, x86-64), and of the owner in the lock that it points to; bits of its flags.
+const CHAIN: u64 = 0x68;
+const FILENO: u64 = 0x70;
+const LOCK: u64 = 0x88;
+const OWNER: u64 = 8;
+const NO_READS: u32 = 4;
+const IS_FILEBUF: u32 = 0x2000;
+
+/// The word of a lock.
+const FREE: u32 = 0;
+const CONTENDED: u32 = 2;
+
+#[derive(Clone, Copy)]
+struct Stream {
+    /// Address of the lock.
+    lock: u64,
+    /// Address of the FILE; 0: it is the lock of the list.
+    file: u64,
+    /// It was in the list when that was looked at last.
+    listed: bool,
+    /// It is being closed.
+    closing: bool,
+}
+
+struct Streams {
+    /// Address of the head of the list.
+    head: u64,
+    /// Address of the lock of the list; 0: not known.
+    list: u64,
+    /// The process has had a second thread.
+    armed: bool,
+    /// Its exit handlers are done.
+    over: bool,
+    n: usize,
+    known: [Stream; MAX_STREAMS],
+}
+
+struct Cell(UnsafeCell<Streams>);
+// SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
+unsafe impl Sync for Cell {}
+
+const NO_STREAM: Stream = Stream { lock: 0, file: 0, listed: false, closing: false };
+
+static STREAMS: Cell = Cell(UnsafeCell::new(Streams {
+    head: 0,
+    list: 0,
+    armed: false,
+    over: false,
+    n: 0,
+    known: [NO_STREAM; MAX_STREAMS],
+}));
+
+fn streams() -> &'static mut Streams {
+    // SAFETY: see `Cell`; callers use the borrow for one statement.
+    unsafe { &mut *STREAMS.0.get() }
+}
+
+/// Finds libc's list of streams and its lock, which has no name: it is what two functions take and give back.
+pub fn find(image: &Image) {
+    let (Some(head), Some(take), Some(give)) =
+        (image.find(b"_IO_list_all"), image.find(b"_IO_list_lock"), image.find(b"_IO_list_unlock"))
+    else {
+        return;
+    };
+    streams().head = head;
+    call0(take);
+    let owner = fs_base();
+    let mut taken = 0;
+    elf::each_writable_segment(image.base(), |start, end| {
+        // Word and count are 1, then the owner.
+        let is_taken = |at: &u64| load::<u64>(*at) == 1 << 32 | 1 && load::<u64>(at + OWNER) == owner;
+        taken = (start..end - 2 * OWNER).step_by(8).find(is_taken).unwrap_or(taken);
+    });
+    call0(give);
+    if taken != 0 && load::<u64>(taken) == 0 {
+        streams().list = taken;
+    }
+}
+
+/// The process is about to have a second thread.
+pub fn arm_all() {
+    if streams().armed || streams().head == 0 {
+        return;
+    }
+    streams().armed = true;
+    if streams().list != 0 {
+        arm(0, streams().list, true);
+    }
+    look_at_list();
+    for i in 0..streams().n {
+        let Stream { lock, file, listed, .. } = streams().known[i];
+        if !listed {
+            arm(file, lock, false);
+        }
+    }
+}
+
+/// First steps of a forked child, which has one thread; libc has set back the locks in its list.
+pub fn forked() {
+    streams().armed = false;
+    streams().over = false;
+}
+
+/// The exit handlers of this process are done.
+pub fn exits() {
+    if !is_armed() {
+        return;
+    }
+    streams().over = true;
+    for i in 0..streams().n {
+        let Stream { lock, file, .. } = streams().known[i];
+        if file != 0 && load::<u64>(lock + OWNER) == 0 {
+            store(lock, FREE);
+        }
+    }
+}
+
+fn is_armed() -> bool {
+    streams().armed && !streams().over && !local().borrowed
+}
+
+fn index_of(lock: u64) -> Option<usize> {
+    let s = streams();
+    s.known[..s.n].iter().position(|stream| stream.lock == lock)
+}
+
+fn key(file: u64, lock: u64) -> Key {
+    let (space, at) = space_of(if file == 0 { lock } else { file });
+    Key::new(space, ObjKind::STREAM, at)
+}
+
+fn made(id: Option<ObjId>) -> ObjId {
+    id.unwrap_or_else(|| end::unsupported(&[b"the program uses more streams and locks than vsrun can hold"]))
+}
+
+fn object(stream: &Stream) -> ObjId {
+    let key = key(stream.file, stream.lock);
+    made(model().object_at(key.space, key.kind, key.addr, 0))
+}
+
+/// The stream is known from now on.
+fn add(stream: Stream) {
+    if let Some(i) = index_of(stream.lock) {
+        streams().known[i] = stream;
+        return;
+    }
+    if streams().n == MAX_STREAMS {
+        end::unsupported(&[b"the program has more streams open than vsrun can hold"]);
+    }
+    // Another one was there before it.
+    let key = key(stream.file, stream.lock);
+    if world().find(key).is_some() {
+        made(model().object_new(key, 0));
+    }
+    let s = streams();
+    s.known[s.n] = stream;
+    s.n += 1;
+}
+
+/// The stream with that lock is known from now on, and its lock armed.
+fn arm(file: u64, lock: u64, listed: bool) {
+    let stream = Stream { lock, file, listed, closing: false };
+    add(stream);
+    let (word, owner): (u32, u64) = (load(lock), load(lock + OWNER));
+    if owner != 0 || word == FREE && world().find(key(file, lock)).is_some() {
+        // What was done to it while the process had one thread.
+        let t = if owner == 0 { NONE } else { world().thread_by_fs(local().pid, owner).unwrap_or(NONE) };
+        let id = object(&stream);
+        model().stream_found(id, t);
+    }
+    if file == 0 {
+        let id = object(&stream);
+        model().stream_is_list(id);
+    }
+    store(lock, CONTENDED);
+}
+
+/// Arms streams that are new in the list; those that are not there any more are being closed.
+fn look_at_list() {
+    for i in 0..streams().n {
+        streams().known[i].closing = streams().known[i].listed && streams().known[i].file != 0;
+    }
+    let mut file: u64 = load(streams().head);
+    while file != 0 {
+        let lock: u64 = load(file + LOCK);
+        match index_of(lock) {
+            _ if lock == 0 => {}
+            Some(i) if streams().known[i].file == file => {
+                (streams().known[i].listed, streams().known[i].closing) = (true, false);
+            }
+            _ => arm(file, lock, true),
+        }
+        file = load(file + CHAIN);
+    }
+}
+
+/// A stream that is in no list (open_memstream) has been made.
+pub fn opened(file: u64) {
+    if file == 0 {
+        return;
+    }
+    let lock = load(file + LOCK);
+    add(Stream { lock, file, listed: false, closing: false });
+    if is_armed() {
+        arm(file, lock, false);
+    }
+}
+
+/// The memory of a stream has been given back.
+pub fn closed(file: u64) {
+    let s = streams();
+    if let Some(i) = s.known[..s.n].iter().position(|stream| stream.file == file) {
+        s.n -= 1;
+        s.known[i] = s.known[s.n];
+    }
+}
+
+/// Whether the order of uses of a stream by several threads can be told. What goes to a terminal cannot be read back;
+/// what goes to a file can be, from now on.
+fn is_told(file: u64) -> bool {
+    if file == 0 {
+        return false;
+    }
+    let (flags, number): (u32, i32) = (load(file), load(file + FILENO));
+    let only_writes = flags & (IS_FILEBUF | NO_READS) == IS_FILEBUF | NO_READS && number >= 0;
+    !only_writes || fd::find(number as u64).is_some() || files::written_in_turn(number)
+}
+
+/// An operation on the lock of a stream that the running thread is about to take or to give back.
+fn operation(kind: Kind, stream: &Stream, id: ObjId) -> Op {
+    let told = arena().stream_changes_hands(local().cur, id) && is_told(stream.file);
+    Op::on(kind, id).arg(told.into())
+}
+
+/// The object of a stream; in step with its memory, where the lock was taken while nobody looked.
+fn object_in_step(stream: &Stream) -> ObjId {
+    let id = object(stream);
+    let owner: u64 = load(stream.lock + OWNER);
+    if owner != 0 && world().objects[id].owner == NONE {
+        if let Some(t) = world().thread_by_fs(local().pid, owner) {
+            model().stream_found(id, t);
+        }
+    }
+    id
+}
+
+/// True if the word at `lock` is that of a stream's lock.
+pub fn is_one(lock: u64) -> bool {
+    index_of(lock).is_some()
+}
+
+fn stream_at(lock: u64) -> Stream {
+    index_of(lock).map_or(NO_STREAM, |i| streams().known[i])
+}
+
+/// libc waits for the lock at `lock`, of a stream; see NOTE [Armed].
+pub fn waits(lock: u64) -> i64 {
+    let stream = stream_at(lock);
+    if !local().borrowed {
+        let id = object_in_step(&stream);
+        gate::pass_quietly(operation(Kind::STREAM_LOCK, &stream, id));
+    } else if load::<u64>(lock + OWNER) != 0 {
+        // The child of a vfork uses its parent's streams, as a part of its transition.
+        end::unsupported(&[b"a wait for a stream that another thread holds, in the child of a vfork before it execs"]);
+    }
+    store(lock, FREE);
+    0
+}
+
+/// libc has given back the lock at `lock`, of a stream, and wakes who waits for it.
+pub fn wakes(lock: u64) -> i64 {
+    let stream = stream_at(lock);
+    if !streams().over || stream.file == 0 {
+        store(lock, CONTENDED);
+    }
+    if local().borrowed {
+        return 0;
+    }
+    if stream.file == 0 {
+        look_at_list();
+    }
+    let id = object(&stream);
+    if stream.closing {
+        // This was the last time.
+        closed(stream.file);
+        store(lock, FREE);
+    }
+    gate::pass_quietly(operation(Kind::STREAM_UNLOCK, &stream, id));
+    0
+}
+
+/// Whether the running thread holds the lock already, or nobody looks: then libc's function does it all.
+fn is_plain(lock: u64) -> bool {
+    !is_armed() || load::<u64>(lock + OWNER) == fs_base()
+}
+
+fn known(file: u64, lock: u64) -> Stream {
+    if index_of(lock).is_none() {
+        arm(file, lock, false);
+    }
+    stream_at(lock)
+}
+
+/// flockfile; with `flags` [`TRY`] ftrylockfile. Gives what that returns.
+pub fn lock(file: u64, flags: u8) -> i32 {
+    let lock: u64 = load(file + LOCK);
+    let functions = libc_functions();
+    let real = if flags & TRY != 0 { functions.ftrylockfile } else { functions.flockfile };
+    if is_plain(lock) {
+        return call1(real, file);
+    }
+    let stream = known(file, lock);
+    let id = object_in_step(&stream);
+    if gate::pass(operation(Kind::STREAM_LOCK, &stream, id).with(flags | EXPLICIT)) != 0 {
+        return libc::EBUSY;
+    }
+    store(lock, FREE);
+    let result = call1(real, file);
+    store(lock, CONTENDED);
+    result
+}
+
+/// funlockfile.
+pub fn unlock(file: u64) {
+    let lock: u64 = load(file + LOCK);
+    let once = load::<u32>(lock + 4) == 1;
+    if !is_armed() || load::<u64>(lock + OWNER) != fs_base() || !once || index_of(lock).is_none() {
+        call1(libc_functions().funlockfile, file);
+        return;
+    }
+    // Nobody is woken: it is armed before anybody else comes.
+    store(lock, 1u32);
+    call1(libc_functions().funlockfile, file);
+    store(lock, CONTENDED);
+    let stream = known(file, lock);
+    let id = object(&stream);
+    gate::pass(operation(Kind::STREAM_UNLOCK, &stream, id).with(EXPLICIT));
+}
+
+/// A function is about to be called that tells what others have done to a stream.
+pub fn asked(file: u64) {
+    if is_armed() && file != 0 {
+        if let Some(i) = index_of(load(file + LOCK)) {
+            let id = object(&streams().known[i]);
+            machine().stream_tells(id);
+        }
+    }
+}
+
+/// What libc keeps for all threads of a process beside its streams.
+#[derive(Clone, Copy)]
+#[repr(u64)]
+pub enum Kept {
+    /// The state of random numbers.
+    Random,
+    /// The list of exit handlers.
+    ExitHandlers,
+}
+
+/// The running thread is about to use it, by the function of that name (of [`vsrun_model::stream::LIBC_USES`]).
+pub fn uses(what: Kept, function: &str) {
+    if !world().concurrent || local().borrowed || local().phase == gate::Phase::Off {
+        return;
+    }
+    let which = vsrun_model::stream::LIBC_USES.iter().position(|name| *name == function).unwrap_or(0);
+    let id = made(model().object_at(local().pid, ObjKind::LIBC, what as u64, 0));
+    gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(which as i64));
+}
