@@ -68,6 +68,8 @@ pub struct Trace {
     pub unrecorded: u64,
     /// After how many transitions threads had come to wait for each other in a circle; the first, then others.
     pub circles: Vec<u64>,
+    /// Timeouts could fire at any moment.
+    pub any_moment: bool,
     /// Why a search that takes this for one of its executions is not complete, whatever the search.
     pub saw: Reasons,
     /// What has happened for which reductions are not proven.
@@ -100,6 +102,7 @@ impl Trace {
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             unrecorded: arena.unrecorded,
             circles: circles(world),
+            any_moment: world.timeouts_any,
             saw: seen_in(world),
             beyond: not_proven_in(world),
         }

@@ -661,7 +661,16 @@ fn earlier(
     let first = pending(origin).map_or(p, |s| &s.act);
     let locks = |a: &Act| a.op.kind == Kind::RECORD_LOCK && a.pid != p.pid;
     let lock_waits = (at..=n).any(|k| state(k).iter().any(|s| locks(&s.act)));
-    let question = Question { act: p, performed: true, first, seen, kept: &kept, dropped: &dropped, lock_waits };
+    let question = Question {
+        act: p,
+        performed: true,
+        first,
+        seen,
+        kept: &kept,
+        dropped: &dropped,
+        lock_waits,
+        any_moment: trace.any_moment,
+    };
     let (answer, _) = question.answer();
     let (there, here) = machine.run_prefix(program, &choices);
     let stands = there.last.iter().find(|s| s.act.tid == p.tid && s.act.op.kind == p.op.kind);

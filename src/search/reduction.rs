@@ -75,6 +75,8 @@ struct Run {
     fresh: usize,
     /// The steps that are known.
     index: Index,
+    /// Timeouts could fire at any moment.
+    any_moment: bool,
 }
 
 impl Reduction {
@@ -173,7 +175,7 @@ impl Reduction {
             }
         }
         let fresh = visited.saturating_sub(1);
-        let mut run = Run { path, fresh, index: Index::default() };
+        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment };
         match self.extend(trace, canon, &mut run) {
             true => self.look_at(trace, &run),
             false => self.partial = true,
@@ -480,8 +482,17 @@ impl Reduction {
             let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
             let seen = seen.map(|s| (&s.act, s.choices));
             let lock_waits = self.others_lock_records(run, at, n, p);
-            Question { act: &p.act, performed: p.choices > 0, first, seen, kept: &kept, dropped: &dropped, lock_waits }
-                .answer()
+            Question {
+                act: &p.act,
+                performed: p.choices > 0,
+                first,
+                seen,
+                kept: &kept,
+                dropped: &dropped,
+                lock_waits,
+                any_moment: run.any_moment,
+            }
+            .answer()
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {
@@ -553,6 +564,10 @@ impl Reduction {
             let ways = |act: &Act| act.op.signals & (signal::ALTERNATIVES | signal::NUMBER);
             let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
             return stood.is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices);
+        }
+        // How many timers have fired meanwhile rests on whether there is something else.
+        if p.act.op.kind.row().channels.watches() {
+            return false;
         }
         let about = |k: usize| {
             let theirs = self.step(run, k).act.op.operands();

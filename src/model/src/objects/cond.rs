@@ -4,7 +4,7 @@
 use super::mutex::releases;
 use super::row::*;
 use crate::base::RESUMED;
-use crate::state::{Misuse, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
+use crate::state::{Misuse, CANCELLED, DESTROYED, EXPIRED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
 
 kinds! {
     /// Release mutex `obj2` and wait on condition variable `obj`.
@@ -20,9 +20,12 @@ kinds! {
         operands: Operands::Objects,
         enabled: Enabled::Blocks { now: World::cond_wake_choices, before: |q| q.cond_wake(), reacquires: true },
         perform: |w, t, op, _| w.cond_wake_perform(t, op),
-        records: OF_MUTEX, cells: |act, _, cells| touch_both(act, woken(act), cells), follows: |a, b| {
+        records: OF_MUTEX, cells: |act, _, cells| match late(act) {
+            true => cells.touch_object(act.op.obj, woken(act)),
+            false => touch_both(act, woken(act), cells),
+        }, follows: |a, b| {
             // Before the wake-up it is not enabled, after it the two commute.
-            !a.op.has(RESUMED) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
+            !a.op.has(RESUMED) && !late(a) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
         }, blocks: MAY_BLOCK,
         role: Role::Reacquires, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -31,13 +34,14 @@ kinds! {
             false => say![words, Thing::Object(op.obj), " to be signalled", hopeless(world, t)],
         }), identity: BY_OBJECTS },
     }
-    /// A wait that has given up at its deadline acquires the mutex again.
+    /// A wait that has given up at its deadline, or ([`VARIANT`](crate::op::VARIANT)) because its thread is to end, acquires the mutex again.
     COND_LATE = 25, "cond_late" {
         operands: Operands::Objects,
         enabled: Enabled::Blocks { now: |w, t, op| u32::from(w.mutex_ready(t, op.obj2)), before: |q| q.lock_is_free(q.act.op.obj2), reacquires: false },
         perform: |w, t, op, _| {
             let lock = w.mutex_acquire(t, op.obj2, false);
-            Applied::Done(if lock != 0 { lock } else { errno::ETIMEDOUT })
+            let result = if op.has(VARIANT) { errno::EINTR } else { errno::ETIMEDOUT };
+            Applied::Done(if lock != 0 { lock } else { result })
         },
         records: OF_MUTEX, cells: |act, _, cells| cells.touch_object(act.op.obj2, How::Writes), follows: |a, b| releases(b, a.op.obj2), blocks: MAY_BLOCK,
         role: Role::Reacquires, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
@@ -99,6 +103,12 @@ fn touch_both(act: &Act, how: How, cells: &mut Footprint) {
     cells.touch_object(act.op.obj2, How::Writes);
 }
 
+/// The second half of a wait that nobody has woken, and that notices its deadline or that its thread is to end: it leaves the queue,
+/// and acquires the mutex in a step of its own.
+fn late(act: &Act) -> bool {
+    act.fate & WOKEN == 0 && act.fate & (EXPIRED | CANCELLED) != 0
+}
+
 /// How the second half of a wait touches the queue that it leaves: woken is woken, in every state from then on. One that a signal
 /// handler has interrupted does not tell.
 pub(crate) fn woken(act: &Act) -> How {
@@ -120,7 +130,7 @@ pub(crate) fn wakes(b: &Act, obj: ObjId) -> bool {
 impl Question<'_> {
     /// One that gives up needs no mutex.
     fn cond_wake(&self) -> Answer {
-        match self.has_expired() && !self.is_cancelled() && !self.woken() {
+        match (self.has_expired() || self.is_cancelled()) && !self.woken() {
             true => Answer::Yes,
             false => self.lock_is_free(self.act.op.obj2),
         }
@@ -147,31 +157,29 @@ impl World {
         Applied::Parked
     }
 
-    /// The second half of a wait notices its deadline: it leaves the queue, and acquires the mutex in a step of its own. So as it is
-    /// recorded it does not name the mutex.
-    pub(crate) fn leaves_late(&self, t: Tid, op: &Op) -> bool {
-        op.kind == Kind::COND_WAKE && !self.threads[t].woken && self.may_time_out(op) && !self.cancelled(t, op)
+    /// See [`late`].
+    fn leaves_late(&self, t: Tid, op: &Op) -> bool {
+        op.kind == Kind::COND_WAKE && !self.threads[t].woken && (self.may_time_out(op) || self.cancelled(t, op))
     }
 
     pub(crate) fn cond_wake_choices(&self, t: Tid, op: &Op) -> u32 {
-        let up = self.threads[t].woken || self.cancelled(t, op);
-        u32::from(self.leaves_late(t, op) || up && self.mutex_ready(t, op.obj2))
+        u32::from(self.leaves_late(t, op) || self.threads[t].woken && self.mutex_ready(t, op.obj2))
     }
 
     pub(crate) fn cond_wake_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let (woken, late) = (self.threads[t].woken, self.leaves_late(t, op));
+        let (late, cancelled) = (self.leaves_late(t, op), self.cancelled(t, op));
         self.dequeue(t);
-        if late {
-            // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
+        if !late {
+            return Applied::Done(self.mutex_acquire(t, op.obj2, false));
+        }
+        // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
+        if !cancelled {
             self.time_passes(t, op);
             self.threads[t].polls = self.threads[t].polls.saturating_add(1);
-            self.park(t, Op { kind: Kind::COND_LATE, flags: 0, ..*op });
-            self.check_cycle(t);
-            return Applied::Parked;
         }
-        let result = if woken { 0 } else { errno::EINTR };
-        let lock = self.mutex_acquire(t, op.obj2, false);
-        Applied::Done(if lock != 0 { lock } else { result })
+        self.park(t, Op { kind: Kind::COND_LATE, flags: if cancelled { VARIANT } else { 0 }, ..*op });
+        self.check_cycle(t);
+        Applied::Parked
     }
 
     pub(crate) fn cond_signal_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {

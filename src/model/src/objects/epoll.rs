@@ -21,7 +21,7 @@ kinds! {
     /// Wait for events of what is watched by the epoll instance `obj`.
     FD_WAIT = 71, "epoll_wait" {
         operands: Operands::Objects, enabled: blocks(World::epoll_wait_choices, |q| q.as_found()),
-        perform: |w, t, op, _| w.epoll_wait_perform(t, op),
+        perform: |w, t, op, value| w.epoll_wait_perform(t, op, value),
         records: Records::number(|w, t, op| i64::from(w.channel_of(op.obj).is_some_and(|epoll| w.epoll_ready(t, epoll)))),
         cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Waits,
@@ -74,6 +74,11 @@ impl World {
             op.mask = self.mask_now(t, &op);
         }
         if channels == Channels::Sends && self.mqueue_signals(op.obj) {
+            op = op.with(VARIANT);
+        }
+        let ticks = self.timeouts_any && self.n_timers > 0;
+        if ticks && channels == Channels::Polls && self.polled(t).iter().any(|p| self.is_timer(p.desc)) {
+            // A timer that fires for one who looks at it has fired for all.
             op = op.with(VARIANT);
         }
         if self.n_watches == 0 && channels != Channels::Watches {
@@ -328,21 +333,27 @@ impl World {
 
     pub(crate) fn epoll_wait_choices(&self, t: Tid, op: &Op) -> u32 {
         let Some(epoll) = self.channel_of(op.obj) else { return 1 };
-        let goes = op.tries() || self.may_time_out(op) || self.cancelled(t, op);
-        u32::from(goes || self.epoll_ready(t, epoll) || self.fires_early(t, op))
+        u32::from(self.epoll_goes_on(t, op, epoll)) + self.early_timers(t, op)
     }
 
-    /// Gives the number of events in [`World::delivered`], at most `arg`.
-    pub(crate) fn epoll_wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    /// Whatever timers may do.
+    pub(crate) fn epoll_goes_on(&self, t: Tid, op: &Op, epoll: ChanId) -> bool {
+        let late = self.may_time_out(op) && !self.timer_comes_first(t, op);
+        op.tries() || late || self.cancelled(t, op) || self.epoll_ready(t, epoll) || self.timer_is_due(t, op)
+    }
+
+    /// Gives the number of events in [`World::delivered`], at most `arg`. `value`: so many timers have fired meanwhile, or one more
+    /// if it needs one.
+    pub(crate) fn epoll_wait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         self.delivered.clear();
         let Some(epoll) = self.channel_of(op.obj) else { return Applied::Done(0) };
-        if !self.epoll_ready(t, epoll) {
-            let early = self.fires_early(t, op);
-            if !early && self.cancelled(t, op) && !op.tries() && !self.may_time_out(op) {
-                return Applied::Done(EINTR);
-            }
-            self.fire_early(t, op);
+        let early = value + u32::from(!self.epoll_goes_on(t, op, epoll));
+        self.fire_due(t, op);
+        let ready = early > 0 || self.epoll_ready(t, epoll);
+        if !ready && self.cancelled(t, op) && !op.tries() && !self.may_time_out(op) {
+            return Applied::Done(EINTR);
         }
+        self.fire_early(t, op, early);
         self.queue_signals(t, epoll);
         let limit = (op.arg.max(1) as usize).min(MAX_EVENTS);
         // What is put back at the end while it is reported is not reported twice.

@@ -7,7 +7,7 @@
 
 use super::row::Channels;
 use crate::base::{Op, Tid, NONE};
-use crate::state::{poll, Applied, ChanId, ChanKind, Channel, Desc, DescId, DescKind, SigInfo, World};
+use crate::state::{poll, Applied, ChanId, ChanKind, Channel, Desc, DescId, DescKind, SigInfo, World, TICKS};
 
 /// Largest value of a counter; one more is what a read would never see (fs/eventfd.c).
 pub const COUNTER_MAX: u64 = u64::MAX - 1;
@@ -29,7 +29,7 @@ impl Channel {
 impl World {
     /// A timer that has fired and has not been read since.
     fn timer_due(&self, channel: &Channel) -> bool {
-        channel.value != 0 && channel.value <= self.fired
+        channel.value != 0 && (channel.value <= self.fired || channel.finished)
     }
 
     /// True if a read of an event descriptor by `t` gets something. A timer that has not fired may do so for one who waits
@@ -37,7 +37,10 @@ impl World {
     pub(crate) fn event_readable(&self, t: Tid, channel: &Channel, op: &Op) -> bool {
         match channel.kind {
             ChanKind::COUNTER => channel.value > 0,
-            ChanKind::TIMER => self.timer_due(channel) || channel.value != 0 && self.ticks_freely(t) && !op.tries(),
+            ChanKind::TIMER => {
+                let early = channel.value <= self.time_of(t) || self.ticks_freely(t) && !op.tries();
+                self.timer_due(channel) || channel.value != 0 && early
+            }
             ChanKind::SIGNALS => self.pending_of(t) & channel.value != 0,
             _ => true,
         }
@@ -51,7 +54,10 @@ impl World {
 
     /// Gives 8, the number that is read in `Thread::out[0]`; a signal descriptor has only been found ready.
     pub(crate) fn event_read(&mut self, t: Tid, id: ChanId) -> Applied {
-        let fired = self.fired;
+        let fired = self.time_of(t);
+        if self.channels[id].kind == ChanKind::TIMER && !self.timer_due(&self.channels[id]) {
+            self.passes_until(t, self.channels[id].value);
+        }
         let channel = &mut self.channels[id];
         let got = match channel.kind {
             ChanKind::COUNTER => {
@@ -64,6 +70,7 @@ impl World {
                 let got = late.checked_div(channel.period).map_or(1, |more| 1 + more);
                 let next = channel.value.saturating_add(got.saturating_mul(channel.period));
                 channel.value = if channel.period == 0 { 0 } else { next };
+                channel.finished = false;
                 got
             }
             _ => 0,
@@ -95,12 +102,26 @@ impl World {
         }
     }
 
+    /// A description of a timer (timerfd).
+    pub(crate) fn is_timer(&self, desc: DescId) -> bool {
+        self.descs.get(desc).is_some_and(|d| d.kind == DescKind::TIMER)
+    }
+
+    /// When an armed timer fires; one that has: no later than now.
+    fn fires_at(&self, channel: &Channel) -> u64 {
+        if channel.finished {
+            channel.value.min(self.fired)
+        } else {
+            channel.value
+        }
+    }
+
     /// Calls `each` with the times at which the timers fire that description `desc` is about, or the descriptions that it
     /// watches, where `events` of it are of interest.
     fn timers_of(&self, t: Tid, desc: DescId, events: u32, each: &mut dyn FnMut(u64)) {
         let Some(d) = self.descs.get(desc).filter(|_| events & u32::from(poll::IN | poll::RDNORM) != 0) else { return };
         match (d.kind, self.channels.get(d.input)) {
-            (DescKind::TIMER, Some(channel)) if channel.value != 0 => each(channel.value),
+            (DescKind::TIMER, Some(channel)) if channel.value != 0 => each(self.fires_at(channel)),
             (DescKind::SIGNAL, Some(channel)) if self.come_by_clock(t) & channel.value != 0 => each(self.fired),
             (DescKind::EPOLL, _) => self.timers_watched(t, d.input, each),
             _ => {}
@@ -128,7 +149,7 @@ impl World {
             Channels::Reads | Channels::Waits => match self.channel_of(op.obj) {
                 Some(id) if self.channels[id].kind == ChanKind::EPOLL => self.timers_watched(t, id, each),
                 Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
-                    each(self.channels[id].value);
+                    each(self.fires_at(&self.channels[id]));
                 }
                 Some(id)
                     if self.channels[id].kind == ChanKind::SIGNALS
@@ -142,34 +163,63 @@ impl World {
         }
     }
 
-    /// When the first timer fires that the operation of `t` waits for.
-    pub(crate) fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+    /// When the first timer fires after `time` of those that the operation of `t` waits for.
+    fn awaited_timer_after(&self, t: Tid, op: &Op, time: u64) -> Option<u64> {
         let mut first = None;
         self.timers_awaited(t, op, &mut |at| {
-            if at > self.fired {
+            if at > time {
                 first = Some(first.map_or(at, |f: u64| f.min(at)));
             }
         });
         first
     }
 
+    /// When the first timer fires that the operation of `t` waits for.
+    pub(crate) fn next_awaited_timer(&self, t: Tid, op: &Op) -> Option<u64> {
+        self.awaited_timer_after(t, op, self.fired)
+    }
+
     /// True if a timer that the operation of `t` waits for has fired, or may at any time.
     pub(crate) fn goes_by_timer(&self, t: Tid, op: &Op) -> bool {
         let mut goes = false;
-        let freely = self.ticks_freely(t) && !op.tries();
-        self.timers_awaited(t, op, &mut |at| goes |= at <= self.fired || freely);
+        let (time, freely) = (self.time_of(t), self.ticks_freely(t) && !op.tries());
+        self.timers_awaited(t, op, &mut |at| goes |= at <= time || freely);
         goes
     }
 
-    /// When that one fires, if it may do so at any moment, and before the operation gives up.
-    fn early_timer(&self, t: Tid, op: &Op) -> Option<u64> {
-        let first = self.next_awaited_timer(t, op).filter(|_| self.ticks_freely(t) && !op.tries())?;
-        (!op.has(crate::base::op::TIMED) || first <= op.deadline).then_some(first)
+    /// A timer that the operation of `t` waits for has fired in the time that `t` has waited.
+    pub(crate) fn timer_is_due(&self, t: Tid, op: &Op) -> bool {
+        self.n_timers > 0 && self.next_awaited_timer(t, op).is_some_and(|at| at <= self.time_of(t))
     }
 
-    /// True if a timer that the operation of `t` waits for may fire before its time.
-    pub(crate) fn fires_early(&self, t: Tid, op: &Op) -> bool {
-        self.early_timer(t, op).is_some()
+    /// How many times there are at which timers fire that the operation of `t` waits for, each at a moment of its own before the
+    /// operation gives up: so many may have fired when it looks.
+    pub(crate) fn early_timers(&self, t: Tid, op: &Op) -> u32 {
+        if self.n_timers + self.timers.len == 0 || !self.ticks_freely(t) || op.tries() {
+            return 0;
+        }
+        let (mut n, mut time) = (0, self.time_of(t));
+        let limit = u32::from(TICKS - self.threads[t].ticks);
+        while let Some(at) = self.awaited_timer_after(t, op, time).filter(|_| n < limit) {
+            if op.has(crate::base::op::TIMED) && at > op.deadline {
+                break;
+            }
+            (n, time) = (n + 1, at);
+        }
+        n
+    }
+
+    /// All that the operation of `t` could do now is to see a timer that fires at a moment of its own.
+    pub(crate) fn only_ticks(&self, t: Tid, op: &Op) -> bool {
+        if self.early_timers(t, op) == 0 || self.timer_is_due(t, op) {
+            return false;
+        }
+        match (op.kind.row().channels, self.channel_of(op.obj)) {
+            (Channels::Polls, _) => !self.poll_goes_on(t, op),
+            (Channels::Waits, Some(epoll)) => !self.epoll_goes_on(t, op, epoll),
+            (Channels::Reads, Some(id)) => !self.timer_due(&self.channels[id]),
+            _ => false,
+        }
     }
 
     /// The time at which the pending operation of `t` stops waiting: its own deadline, or that of a timer it waits for.
@@ -190,7 +240,8 @@ impl World {
         let mut last = (before, NONE);
         while self.n_timers > 0 {
             let timers = self.channels.as_slice().iter().zip(0..).filter(|(c, _)| c.obj != NONE);
-            let due = timers.filter(|(c, _)| c.kind == ChanKind::TIMER && c.value != 0 && c.value <= deadline);
+            let due =
+                timers.filter(|(c, _)| c.kind == ChanKind::TIMER && !c.finished && c.value != 0 && c.value <= deadline);
             let key = |(c, id): (&Channel, ChanId)| (c.value, c.maker, c.number, id);
             // Timers that fire at the same time do so in the order of their names.
             let after = |k: &(u64, crate::base::ids::Uid, u32, ChanId)| match last.1 {
@@ -203,33 +254,47 @@ impl World {
         }
     }
 
-    /// Where timeouts fire at any time and nothing else is ready: the first timer that `t` waits for fires.
-    pub(crate) fn fire_early(&mut self, t: Tid, op: &Op) {
-        let Some(first) = self.early_timer(t, op) else { return };
-        let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && c.value == first;
-        let Some(id) = self.channels.as_slice().iter().position(same) else { return };
-        self.now += first.saturating_sub(self.time_of(t));
-        self.ticks(t, first);
-        self.channels[id as u32].value = self.fired;
-        self.woke(id as u32, poll::IN);
+    /// Where timeouts fire at any time: those of the first `n` times that `t` waits for.
+    pub(crate) fn fire_early(&mut self, t: Tid, op: &Op, n: u32) {
+        for _ in 0..n {
+            let Some(first) = self.awaited_timer_after(t, op, self.time_of(t)) else { return };
+            self.passes_until(t, first);
+            self.fire_due(t, op);
+        }
     }
 
-    /// `t` has come to virtual time `time` by waiting: timers that were to fire until then have.
-    pub(crate) fn fire_until(&mut self, time: u64) {
-        for id in 0..self.channels.len {
-            let channel = &mut self.channels[id];
-            let armed = channel.obj != NONE && channel.kind == ChanKind::TIMER && channel.value > self.fired;
-            if armed && channel.value <= time {
-                let more = (time - channel.value).checked_div(channel.period).unwrap_or(0);
-                channel.value = self.fired.saturating_sub(more * channel.period).max(1);
-                self.woke(id, poll::IN);
+    /// A timer that fires at `time` has fired for `t` at a moment of its own.
+    fn passes_until(&mut self, t: Tid, time: u64) {
+        let ahead = time.saturating_sub(self.time_of(t));
+        self.now += ahead;
+        if ahead > 0 {
+            self.ticks(t, time);
+        }
+    }
+
+    /// Timers fire that `op` of `t` waits for and that were to fire in the time that `t` has waited. How long others have waited is
+    /// nothing to it: of waits whose order nobody can tell neither is the first.
+    pub(crate) fn fire_due(&mut self, t: Tid, op: &Op) {
+        while self.n_timers > 0 {
+            let due = self.next_awaited_timer(t, op).filter(|&at| at <= self.time_of(t));
+            if !due.is_some_and(|at| self.fire_awaited(at)) {
+                return;
             }
         }
     }
 
+    /// The timer (timerfd) that was to fire at `first` has fired, for all to see.
+    fn fire_awaited(&mut self, first: u64) -> bool {
+        let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && !c.finished && c.value == first;
+        let Some(id) = self.channels.as_slice().iter().position(same) else { return false };
+        self.channels[id as u32].finished = true;
+        self.woke(id as u32, poll::IN);
+        true
+    }
+
     /// `op` of `t`, which does not wait, looks at a timer that has not fired, and could have by now.
     pub(crate) fn misses_timer(&self, t: Tid, op: &Op) -> bool {
-        self.timeouts_any && op.tries() && self.next_awaited_timer(t, op).is_some()
+        self.timeouts_any && op.tries() && self.next_awaited_timer(t, op).is_some_and(|at| at > self.time_of(t))
     }
 
     /// A timer that `t` waits for, or whose signal it could take, may fire only when nothing else can run any more.
@@ -252,7 +317,7 @@ impl World {
     pub fn timer_set(&mut self, id: ChanId, at: u64, period: u64) -> (u64, u64) {
         let channel = &mut self.channels[id];
         let before = (channel.value, channel.period);
-        (channel.value, channel.period) = (at, period);
+        (channel.value, channel.period, channel.finished) = (at, period, false);
         if at != 0 && at <= self.fired {
             self.woke(id, poll::IN);
         }

@@ -43,7 +43,7 @@ kinds! {
         operands: Operands::Objects, enabled: blocks(World::poll_choices, |q| match q.act.op.has(VARIANT) {
             true => q.as_found(),
             false => q.channels(),
-        }), perform: |w, t, op, _| w.poll_perform(t, op),
+        }), perform: |w, t, op, value| w.poll_perform(t, op, value),
         records: Records::number(|w, t, _| w.polled_state(t)), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Events,
         alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -333,20 +333,20 @@ impl World {
     }
 
     pub(crate) fn poll_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(
-            op.tries()
-                || self.may_time_out(op)
-                || self.cancelled(t, op)
-                || self.polled_ready(t)
-                || self.fires_early(t, op),
-        )
+        u32::from(self.poll_goes_on(t, op)) + self.early_timers(t, op)
     }
 
-    /// Gives how many of the descriptions have an event.
-    pub(crate) fn poll_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if !self.polled_ready(t) {
-            self.fire_early(t, op);
-        }
+    /// Whatever timers may do.
+    pub(crate) fn poll_goes_on(&self, t: Tid, op: &Op) -> bool {
+        let late = self.may_time_out(op) && !self.timer_comes_first(t, op);
+        op.tries() || late || self.cancelled(t, op) || self.polled_ready(t) || self.timer_is_due(t, op)
+    }
+
+    /// Gives how many of the descriptions have an event. `value`: so many timers have fired meanwhile, or one more if it needs one.
+    pub(crate) fn poll_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let needs = u32::from(!self.poll_goes_on(t, op));
+        self.fire_due(t, op);
+        self.fire_early(t, op, value + needs);
         let mut count = 0;
         for i in 0..self.threads[t].n_polled as usize {
             let Polled { desc, events, .. } = self.threads[t].polled[i];

@@ -61,7 +61,7 @@ pub(crate) fn owns(a: &Act) -> bool {
 impl World {
     /// 1 + the owner of a mutex; 0 if anybody would get through.
     pub(crate) fn mutex_state(&self, m: ObjId) -> i64 {
-        let Some(mutex) = self.objects.get(m) else { return 0 };
+        let mutex = &self.objects[m];
         if mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0 {
             return 0;
         }

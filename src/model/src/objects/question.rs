@@ -58,6 +58,8 @@ pub struct Question<'a> {
     pub dropped: &'a [Did<'a>],
     /// Another process may be waiting for a record lock.
     pub lock_waits: bool,
+    /// Timeouts may fire at any moment, so that giving up is no more than what a `try` does.
+    pub any_moment: bool,
 }
 
 impl Question<'_> {

@@ -56,7 +56,7 @@ impl Question<'_> {
         let answer = if expired || cancelled { self.by_itself(true) } else { by_itself };
         act.fate &= !(TIMED_OUT | EXPIRED | WOKEN);
         act.fate |= if expired { EXPIRED } else { 0 };
-        act.fate |= if expired && by_itself == Answer::No { TIMED_OUT } else { 0 };
+        act.fate |= if expired && !self.any_moment && by_itself == Answer::No { TIMED_OUT } else { 0 };
         act.fate |= if self.woken() { WOKEN } else { 0 };
         (answer, act)
     }

@@ -91,7 +91,7 @@ pub struct Channel {
     pub queue: [u32; 2],
     /// Sockets and message queues: how many there are.
     pub messages: u32,
-    /// Sockets: nothing will be written any more.
+    /// Sockets: nothing will be written any more. Timers: it has fired and was not read since, by the clock of the thread that found it so.
     pub finished: bool,
     pub(crate) pad2: [u8; 3],
     /// Sockets: memory charged for what is in it.

@@ -1,22 +1,16 @@
 //! Operations as they are recorded: each with the state that its dependencies are conditional on.
 
-use crate::base::{Op, Tid, NONE, TIMED};
+use crate::base::{Op, Tid, TIMED};
 use crate::state::{
-    Act, ObjKind, ThreadState, World, BORN_EXPIRED, BY_CLOCK, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE,
-    TIMED_OUT, WOKEN,
+    Act, ObjKind, ThreadState, World, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, IN_ONCE, SOME_ONCE, TIMED_OUT,
+    WOKEN,
 };
 
 impl World {
     /// The pending operation of `t` with the state it is conditional on.
     pub fn act(&self, t: Tid) -> Act {
         let thread = &self.threads[t];
-        let mut op = Op { signals: self.signal_ways(t), ..self.as_it_reaches(t, &thread.pending) };
-        if self.timeouts_any && self.n_timers > 0 && self.moves_timers(t, &op) {
-            op.signals |= BY_CLOCK;
-        }
-        if self.leaves_late(t, &op) {
-            op.obj2 = NONE;
-        }
+        let op = Op { signals: self.signal_ways(t), ..self.as_it_reaches(t, &thread.pending) };
         Act {
             uid: thread.uid,
             tid: t,
@@ -28,12 +22,6 @@ impl World {
             op,
             state: (op.kind.row().records.state)(self, t, &op),
         }
-    }
-
-    /// With `op` timers fire that others may watch.
-    fn moves_timers(&self, t: Tid, op: &Op) -> bool {
-        let gives_up = op.has(TIMED) && self.choices_of(t, &Op { flags: op.flags & !TIMED, ..*op }) == 0;
-        gives_up || op.kind.row().channels.awaits_timers() && self.goes_by_timer(t, op)
     }
 
     fn fate(&self, t: Tid, op: &Op) -> u8 {

@@ -150,9 +150,6 @@ impl World {
             let thread = &mut self.threads[t];
             thread.time = thread.time.max(op.deadline);
             self.now = self.now.max(thread.due);
-            if self.n_timers > 0 {
-                self.fire_until(op.deadline);
-            }
         }
     }
 
@@ -176,7 +173,7 @@ impl World {
         if op.has(TIMED) && self.only_gives_up(t, op) {
             return op.deadline;
         }
-        let by_timer = self.n_timers > 0 && self.fires_early(t, op);
+        let by_timer = self.n_timers > 0 && self.only_ticks(t, op);
         let by_signal = self.timers.len > 0 && thread.sigpending | self.procs[thread.pid].sigpending == 0;
         let waits = by_timer || by_signal && self.own_choices(t) == 0 && self.signal_choices(t) > 0;
         if waits {
