@@ -124,6 +124,10 @@ pub struct Local {
     pub spin: Spin,
     /// First and one past the last address of the shim's text.
     pub text: (u64, u64),
+    /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
+    pub streams_armed: bool,
+    /// See `streams_armed`.
+    pub exits: bool,
     /// A path that was followed is kept for the call itself, see `files::keep_walk`.
     pub keeps_walk: bool,
     /// See [`Hooks`].
@@ -153,6 +157,8 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     n_onces: 0,
     spin: Spin::NONE,
     text: (0, 0),
+    streams_armed: false,
+    exits: false,
     keeps_walk: false,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
 }));
