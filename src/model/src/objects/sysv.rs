@@ -2,7 +2,7 @@
 
 use super::row::*;
 use crate::base::SEVERAL;
-use crate::state::{Ctl, Key, ObjKind, SemBuf, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
+use crate::state::{Ctl, Key, ObjKind, SemBuf, SemSet, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.
@@ -250,10 +250,34 @@ impl World {
         for _ in 0..n {
             self.semvals.push(SemVal::default())?;
         }
+        let record = self.semsets.push(SemSet { dates: [0, self.now.max(1)], ..SemSet::default() })?;
         self.make(Key::new(SHARED, ObjKind::SYSV, id as u64), |set| {
             set.count = n;
             set.extra = first;
+            set.value = record as i32;
         })
+    }
+
+    /// What is told of a set.
+    pub fn sysv_set_record(&self, obj: ObjId) -> SemSet {
+        self.semsets[self.objects[obj].value as u32]
+    }
+
+    /// A set that was just made has that key and these permissions.
+    pub fn sysv_name(&mut self, obj: ObjId, key: i32, mode: u32) {
+        let record = self.objects[obj].value as u32;
+        (self.semsets[record].key, self.semsets[record].mode) = (key, mode);
+    }
+
+    /// IPC_SET.
+    pub fn sysv_set_mode(&mut self, obj: ObjId, mode: u32) {
+        self.semsets[self.objects[obj].value as u32].mode = mode;
+        self.sysv_date(obj, 1);
+    }
+
+    /// Notes a semop (0), or that values or attributes were set (1).
+    fn sysv_date(&mut self, obj: ObjId, which: usize) {
+        self.semsets[self.objects[obj].value as u32].dates[which] = self.now.max(1);
     }
 
     /// The set with identifier `id`, if it exists.
@@ -271,6 +295,7 @@ impl World {
         let vpid = self.procs[self.threads[t].pid].vpid;
         let at = self.objects[obj].extra + num;
         self.semvals[at] = SemVal { value, vpid };
+        self.sysv_date(obj, 1);
         for undo in self.undos.as_mut_slice() {
             if undo.obj == obj && undo.num == num {
                 undo.adjust = 0;
@@ -315,6 +340,7 @@ impl World {
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
             Verdict::Go => {
+                self.sysv_date(op.obj, 0);
                 let pid = self.threads[t].pid;
                 for i in 0..self.threads[t].n_sembuf as usize {
                     let o = self.threads[t].sembuf[i];
@@ -351,6 +377,7 @@ impl World {
                     let vpid = self.procs[pid].vpid;
                     self.semvals[at].value = (self.semvals[at].value + undo.adjust).clamp(0, SEMVMX);
                     self.semvals[at].vpid = vpid;
+                    self.sysv_date(undo.obj, 0);
                 }
             }
         }
