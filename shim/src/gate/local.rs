@@ -106,8 +106,6 @@ pub struct Local {
     pub altstacks: bool,
     /// This is the child of a vfork-like clone that still shares its parent's memory.
     pub borrowed: bool,
-    /// Parent death signal the program thinks it has.
-    pub pdeathsig: i32,
     /// The next operation on a descriptor is one in which a request to end is heeded.
     pub cancellable: bool,
     /// Shared mappings in use.
@@ -148,7 +146,6 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     mask_after: None,
     altstacks: false,
     borrowed: false,
-    pdeathsig: 0,
     cancellable: false,
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
