@@ -38,7 +38,10 @@ pub fn hide(envp: u64) {
 /// True if the strings of a list that ends with a null pointer can be read; no list is one of none.
 pub fn is_there(list: u64) -> bool {
     let mut at = list;
-    while list != 0 {
+    if list == 0 {
+        return true;
+    }
+    loop {
         if readable(at, 8) < 8 {
             return false;
         }
@@ -48,7 +51,6 @@ pub fn is_there(list: u64) -> bool {
             _ => at += 8,
         }
     }
-    true
 }
 
 /// True if a string with its NUL can be read.

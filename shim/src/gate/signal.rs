@@ -138,10 +138,9 @@ pub fn read_dispositions() {
 /// Handler of SIGSEGV and SIGBUS.
 extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     let sent = load::<i32>(info + 8) <= 0;
-    if !local().delivering {
-        if signal == libc::SIGSEGV && tsc::emulated(info, context) || !sent && answered(context) {
-            return;
-        }
+    let passes = || signal == libc::SIGSEGV && tsc::emulated(info, context) || !sent && answered(context);
+    if !local().delivering && passes() {
+        return;
     }
     let action = local().actions[signal as usize];
     match action.handler {
