@@ -134,6 +134,7 @@ pub fn arm_all() {
 
 /// First steps of a forked child, which has one thread; libc has set back the locks in its list.
 pub fn forked() {
+    local().streams_copied |= local().streams_armed;
     local().streams_armed = false;
     local().exits = false;
 }
@@ -202,7 +203,8 @@ fn arm(file: u64, lock: u64, listed: bool) {
     let stream = Stream { lock, file, listed, closing: false };
     add(stream);
     let (word, owner): (u32, u64) = (load(lock), load(lock + OWNER));
-    if owner != 0 || word == FREE && world().find(key(file, lock)).is_some() {
+    let in_model = || local().streams_copied && world().find(key(file, lock)).is_some();
+    if owner != 0 || word == FREE && in_model() {
         // What was done to it while the process had one thread.
         let t = if owner == 0 { NONE } else { world().thread_by_fs(local().pid, owner).unwrap_or(NONE) };
         let id = object(&stream);

@@ -124,6 +124,8 @@ pub struct Local {
     pub text: (u64, u64),
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
+    /// They were in a process that this one was forked from: the model knows them.
+    pub streams_copied: bool,
     /// See `streams_armed`.
     pub exits: bool,
     /// A path that was followed is kept for the call itself, see `files::keep_walk`.
@@ -155,6 +157,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     spin: Spin::NONE,
     text: (0, 0),
     streams_armed: false,
+    streams_copied: false,
     exits: false,
     keeps_walk: false,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
