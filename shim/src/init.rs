@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, locks, mail, process, stream, thread};
+use crate::calls::{clients, descriptors, env, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, signal, tsc};
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
@@ -58,7 +58,7 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
         rewrite::keep_page_tables(&auxv);
     }
     signal::install_net(net::on_sigsys as *const () as u64);
-    signal::install_fault();
+    signal::install_faults();
     process::arm();
     tsc::arm();
     if local().phase == Phase::Running {
@@ -96,16 +96,19 @@ fn enter_world() {
         l.pid = p;
         l.cur = t;
         process_of(p).real_pid = raw!(libc::SYS_getpid) as i32;
+        priority::begin();
         l.phase = Phase::BeforeRoot;
     } else {
         let t = world().current;
         l.cur = t;
         l.pid = world().threads[t].pid;
+        machine().segments_left(l.pid);
         model().exec(t);
         l.phase = Phase::Running;
     }
     fiber().fs = fs_base();
     fiber().clear_tid = 0;
+    process::tell_faults();
 }
 
 /// The sixteen bytes of AT_RANDOM are the same in every run.

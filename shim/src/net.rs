@@ -5,17 +5,17 @@
 use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
-use crate::calls::{descriptors, futex, identity, kernel, mqueue, msg, shm, sysv, time};
+use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, time};
 use crate::gate::fiber::Start;
-use crate::gate::{self, exit};
-use crate::sys::{any_of, context as reg, load, store, store_if};
+use crate::gate::{self, exit, local, model, signal};
+use crate::sys::{any_of, context as reg, guard, load, store, store_if};
 
 /// Handler of SIGSYS.
 pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     const SYS_USER_DISPATCH: i32 = 2;
     let nr: u64 = load(context + reg::RAX);
-    if load::<i32>(info + 8) != SYS_USER_DISPATCH {
-        return;
+    if local().delivering || load::<i32>(info + 8) != SYS_USER_DISPATCH {
+        return signal::sent_as_sigsys(info, context);
     }
     let at = |offset: u64| load::<u64>(context + offset);
     let args = [at(reg::RDI), at(reg::RSI), at(reg::RDX), at(reg::R10), at(reg::R8), at(reg::R9)];
@@ -32,12 +32,29 @@ fn start_of(context: u64) -> Start {
     }
 }
 
+/// Performs a system call of the program, `work`, with an answer to bad pointers.
+#[inline]
+pub fn guarded(work: impl FnOnce() -> i64) -> i64 {
+    guard::call(work, left)
+}
+
+/// A call was left while it read its arguments: what it has set for its operation is taken back.
+#[cold]
+fn left() {
+    model().wait_with_own_mask(local().cur);
+    files::forget_walk();
+}
+
 /// Performs system call `nr` for the program. `context` is 0 when there is no trap (interposed syscall()).
 pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
+    guarded(|| perform(nr, a, context))
+}
+
+fn perform(nr: i64, a: [u64; 6], context: u64) -> i64 {
     match nr {
         libc::SYS_futex => futex::call(a),
         449 | 454..=456 => futex::refuse_new(nr),
-        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => clone(nr, a, start_of(context)),
+        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => make(nr, a, start_of(context)),
         libc::SYS_exit => exit::exit_thread(a[0] as i32),
         libc::SYS_exit_group => exit::exit_group((a[0] as i32 & 0xff) << 8),
         libc::SYS_wait4 => process::wait4(a[0] as i32, a[1], a[2] as i32, a[3]),
@@ -48,9 +65,11 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
         libc::SYS_nanosleep => time::nanosleep(libc::CLOCK_MONOTONIC, 0, a[0], a[1]),
         libc::SYS_clock_nanosleep => time::nanosleep(a[0] as i32, a[1] as i32, a[2], a[3]),
         libc::SYS_clock_gettime => time::clock_gettime(a[0] as i32, a[1]),
+        libc::SYS_clock_getres if (a[0] as i32) < 0 => time::clock_getres(a[0] as i32, a[1]),
+        libc::SYS_clock_settime => time::clock_settime(a[0] as i32, a[1]),
         libc::SYS_gettimeofday => time::gettimeofday(a[0], a[1]),
         libc::SYS_time => time::time(a[0]),
-        libc::SYS_times => (time::read(libc::CLOCK_MONOTONIC) / 10_000_000) as i64,
+        libc::SYS_times => time::times(a[0]),
         libc::SYS_getcpu => {
             store_if(a[0], 0u32);
             store_if(a[1], 0u32);
@@ -72,6 +91,10 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
 
 /// clone and its like; `start`: what a new thread begins with.
 pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
+    guarded(|| make(nr, a, start))
+}
+
+fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
     let mut args = CloneArgs { start, ..CloneArgs::default() };
     match nr {
         libc::SYS_clone3 => {

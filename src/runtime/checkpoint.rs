@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
-use vsrun_model::arena::{Arena, Region, Segment};
+use vsrun_model::arena::{Arena, Attached, Region, Segment};
 use vsrun_model::table::Table;
 
 /// An arena mapped into this process.
@@ -140,6 +140,7 @@ pub struct RootState {
     world: ArenaMap,
     regions: Table<Region, 4096>,
     segments: Table<Segment, 1024>,
+    attached: Table<Attached, 4096>,
     pool_used: u64,
     region_count: u32,
 }
@@ -153,6 +154,7 @@ impl RootState {
             world,
             regions: arena.regions,
             segments: arena.segments,
+            attached: arena.attached,
             pool_used: arena.control.pool_used,
             region_count: arena.control.regions,
         }))
@@ -163,6 +165,7 @@ impl RootState {
         arena.world.copy_from(&self.world.world);
         arena.regions.copy_from(&self.regions);
         arena.segments.copy_from(&self.segments);
+        arena.attached.copy_from(&self.attached);
         arena.control.pool_used = self.pool_used;
         arena.control.regions = self.region_count;
         arena.control.shm_used = 0;

@@ -5,6 +5,7 @@ use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
+use vsrun_model::carrier::ProcessState;
 
 use super::memory::ProcessMemory;
 use super::session::PrivateDir;
@@ -67,6 +68,27 @@ pub(super) fn pin(cpu: usize) {
     if set.set(cpu).is_ok() {
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
+}
+
+/// True if `stopped` is stopped by a fault of an access to the program's memory in a call: its library answers that. It tells
+/// where the table of these accesses lies (`ProcessState::answered`; the format is that of `sys::guard` in the shim).
+pub(super) fn is_answered(stopped: &Stopped, own: &ProcessState) -> bool {
+    let fault = |info: libc::siginfo_t| matches!(info.si_signo, libc::SIGSEGV | libc::SIGBUS) && info.si_code > 0;
+    if own.crashes || !stopped.siginfo().is_ok_and(fault) {
+        return false;
+    }
+    let (Ok(regs), Ok(memory)) = (stopped.regs(), ProcessMemory::open(stopped.pid())) else { return false };
+    let [start, end] = own.answered;
+    let mut table = vec![0; end.saturating_sub(start) as usize];
+    if memory.read(start, &mut table).is_err() {
+        return false;
+    }
+    const ENTRY: usize = 12;
+    let instruction = |entry: &[u8]| i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
+    table.chunks_exact(ENTRY).enumerate().any(|(i, entry)| {
+        let place = start + (i * ENTRY) as u64;
+        place.wrapping_add_signed(instruction(entry).into()) == regs.rip
+    })
 }
 
 /// True if what `stopped` is stopped by is the fault of an instruction that reads the counter.

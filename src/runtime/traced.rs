@@ -8,7 +8,7 @@ use vsrun_model::arena::Command;
 
 use super::execute::Clock;
 use super::inspect::Inspector;
-use super::processes::{is_fault, is_reading, resume_quietly};
+use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
 use super::tracee::{wait_any, Event, Reason, Signal, Stopped, Waited};
 use super::worker::Worker;
 use crate::finding::{Ending, Finding};
@@ -135,8 +135,12 @@ impl Worker {
     /// True if `signal` is a fault that the program does not handle.
     fn is_fatal(&self, stopped: &Stopped, signal: Signal) -> bool {
         let world = &self.arena.world;
-        let handled = self.process_of(stopped.pid().as_raw()).map_or(0, |p| world.procs[p].handled);
+        let process = self.process_of(stopped.pid().as_raw()).map(|p| &world.procs[p]);
+        let handled = process.map_or(0, |p| p.handled);
         if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
+            return false;
+        }
+        if process.is_some_and(|p| is_answered(stopped, &p.own)) {
             return false;
         }
         let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);

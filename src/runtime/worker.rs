@@ -16,7 +16,7 @@ use vsrun_model::End;
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::look;
 use super::outcome::Outcome;
-use super::processes::{children, cpus, is_fault, is_reading, pin, reap};
+use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
@@ -168,7 +168,9 @@ impl Worker {
                     Reason::Signal(signal) => Some(signal),
                     _ => None,
                 };
-                let fatal = signal.filter(|s| is_fault(s.number()) && !is_reading(&stopped));
+                let own = self.arena.world.procs.get(0).map(|p| &p.own);
+                let answered = || is_reading(&stopped) || own.is_some_and(|own| is_answered(&stopped, own));
+                let fatal = signal.filter(|s| is_fault(s.number()) && !answered());
                 if let Some(signal) = fatal {
                     return Err(self.died_early(&format!("it got {signal}")));
                 }

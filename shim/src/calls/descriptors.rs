@@ -21,7 +21,7 @@ fn takes_fd(nr: i64) -> bool {
             SYS_preadv SYS_pwritev SYS_preadv2 SYS_pwritev2 SYS_dup SYS_dup2 SYS_dup3 SYS_fcntl SYS_flock SYS_fsync
             SYS_fdatasync SYS_ftruncate SYS_getdents SYS_getdents64 SYS_fchdir SYS_fchmod SYS_fchown SYS_fstatfs
             SYS_readahead SYS_fadvise64 SYS_fallocate SYS_sync_file_range SYS_syncfs SYS_fgetxattr SYS_fsetxattr
-            SYS_flistxattr SYS_fremovexattr SYS_vmsplice SYS_tee
+            SYS_flistxattr SYS_fremovexattr SYS_vmsplice
         )
     ) || of_sockets(nr)
 }
@@ -39,12 +39,15 @@ fn of_sockets(nr: i64) -> bool {
 
 /// What a call that only sockets have gives for a descriptor that is not of the model. `None`: it is a socket, which the
 /// program was started with.
-fn not_a_socket(fd: u64) -> Option<i64> {
+fn not_a_socket(nr: i64, a: [u64; 6]) -> Option<i64> {
     let mut stat = [0u64; 18];
-    if raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
+    if raw!(libc::SYS_fstat, a[0], stat.as_mut_ptr()) < 0 {
         return Some(EBADF);
     }
     let socket = stat[3] as u32 & libc::S_IFMT == libc::S_IFSOCK;
+    if nr == libc::SYS_accept4 && a[3] as i32 & !socket::FLAGS != 0 {
+        return Some(EINVAL);
+    }
     (!socket).then_some(ENOTSOCK)
 }
 
@@ -67,7 +70,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         return Some(result);
     }
     if !world().has_fds(local().pid) {
-        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+        return if of_sockets(nr) { not_a_socket(nr, a) } else { None };
     }
     match nr {
         libc::SYS_close_range => {
@@ -82,7 +85,13 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             return find(a[0]).map(|desc| statx(desc, a[4]));
         }
         libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
-            return find(a[4]).map(|_| ENODEV);
+            return find(a[4])
+                .map(|desc| if world().descs[desc].flags & ACCESS == WRITE_ONLY { EACCES } else { ENODEV });
+        }
+        libc::SYS_tee => return tee(a),
+        libc::SYS_utimensat if a[1] == 0 => {
+            let anonymous = |kind| !matches!(kind, DescKind::PIPE | DescKind::SOCKET | DescKind::QUEUE);
+            return find(a[0]).map(|desc| if anonymous(world().descs[desc].kind) { EOPNOTSUPP } else { 0 });
         }
         libc::SYS_sendfile => return splice::send_file(a),
         libc::SYS_splice => return splice::splice(a),
@@ -93,13 +102,16 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         return None;
     }
     let Some(desc) = find(a[0]) else {
-        return if of_sockets(nr) { not_a_socket(a[0]) } else { None };
+        return if of_sockets(nr) { not_a_socket(nr, a) } else { None };
     };
     Some(on(nr, desc, a))
 }
 
 /// Call `nr` with a descriptor of the model as its first argument.
 fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
+    if let Some(error) = denied(nr, desc, a) {
+        return error;
+    }
     if let Some(result) = event::on(nr, desc, a) {
         return result;
     }
@@ -123,20 +135,97 @@ fn on(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
         libc::SYS_write if kind == DescKind::PIPE => pipe::write(desc, Memory::one(a[1], a[2])),
         libc::SYS_readv if kind == DescKind::PIPE => vector(a[1], a[2], |memory| pipe::read(desc, memory)),
         libc::SYS_writev if kind == DescKind::PIPE => vector(a[1], a[2], |memory| pipe::write(desc, memory)),
-        libc::SYS_lseek | libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_readahead | libc::SYS_fadvise64 => ESPIPE,
-        libc::SYS_preadv | libc::SYS_pwritev | libc::SYS_fallocate => ESPIPE,
+        libc::SYS_lseek => ESPIPE,
         libc::SYS_preadv2 | libc::SYS_pwritev2 if a[3] as i64 == -1 && a[5] == 0 && kind == DescKind::PIPE => {
             let transfer = if nr == libc::SYS_preadv2 { pipe::read } else { pipe::write };
             vector(a[1], a[2], |memory| transfer(desc, memory))
         }
-        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate | libc::SYS_sync_file_range => EINVAL,
+        libc::SYS_ioctl => ioctl(desc, a),
+        libc::SYS_accept4 if kind != DescKind::SOCKET && a[3] as i32 & !socket::FLAGS != 0 => EINVAL,
+        _ if of_sockets(nr) && kind != DescKind::SOCKET => ENOTSOCK,
+        _ => without_file(nr, desc, a).unwrap_or_else(|| refuse(nr, desc, a)),
+    }
+}
+
+/// Calls that read or write through a descriptor that was not opened for it, and arguments that no descriptor takes.
+fn denied(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
+    const SEEK_HOLE: u64 = 4;
+    let access = world().descs[desc].flags & ACCESS;
+    match nr {
+        libc::SYS_read | libc::SYS_readv | libc::SYS_preadv2 if access == WRITE_ONLY => Some(EBADF),
+        libc::SYS_write | libc::SYS_writev | libc::SYS_pwritev2 if access == READ_ONLY => Some(EBADF),
+        libc::SYS_lseek if a[2] as u32 as u64 > SEEK_HOLE => Some(EINVAL),
+        _ => None,
+    }
+}
+
+/// What calls that are about files give for a descriptor that has none behind it.
+fn without_file(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
+    let d = world().descs[desc];
+    let (pipe, access) = (d.kind == DescKind::PIPE, d.flags & ACCESS);
+    Some(match nr {
+        libc::SYS_pread64 | libc::SYS_pwrite64 | libc::SYS_preadv | libc::SYS_pwritev => ESPIPE,
+        libc::SYS_preadv2 | libc::SYS_pwritev2 if a[3] as i64 != -1 => ESPIPE,
+        libc::SYS_preadv2 | libc::SYS_pwritev2 if a[5] & !0xff != 0 => EOPNOTSUPP,
+        libc::SYS_fallocate if (a[2] as i64) < 0 || a[3] as i64 <= 0 => EINVAL,
+        libc::SYS_fallocate if access == READ_ONLY => EBADF,
+        libc::SYS_fallocate if pipe => ESPIPE,
+        libc::SYS_fallocate => ENODEV,
+        libc::SYS_readahead if access == WRITE_ONLY => EBADF,
+        libc::SYS_readahead => EINVAL,
+        libc::SYS_fadvise64 if pipe => ESPIPE,
+        libc::SYS_fadvise64 if a[3] > 5 => EINVAL,
+        libc::SYS_fadvise64 => 0,
+        libc::SYS_sync_file_range => ESPIPE,
+        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_ftruncate => EINVAL,
         libc::SYS_getdents | libc::SYS_getdents64 | libc::SYS_fchdir => ENOTDIR,
         libc::SYS_fchmod | libc::SYS_fchown => 0,
-        libc::SYS_fgetxattr | libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => EOPNOTSUPP,
-        libc::SYS_ioctl => ioctl(desc, a),
-        _ if of_sockets(nr) && kind != DescKind::SOCKET => ENOTSOCK,
-        _ => refuse(nr, desc, a),
+        // Only files and directories have those of users.
+        libc::SYS_fgetxattr => ENODATA,
+        libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => EOPNOTSUPP,
+        libc::SYS_fstatfs => file_system(d.kind, a[1]),
+        libc::SYS_vmsplice if a[2] == 0 => 0,
+        libc::SYS_vmsplice if !pipe => EBADF,
+        libc::SYS_flock if !matches!(a[1] as i32 & !libc::LOCK_NB, libc::LOCK_SH | libc::LOCK_EX | libc::LOCK_UN) => {
+            EINVAL
+        }
+        _ => return None,
+    })
+}
+
+/// fstatfs: where the kernel keeps what has no name.
+fn file_system(kind: DescKind, at: u64) -> i64 {
+    let magic: u64 = match kind {
+        DescKind::PIPE => 0x5049_5045,
+        DescKind::SOCKET => 0x534f_434b,
+        DescKind::QUEUE => 0x1980_0202,
+        _ => 0x0904_1934,
+    };
+    zero(at, 120);
+    store(at, [magic, 4096]);
+    store(at + 64, [255u64, 4096, 0x20]);
+    0
+}
+
+/// tee: what it does between two pipes is not modelled. `None`: neither is of the model.
+fn tee(a: [u64; 6]) -> Option<i64> {
+    let (input, output) = (find(a[0]), find(a[1]));
+    if input.is_none() && output.is_none() {
+        return None;
     }
+    let access = |desc: Option<DescId>| desc.map_or(NONE, |desc| world().descs[desc].flags & ACCESS);
+    let is_pipe = |desc: DescId| world().descs[desc].kind == DescKind::PIPE;
+    Some(match (input, output) {
+        _ if a[3] & !0xf != 0 => EINVAL,
+        _ if a[2] == 0 => 0,
+        _ if access(input) == WRITE_ONLY || access(output) == READ_ONLY => EBADF,
+        (Some(from), Some(to))
+            if is_pipe(from) && is_pipe(to) && world().descs[from].input != world().descs[to].output =>
+        {
+            refuse(libc::SYS_tee, from, a)
+        }
+        _ => EINVAL,
+    })
 }
 
 fn close_range(first: u32, last: u32, flags: u64) {
@@ -205,7 +294,9 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
         libc::F_SETPIPE_SZ => pipe::resize(desc, a[2]),
         libc::F_GETOWN => 0,
         libc::F_SETOWN => 0,
-        libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW => EINVAL,
+        libc::F_ADD_SEALS | libc::F_GET_SEALS => EINVAL,
+        12 | 13 | 14 | 18..=35 | 39..=1023 | 1041.. => EINVAL,
+        ..=-1 => EINVAL,
         _ => refuse(libc::SYS_fcntl, desc, a),
     }
 }
@@ -250,9 +341,12 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
         }
         // Interfaces of the machine are none of the program's world.
         0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => ENODEV,
-        // Whether it is a terminal.
-        0x5400..=0x545f => ENOTTY,
-        _ => refuse(libc::SYS_ioctl, desc, a),
+        // SIOCOUTQ, FIBMAP, FIGETBSZ: these are answered.
+        0x5411 if world().descs[desc].kind == DescKind::SOCKET => refuse(libc::SYS_ioctl, desc, a),
+        1 | 2 => refuse(libc::SYS_ioctl, desc, a),
+        0x8900..=0x89ff if world().descs[desc].kind == DescKind::SOCKET => refuse(libc::SYS_ioctl, desc, a),
+        // Whether it is a terminal, and what nobody knows.
+        _ => ENOTTY,
     }
 }
 
@@ -413,7 +507,8 @@ pub fn make_place() {
     if fd::is_open(PLACE_FD as u64) {
         return;
     }
-    let fd = raw!(libc::SYS_open, c"/".as_ptr(), libc::O_PATH);
+    // No directory: names are not found below it.
+    let fd = raw!(libc::SYS_open, c"/dev/null".as_ptr(), libc::O_PATH);
     if fd >= 0 {
         raw!(libc::SYS_dup2, fd, PLACE_FD);
         raw!(libc::SYS_close, fd);

@@ -1,7 +1,7 @@
 //! LD_PRELOAD: hidden from the program, given to every program it executes.
 
 use crate::gate::{arena, end};
-use crate::sys::{bytes_mut, cstr, load, raw, store};
+use crate::sys::{bytes, bytes_mut, cstr, load, raw, readable, store};
 
 const NAME: &[u8] = b"LD_PRELOAD=";
 
@@ -33,6 +33,37 @@ pub fn hide(envp: u64) {
         }
         at += 8;
     }
+}
+
+/// True if the strings of a list that ends with a null pointer can be read; no list is one of none.
+pub fn is_there(list: u64) -> bool {
+    let mut at = list;
+    if list == 0 {
+        return true;
+    }
+    loop {
+        if readable(at, 8) < 8 {
+            return false;
+        }
+        match load::<u64>(at) {
+            0 => return true,
+            text if !is_text(text) => return false,
+            _ => at += 8,
+        }
+    }
+}
+
+/// True if a string with its NUL can be read.
+fn is_text(text: u64) -> bool {
+    let mut at = text;
+    while readable(at, 1) == 1 {
+        let rest = (4096 - at % 4096) as usize;
+        if bytes(at, rest).contains(&0) {
+            return true;
+        }
+        at += rest as u64;
+    }
+    false
 }
 
 /// A copy of the environment at `envp` in which LD_PRELOAD starts with the shim.

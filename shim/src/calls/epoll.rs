@@ -5,10 +5,11 @@ use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
 use vsrun_model::{inject as fault, op, Kind, Op};
 
+use super::memory::lacking;
 use super::{event, fd, signal, time};
 use crate::gate::{self, end, inject, local, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, raw, store};
+use crate::sys::{decimal, load, raw, store, writable, END_OF_ADDRESSES};
 
 /// Most events of one wait that the kernel takes: bytes of events fit in an int.
 const MAX_EVENTS: i32 = i32::MAX / 12;
@@ -30,7 +31,6 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_epoll_pwait2 => {
             let timeout = match a[3] {
                 0 => None,
-                at if load::<i64>(at) < 0 => return Some(EINVAL),
                 at => match time::timespec(at) {
                     Some(ns) => Some(ns),
                     None => return Some(EINVAL),
@@ -150,10 +150,12 @@ fn exclusive(what: i32, desc: DescId, events: u32) -> Result<(), i64> {
 /// epoll_wait and its like: waits `timeout` ns, or for ever, with the signals at `mask` blocked.
 fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
     let (to, room) = (a[1], a[2] as i32);
-    if mask != 0 && a[5] != 8 || room <= 0 || room > MAX_EVENTS {
+    if mask != 0 && a[5] != 8 {
         return EINVAL;
     }
     let epoll = match instance(a[0]) {
+        Err(EBADF) => return EBADF,
+        _ if room <= 0 || room > MAX_EVENTS => return EINVAL,
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
@@ -166,6 +168,10 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
         Some(ns) => op.until(time::relative(ns)),
         None => op,
     };
+    if !(to..=END_OF_ADDRESSES - 12 * u64::from(room as u32)).contains(&to) {
+        return EFAULT;
+    }
+    op = lacking(op, writable(to, 12), 12);
     let deliver = |_| {
         for (i, event) in world().delivered.as_slice().iter().enumerate() {
             let entry = to + 12 * i as u64;

@@ -58,18 +58,13 @@ fn timer_of(fd: u64) -> Result<DescId, i64> {
     }
 }
 
-/// ns of a timespec that the kernel takes.
-fn span(at: u64) -> Option<u64> {
-    (load::<i64>(at) >= 0).then(|| time::timespec(at)).flatten()
-}
-
 /// timerfd_settime.
 fn timer_set(a: [u64; 6]) -> i64 {
     let (flags, new, old) = (a[1] as i32, a[2], a[3]);
     if flags & !(libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET) != 0 {
         return EINVAL;
     }
-    let (Some(period), Some(first)) = (span(new), span(new + 16)) else { return EINVAL };
+    let (Some(period), Some(first)) = (time::timespec(new), time::timespec(new + 16)) else { return EINVAL };
     let desc = match timer_of(a[0]) {
         Ok(desc) => desc,
         Err(error) => return error,
@@ -169,11 +164,19 @@ pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
     Some(match nr {
         libc::SYS_read => read(desc, one()),
         libc::SYS_write => write(desc, one()),
+        libc::SYS_readv if kind == DescKind::EPOLL => EINVAL,
+        libc::SYS_writev if kind != DescKind::EVENT => EINVAL,
+        libc::SYS_preadv2 if kind == DescKind::EPOLL => EINVAL,
         libc::SYS_readv => vector(a[1], a[2], |memory| read(desc, memory)),
         libc::SYS_writev => vector(a[1], a[2], |memory| write_pieces(desc, memory)),
         libc::SYS_lseek => 0,
-        libc::SYS_ioctl if !matches!(a[1] & 0xffff_ffff, libc::FIONBIO | libc::FIOCLEX | libc::FIONCLEX) => ENOTTY,
-        libc::SYS_vmsplice | libc::SYS_tee => EBADF,
+        libc::SYS_ioctl if !matches!(a[1] & 0xffff_ffff, libc::FIONBIO | libc::FIOCLEX | libc::FIONCLEX) => {
+            if kind == DescKind::EPOLL {
+                EINVAL
+            } else {
+                ENOTTY
+            }
+        }
         _ => return None,
     })
 }
@@ -185,6 +188,9 @@ fn read(desc: DescId, memory: Memory) -> i64 {
         DescKind::SIGNAL => SIGINFO,
         _ => 8,
     };
+    if !memory.is_possible() {
+        return EFAULT;
+    }
     if memory.len() < least {
         return EINVAL;
     }
@@ -254,6 +260,9 @@ fn take_signals(id: ChanId, memory: &Memory) -> i64 {
 
 fn write(desc: DescId, memory: Memory) -> i64 {
     let d = world().descs[desc];
+    if d.kind == DescKind::EVENT && !memory.is_possible() {
+        return EFAULT;
+    }
     if d.kind != DescKind::EVENT || memory.len() < 8 {
         return EINVAL;
     }

@@ -6,16 +6,20 @@ use vsrun_model::{inject as fault, Kind, Op};
 use super::{stream, sync, time};
 use crate::gate::{self, end, inject, local, me, model};
 use crate::sys::errno::*;
-use crate::sys::{load, store, FIRST_ADDRESS};
+use crate::sys::{load, store, touch, writable, END_OF_ADDRESSES};
+
+const PRIVATE: u64 = 128;
+const REALTIME: u64 = 256;
 
 /// The futex system call.
 pub fn call(a: [u64; 6]) -> i64 {
-    const PRIVATE: u64 = 128;
-    const REALTIME: u64 = 256;
     let [addr, op, value, timeout, addr2, value3] = a;
     let clock = if op & REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let private = op & PRIVATE != 0;
     let command = (op & !(PRIVATE | REALTIME)) as i32;
+    if let Err(error) = check(a) {
+        return error;
+    }
     let remember = |word: u64, expected: u32| model().set_out(local().cur, [0, word as i64, expected as i64]);
     match command {
         libc::FUTEX_WAIT if private && value as u32 == 2 && timeout == 0 && stream::is_one(addr) => stream::waits(addr),
@@ -101,6 +105,52 @@ pub extern "C" fn wake_for_lock(lock: u64) {
     call([lock, PRIVATE_WAKE, 1, 0, 0, 0]);
 }
 
+/// What the kernel says of the words and the timeout of a call before it does anything: it looks the timeout up, then the words,
+/// and needs those of one process alone only where it reads or changes them.
+fn check(a: [u64; 6]) -> Result<(), i64> {
+    let [addr, op, value, timeout, addr2, value3] = a;
+    let (private, command) = (op & PRIVATE != 0, (op & !(PRIVATE | REALTIME)) as i32);
+    let word = |addr: u64, reads: bool, writes: bool| {
+        if !addr.is_multiple_of(4) {
+            return Err(EINVAL);
+        }
+        if addr >= END_OF_ADDRESSES || writes && writable(addr, 4) < 4 {
+            return Err(EFAULT);
+        }
+        if reads || !private {
+            load::<u32>(addr);
+        }
+        Ok(())
+    };
+    let waits =
+        matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI | libc::FUTEX_LOCK_PI2);
+    if waits && timeout != 0 {
+        touch(timeout, 16);
+        if time::timespec(timeout).is_none() {
+            return Err(EINVAL);
+        }
+    }
+    match command {
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if value3 as u32 == 0 => Err(EINVAL),
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => word(addr, true, false),
+        libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => word(addr, false, false),
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE => {
+            if (value as i32) < 0 || (timeout as i32) < 0 {
+                return Err(EINVAL);
+            }
+            word(addr, command == libc::FUTEX_CMP_REQUEUE, false).and_then(|()| word(addr2, false, false))
+        }
+        libc::FUTEX_WAKE_OP => word(addr, false, false).and_then(|()| word(addr2, false, true)),
+        libc::FUTEX_LOCK_PI | libc::FUTEX_LOCK_PI2 | libc::FUTEX_TRYLOCK_PI => word(addr, false, true),
+        libc::FUTEX_UNLOCK_PI => {
+            word(addr, true, false)?;
+            let owner = load::<u32>(addr) & libc::FUTEX_TID_MASK;
+            word(addr, true, owner == me().vtid as u32)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Waits that are moved to a lock with priority inheritance.
 fn refuse(name: &[u8]) -> ! {
     end::unsupported(&[b"futex(", name, b")"])
@@ -110,9 +160,6 @@ fn refuse(name: &[u8]) -> ! {
 fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
     let mut deadline = None;
     if timeout != 0 {
-        if load::<i64>(timeout) < 0 {
-            return EINVAL;
-        }
         let Some(ns) = time::timespec(timeout) else { return EINVAL };
         deadline = Some(time::absolute(clock, ns));
     }
@@ -120,12 +167,6 @@ fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
 }
 
 fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
-    if !addr.is_multiple_of(4) {
-        return EINVAL;
-    }
-    if addr < FIRST_ADDRESS {
-        return EFAULT;
-    }
     let lock = sync::futex(addr, private);
     gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
 }

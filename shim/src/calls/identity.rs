@@ -2,11 +2,11 @@
 
 use vsrun_model::{Kind, Op, Pid};
 
-use super::{signal, timer};
+use super::{priority, signal, timer};
 use crate::gate::{self, fiber, local, me, model, process_of, tsc, world};
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
-use crate::sys::{any_of, raw, store, store_if};
+use crate::sys::{any_of, raw, store, store_if, writable};
 
 /// Calls about who and what this thread is: virtual ids, signals, what the kernel keeps per thread.
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
@@ -23,8 +23,8 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_getpgrp => world().procs[p].pgid as i64,
         libc::SYS_getpgid | libc::SYS_getsid | libc::SYS_setpgid | libc::SYS_setsid => group(nr, id, a[1] as i32),
         libc::SYS_rt_sigprocmask => signal::sigprocmask(a[0] as i32, a[1], a[2], a[3]),
-        libc::SYS_rt_sigaction => signal::sigaction(a[0] as i32, a[1], a[2]),
-        libc::SYS_rt_sigpending => signal::sigpending(a[0]),
+        libc::SYS_rt_sigaction => signal::sigaction(a[0] as i32, a[1], a[2], a[3]),
+        libc::SYS_rt_sigpending => signal::sigpending(a[0], a[1]),
         libc::SYS_rt_sigtimedwait => signal::timedwait(a[0], a[1], a[2], a[3]),
         libc::SYS_rt_sigsuspend => signal::suspend(a[0], a[1]),
         libc::SYS_pause => signal::pause(),
@@ -34,22 +34,32 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             SYS_timer_getoverrun SYS_timer_delete
         ) => timer::call(nr, a),
         libc::SYS_kill => signal::kill(id, a[1] as i32, 0),
-        libc::SYS_tkill => signal::tgkill(0, id, a[1] as i32, 0),
+        libc::SYS_tkill => signal::tkill(id, a[1] as i32),
         libc::SYS_tgkill => signal::tgkill(id, a[1] as i32, a[2] as i32, 0),
         libc::SYS_rt_sigqueueinfo if id <= 0 => ESRCH,
         libc::SYS_rt_sigqueueinfo => signal::kill(id, a[1] as i32, a[2]),
         libc::SYS_rt_tgsigqueueinfo => signal::tgkill(id, a[1] as i32, a[2] as i32, a[3]),
+        libc::SYS_set_robust_list if a[1] != 24 => EINVAL,
         libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => {
             store_if(a[0], 0u64);
             0
         }
+        libc::SYS_prctl if id == libc::PR_SET_PDEATHSIG && a[1] > 64 => EINVAL,
         libc::SYS_prctl if id == libc::PR_SET_PDEATHSIG => {
-            local().pdeathsig = a[1] as i32;
+            process_of(p).death_signal = a[1] as i32;
             0
         }
         libc::SYS_prctl if id == libc::PR_GET_PDEATHSIG => {
-            store(a[1], local().pdeathsig);
+            store(a[1], process_of(p).death_signal);
+            0
+        }
+        libc::SYS_prctl if id == libc::PR_SET_CHILD_SUBREAPER => {
+            model().set_subreaper(p, a[1] != 0);
+            0
+        }
+        libc::SYS_prctl if id == libc::PR_GET_CHILD_SUBREAPER => {
+            store(a[1], i32::from(world().procs[p].subreaper));
             0
         }
         libc::SYS_prctl if matches!(id, libc::PR_GET_TSC | libc::PR_SET_TSC) => return tsc::control(id, a[1]),
@@ -60,41 +70,40 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             fiber().fs = a[1];
             raw!(nr, a[0], a[1])
         }
-        // The kernel's own accounts of a process would show vsrun's work, and differ from run to run.
-        libc::SYS_sched_getaffinity => affinity(a[1] as usize, a[2]),
-        libc::SYS_sched_setaffinity => 0,
-        _ => return None,
+        _ => return priority::call(nr, a),
     })
-}
-
-/// Two processors, as far as the program is concerned: those of vsrun's world are no business of its.
-fn affinity(len: usize, mask: u64) -> i64 {
-    if len < 8 {
-        return EINVAL;
-    }
-    store(mask, 3u64);
-    8
 }
 
 fn group(nr: i64, id: i32, value: i32) -> i64 {
     let own = local().pid;
-    let Some(p) = (if id == 0 || nr == libc::SYS_setsid { Some(own) } else { world().process_by_vpid(id) }) else {
+    if nr == libc::SYS_setpgid {
+        let id = if id == 0 { world().procs[own].vpid } else { id };
+        let pgid = if value == 0 { id } else { value };
+        return match world().may_set_group(own, id, pgid) {
+            Ok(p) => {
+                model().set_group(p, pgid);
+                0
+            }
+            Err(error) => error,
+        };
+    }
+    let Some(p) = (if id == 0 || nr == libc::SYS_setsid { Some(own) } else { world().process_by_id(id) }) else {
         return ESRCH;
     };
     match nr {
         libc::SYS_getpgid => world().procs[p].pgid as i64,
         libc::SYS_getsid => world().procs[p].sid as i64,
-        libc::SYS_setpgid => {
-            model().set_group(p, value);
-            0
-        }
         _ => model().new_session(p),
     }
 }
 
 /// Deterministic random bytes: splitmix64, a stream for each process.
 pub fn random(buffer: u64, len: u64) -> i64 {
-    let len = len.min(1 << 20);
+    let there = writable(buffer, len.min(1 << 20));
+    if there == 0 && len > 0 {
+        return EFAULT;
+    }
+    let len = there;
     for i in 0..len {
         if i % 8 == 0 {
             let state = &mut process_of(local().pid).random;

@@ -16,7 +16,7 @@ use super::fd::is_ours;
 use super::files;
 use crate::gate::{self, end, local, me, model, process_of, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, raw, store, FIRST_ADDRESS};
+use crate::sys::{decimal, load, raw, store};
 
 /// Descriptors that are looked at where all are closed.
 const MANY: i32 = 65536;
@@ -62,9 +62,6 @@ pub fn is_lock(command: i32) -> bool {
 /// fcntl with such a command. `cancellable`: called through libc, which makes waits cancellation points.
 pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return EBADF };
-    if at < FIRST_ADDRESS {
-        return EFAULT;
-    }
     let asked: Flock = load(at);
     let by_file = matches!(command, libc::F_OFD_GETLK | libc::F_OFD_SETLK | libc::F_OFD_SETLKW);
     let test = matches!(command, libc::F_GETLK | libc::F_OFD_GETLK);

@@ -2,10 +2,15 @@
 
 use vsrun_model::arena::POOL_ADDR;
 use vsrun_model::channel::ChanId;
+use vsrun_model::op::LACKS;
+use vsrun_model::Op;
 
-use crate::gate::{end, machine, world};
+use crate::gate::{end, local, machine, model, world};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, load};
+use crate::sys::{bytes_mut, copy_in, copy_out, load, readable, writable, END_OF_ADDRESSES};
+
+/// Bytes whose pages are tried before there is anything to put there.
+const FEW: u64 = 4096;
 
 /// Memory that bytes are moved to or from: one piece or an array of `iovec`.
 #[derive(Clone, Copy)]
@@ -80,7 +85,7 @@ impl Memory {
     pub fn put_at(&self, skip: u64, source: &[u8]) {
         self.stretches(skip, source.len() as u64, |at, n, before| {
             let from = before as usize;
-            bytes_mut(at, n as usize).copy_from_slice(&source[from..from + n as usize]);
+            copy_out(at, &source[from..from + n as usize]);
         });
     }
 
@@ -88,9 +93,56 @@ impl Memory {
     pub fn get(&self, target: &mut [u8]) {
         self.stretches(0, target.len() as u64, |at, n, before| {
             let from = before as usize;
-            target[from..from + n as usize].copy_from_slice(bytes(at, n as usize));
+            copy_in(&mut target[from..from + n as usize], at);
         });
     }
+
+    /// True if it lies where programs have memory: asked before anything else of a call that moves bytes.
+    pub fn is_possible(&self) -> bool {
+        (0..self.pieces()).all(|i| {
+            let (at, n) = self.piece(i);
+            at.checked_add(n).is_some_and(|end| end <= END_OF_ADDRESSES)
+        })
+    }
+
+    /// Bytes from byte `skip` on, of `n`, that can be read.
+    pub fn readable(&self, skip: u64, n: u64) -> u64 {
+        let (mut there, mut whole) = (0, true);
+        self.stretches(skip, n, |at, n, _| {
+            let part = if whole { readable(at, n) } else { 0 };
+            (there, whole) = (there + part, whole && part == n);
+        });
+        there
+    }
+
+    /// The same for bytes to be written. Of many only the first is tried: the rest is when something is there for it.
+    pub fn writable(&self, skip: u64, n: u64) -> u64 {
+        let (mut there, mut whole) = (0, true);
+        let tried = if n <= FEW { n } else { 1 };
+        self.stretches(skip, tried, |at, n, _| {
+            let part = if whole { writable(at, n) } else { 0 };
+            (there, whole) = (there + part, whole && part == n);
+        });
+        if there == tried {
+            n
+        } else {
+            there
+        }
+    }
+}
+
+/// The operation, where of `n` bytes of memory only `there` are there.
+pub fn lacking(op: Op, there: u64, n: u64) -> Op {
+    if there == n {
+        return op;
+    }
+    model().set_out(local().cur, [there as i64, 0, 0]);
+    op.with(LACKS)
+}
+
+/// What is lost and what stays when bytes have been taken for memory of which a part was there is not modelled.
+pub fn refuse_part() -> ! {
+    end::unsupported(&[b"a read of more than 4096 bytes into memory of which only a part is there"])
 }
 
 /// readv and its like: checks the array.
@@ -101,6 +153,10 @@ pub fn vector(at: u64, n: u64, transfer: impl FnOnce(Memory) -> i64) -> i64 {
     let memory = Memory::many(at, n);
     if (0..n).any(|i| memory.piece(i).1 > i64::MAX as u64) {
         return EINVAL;
+    }
+    // Nothing is moved, whatever it is (fs/read_write.c, vfs_readv).
+    if memory.len() == 0 {
+        return 0;
     }
     transfer(memory)
 }
@@ -116,9 +172,11 @@ pub fn copy(channel: ChanId, from: u64, memory: &Memory, skip: u64, n: u64, to_r
         while done < len {
             let place = (from + before + done) % room;
             let part = (len - done).min(room - place);
-            let (inside, outside) = (POOL_ADDR + ring + place, at + done);
-            let (source, target) = if to_ring { (outside, inside) } else { (inside, outside) };
-            bytes_mut(target, part as usize).copy_from_slice(bytes(source, part as usize));
+            let ours = bytes_mut(POOL_ADDR + ring + place, part as usize);
+            let moved = if to_ring { copy_in(ours, at + done) } else { copy_out(at + done, ours) };
+            if !moved {
+                return;
+            }
             done += part;
         }
     });

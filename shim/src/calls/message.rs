@@ -6,12 +6,14 @@ use vsrun_model::socket::{
 };
 use vsrun_model::{inject as fault, op, Address, Kind, NONE};
 
-use super::memory::{copy, Memory};
+use super::memory::{copy, lacking, refuse_part, Memory};
 use super::{address, fd, mail, pipe, socket};
 use crate::gate::{end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, store};
+use crate::sys::{decimal, guard, load, store, touch, writable};
 
+/// Bytes of struct msghdr.
+const HEADER: u64 = 56;
 /// Most descriptors in one message.
 const MAX_RIGHTS: u64 = 253;
 
@@ -46,6 +48,12 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
     if skip > 0 {
         op = op.with(op::PARTIAL);
     }
+    // TCP throws away what is to be cut off.
+    let thrown_away = sock.is_tcp() && flags & libc::MSG_TRUNC != 0;
+    // What a message holds is lost then; a stream keeps it.
+    if sock.typ == STREAM && wanted > 0 && !thrown_away {
+        op = lacking(op, memory.writable(skip, wanted), wanted);
+    }
     let op = socket::timed(op, desc, sock.receive_timeout, flags & libc::MSG_DONTWAIT != 0);
     let mut received = Received { n: 0, whole: 0, got: false, message: Message::default() };
     received.n = fd::pass(desc, op, |n| {
@@ -58,10 +66,11 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
         if peek {
             received.message.rights = again(received.message.rights);
         }
-        // TCP throws away what is to be cut off.
-        let thrown_away = sock.is_tcp() && flags & libc::MSG_TRUNC != 0;
         if n > 0 && !thrown_away {
             copy(sock.input, from as u64, memory, skip, n as u64, false);
+            if guard::failed() && sock.typ == STREAM {
+                refuse_part();
+            }
         }
     });
     received
@@ -96,15 +105,17 @@ fn may_be_reset(desc: DescId) {
 /// Receives into memory; a stream goes on until it is full where all is wanted.
 fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
     let sock = world().sockets[socket::of(desc)];
-    let wanted = memory.len();
-    if sock.typ == STREAM && wanted == 0 {
-        return Received { n: 0, whole: 0, got: false, message: Message::default() };
+    let nothing = |n| Received { n, whole: 0, got: false, message: Message::default() };
+    if !memory.is_possible() {
+        return nothing(EFAULT);
     }
+    // A stream waits for what none is wanted of.
+    let wanted = memory.len();
     may_be_reset(desc);
     let wanted = match pipe::faults(world().descs[desc], wanted) {
         Ok(n) if sock.typ == STREAM => n,
         Ok(_) => wanted,
-        Err(n) => return Received { n, whole: 0, got: false, message: Message::default() },
+        Err(n) => return nothing(n),
     };
     let mut all = take(desc, memory, 0, wanted, flags);
     let on = sock.typ == STREAM && flags & libc::MSG_WAITALL != 0 && flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) == 0;
@@ -176,6 +187,7 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
         return (EAGAIN, 0);
     }
     let sock = world().sockets[socket::of(desc)];
+    touch(header, HEADER);
     let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
     if n > 1024 {
         return (EMSGSIZE, 0);
@@ -200,6 +212,8 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
 /// Writes what comes along with a message; gives MSG_CTRUNC if there was no room for it.
 fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i32 {
     let (at, room): (u64, u64) = (load(header + 32), load(header + 40));
+    // As if there were none.
+    let room = if room > 0 && writable(at, room) < room { 0 } else { room };
     let (mut used, mut told) = (0, 0);
     if sock.is_local() && sock.options & PASS_CRED != 0 && received.got {
         let Credentials { pid, uid, gid } = received.message.cred;
@@ -267,7 +281,7 @@ pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
     }
     let mut flags = a[3] as i32;
     let mut done = 0;
-    while done < a[2].min(1024) {
+    while done < a[2].min(1024) && !is_missing(a[1], done) {
         let (n, _) = recvmsg(desc, a[1] + 64 * done, flags & !libc::MSG_WAITFORONE);
         if n < 0 {
             return if done > 0 { done as i64 } else { n };
@@ -281,6 +295,11 @@ pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
     done as i64
 }
 
+/// The headers from `at` on of several messages end before that one, which is not the first.
+fn is_missing(at: u64, one: u64) -> bool {
+    one > 0 && writable(at + 64 * one, 64) < 64
+}
+
 /// Sends without an address.
 pub fn send(desc: DescId, memory: Memory, flags: i32) -> i64 {
     send_to(desc, memory, flags, None, NONE, None)
@@ -288,9 +307,16 @@ pub fn send(desc: DescId, memory: Memory, flags: i32) -> i64 {
 
 /// sendto and send.
 pub fn sendto(desc: DescId, a: [u64; 6]) -> i64 {
-    let domain = world().sockets[socket::of(desc)].domain;
+    let sock = world().sockets[socket::of(desc)];
+    let domain = sock.domain;
     let to = match a[4] {
         0 => None,
+        _ if a[5] as i32 > 128 || (a[5] as i32) < 0 => return EINVAL,
+        // Connections do not look at it.
+        at if sock.is_tcp() => {
+            touch(at, u64::from(a[5] as u32));
+            None
+        }
         at => match address::read(at, a[5], domain) {
             Ok(address) if address.family != 0 => Some(address),
             Ok(_) => None,
@@ -303,6 +329,7 @@ pub fn sendto(desc: DescId, a: [u64; 6]) -> i64 {
 /// sendmsg.
 pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
     let sock = world().sockets[socket::of(desc)];
+    touch(header, HEADER);
     let (name, name_len): (u64, u32) = (load(header), load(header + 8));
     let (iov, n): (u64, u64) = (load(header + 16), load(header + 24));
     if n > 1024 {
@@ -310,6 +337,10 @@ pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
     }
     let to = match (name, name_len) {
         (0, _) | (_, 0) => None,
+        _ if sock.is_tcp() => {
+            touch(name, u64::from(name_len).min(128));
+            None
+        }
         _ => match address::read(name, name_len.into(), sock.domain) {
             Ok(address) if address.family != 0 => Some(address),
             Ok(_) => None,
@@ -325,6 +356,12 @@ pub fn sendmsg(desc: DescId, header: u64, flags: i32) -> i64 {
 
 /// What is to go along with a message: descriptions and credentials.
 fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credentials>), i64> {
+    if len > i32::MAX as u64 {
+        return Err(ENOBUFS);
+    }
+    if at != 0 {
+        touch(at, len);
+    }
     let (mut rights, mut cred) = (NONE, None);
     let mut place = 0;
     while at != 0 && place + 16 <= len {
@@ -379,7 +416,7 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
 /// sendmmsg.
 pub fn sendmmsg(desc: DescId, a: [u64; 6]) -> i64 {
     let mut done = 0;
-    while done < a[2].min(1024) {
+    while done < a[2].min(1024) && !is_missing(a[1], done) {
         let n = sendmsg(desc, a[1] + 64 * done, a[3] as i32);
         if n < 0 {
             return if done > 0 { done as i64 } else { n };
@@ -400,6 +437,10 @@ fn send_to(
     cred: Option<Credentials>,
 ) -> i64 {
     check_flags(flags, b"send");
+    if !memory.is_possible() {
+        model().rights_drop(rights);
+        return EFAULT;
+    }
     let sock = world().sockets[socket::of(desc)];
     let cred = cred.unwrap_or_else(|| if sock.is_local() { socket::own_credentials() } else { Credentials::default() });
     model().set_credentials(local().cur, cred);
@@ -452,6 +493,12 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
         Ok(_) => n,
         Err(error) => return error,
     };
+    let there = memory.readable(0, n);
+    if sock.is_tcp() && there > 0 && there < n && n > 4096 {
+        end::unsupported(&[
+            b"a write of more than 4096 bytes to a connection, of memory of which only a part is there",
+        ]);
+    }
     let mut done = 0;
     loop {
         let mut op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
@@ -461,7 +508,7 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
             op = op.with(op::PARTIAL);
         }
         let op = socket::timed(op, desc, sock.send_timeout, dont_wait);
-        let put = fd::pass(desc, op, |put| {
+        let put = fd::pass(desc, lacking(op, there - done, n - done), |put| {
             let [at, kept, _] = me().out;
             if put > 0 && kept != 0 {
                 copy(output, at as u64, memory, done, put as u64, true);
@@ -497,8 +544,13 @@ fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i
             return ENETUNREACH;
         }
     }
+    let n = memory.len();
+    let limit = if sock.is_local() { u64::from(sock.send_buffer) - 32 } else { 65_507 };
+    if n <= limit && memory.readable(0, n) < n {
+        return EFAULT;
+    }
     loop {
-        let mut op = world().channel_op(Kind::FD_SEND, sock.input, memory.len() as i64);
+        let mut op = world().channel_op(Kind::FD_SEND, sock.input, n as i64);
         if to.is_some() {
             address::seek(&target);
             let link = match address::look_up(&mut target) {

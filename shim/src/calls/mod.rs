@@ -20,6 +20,7 @@ pub mod mqueue;
 pub mod msg;
 pub mod pipe;
 pub mod poll;
+pub mod priority;
 pub mod process;
 pub mod pthread;
 pub mod sem;

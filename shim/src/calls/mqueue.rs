@@ -11,7 +11,7 @@ use vsrun_model::{inject as fault, Kind, Op, NONE};
 use super::{fd, msg, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, cstr, decimal, load, raw, store, store_if, zero, FIRST_ADDRESS};
+use crate::sys::{bytes, bytes_mut, copy_out, cstr, decimal, load, raw, store, store_if, writable, zero};
 
 const NAME_MAX: usize = 255;
 /// Limits for those with CAP_SYS_RESOURCE (include/linux/ipc_namespace.h).
@@ -43,9 +43,6 @@ struct QueueName {
 
 impl QueueName {
     fn read(at: u64) -> Result<QueueName, i64> {
-        if at < FIRST_ADDRESS {
-            return Err(EFAULT);
-        }
         let name = cstr(at, 4096);
         match name {
             b"" => return Err(ENOENT),
@@ -66,9 +63,6 @@ impl QueueName {
 }
 
 fn open(name: u64, flags: i32, mode: u32, attr: u64) -> Result<i64, i64> {
-    if attr != 0 && attr < FIRST_ADDRESS {
-        return Err(EFAULT);
-    }
     let asked = (attr != 0).then(|| (load::<i64>(attr + 8), load::<i64>(attr + 16)));
     let name = QueueName::read(name)?;
     gate::pass(Op::on(Kind::NAME, sync::names()));
@@ -184,8 +178,6 @@ fn access(desc: DescId) -> u32 {
 fn deadline(at: u64) -> Result<Option<u64>, i64> {
     match at {
         0 => Ok(None),
-        at if at < FIRST_ADDRESS => Err(EFAULT),
-        at if load::<i64>(at) < 0 => Err(EINVAL),
         at => time::timespec(at).map(|ns| Some(time::absolute(libc::CLOCK_REALTIME, ns))).ok_or(EINVAL),
     }
 }
@@ -210,9 +202,6 @@ fn send(fd: u64, at: u64, len: u64, priority: u32, timeout: u64) -> Result<i64, 
     }
     if len > world().mqueue(queue).longest.into() {
         return Err(EMSGSIZE);
-    }
-    if len > 0 && at < FIRST_ADDRESS {
-        return Err(EFAULT);
     }
     let contents = if len > 0 { bytes(at, len as usize) } else { &[] };
     let op = waiting(world().mq_send_op(queue, priority, len as u32), desc, deadline);
@@ -263,7 +252,8 @@ fn receive(fd: u64, at: u64, size: u64, priority: u64, timeout: u64) -> Result<i
         let [len, of, _] = me().out;
         got = len;
         // The message is gone all the same.
-        if len > 0 && at < FIRST_ADDRESS || priority != 0 && priority < FIRST_ADDRESS {
+        let missing = |at: u64, n: u64| writable(at, n) < n;
+        if missing(at, len as u64) || priority != 0 && missing(priority, 4) {
             model().unstage(local().cur, &mut []);
             got = EFAULT;
             return;
@@ -279,9 +269,6 @@ fn notify(fd: u64, event: u64) -> Result<i64, i64> {
     let p = local().pid;
     let mut request = None;
     if event != 0 {
-        if event < FIRST_ADDRESS {
-            return Err(EFAULT);
-        }
         let (value, number, how): (u64, i32, i32) = (load(event), load(event + 8), load(event + 12));
         match how {
             libc::SIGEV_NONE => request = Some((NO_SIGNAL, value)),
@@ -307,9 +294,6 @@ fn notify(fd: u64, event: u64) -> Result<i64, i64> {
 
 /// mq_getsetattr: the kernel's struct mq_attr begins with flags, messages, size, messages in the queue (longs).
 fn attributes(fd: u64, new: u64, old: u64) -> Result<i64, i64> {
-    if new != 0 && new < FIRST_ADDRESS || old != 0 && old < FIRST_ADDRESS {
-        return Err(EFAULT);
-    }
     let flags = if new == 0 { None } else { Some(load::<i64>(new)) };
     if flags.is_some_and(|flags| flags & !i64::from(NONBLOCK) != 0) {
         return Err(EINVAL);
@@ -396,11 +380,8 @@ fn read(desc: DescId, at: u64, size: u64, place: Option<u64>) -> i64 {
     let text = &text[..=end];
     let from = place.unwrap_or(u64::from(world().descs[desc].extra)).min(text.len() as u64) as usize;
     let n = (text.len() - from).min(size as usize);
-    if n > 0 {
-        if at < FIRST_ADDRESS {
-            return EFAULT;
-        }
-        bytes_mut(at, n).copy_from_slice(&text[from..from + n]);
+    if !copy_out(at, &text[from..from + n]) {
+        return EFAULT;
     }
     if place.is_none() {
         model().desc_set_extra(desc, world().descs[desc].extra + n as u32);

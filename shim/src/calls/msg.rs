@@ -8,7 +8,7 @@ use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 use super::{sync, time};
 use crate::gate::{self, end, local, me, model, world};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, decimal, load, raw, store, zero, FIRST_ADDRESS};
+use crate::sys::{bytes, bytes_mut, decimal, guard, load, raw, store, touch, writable, zero};
 
 pub const CAP_SYS_RESOURCE: u32 = 24;
 /// Permission bits for reading and for writing, of all classes.
@@ -72,13 +72,11 @@ fn find(id: i32) -> Option<ObjId> {
 }
 
 fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
-    if message < FIRST_ADDRESS {
-        return EFAULT;
-    }
     let mtype: i64 = load(message);
     if size > MSGMAX as u64 || id < 0 || mtype < 1 {
         return EINVAL;
     }
+    touch(message + 8, size);
     let Some(queue) = find(id) else { return EINVAL };
     if !permits(queue, WRITE) {
         return EACCES;
@@ -127,7 +125,15 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
         let mtype;
         [len, mtype, _] = me().out;
         store(message, mtype);
-        model().unstage(local().cur, bytes_mut(message + 8, len as usize));
+        // The message is gone all the same.
+        if writable(message + 8, len as u64) < len as u64 {
+            guard::fail();
+            model().unstage(local().cur, &mut []);
+        } else if len > 0 {
+            model().unstage(local().cur, bytes_mut(message + 8, len as usize));
+        } else {
+            model().unstage(local().cur, &mut []);
+        }
         model().queue_dated(queue, 1, date());
     });
     if error != 0 {
@@ -158,8 +164,8 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
         }
         return EINVAL;
     }
-    if command != libc::IPC_RMID && buffer < FIRST_ADDRESS {
-        return EFAULT;
+    if command == libc::IPC_SET {
+        touch(buffer, at::SIZE as u64);
     }
     let Some(queue) = find(id) else { return EINVAL };
     let done = match command {

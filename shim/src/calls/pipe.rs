@@ -4,11 +4,11 @@ use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
 use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::{inject as fault, op, Kind, NONE};
 
-use super::memory::{copy, Memory};
+use super::memory::{copy, lacking, refuse_part, Memory};
 use super::{fd, files};
 use crate::gate::{self, end, inject, local, me, model, signal, world};
 use crate::sys::errno::*;
-use crate::sys::{cstr, raw, store};
+use crate::sys::{cstr, guard, raw, store, writable};
 
 /// pipe and pipe2.
 pub fn make(at: u64, flags: i32) -> i64 {
@@ -17,6 +17,9 @@ pub fn make(at: u64, flags: i32) -> i64 {
     }
     if flags & libc::O_DIRECT != 0 {
         end::unsupported(&[b"a pipe in packet mode (O_DIRECT)"]);
+    }
+    if writable(at, 8) < 8 {
+        return EFAULT;
     }
     let (cloexec, nonblock) = (flags & libc::O_CLOEXEC != 0, (flags & libc::O_NONBLOCK) as u32);
     let channel = fd::new_channel(ChanKind::PIPE, PIPE_RING);
@@ -43,6 +46,9 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
     if d.flags & ACCESS == WRITE_ONLY {
         return EBADF;
     }
+    if !memory.is_possible() {
+        return EFAULT;
+    }
     let wanted = memory.len();
     if wanted == 0 {
         return 0;
@@ -55,10 +61,13 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
     }
-    fd::pass(desc, op, |n| {
+    fd::pass(desc, lacking(op, memory.writable(0, wanted), wanted), |n| {
         if n > 0 {
             let from = me().out[0] as u64;
             copy(d.input, from, &memory, 0, n as u64, false);
+            if guard::failed() {
+                refuse_part();
+            }
         }
     })
 }
@@ -69,6 +78,9 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
     if d.flags & ACCESS == READ_ONLY {
         return EBADF;
     }
+    if !memory.is_possible() {
+        return EFAULT;
+    }
     let n = memory.len();
     if n == 0 {
         return 0;
@@ -77,6 +89,7 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         Ok(n) => n,
         Err(error) => return error,
     };
+    let there = memory.readable(0, n);
     let mut done = 0;
     while done < n {
         let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64);
@@ -86,7 +99,7 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         if done > 0 {
             op = op.with(op::PARTIAL);
         }
-        let result = fd::pass(desc, op, |put| {
+        let result = fd::pass(desc, lacking(op, there - done, n - done), |put| {
             if put > 0 {
                 let from = me().out[0] as u64;
                 copy(d.output, from, &memory, done, put as u64, true);
@@ -144,6 +157,10 @@ fn channel_of(desc: DescId) -> Option<ChanId> {
 /// F_SETPIPE_SZ. Pipes are not made larger than they are at first; the kernel refuses that too where a user has many.
 pub fn resize(desc: DescId, wanted: u64) -> i64 {
     let Some(channel) = channel_of(desc) else { return EBADF };
+    let wanted = u64::from(wanted as u32);
+    if wanted > 1 << 31 {
+        return EINVAL;
+    }
     let slots = (wanted.max(1).div_ceil(PIPE_BUF)).next_power_of_two();
     if slots > PIPE_SLOTS as u64 {
         return EPERM;

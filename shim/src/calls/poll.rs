@@ -6,7 +6,7 @@ use vsrun_model::{inject as fault, op, Kind, Op};
 use super::{fd, signal, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{load, raw, store};
+use crate::sys::{load, raw, store, writable, END_OF_ADDRESSES};
 
 /// Descriptors that one call asks about.
 const MAX_ASKED: usize = 1024;
@@ -27,15 +27,38 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         Ok(timeout) => timeout,
         Err(error) => return Some(error),
     };
-    let mask = match nr {
-        libc::SYS_ppoll => a[3],
-        libc::SYS_pselect6 if a[5] != 0 => load::<u64>(a[5]),
-        _ => 0,
+    let (mask, size) = match nr {
+        libc::SYS_ppoll => (a[3], a[4]),
+        libc::SYS_pselect6 if a[5] != 0 => (load::<u64>(a[5]), load(a[5] + 8)),
+        _ => (0, 8),
     };
-    Some(signal::with_mask(mask, || match nr {
+    if mask != 0 && size != 8 {
+        return Some(EINVAL);
+    }
+    let end = timeout.map_or(0, time::relative);
+    let result = signal::with_mask(mask, || match nr {
         libc::SYS_poll | libc::SYS_ppoll => of_array(a[0], a[1], timeout),
         _ => of_sets(a[0], [a[1], a[2], a[3]], timeout),
-    }))
+    });
+    tell_left(nr, a, if result == 0 { 0 } else { end });
+    Some(result)
+}
+
+/// What is left of the timeout goes to where it was; that it cannot be written is no error.
+fn tell_left(nr: i64, a: [u64; 6], end: u64) {
+    let at = match nr {
+        libc::SYS_poll => 0,
+        libc::SYS_ppoll => a[2],
+        _ => a[4],
+    };
+    if at == 0 || writable(at, 16) < 16 {
+        return;
+    }
+    let left = end.saturating_sub(world().now);
+    time::put_timespec(at, left);
+    if nr == libc::SYS_select {
+        store(at + 8, left % 1_000_000_000 / 1000);
+    }
 }
 
 /// Nanoseconds to wait; `None`: for ever.
@@ -68,8 +91,16 @@ fn of_array(at: u64, n: u64, timeout: Option<u64>) -> i64 {
     match n as usize {
         n if n <= FEW_ASKED => of_array_in::<FEW_ASKED>(at, n, timeout),
         n if n <= MAX_ASKED => of_array_in::<MAX_ASKED>(at, n, timeout),
+        _ if n > limit_of_descriptors() => EINVAL,
         _ => end::unsupported(&[b"a poll of more than 1024 descriptors"]),
     }
+}
+
+/// The program's RLIMIT_NOFILE.
+fn limit_of_descriptors() -> u64 {
+    let mut limit = [0u64; 2];
+    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, limit.as_mut_ptr());
+    limit[0]
 }
 
 #[inline(never)]
@@ -80,6 +111,9 @@ fn of_array_in<const ROOM: usize>(at: u64, n: usize, timeout: Option<u64>) -> i6
         *one = Asked { fd: load(entry), events: load(entry + 4), ready: 0 };
     }
     let result = ask(&mut asked[..n], timeout);
+    if result >= 0 && at >= END_OF_ADDRESSES {
+        return EFAULT;
+    }
     if result >= 0 {
         for (i, one) in asked[..n].iter().enumerate() {
             store(at + 8 * i as u64 + 6, one.ready);
@@ -96,10 +130,10 @@ const SETS: [u16; 3] = [
 ];
 
 fn of_sets(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
-    if n > i32::MAX as u64 {
+    if (n as i32) < 0 {
         return EINVAL;
     }
-    let n = n.min(MAX_FDS as u64);
+    let n = u64::from(n as u32).min(MAX_FDS as u64);
     if n as usize > MAX_ASKED {
         end::unsupported(&[b"a select of descriptors above 1023"]);
     }

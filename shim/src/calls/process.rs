@@ -4,12 +4,12 @@ use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
-use super::{env, files, locks, stream};
+use super::{env, files, locks, priority, stream};
 use crate::gate::fiber::{self, Start};
-use crate::gate::local::{arena, fiber, fiber_of, local, me, model, process_of, world};
+use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
 use crate::sys::errno::*;
-use crate::sys::{cstr, die, dispatch, elf, load, raw, store, store_if, zero};
+use crate::sys::{cstr, die, dispatch, elf, guard, load, raw, store, store_if, writable, zero};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -79,17 +79,25 @@ fn create_thread(args: &CloneArgs) -> i64 {
     new.clear_tid = if args.flags & CLONE_CHILD_CLEARTID != 0 { args.child_tid } else { 0 };
     new.start = core::mem::take(&mut l.next_start);
     new.tsc_faults = fiber().tsc_faults;
+    priority::inherit(l.cur, t);
     let vtid = world().threads[t].vtid;
     if args.flags & CLONE_PARENT_SETTID != 0 {
-        store_if(args.parent_tid, vtid);
+        tell_id(args.parent_tid, vtid);
     }
     if args.flags & CLONE_CHILD_SETTID != 0 {
-        store_if(args.child_tid, vtid);
+        tell_id(args.child_tid, vtid);
     }
     fiber_of(t).context = fiber::lay_out(args.stack, &args.start);
     turn::start(t);
     gate::deliver();
     vtid as i64
+}
+
+/// Where the id of a child is wanted; that nothing is there is no failure.
+fn tell_id(at: u64, id: i32) {
+    if at != 0 && writable(at, 4) == 4 {
+        store(at, id);
+    }
 }
 
 /// fork, and vfork and clone without a stack of its own: the child is a copy; that it may run on before a vfork
@@ -101,22 +109,26 @@ fn fork(args: &CloneArgs) -> i64 {
         gate::pass(Op::new(Kind::FORK));
     }
     let (p, t) = fork_in_model(creator);
+    if !machine().segments_forked(local().pid, p) {
+        out_of_room();
+    }
     fiber_of(t).altstack = fiber().altstack;
     let vpid = world().procs[p].vpid;
     let real = raw!(libc::SYS_clone, parentage(), 0, 0, 0, 0);
     if real == 0 {
         become_process(p, t);
         if args.flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) != 0 {
-            store_if(args.child_tid, vpid);
+            tell_id(args.child_tid, vpid);
         }
         return 0;
     }
     if real < 0 {
+        machine().segments_left(p);
         model().fork_failed(p, creator);
         return real;
     }
     if args.flags & CLONE_PARENT_SETTID != 0 {
-        store_if(args.parent_tid, vpid);
+        tell_id(args.parent_tid, vpid);
     }
     turn::wait();
     debug_assert!(world().current == creator);
@@ -130,6 +142,7 @@ fn fork(args: &CloneArgs) -> i64 {
 fn fork_in_model(creator: Tid) -> (Pid, Tid) {
     let Some((p, t)) = model().fork(creator) else { out_of_room() };
     fiber_of(t).fs = fiber_of(creator).fs;
+    priority::inherit(creator, t);
     model().give_turn(t);
     (p, t)
 }
@@ -156,8 +169,15 @@ fn become_process(p: Pid, t: Tid) {
 /// First steps of every process that the kernel has made: it is known, caught, and lives as long as vsrun.
 pub fn begin() {
     process_of(local().pid).real_pid = raw!(libc::SYS_getpid) as i32;
+    tell_faults();
     live_with_vsrun();
     arm();
+}
+
+/// vsrun is told which faults of this process are answered.
+pub fn tell_faults() {
+    let (start, end) = guard::table();
+    process_of(local().pid).answered = [start, end];
 }
 
 /// Arms the net in this kernel thread; the shim's own text stays exempt.
@@ -187,7 +207,9 @@ fn spawn(args: &CloneArgs) -> i64 {
     let stack = fiber::lay_out(args.stack, &args.start);
     // The child shares memory, but has dispositions of its own, which it sets before it execs.
     let actions = local().actions;
+    let call = guard::suspend();
     let real = fiber::clone_vm(CLONE_VM | CLONE_VFORK | parentage(), stack, spawned);
+    guard::resume(call);
     let l = local();
     l.pid = parent;
     l.cur = creator;
@@ -207,6 +229,9 @@ extern "C" fn spawned() {
     begin();
 }
 
+/// __WNOTHREAD, __WALL, __WCLONE: nothing depends on them here.
+const OF_CLONES: i32 = 0xe000_0000_u32 as i32;
+
 fn wait_flags(options: i32) -> u8 {
     let flag = |option: i32, flag: u8| if options & option != 0 { flag } else { 0 };
     flag(libc::WNOHANG, WNOHANG) | flag(libc::WUNTRACED, WUNTRACED) | flag(libc::WCONTINUED, WCONTINUED)
@@ -214,6 +239,12 @@ fn wait_flags(options: i32) -> u8 {
 
 /// wait4.
 pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
+    if options & !(libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED | OF_CLONES) != 0 {
+        return EINVAL;
+    }
+    if selector == i32::MIN {
+        return ESRCH;
+    }
     let flags = wait_flags(options);
     if flags & WNOHANG == 0 && inject::strikes(fault::EINTR) {
         return EINTR;
@@ -233,12 +264,19 @@ pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
 
 /// waitid.
 pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
+    const KNOWN: i32 = libc::WNOHANG | libc::WNOWAIT | libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED | OF_CLONES;
+    if options & !KNOWN != 0 {
+        return EINVAL;
+    }
     let selector = match kind as u32 {
         libc::P_ALL => -1,
+        libc::P_PID if id <= 0 => return EINVAL,
         libc::P_PID => id as i64,
+        libc::P_PGID if id < 0 => return EINVAL,
         libc::P_PGID if id == 0 => 0,
         libc::P_PGID => -(id as i64),
-        _ => end::unsupported(&[b"waitid with a pidfd"]),
+        libc::P_PIDFD if id >= 0 => end::unsupported(&[b"waitid with a pidfd"]),
+        _ => return EINVAL,
     };
     if options & (libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED) == 0 {
         return EINVAL;
@@ -264,6 +302,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
             store(info, libc::SIGCHLD);
             store(info + 8, code);
             store(info + 16, vpid as i32);
+            store(info + 20, raw!(libc::SYS_getuid) as u32);
             store(info + 24, what as i32);
         }
     }
@@ -290,6 +329,11 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     if let Err(error) = check_program(dir, path, flags, 0) {
         return error;
     }
+    if ![argv, envp].into_iter().all(env::is_there) {
+        // The kernel says whether there is anything else; it does not get beyond this argument.
+        const NOWHERE: [u64; 2] = [8, 0];
+        return raw!(libc::SYS_execveat, dir, path, NOWHERE.as_ptr(), 0, flags);
+    }
     if threaded {
         gate::pass(Op::new(Kind::EXEC));
     }
@@ -302,7 +346,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     signal::before_exec();
     let error = raw!(libc::SYS_execveat, dir, path, argv, envp, flags);
     tsc::arm();
-    signal::install_fault();
+    signal::install_faults();
     if released {
         end::unsupported(&[b"exec that fails, with close-on-exec descriptors of files that have been locked"]);
     }

@@ -2,9 +2,10 @@
 
 use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
 
+use super::time::timed;
 use super::{sync, thread};
 use crate::gate::{self, inject};
-use crate::sys::{errno::EINTR, ret_pthread, store};
+use crate::sys::{errno::EINTR, load, ret_pthread, store};
 
 /// An operation on the lock `id` at `addr`, whose memory shows whether it is held; `shape` adds flags or a deadline.
 fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
@@ -17,6 +18,21 @@ fn pass(kind: Kind, addr: u64, id: ObjId, shape: impl FnOnce(Op) -> Result<Op, i
 /// Locks the mutex at `m`.
 pub fn lock(m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     pass(Kind::MUTEX_LOCK, m, sync::mutex(m), shape)
+}
+
+/// Locks the mutex at `m`, giving up at an absolute time. libc looks at that only where it has to wait: one before the beginning of
+/// the clock has passed, whatever its nanoseconds are.
+pub fn timed_lock(m: u64, clock: i32, abstime: u64) -> i32 {
+    let (s, n): (i64, i64) = (load(abstime), load(abstime + 8));
+    let odd = !(0..1_000_000_000).contains(&n);
+    if !odd || !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC) {
+        return lock(m, |op| timed(op, clock, abstime));
+    }
+    match lock(m, |op| Ok(op.with(op::TRY))) {
+        libc::EBUSY if s < 0 => libc::ETIMEDOUT,
+        libc::EBUSY => libc::EINVAL,
+        result => result,
+    }
 }
 
 /// Unlocks the mutex at `m`.

@@ -5,11 +5,11 @@ use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, RANDOM_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::object::SHARED;
 
-use super::files;
+use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
 use crate::gate::{end, inject, through};
 use crate::sys::errno::*;
-use crate::sys::{cstr, load, raw, raw6, store, zero};
+use crate::sys::{cstr, load, raw, raw6, store, touch, zero};
 
 const PAGE: u64 = 4096;
 
@@ -149,7 +149,9 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     if !add_range(range) {
         too_many();
     }
-    machine().segment_attach(index);
+    if !machine().segment_attach(local().pid, index) {
+        too_many();
+    }
     at
 }
 
@@ -160,11 +162,14 @@ fn detach(addr: u64) -> i64 {
     };
     raw!(libc::SYS_munmap, range.start, range.end - range.start);
     remove_range(range.start, range.end);
-    machine().segment_detach(range.segment - 1);
+    machine().segment_detach(local().pid, range.segment - 1);
     0
 }
 
 fn control(id: i32, command: i32, buffer: u64) -> i64 {
+    if command == libc::IPC_SET {
+        touch(buffer, 112);
+    }
     let Some(index) = index_of(id) else { return EINVAL };
     let segment = arena().segments[index];
     match command {
@@ -174,10 +179,16 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
         }
         libc::IPC_STAT => {
             zero(buffer, 112);
+            /// SHM_DEST: it goes with the last who has it.
+            const DEST: u32 = 0o1000;
+            let dest = if segment.removed != 0 { DEST } else { 0 };
+            let (uid, gid) = (raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32);
+            let date = |ns: u64| if ns == 0 { 0 } else { time::date_of(ns) };
             store(buffer, segment.key);
-            store(buffer + 20, segment.mode);
+            store(buffer + 4, [uid, gid, uid, gid, segment.mode | dest]);
             store(buffer + 48, segment.size);
-            store(buffer + 80, segment.creator);
+            store(buffer + 56, segment.dates.map(date));
+            store(buffer + 80, [segment.creator, segment.last]);
             store(buffer + 88, segment.attached as u64);
             0
         }

@@ -8,13 +8,17 @@ use super::time;
 use crate::gate::local::{local, me, model, world, Action};
 use crate::gate::{self, fiber, signal};
 use crate::sys::errno::*;
-use crate::sys::{load, raw, store};
+use crate::sys::{copy_out, load, raw, store};
 
 /// Signals that cannot be blocked or waited for.
 const UNTOUCHABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 
 /// rt_sigaction.
-pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
+pub fn sigaction(signal: i32, new: u64, old: u64, size: u64) -> i64 {
+    if size != 8 {
+        return EINVAL;
+    }
+    let action = (new != 0).then(|| load::<Action>(new));
     if !(1..=64).contains(&signal) {
         return EINVAL;
     }
@@ -25,8 +29,8 @@ pub fn sigaction(signal: i32, new: u64, old: u64) -> i64 {
         gate::place(libc::SYS_rt_sigaction);
     }
     let before = local().actions[signal as usize];
-    if new != 0 {
-        let result = signal::set_action(signal, load::<Action>(new));
+    if let Some(action) = action {
+        let result = signal::set_action(signal, Action { mask: action.mask & !UNTOUCHABLE, ..action });
         if result < 0 {
             return result;
         }
@@ -70,10 +74,13 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
 }
 
 /// rt_sigpending.
-pub fn sigpending(set: u64) -> i64 {
+pub fn sigpending(set: u64, size: u64) -> i64 {
+    if size > 8 {
+        return EINVAL;
+    }
     gate::place(libc::SYS_rt_sigpending);
-    let pending = me().sigpending | world().procs[local().pid].sigpending;
-    store(set, pending & me().sigmask);
+    let pending = (me().sigpending | world().procs[local().pid].sigpending) & me().sigmask;
+    copy_out(set, &pending.to_ne_bytes()[..size as usize]);
     0
 }
 
@@ -152,7 +159,7 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
         i if i < 0 => i.saturating_neg(),
         _ => 0,
     };
-    let target = if group == 0 { world().process_by_vpid(id).unwrap_or(u32::MAX) } else { u32::MAX };
+    let target = if group == 0 { world().process_by_id(id).unwrap_or(u32::MAX) } else { u32::MAX };
     let info = match info(signal, libc::SI_USER, given, target == own) {
         Ok(info) => info,
         Err(error) => return error,
@@ -183,8 +190,24 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
     }
 }
 
-/// tgkill, tkill (`vpid` 0), and rt_tgsigqueueinfo with the siginfo at `given`.
+/// tkill.
+pub fn tkill(vtid: i32, signal: i32) -> i64 {
+    if vtid <= 0 {
+        return EINVAL;
+    }
+    to_thread(0, vtid, signal, 0)
+}
+
+/// tgkill, and rt_tgsigqueueinfo with the siginfo at `given`.
 pub fn tgkill(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
+    if vpid <= 0 || vtid <= 0 {
+        return EINVAL;
+    }
+    to_thread(vpid, vtid, signal, given)
+}
+
+/// `vpid` 0: whatever process it is of.
+fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     if !(0..=64).contains(&signal) {
         return EINVAL;
     }

@@ -8,7 +8,7 @@ use vsrun_model::{op, Kind, Op, NONE};
 use super::{address, fd, time};
 use crate::gate::{self, end, fiber, local, me, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, raw, store};
+use crate::sys::{decimal, guard, raw, store, writable};
 
 /// What may be asked for together with the type.
 pub const FLAGS: i32 = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -25,7 +25,7 @@ pub fn make(domain: i32, typ: i32, protocol: i32) -> i64 {
 
 /// Domain, type and protocol of a socket that can be had; else a negative error number.
 fn checked(domain: i32, typ: i32, protocol: i32) -> Result<(u16, u8, i32), i64> {
-    if !(0..=10).contains(&typ) || typ == 0 {
+    if !(0..=10).contains(&typ) {
         return Err(EINVAL);
     }
     match (domain, typ) {
@@ -73,6 +73,9 @@ pub fn pair(domain: i32, typ: i32, protocol: i32, at: u64) -> i64 {
         Ok(_) => return EOPNOTSUPP,
         Err(error) => return error,
     };
+    if writable(at, 8) < 8 {
+        return EFAULT;
+    }
     let (one, other) = (new(fresh, typ), new(fresh, typ));
     model().socket_pair(of(one), of(other), own_credentials());
     let cloexec = typ & libc::SOCK_CLOEXEC != 0;
@@ -276,6 +279,9 @@ pub fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     model().desc_unrefer(new);
     if at != 0 {
         address::write(&connection.remote, connection.domain, at, len_at);
+    }
+    if guard::failed() {
+        fd::take_back(fd);
     }
     fd
 }

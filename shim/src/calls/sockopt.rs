@@ -1,6 +1,6 @@
 //! Options of sockets.
 
-use vsrun_model::address::INET6;
+use vsrun_model::address::{INET, INET6};
 use vsrun_model::fd::DescId;
 use vsrun_model::socket::{
     Credentials, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
@@ -113,12 +113,30 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF) => refuse(b"setsockopt", level, name),
         (libc::SOL_SOCKET, libc::SO_DETACH_FILTER) => return ENOENT,
         (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_CONGESTION) => return ENOENT,
+        (
+            libc::SOL_SOCKET,
+            libc::SO_TYPE | libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_PROTOCOL | libc::SO_DOMAIN,
+        ) => {
+            return ENOPROTOOPT;
+        }
+        _ if is_unknown(level, name) => return ENOPROTOOPT,
         _ if KEPT.iter().any(|k| (k.0, k.1) == (level, name)) => keep(s, level, name, value),
         // What asks for more to come with messages, off as it is at first.
         _ if value == 0 => {}
         _ => refuse(b"setsockopt", level, name),
     }
     0
+}
+
+/// Beyond all options that Linux has at a level.
+fn is_unknown(level: i32, name: i32) -> bool {
+    let last = match level {
+        libc::SOL_SOCKET => 99,
+        libc::IPPROTO_TCP => 60,
+        libc::IPPROTO_IP | libc::IPPROTO_IPV6 => 255,
+        _ => return false,
+    };
+    !(0..=last).contains(&name)
 }
 
 fn is_timeout(level: i32, name: i32) -> bool {
@@ -146,7 +164,8 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
         return EINVAL;
     }
     if !has_level(&socket, level) {
-        return without_level(&socket);
+        let by_protocol = socket.domain == INET;
+        return if by_protocol { EOPNOTSUPP } else { without_level(&socket) };
     }
     let bit = |bit: u32| i32::from(socket.options & bit != 0);
     let tcp_buffer = |set: u32, chosen: u32, own: i32| {
@@ -169,6 +188,7 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => i32::from(socket.state == SockState::LISTEN),
         (libc::SOL_SOCKET, libc::SO_REUSEADDR) => bit(REUSE_ADDRESS),
         (libc::SOL_SOCKET, libc::SO_REUSEPORT) => bit(REUSE_PORT),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
         (libc::SOL_SOCKET, libc::SO_PASSCRED) => bit(PASS_CRED),
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => bit(V6_ONLY),
         (libc::SOL_SOCKET, libc::SO_SNDBUF) => {
@@ -206,6 +226,7 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
         }
         _ => match KEPT.iter().find(|k| (k.0, k.1) == (level, name)) {
             Some(k) => kept(&socket, level, name).unwrap_or(k.2),
+            None if is_unknown(level, name) => return ENOPROTOOPT,
             None => refuse(b"getsockopt", level, name),
         },
     };

@@ -1,7 +1,7 @@
 //! sendfile and splice.
 
 use vsrun_model::channel::PIPE_RING;
-use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
+use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, WRITE_ONLY};
 
 use super::memory::Memory;
 use super::{fd, message, pipe};
@@ -12,8 +12,9 @@ use crate::sys::{load, store};
 /// sendfile. `None`: both are files.
 pub fn send_file(a: [u64; 6]) -> Option<i64> {
     let (out, input) = (fd::find(a[0]), fd::find(a[1]));
-    if input.is_some() {
-        return Some(EINVAL);
+    if let Some(input) = input {
+        let readable = world().descs[input].flags & ACCESS != WRITE_ONLY;
+        return Some(if readable { EINVAL } else { EBADF });
     }
     let out = out?;
     Some(from_file(a[1], a[2], a[3], |memory| output(out, memory, a)))
@@ -76,6 +77,11 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
     }
     if input.is_some() && a[1] != 0 || out.is_some() && a[3] != 0 {
         return Some(ESPIPE);
+    }
+    for offset in [a[1], a[3]] {
+        if offset != 0 {
+            load::<i64>(offset);
+        }
     }
     Some(match (input, out) {
         (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),

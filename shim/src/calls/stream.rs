@@ -15,6 +15,7 @@
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::object::STREAM_LIST;
 use vsrun_model::op::TRY;
 use vsrun_model::stream::EXPLICIT;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, NONE};
@@ -40,7 +41,7 @@ const IS_FILEBUF: u32 = 0x2000;
 const FREE: u32 = 0;
 const CONTENDED: u32 = 2;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Stream {
     /// Address of the lock.
     lock: u64,
@@ -57,10 +58,6 @@ struct Streams {
     head: u64,
     /// Address of the lock of the list; 0: not known.
     list: u64,
-    /// The process has had a second thread.
-    armed: bool,
-    /// Its exit handlers are done.
-    over: bool,
     n: usize,
     known: [Stream; MAX_STREAMS],
 }
@@ -71,14 +68,7 @@ unsafe impl Sync for Cell {}
 
 const NO_STREAM: Stream = Stream { lock: 0, file: 0, listed: false, closing: false };
 
-static STREAMS: Cell = Cell(UnsafeCell::new(Streams {
-    head: 0,
-    list: 0,
-    armed: false,
-    over: false,
-    n: 0,
-    known: [NO_STREAM; MAX_STREAMS],
-}));
+static STREAMS: Cell = Cell(UnsafeCell::new(Streams { head: 0, list: 0, n: 0, known: [NO_STREAM; MAX_STREAMS] }));
 
 fn streams() -> &'static mut Streams {
     // SAFETY: see `Cell`; callers use the borrow for one statement.
@@ -104,31 +94,49 @@ pub fn find(image: &Image) {
     call0(give);
     if taken != 0 && load::<u64>(taken) == 0 {
         streams().list = taken;
+        add(Stream { lock: taken, file: 0, listed: true, closing: false });
+    }
+    // The standard streams are known before the root, so that an execution has no page of this table to copy for them.
+    each_listed(|file, lock| add(Stream { lock, file, listed: true, closing: false }));
+}
+
+/// Calls `f` with each stream in libc's list and its lock.
+fn each_listed(mut f: impl FnMut(u64, u64)) {
+    let mut file: u64 = load(streams().head);
+    while file != 0 {
+        let lock: u64 = load(file + LOCK);
+        if lock != 0 {
+            f(file, lock);
+        }
+        file = load(file + CHAIN);
     }
 }
 
 /// The process is about to have a second thread.
 pub fn arm_all() {
-    if streams().armed || streams().head == 0 {
+    if local().streams_armed || streams().head == 0 {
         return;
     }
-    streams().armed = true;
-    if streams().list != 0 {
-        arm(0, streams().list, true);
+    local().streams_armed = true;
+    let mut i = 0;
+    while i < streams().n {
+        let Stream { lock, file, listed, .. } = streams().known[i];
+        if listed && file != 0 && !is_listed(file) {
+            // Closed while the process had one thread.
+            closed(file);
+            continue;
+        }
+        arm(file, lock, listed);
+        i += 1;
     }
     look_at_list();
-    for i in 0..streams().n {
-        let Stream { lock, file, listed, .. } = streams().known[i];
-        if !listed {
-            arm(file, lock, false);
-        }
-    }
 }
 
 /// First steps of a forked child, which has one thread; libc has set back the locks in its list.
 pub fn forked() {
-    streams().armed = false;
-    streams().over = false;
+    local().streams_copied |= local().streams_armed;
+    local().streams_armed = false;
+    local().exits = false;
 }
 
 /// The exit handlers of this process are done.
@@ -136,7 +144,7 @@ pub fn exits() {
     if !is_armed() {
         return;
     }
-    streams().over = true;
+    local().exits = true;
     for i in 0..streams().n {
         let Stream { lock, file, .. } = streams().known[i];
         if file != 0 && load::<u64>(lock + OWNER) == 0 {
@@ -146,7 +154,7 @@ pub fn exits() {
 }
 
 fn is_armed() -> bool {
-    streams().armed && !streams().over && !local().borrowed
+    local().streams_armed && !local().exits && !local().borrowed
 }
 
 fn index_of(lock: u64) -> Option<usize> {
@@ -165,13 +173,16 @@ fn made(id: Option<ObjId>) -> ObjId {
 
 fn object(stream: &Stream) -> ObjId {
     let key = key(stream.file, stream.lock);
-    made(model().object_at(key.space, key.kind, key.addr, 0))
+    let flags = if stream.file == 0 { STREAM_LIST } else { 0 };
+    made(model().object_at(key.space, key.kind, key.addr, flags))
 }
 
 /// The stream is known from now on.
 fn add(stream: Stream) {
     if let Some(i) = index_of(stream.lock) {
-        streams().known[i] = stream;
+        if streams().known[i] != stream {
+            streams().known[i] = stream;
+        }
         return;
     }
     if streams().n == MAX_STREAMS {
@@ -192,15 +203,12 @@ fn arm(file: u64, lock: u64, listed: bool) {
     let stream = Stream { lock, file, listed, closing: false };
     add(stream);
     let (word, owner): (u32, u64) = (load(lock), load(lock + OWNER));
-    if owner != 0 || word == FREE && world().find(key(file, lock)).is_some() {
+    let in_model = || local().streams_copied && world().find(key(file, lock)).is_some();
+    if owner != 0 || word == FREE && in_model() {
         // What was done to it while the process had one thread.
         let t = if owner == 0 { NONE } else { world().thread_by_fs(local().pid, owner).unwrap_or(NONE) };
         let id = object(&stream);
         model().stream_found(id, t);
-    }
-    if file == 0 {
-        let id = object(&stream);
-        model().stream_is_list(id);
     }
     store(lock, CONTENDED);
 }
@@ -208,20 +216,27 @@ fn arm(file: u64, lock: u64, listed: bool) {
 /// Arms streams that are new in the list; those that are not there any more are being closed.
 fn look_at_list() {
     for i in 0..streams().n {
-        streams().known[i].closing = streams().known[i].listed && streams().known[i].file != 0;
-    }
-    let mut file: u64 = load(streams().head);
-    while file != 0 {
-        let lock: u64 = load(file + LOCK);
-        match index_of(lock) {
-            _ if lock == 0 => {}
-            Some(i) if streams().known[i].file == file => {
-                (streams().known[i].listed, streams().known[i].closing) = (true, false);
-            }
-            _ => arm(file, lock, true),
+        let stream = streams().known[i];
+        if stream.listed && stream.file != 0 && !stream.closing && !is_listed(stream.file) {
+            streams().known[i].closing = true;
         }
-        file = load(file + CHAIN);
     }
+    each_listed(|file, lock| {
+        let known = stream_at(lock);
+        if known.file == file && known.closing {
+            // Another one has been opened in its place.
+            closed(file);
+        }
+        if known.file != file || known.closing {
+            arm(file, lock, true);
+        }
+    });
+}
+
+fn is_listed(stream: u64) -> bool {
+    let mut found = false;
+    each_listed(|file, _| found |= file == stream);
+    found
 }
 
 /// A stream that is in no list (open_memstream) has been made.
@@ -300,7 +315,7 @@ pub fn waits(lock: u64) -> i64 {
 /// libc has given back the lock at `lock`, of a stream, and wakes who waits for it.
 pub fn wakes(lock: u64) -> i64 {
     let stream = stream_at(lock);
-    if !streams().over || stream.file == 0 {
+    if !local().exits || stream.file == 0 {
         store(lock, CONTENDED);
     }
     if local().borrowed {

@@ -95,6 +95,9 @@ pub fn mutex_init(addr: u64, attr: u64) {
         2 => 64,
         _ => 0,
     };
+    if attr >> 28 & 3 == 2 {
+        end::unsupported(&[b"a mutex with a priority ceiling (PTHREAD_PRIO_PROTECT)"]);
+    }
     zero(addr, 40);
     store(addr + MUTEX_KIND, kind);
     let flags = mutex_flags(kind);

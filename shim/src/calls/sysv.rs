@@ -8,7 +8,7 @@ use vsrun_model::{
 use super::{sync, time};
 use crate::gate::{self, end, inject, local, machine, model, world};
 use crate::sys::errno::*;
-use crate::sys::{load, store, zero};
+use crate::sys::{decimal, load, raw, store, touch, zero};
 
 const SEMMSL: i64 = 32000;
 const SEMOPM: u64 = 500;
@@ -47,6 +47,7 @@ fn get(key: i32, n: i64, flags: i32) -> i64 {
     let Some(set) = model().sysv_make(id, n as u32) else {
         end::unsupported(&[b"the program uses more SysV semaphores than vsrun can hold"])
     };
+    model().sysv_name(set, key, flags as u32 & 0o777);
     if key != libc::IPC_PRIVATE && !model().name_add(&key.to_ne_bytes(), set) {
         end::unsupported(&[b"the program uses more names than vsrun can hold"]);
     }
@@ -59,13 +60,21 @@ fn next_set() -> u32 {
 }
 
 fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
-    let Some(set) = sync::by_id(ObjKind::SYSV, id.into()) else { return EINVAL };
-    if n == 0 {
-        return EINVAL;
+    // The kernel copies the timeout and the operations before it looks at anything else.
+    if timeout != 0 {
+        touch(timeout, 16);
     }
     if n > SEMOPM {
         return E2BIG;
     }
+    if n == 0 {
+        return EINVAL;
+    }
+    touch(ops, 6 * n);
+    if timeout != 0 && time::timespec(timeout).is_none() {
+        return EINVAL;
+    }
+    let Some(set) = sync::by_id(ObjKind::SYSV, id.into()) else { return EINVAL };
     if n as usize > MAX_SEMBUF {
         end::unsupported(&[b"a semop with more than 64 operations"]);
     }
@@ -106,6 +115,17 @@ fn pass_access(set: ObjId) -> Result<(), i64> {
 }
 
 fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
+    const STATS: [i32; 4] = [libc::IPC_INFO, 18, 19, 20];
+    if STATS.contains(&command) {
+        end::unsupported(&[
+            b"semctl with IPC_INFO, SEM_STAT, SEM_INFO or SEM_STAT_ANY (command ",
+            &decimal(command),
+            b")",
+        ]);
+    }
+    if !matches!(command, libc::IPC_RMID | libc::IPC_SET | libc::IPC_STAT | libc::GETPID..=libc::SETALL) {
+        return EINVAL;
+    }
     let Some(set) = sync::by_id(ObjKind::SYSV, id.into()) else { return EINVAL };
     let count = world().objects[set].count;
     let indexed = matches!(command, libc::GETVAL | libc::SETVAL | libc::GETPID | libc::GETNCNT | libc::GETZCNT);
@@ -119,6 +139,11 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
     }
     if command == libc::IPC_RMID {
         return gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::REMOVE.0 as i64));
+    }
+    match command {
+        libc::SETALL => touch(arg, 2 * u64::from(count)),
+        libc::IPC_SET => touch(arg, 104),
+        _ => {}
     }
     if let Err(error) = pass_access(set) {
         return error;
@@ -148,13 +173,24 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
             0
         }
         libc::IPC_STAT => {
+            let record = world().sysv_set_record(set);
+            let date = |ns: u64| if ns == 0 { 0 } else { time::date_of(ns) };
             zero(arg, 104);
-            store(arg + 20, 0o600u32);
-            store(arg + 48, world().sysv_operated(set).map_or(0, time::date));
+            store(arg, record.key);
+            let (uid, gid) = (raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32);
+            store(arg + 4, [uid, gid, uid, gid, record.mode]);
+            store(arg + 48, date(record.dates[0]));
+            store(arg + 64, date(record.dates[1]));
             store(arg + 80, count as u64);
             0
         }
-        libc::IPC_SET => 0,
-        _ => end::unsupported(&[b"an unusual semctl command"]),
+        _ => {
+            let owner: [u32; 2] = load(arg + 4);
+            if owner != [raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32] {
+                end::unsupported(&[b"semctl IPC_SET that gives a set to another user or group"]);
+            }
+            model().sysv_set_mode(set, load::<u32>(arg + 20) & 0o777);
+            0
+        }
     }
 }

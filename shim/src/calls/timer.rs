@@ -6,7 +6,7 @@ use vsrun_model::{Kind, Op, NONE};
 use super::time;
 use crate::gate::{self, end, is_threaded, local, machine, model, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, store};
+use crate::sys::{decimal, load, store, touch};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -14,6 +14,11 @@ const SECOND: u64 = 1_000_000_000;
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     if nr == libc::SYS_setitimer && time_value(a[1]).is_none() || nr == libc::SYS_getitimer && a[1] == 0 {
         return EINVAL;
+    }
+    match nr {
+        libc::SYS_timer_settime => touch(a[2], 32),
+        libc::SYS_timer_create if a[1] != 0 => touch(a[1], 64),
+        _ => {}
     }
     // What one thread does to the timers of its process others may notice.
     if is_threaded() {
@@ -106,9 +111,11 @@ fn getitimer(which: i32, at: u64) -> i64 {
 }
 
 fn create(clock: i32, event: u64, id: u64) -> i64 {
-    let processor = is_processor_time(clock);
-    if !processor && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME) {
-        end::unsupported(&[b"timer_create of clock ", &decimal(clock)]);
+    let processor = time::is_processor_time(clock);
+    match time::fault_of(clock) {
+        0 if matches!(clock, 8 | 9) => end::unsupported(&[b"timer_create of clock ", &decimal(clock)]),
+        0 => {}
+        error => return error,
     }
     let p = local().pid;
     let number = world().timer_number(p);
@@ -131,17 +138,11 @@ fn create(clock: i32, event: u64, id: u64) -> i64 {
     }
     match model().timer_make(p, target, number, signal, value) {
         // Absolute times of some are dates.
-        Some(at) => model().timer_counts(at, processor, clock == libc::CLOCK_REALTIME),
+        Some(at) => model().timer_counts(at, processor, time::is_realtime(clock)),
         None => out_of_room(),
     }
     store(id, number);
     0
-}
-
-/// The clocks of processes and threads: the two of the caller's own, and those by number, which are negative
-/// (CPUCLOCK_MAX in include/linux/posix-timers.h says that 3 is no such clock).
-fn is_processor_time(clock: i32) -> bool {
-    matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) || clock < 0 && clock & 3 != 3
 }
 
 fn settime(id: i32, flags: i32, new: u64, old: u64) -> i64 {

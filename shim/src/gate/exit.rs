@@ -72,8 +72,12 @@ fn end_process(status: i32, called: bool) -> ! {
             turn::pass(Op::new(Kind::EXIT).arg(status as i64));
         }
     }
+    refuse_unmodelled(p);
     let back = owes_turn();
     (local().hooks.close_locked)();
+    if !local().borrowed {
+        machine().segments_left(p);
+    }
     model().process_exit(p, status);
     if machine().note_exit(p, cur, status) {
         end::finish();
@@ -86,8 +90,16 @@ fn end_process(status: i32, called: bool) -> ! {
     die(status >> 8 & 0xff)
 }
 
+/// The end of process `p` is refused where it does what is not modelled.
+fn refuse_unmodelled(p: Pid) {
+    if let Some(what) = world().end_does_more(p) {
+        end::unsupported(&[what.as_bytes()]);
+    }
+}
+
 /// Signal `signal`, sent by the running fiber, is about to kill process `p`: a crash ends the execution.
 pub fn killed_by(p: Pid, signal: i32) {
+    refuse_unmodelled(p);
     if machine().note_kill(p, signal, local().cur) {
         end::finish();
     }

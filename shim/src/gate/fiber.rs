@@ -4,7 +4,7 @@
 use vsrun_model::Tid;
 
 use super::{fiber_of, local};
-use crate::sys::{raw, store};
+use crate::sys::{guard, raw, store};
 
 core::arch::global_asm!(
     // vs_switch(save: *mut u64, to: u64, fs: u64)
@@ -135,8 +135,10 @@ pub fn switch(to: Tid) {
     }
     let (target, fs) = (fiber_of(to).context, fiber_of(to).fs);
     let save = &raw mut fiber_of(from).context;
+    let call = guard::suspend();
     // SAFETY: `target` was saved by vs_switch or laid out by `lay_out` on the stack of a fiber that is not running.
     unsafe { vs_switch(save, target, fs) }
+    guard::resume(call);
 }
 
 /// The registers a new thread starts with: those of its creator at the system call, but for rax.

@@ -106,8 +106,6 @@ pub struct Local {
     pub altstacks: bool,
     /// This is the child of a vfork-like clone that still shares its parent's memory.
     pub borrowed: bool,
-    /// Parent death signal the program thinks it has.
-    pub pdeathsig: i32,
     /// The next operation on a descriptor is one in which a request to end is heeded.
     pub cancellable: bool,
     /// Shared mappings in use.
@@ -124,6 +122,12 @@ pub struct Local {
     pub spin: Spin,
     /// First and one past the last address of the shim's text.
     pub text: (u64, u64),
+    /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
+    pub streams_armed: bool,
+    /// They were in a process that this one was forked from: the model knows them.
+    pub streams_copied: bool,
+    /// See `streams_armed`.
+    pub exits: bool,
     /// A path that was followed is kept for the call itself, see `files::keep_walk`.
     pub keeps_walk: bool,
     /// See [`Hooks`].
@@ -144,7 +148,6 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     mask_after: None,
     altstacks: false,
     borrowed: false,
-    pdeathsig: 0,
     cancellable: false,
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
@@ -153,6 +156,9 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     n_onces: 0,
     spin: Spin::NONE,
     text: (0, 0),
+    streams_armed: false,
+    streams_copied: false,
+    exits: false,
     keeps_walk: false,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
 }));

@@ -5,9 +5,9 @@
 use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
-use super::local::{local, me, model, world, Action};
+use super::local::{local, machine, me, model, process_of, world, Action};
 use super::{end, exit, fiber, tsc, turn};
-use crate::sys::{context as reg, load, raw, store};
+use crate::sys::{context as reg, guard, load, raw, store};
 
 const SA_NOCLDSTOP: u64 = 1;
 const SA_RESTART: u64 = 0x1000_0000;
@@ -67,17 +67,26 @@ pub fn install_net(handler: u64) {
     install(libc::SIGSYS, handler, SA_SIGINFO | SA_NODEFER);
 }
 
-/// Makes the kernel's action of SIGSEGV the shim's handler of it, on the program's alternate stack if its own is to run
-/// there; see `tsc`.
-pub fn install_fault() {
-    let flags = local().actions[libc::SIGSEGV as usize].flags & SA_ONSTACK;
-    install(libc::SIGSEGV, on_sigsegv as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
+/// Signals by which the processor tells of memory that is not there.
+const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// Makes the kernel's action of faults the shim's handler of them; see `tsc` and `sys::guard`.
+pub fn install_faults() {
+    FAULTS.into_iter().for_each(install_fault);
+}
+
+/// The same of one, on the program's alternate stack if its own handler is to run there.
+fn install_fault(signal: i32) {
+    let flags = local().actions[signal as usize].flags & SA_ONSTACK;
+    install(signal, on_fault as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
 }
 
 /// Before exec, which keeps what is ignored.
 pub fn before_exec() {
-    if local().actions[libc::SIGSEGV as usize].handler == SIG_IGN {
-        install(libc::SIGSEGV, SIG_IGN, 0);
+    for signal in FAULTS {
+        if local().actions[signal as usize].handler == SIG_IGN {
+            install(signal, SIG_IGN, 0);
+        }
     }
 }
 
@@ -87,8 +96,8 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
     note_disposition(signal, &action);
     let result = match action.handler {
         _ if signal == libc::SIGSYS => 0,
-        _ if signal == libc::SIGSEGV => {
-            install_fault();
+        _ if FAULTS.contains(&signal) => {
+            install_fault(signal);
             0
         }
         SIG_DFL | SIG_IGN => install(signal, action.handler, 0),
@@ -126,17 +135,19 @@ pub fn read_dispositions() {
     }
 }
 
-/// Handler of SIGSEGV.
-extern "C" fn on_sigsegv(signal: i32, info: u64, context: u64) {
-    if !local().delivering && tsc::emulated(info, context) {
+/// Handler of SIGSEGV and SIGBUS.
+extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
+    let sent = load::<i32>(info + 8) <= 0;
+    let passes = || signal == libc::SIGSEGV && tsc::emulated(info, context) || !sent && answered(context);
+    if !local().delivering && passes() {
         return;
     }
     let action = local().actions[signal as usize];
-    let sent = load::<i32>(info + 8) <= 0;
     match action.handler {
         SIG_IGN if sent => {}
         // It is fatal. The default action is put in place, and the instruction faults again: the crash is where it happened.
         SIG_DFL | SIG_IGN => {
+            process_of(local().pid).crashes = true;
             install(signal, SIG_DFL, 0);
             if sent {
                 raise(signal);
@@ -144,6 +155,23 @@ extern "C" fn on_sigsegv(signal: i32, info: u64, context: u64) {
         }
         _ => trampoline(signal, info, context),
     }
+}
+
+/// A SIGSYS that is none of the net's: the program's own.
+pub fn sent_as_sigsys(info: u64, context: u64) {
+    if !matches!(local().actions[libc::SIGSYS as usize].handler, SIG_DFL | SIG_IGN) {
+        trampoline(libc::SIGSYS, info, context);
+    }
+}
+
+/// A fault of an access to the program's memory in a call goes on where that says.
+fn answered(context: u64) -> bool {
+    let Some((next, stack)) = guard::recover(load(context + reg::RIP)) else { return false };
+    store(context + reg::RIP, next);
+    if let Some(stack) = stack {
+        store(context + reg::RSP, stack);
+    }
+    true
 }
 
 /// The kernel sends this process a signal.
@@ -292,6 +320,7 @@ pub fn send(p: Pid, t: Tid, info: SigInfo) {
                     b"a signal that kills another process after locks of open file descriptions (flock, F_OFD_SETLK) were taken",
                 ]);
             }
+            machine().segments_left(p);
             model().kill(p, signal);
             end::kill(p);
         }
@@ -336,7 +365,8 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     let before = local().mask_after.take().unwrap_or(within);
     store(context + reg::SIGMASK, before);
     if action.flags & SA_RESETHAND != 0 {
-        set_action(signal, Action::NONE);
+        // The flags stay (kernel/signal.c, get_signal).
+        set_action(signal, Action { handler: SIG_DFL, ..action });
     }
     let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
     model().set_mask(local().cur, within | action.mask | own);
@@ -346,7 +376,9 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     }
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
+    let call = guard::suspend();
     handler(signal, info, context);
+    guard::resume(call);
     model().set_mask(local().cur, load(context + reg::SIGMASK));
     store(context + reg::SIGMASK, 0u64);
 }

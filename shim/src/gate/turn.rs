@@ -16,7 +16,7 @@ use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
 use super::{direct, end, fiber, word};
 use crate::sys::errno::EINTR;
-use crate::sys::{die, raw};
+use crate::sys::{die, guard, raw};
 
 /// What is done around an operation, with the turn and as a part of it.
 struct Around<'a> {
@@ -66,6 +66,7 @@ pub fn place(nr: i64) {
 }
 
 fn pass_with(op: Op, around: Around) -> i64 {
+    guard::commit();
     mirror::settle_onces();
     settle_handlers();
     local().spin.site = 0;
@@ -239,7 +240,10 @@ fn close(p: Pid, signal: i32) {
         Sent::NoRoom => end::no_room_for_signal(),
         Sent::Stops => end::unsupported(&[b"a signal that stops what is left over"]),
         Sent::Kills if p == local().pid => {}
-        Sent::Kills => end::kill(p),
+        Sent::Kills => {
+            machine().segments_left(p);
+            end::kill(p);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
 use crate::gate::{local, Phase};
 use crate::net;
-use crate::sys::{errno::EINTR, raw6, ret};
+use crate::sys::{errno::EINTR, load, raw6, ret};
 
 fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
@@ -64,6 +64,11 @@ symbols! {
         call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, 0, 0]);
     fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, until: u64) -> i64 =
         call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, until, 0]);
-    fn mq_notify(queue: i32, event: u64) -> i32 =
-        ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32;
+    fn mq_notify(queue: i32, event: u64) -> i32 = {
+        if event != 0 {
+            // libc looks at sigev_notify itself.
+            load::<i32>(event + 12);
+        }
+        ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32
+    };
 }

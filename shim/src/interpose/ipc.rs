@@ -7,15 +7,24 @@ use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
 use crate::calls::{msg, sync, sysv};
 use crate::gate;
+use crate::net::guarded;
 use crate::sys::{errno::EINTR, ret};
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     cancellation_point();
-    let result = msg::call(nr, a, true);
+    let result = guarded(|| msg::call(nr, a, true));
     if result == EINTR {
         cancellation_point();
     }
     ret(result)
+}
+
+fn sets(nr: i64, a: [u64; 6]) -> i32 {
+    ret(guarded(|| sysv::call(nr, a))) as i32
+}
+
+fn queues(nr: i64, a: [u64; 6]) -> i32 {
+    ret(guarded(|| msg::call(nr, a, true))) as i32
 }
 
 symbols! {
@@ -31,19 +40,19 @@ symbols! {
     fn sem_open(name: u64, flags: i32, _mode: u32, value: u32) -> u64 = sem::open(name, flags, value);
     fn sem_close(_s: u64) -> i32 = 0;
     fn sem_unlink(name: u64) -> i32 = sem::unlink(name);
-    fn semop(id: i32, ops: u64, n: u64) -> i32 = ret(sysv::call(libc::SYS_semop, [id as u64, ops, n, 0, 0, 0])) as i32;
+    fn semop(id: i32, ops: u64, n: u64) -> i32 = sets(libc::SYS_semop, [id as u64, ops, n, 0, 0, 0]);
     fn semtimedop(id: i32, ops: u64, n: u64, timeout: u64) -> i32 =
-        ret(sysv::call(libc::SYS_semtimedop, [id as u64, ops, n, timeout, 0, 0])) as i32;
+        sets(libc::SYS_semtimedop, [id as u64, ops, n, timeout, 0, 0]);
     fn semget(key: i32, n: i32, flags: i32) -> i32 =
-        ret(sysv::call(libc::SYS_semget, [key as u64, n as u64, flags as u64, 0, 0, 0])) as i32;
+        sets(libc::SYS_semget, [key as u64, n as u64, flags as u64, 0, 0, 0]);
     fn semctl(id: i32, num: i32, command: i32, arg: u64) -> i32 =
-        ret(sysv::call(libc::SYS_semctl, [id as u64, num as u64, command as u64, arg, 0, 0])) as i32;
+        sets(libc::SYS_semctl, [id as u64, num as u64, command as u64, arg, 0, 0]);
     fn msgget(key: i32, flags: i32) -> i32 =
-        ret(msg::call(libc::SYS_msgget, [key as u64, flags as u64, 0, 0, 0, 0], true)) as i32;
+        queues(libc::SYS_msgget, [key as u64, flags as u64, 0, 0, 0, 0]);
     fn msgsnd(id: i32, message: u64, size: u64, flags: i32) -> i32 =
         waiting(libc::SYS_msgsnd, [id as u64, message, size, flags as u64, 0, 0]) as i32;
     fn msgrcv(id: i32, message: u64, size: u64, mtype: i64, flags: i32) -> i64 =
         waiting(libc::SYS_msgrcv, [id as u64, message, size, mtype as u64, flags as u64, 0]);
     fn msgctl(id: i32, command: i32, buffer: u64) -> i32 =
-        ret(msg::call(libc::SYS_msgctl, [id as u64, command as u64, buffer, 0, 0, 0], true)) as i32;
+        queues(libc::SYS_msgctl, [id as u64, command as u64, buffer, 0, 0, 0]);
 }

@@ -4,10 +4,15 @@ use vsrun_model::{Kind, Op};
 
 use crate::calls::time;
 use crate::gate::{self, end};
+use crate::net;
 use crate::sys::{cstr, decimal, ret};
 
 symbols! {
-    fn clock_gettime(clock: i32, at: u64) -> i32 = ret(time::clock_gettime(clock, at)) as i32;
+    fn clock_gettime(clock: i32, at: u64) -> i32 = match clock {
+        // Those that the kernel's own library does not know, it asks the kernel for.
+        0 | 1 | 4..=7 | 11 => ret(time::clock_gettime(clock, at)) as i32,
+        _ => ret(net::call(libc::SYS_clock_gettime, [clock as u64, at, 0, 0, 0, 0], 0)) as i32,
+    };
     fn gettimeofday(tv: u64, tz: u64) -> i32 = ret(time::gettimeofday(tv, tz)) as i32;
     fn time(at: u64) -> i64 = time::time(at);
     fn sched_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;

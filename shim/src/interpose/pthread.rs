@@ -4,7 +4,7 @@ use vsrun_model::{op, Kind, Op};
 
 use crate::calls::pthread::{
     barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy,
-    spin_init, unlock,
+    spin_init, timed_lock, unlock,
 };
 use crate::calls::sync;
 use crate::calls::thread::{
@@ -38,8 +38,8 @@ symbols! {
     fn pthread_mutex_destroy(m: u64) -> i32 = mutex_destroy(m);
     fn pthread_mutex_lock(m: u64) -> i32 = lock(m, Ok);
     fn pthread_mutex_trylock(m: u64) -> i32 = lock(m, |op| Ok(op.with(op::TRY)));
-    fn pthread_mutex_timedlock(m: u64, abstime: u64) -> i32 = lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime));
-    fn pthread_mutex_clocklock(m: u64, clock: i32, abstime: u64) -> i32 = lock(m, |op| timed(op, clock, abstime));
+    fn pthread_mutex_timedlock(m: u64, abstime: u64) -> i32 = timed_lock(m, libc::CLOCK_REALTIME, abstime);
+    fn pthread_mutex_clocklock(m: u64, clock: i32, abstime: u64) -> i32 = timed_lock(m, clock, abstime);
     fn pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
     fn pthread_mutex_consistent(m: u64) -> i32 =
         ret_pthread(model().mutex_consistent(local().cur, sync::mutex(m)));
@@ -122,7 +122,7 @@ symbols! {
     fn mtx_lock(m: u64) -> i32 = outcome(lock(m, Ok));
     fn mtx_trylock(m: u64) -> i32 = outcome(lock(m, |op| Ok(op.with(op::TRY))));
     fn mtx_timedlock(m: u64, abstime: u64) -> i32 =
-        outcome(lock(m, |op| timed(op, libc::CLOCK_REALTIME, abstime)));
+        outcome(timed_lock(m, libc::CLOCK_REALTIME, abstime));
     fn mtx_unlock(m: u64) -> i32 = outcome(unlock(m));
     fn cnd_init(c: u64) -> i32 = { sync::cond_init(c, 0); SUCCESS };
     fn cnd_destroy(c: u64) = { cond_destroy(c); };

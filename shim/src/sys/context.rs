@@ -14,6 +14,7 @@ pub const RBX: u64 = 128;
 pub const RDX: u64 = 136;
 pub const RAX: u64 = 144;
 pub const RCX: u64 = 152;
+pub const RSP: u64 = 160;
 pub const RIP: u64 = 168;
 pub const TRAPNO: u64 = 200;
 pub const SIGMASK: u64 = 296;

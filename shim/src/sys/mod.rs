@@ -4,12 +4,13 @@ pub mod call;
 pub mod context;
 pub mod dispatch;
 pub mod elf;
+pub mod guard;
 pub mod memory;
 pub mod text;
 
 pub(crate) use call::{any_of, raw};
 pub use call::{die, fs_base, raw6};
-pub use memory::FIRST_ADDRESS;
-pub use memory::{bytes, bytes_mut, cstr, load, store, store_if, zero};
+pub use memory::{bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, store, store_if, touch, writable, zero};
+pub use memory::{END_OF_ADDRESSES, FIRST_ADDRESS};
 pub use text::{complain, decimal, ret, ret_pthread};
 pub use vsrun_model::errno;

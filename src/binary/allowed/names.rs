@@ -48,7 +48,9 @@ const JOIN: &[Effect] = &[Op(KindClass::Does(Kind::JOIN))];
 const WAIT: &[Effect] = &[Op(KindClass::Does(Kind::WAIT))];
 const SLEEP: &[Effect] = &[Op(KindClass::Does(Kind::SLEEP)), Locks];
 const YIELD: &[Effect] = &[Op(KindClass::Does(Kind::YIELD))];
-const EXIT: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), LIBC, Locks];
+const EXIT: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), Locks];
+/// The same after the exit handlers.
+const EXIT_IN_ORDER: &[Effect] = &[Op(KindClass::Does(Kind::EXIT)), LIBC, Locks];
 const FORK: &[Effect] = &[Op(KindClass::Does(Kind::FORK)), Locks];
 /// A signal to oneself may end the process.
 const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))];
@@ -179,9 +181,8 @@ fn threads(name: &str) -> Option<&'static [Effect]> {
         "pthread_cancel" => &[Op(KindClass::Does(Kind::CANCEL)), Op(KindClass::Does(Kind::KILL))],
         "wait" | "waitpid" | "wait3" | "wait4" | "waitid" => WAIT,
         "fork" | "vfork" | "__fork" => FORK,
-        "exit" | "_exit" | "_Exit" | "quick_exit" | "err" | "errx" | "verr" | "verrx" | "error" | "error_at_line" => {
-            EXIT
-        }
+        "_exit" | "_Exit" => EXIT,
+        "exit" | "quick_exit" | "err" | "errx" | "verr" | "verrx" | "error" | "error_at_line" => EXIT_IN_ORDER,
         "kill" | "killpg" | "raise" | "pthread_kill" | "pthread_sigqueue" | "sigqueue" | "tgkill" => KILL,
         "sched_yield" | "pthread_yield" | "thrd_yield" => YIELD,
         "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" | "thrd_sleep" => SLEEP,

@@ -293,7 +293,9 @@ fn what_comes_at_the_end_belongs_to_all() {
         int main(void) { atexit(bye); pthread_key_create(&key, gone); return 0; }";
     let source = format!("{HEAD}{source}");
     for flags in FLAGS {
-        let found = own("c", &source, flags, &["idle"]).remove(0);
+        let mut found = own("c", &source, flags, &["idle"]).remove(0);
+        // What atexit is given is not known inside it. Where the address of main is taken, it may be that, which calls atexit.
+        found.retain(|op| op != "libc's own any");
         assert_eq!(found, ["semaphore at_end", "semaphore at_exit", "semaphore in_fini"], "{flags:?}");
     }
 }
@@ -318,7 +320,7 @@ fn locks_of_libc_after_fork() {
         void *print(void *x) { puts(\"x\"); return 0; }
         void *compare(void *x) { return (void *)(long)strcmp(x, \"y\"); }
         int main(void) { pthread_t t; pthread_create(&t, NULL, print, NULL); fork(); return 0; }";
-    check(source, &[("print", &["futex any"]), ("compare", &[])]);
+    check(source, &[("print", &["futex any", "stream any"]), ("compare", &[])]);
 }
 
 #[test]

@@ -251,6 +251,23 @@ pub struct Segment {
     pub removed: u32,
     /// Virtual pid of the creator.
     pub creator: i32,
+    /// When it was attached and detached last, and made or changed, virtual ns; 0: never.
+    pub dates: [u64; 3],
+    /// Virtual pid of who attached or detached it last, or 0.
+    pub last: i32,
+    pub(crate) pad: u32,
+}
+
+/// What a process has attached.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Attached {
+    /// The process.
+    pub process: Pid,
+    /// Index of the segment.
+    pub segment: u32,
+    /// How often.
+    pub times: u32,
 }
 
 /// The arena. About 1.5 GB of address space, of which only what is used becomes memory.
@@ -281,6 +298,8 @@ pub struct Arena {
     pub regions: Table<Region, 4096>,
     /// SysV shared memory.
     pub segments: Table<Segment, 1024>,
+    /// Who has attached which of it.
+    pub attached: Table<Attached, 4096>,
     /// The private layer over the file system.
     pub files: Files,
     /// Further root processes, and the signal at the end.

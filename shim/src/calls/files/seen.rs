@@ -7,7 +7,7 @@ use super::room::Answer;
 use super::walk::{Place, Side};
 use crate::gate::arena;
 use crate::sys::errno::*;
-use crate::sys::{bytes_mut, cstr, load, raw, raw6, store};
+use crate::sys::{copy_out, cstr, load, raw, raw6, store};
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
@@ -198,7 +198,7 @@ fn working_directory(buffer: u64, size: u64) -> Result<Answer, i64> {
 }
 
 fn put(to: u64, bytes: &[u8]) {
-    bytes_mut(to, bytes.len()).copy_from_slice(bytes);
+    copy_out(to, bytes);
 }
 
 /// readlink and readlinkat: links of /proc tell names as the program knows them.

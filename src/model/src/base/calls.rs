@@ -84,7 +84,7 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
          epoll_ctl_old UNKNOWN, epoll_wait_old UNKNOWN, remap_file_pages Refused, getdents64 Mixed,
          set_tid_address Modelled, restart_syscall Refused;
     220: semtimedop Modelled, fadvise64 Mixed, timer_create Modelled, timer_settime Modelled, timer_gettime Modelled,
-         timer_getoverrun Modelled, timer_delete Modelled, clock_settime DENIED, clock_gettime Modelled,
+         timer_getoverrun Modelled, timer_delete Modelled, clock_settime Modelled, clock_gettime Modelled,
          clock_getres Real, clock_nanosleep Modelled, exit_group Modelled, epoll_wait Mixed, epoll_ctl Mixed,
          tgkill Modelled, utimes Real, vserver UNKNOWN, mbind Real, set_mempolicy Real, get_mempolicy Real;
     240: mq_open Modelled, mq_unlink Modelled, mq_timedsend Modelled, mq_timedreceive Modelled, mq_notify Modelled,

@@ -29,6 +29,9 @@ pub const TELLS_LAST: u8 = 128;
 /// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
 /// at a barrier.
 pub const RESUMED: u8 = 32;
+/// Of a read or write of bytes and of a wait for events: of its memory only the first `Thread::out[0]` bytes are there. It waits
+/// and fails as always, but moves no piece that does not fit there, and gives EFAULT if that is the first.
+pub const LACKS: u8 = 128;
 
 /// One visible operation: 32 bytes of plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +40,8 @@ pub const RESUMED: u8 = 32;
 pub struct Op {
     /// What it does.
     pub kind: Kind,
-    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`], [`RESUMED`], [`PARTIAL`].
+    /// [`TRY`], [`TIMED`], [`CANCEL_POINT`], [`VARIANT`], [`SEVERAL`], [`REACHES`], [`RESUMED`], [`PARTIAL`],
+    /// [`LACKS`].
     pub flags: u8,
     /// What signals could be delivered in its place; filled in where it is recorded, see [`crate::signal`].
     pub signals: u16,

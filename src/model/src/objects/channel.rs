@@ -4,7 +4,7 @@
 //! moves them.
 
 use super::row::*;
-use crate::base::{Uid, REACHES};
+use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
     poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, NO_RING, OTHERWISE, PAGE,
     PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
@@ -191,6 +191,33 @@ impl Channel {
             left -= part;
         }
         self.tail += n;
+    }
+
+    /// Bytes of the first `n` in whole buffers, or the parts of them that are among these, that fit into `there` bytes.
+    fn pieces_within(&self, n: u64, there: u64) -> u64 {
+        let mut fits = 0;
+        for slot in 0..usize::from(self.used) {
+            let part = u64::from(self.lengths[(usize::from(self.first) + slot) % PIPE_SLOTS]).min(n - fits);
+            if part == 0 || fits + part > there {
+                break;
+            }
+            fits += part;
+        }
+        fits
+    }
+
+    /// The same of `n` bytes that are written, with `odd` bytes over whole pages: those come first if they fit into the last buffer.
+    fn pages_within(&self, odd: u64, n: u64, there: u64) -> u64 {
+        let last = self.lengths[(usize::from(self.first) + usize::from(self.used) + PIPE_SLOTS - 1) % PIPE_SLOTS];
+        let merged = if self.used > 0 && u64::from(last) + odd <= PAGE { odd } else { 0 };
+        if merged > there {
+            return 0;
+        }
+        let mut fits = merged;
+        while fits < n && fits + (n - fits).min(PAGE) <= there {
+            fits += (n - fits).min(PAGE);
+        }
+        fits
     }
 
     fn pipe_take(&mut self, n: u64) {
@@ -404,6 +431,11 @@ impl World {
         let channel = &mut self.channels[id];
         let full = channel.used >= channel.slots;
         let n = channel.len().min(op.arg.max(0) as u64);
+        let there = if op.has(LACKS) { self.threads[t].out[0] as u64 } else { n };
+        let n = if there < n { channel.pieces_within(n, there) } else { n };
+        if n == 0 && there < channel.len() && op.has(LACKS) {
+            return Applied::Done(errno::EFAULT);
+        }
         self.threads[t].out[0] = channel.head as i64;
         channel.pipe_take(n);
         if channel.is_empty() {
@@ -432,6 +464,13 @@ impl World {
             return Applied::Done(errno::EPIPE);
         }
         let n = self.channel_takes(id, op.arg.max(0) as u64);
+        let n = match op.has(LACKS) {
+            true => self.channels[id].pages_within(op.arg as u64 % PAGE, n, self.threads[t].out[0] as u64),
+            false => n,
+        };
+        if n == 0 {
+            return Applied::Done(errno::EFAULT);
+        }
         let channel = &mut self.channels[id];
         self.threads[t].out[0] = channel.tail as i64;
         channel.pipe_put(n);

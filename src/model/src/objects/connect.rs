@@ -87,16 +87,21 @@ impl World {
     fn way(&self, t: Tid, s: SockId) -> Way {
         let socket = &self.sockets[s];
         let address = &self.threads[t].address;
-        match socket.state {
-            SockState::CONNECTED if socket.options & UNTOLD != 0 => return Way::Gives(0),
-            SockState::LISTEN if socket.is_local() => return Way::Gives(errno::EINVAL),
-            SockState::CONNECTED | SockState::LISTEN => return Way::Gives(errno::EISCONN),
-            SockState::CONNECTING => return Way::Waits,
-            SockState::FAILED | SockState::CLOSED if socket.is_local() => return Way::Gives(errno::EISCONN),
-            SockState::FAILED | SockState::CLOSED if socket.error != 0 => return Way::Gives(-i64::from(socket.error)),
-            SockState::FAILED | SockState::CLOSED => return Way::Gives(errno::ECONNABORTED),
-            _ => {}
-        }
+        let own = match socket.state {
+            SockState::CONNECTED if socket.options & UNTOLD != 0 => Some(Way::Gives(0)),
+            SockState::LISTEN if socket.is_local() => Some(Way::Gives(errno::EINVAL)),
+            SockState::CONNECTED | SockState::LISTEN => Some(Way::Gives(errno::EISCONN)),
+            SockState::CONNECTING => Some(Way::Waits),
+            SockState::FAILED | SockState::CLOSED if socket.is_local() => Some(Way::Gives(errno::EISCONN)),
+            SockState::FAILED | SockState::CLOSED if socket.error != 0 => Some(Way::Gives(-i64::from(socket.error))),
+            SockState::FAILED | SockState::CLOSED => Some(Way::Gives(errno::ECONNABORTED)),
+            _ => None,
+        };
+        // A local one looks for the other first (net/unix/af_unix.c, unix_stream_connect).
+        let own = match own {
+            Some(way) if !socket.is_local() => return way,
+            own => own,
+        };
         let found = match socket.is_local() {
             // What is there, listening or not, is not looked further for.
             true => self.socket_at(s, address, true).or_else(|| self.socket_at(s, address, false)),
@@ -116,7 +121,7 @@ impl World {
         if there.queued > there.backlog {
             return Way::Full(listener);
         }
-        Way::Joins(listener)
+        own.unwrap_or(Way::Joins(listener))
     }
 
     pub(crate) fn connect_choices(&self, t: Tid, op: &Op) -> u32 {

@@ -13,8 +13,8 @@
 
 use super::fd::event_words;
 use super::row::*;
-use crate::base::errno::{EEXIST, EINTR, EINVAL, ELOOP, ENOENT};
-use crate::base::{REACHES, SEVERAL};
+use crate::base::errno::{EEXIST, EFAULT, EINTR, EINVAL, ELOOP, ENOENT};
+use crate::base::{LACKS, REACHES, SEVERAL};
 use crate::state::{flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, Watch, MAX_EVENTS};
 
 kinds! {
@@ -368,6 +368,10 @@ impl World {
             self.watches[at].place = 0;
             if events == 0 {
                 continue;
+            }
+            if op.has(LACKS) {
+                self.watches[at].place = after;
+                return Applied::Done(EFAULT);
             }
             let data = self.watches[at].data;
             self.delivered.push(Delivered { events, pad: 0, data });

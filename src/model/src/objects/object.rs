@@ -1,7 +1,9 @@
 //! The table of synchronization and communication objects and how an address finds its object.
 
 use crate::base::{errno, ObjId, Tid, NONE};
-use crate::state::{Applied, Key, ObjKind, Object, World, DESTROYED, OWNER_DEAD, SHARED};
+use crate::state::{
+    Applied, Key, ObjKind, Object, World, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+};
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
 const MAX_CHAIN: usize = 64;
@@ -185,7 +187,9 @@ impl World {
                 new.generation = old.generation;
                 new.count = old.count;
                 new.value = old.value;
-                new.owner = if old.owner == forker { copy } else { old.owner };
+                // Locks that know their owner by its id do not know the copy (glibc 2.36).
+                let by_id = old.key.kind == ObjKind::MUTEX && old.flags & (MUTEX_TYPE | ROBUST) != MUTEX_NORMAL;
+                new.owner = if old.owner == forker && !by_id { copy } else { old.owner };
                 // The state of what the forker used is settled; of the rest, it depends on how far the user is.
                 new.user = if old.user == forker { NONE } else { old.user };
                 new.used_at = old.used_at;

@@ -136,7 +136,7 @@ impl World {
             stopped: 0,
             stop_news: 0,
             no_stop_news: false,
-            pad2: 0,
+            subreaper: false,
             stopper: NONE,
             starved: 0,
             n_fds: 0,
@@ -259,6 +259,39 @@ impl World {
         procs.iter().position(|p| p.vpid == vpid && p.state != ProcState::REAPED).map(|p| p as Pid)
     }
 
+    /// The process that an id means where the id of any thread will do.
+    pub fn process_by_id(&self, id: i32) -> Option<Pid> {
+        let by_thread =
+            || self.live.as_slice().iter().find(|&&t| self.threads[t].vtid == id).map(|&t| self.threads[t].pid);
+        self.process_by_vpid(id).or_else(by_thread)
+    }
+
+    /// PR_SET_CHILD_SUBREAPER.
+    pub fn set_subreaper(&mut self, p: Pid, on: bool) {
+        self.procs[p].subreaper = on;
+    }
+
+    /// The end of process `p` would do something that is not modelled: give its children to a subreaper, or send them the signal
+    /// that they asked for. Its name.
+    pub fn end_does_more(&self, p: Pid) -> Option<&'static str> {
+        let mut children = self.procs.as_slice().iter().filter(|c| c.parent == p);
+        if children.any(|c| c.state == ProcState::LIVE && c.own.death_signal != 0) {
+            return Some("a process that ends before a child that asked for a signal then (PR_SET_PDEATHSIG)");
+        }
+        let mut above = self.procs[p].parent;
+        let mut reaper = false;
+        while above != NONE {
+            reaper |= self.procs[above].subreaper && self.procs[above].state == ProcState::LIVE;
+            above = self.procs[above].parent;
+        }
+        let left = self
+            .procs
+            .as_slice()
+            .iter()
+            .any(|c| c.parent == p && matches!(c.state, ProcState::LIVE | ProcState::ZOMBIE));
+        (reaper && left).then_some("a process that leaves children to a subreaper (PR_SET_CHILD_SUBREAPER)")
+    }
+
     fn wait_matches(&self, p: Pid, child: Pid, selector: i64) -> bool {
         let c = &self.procs[child];
         c.parent == p
@@ -367,15 +400,38 @@ impl World {
 
     /// setpgid; 0 is its own number.
     pub fn set_group(&mut self, p: Pid, pgid: i32) {
-        self.procs[p].pgid = if pgid == 0 { self.procs[p].vpid } else { pgid };
+        self.procs[p].pgid = pgid;
+    }
+
+    /// What process `own` is told that moves the process with id `id` to group `pgid`: that process, or a negative error number
+    /// (kernel/sys.c, setpgid).
+    pub fn may_set_group(&self, own: Pid, id: i32, pgid: i32) -> Result<Pid, i64> {
+        if pgid < 0 {
+            return Err(errno::EINVAL);
+        }
+        let p = self.process_by_vpid(id).ok_or(errno::ESRCH)?;
+        let (process, session) = (&self.procs[p], self.procs[own].sid);
+        if process.parent == own && p != own {
+            if process.sid != session {
+                return Err(errno::EPERM);
+            }
+        } else if p != own {
+            return Err(errno::ESRCH);
+        }
+        let mut group = self.procs.as_slice().iter().filter(|q| q.state != ProcState::REAPED && q.pgid == pgid);
+        if process.sid == process.vpid || pgid != id && !group.any(|q| q.sid == session) {
+            return Err(errno::EPERM);
+        }
+        Ok(p)
     }
 
     /// setsid. Gives the number of the session, or minus an error number.
     pub fn new_session(&mut self, p: Pid) -> i64 {
-        let process = &mut self.procs[p];
-        if process.pgid == process.vpid {
+        let own = self.procs[p].vpid;
+        if self.procs.as_slice().iter().any(|q| q.state != ProcState::REAPED && q.pgid == own) {
             return errno::EPERM;
         }
+        let process = &mut self.procs[p];
         (process.pgid, process.sid) = (process.vpid, process.vpid);
         process.vpid.into()
     }

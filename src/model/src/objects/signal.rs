@@ -608,6 +608,15 @@ impl World {
         process.handled = set(process.handled, what == Disposition::Handled);
         process.ignored = set(process.ignored, what == Disposition::Ignored);
         process.restarts = set(process.restarts, restarts);
+        if what == Disposition::Ignored || what == Disposition::Default && ignored_by_default(signal) {
+            self.forget_signals(|q| q.pid == p && q.info.signal == signal);
+            self.procs[p].sigpending &= !bit(signal);
+            for t in 0..self.threads.len {
+                if self.threads[t].pid == p {
+                    self.threads[t].sigpending &= !bit(signal);
+                }
+            }
+        }
     }
 
     /// Whether children of `p` that end leave a status, and whether it is told of those that stop (its SIGCHLD says so).

@@ -7,7 +7,7 @@
 
 use super::mutex::{acquires, releases};
 use super::row::*;
-use crate::state::{ObjKind, STREAM_LIST};
+use crate::state::ObjKind;
 
 kinds! {
     /// Take the lock of a stream. [`EXPLICIT`]: the program asks for it by name. `arg`: its order can be told.
@@ -100,11 +100,6 @@ impl World {
         if owner != NONE {
             self.stream_lock(owner, s);
         }
-    }
-
-    /// The object `s` is not a stream, but the list of all of them, which has a lock of the same kind.
-    pub fn stream_is_list(&mut self, s: ObjId) {
-        self.objects[s].flags |= STREAM_LIST;
     }
 
     /// The thread that a forked process has, `copy`, holds the streams that the forking one holds.

@@ -3,7 +3,7 @@
 use super::object::removed;
 use super::row::*;
 use crate::base::{SEVERAL, TELLS_LAST};
-use crate::state::{Ctl, Key, ObjKind, SemBuf, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED, START};
+use crate::state::{Ctl, Key, ObjKind, SemBuf, SemSet, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.
@@ -254,10 +254,34 @@ impl World {
         for _ in 0..n {
             self.semvals.push(SemVal::default())?;
         }
+        let record = self.semsets.push(SemSet { dates: [0, self.now.max(1)], ..SemSet::default() })?;
         self.make(Key::new(SHARED, ObjKind::SYSV, id as u64), |set| {
             set.count = n;
             set.extra = first;
+            set.value = record as i32;
         })
+    }
+
+    /// What is told of a set.
+    pub fn sysv_set_record(&self, obj: ObjId) -> SemSet {
+        self.semsets[self.objects[obj].value as u32]
+    }
+
+    /// A set that was just made has that key and these permissions.
+    pub fn sysv_name(&mut self, obj: ObjId, key: i32, mode: u32) {
+        let record = self.objects[obj].value as u32;
+        (self.semsets[record].key, self.semsets[record].mode) = (key, mode);
+    }
+
+    /// IPC_SET.
+    pub fn sysv_set_mode(&mut self, obj: ObjId, mode: u32) {
+        self.semsets[self.objects[obj].value as u32].mode = mode;
+        self.sysv_date(obj, 1);
+    }
+
+    /// Notes a semop (0), or that values or attributes were set (1).
+    fn sysv_date(&mut self, obj: ObjId, which: usize) {
+        self.semsets[self.objects[obj].value as u32].dates[which] = self.now.max(1);
     }
 
     /// The set with identifier `id`, if it exists.
@@ -275,6 +299,7 @@ impl World {
         let vpid = self.procs[self.threads[t].pid].vpid;
         let at = self.objects[obj].extra + num;
         self.semvals[at] = SemVal { value, vpid };
+        self.sysv_date(obj, 1);
         for undo in self.undos.as_mut_slice() {
             if undo.obj == obj && undo.num == num {
                 undo.adjust = 0;
@@ -321,6 +346,7 @@ impl World {
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
             Verdict::Go => {
+                self.sysv_date(op.obj, 0);
                 let pid = self.threads[t].pid;
                 for i in 0..self.threads[t].n_sembuf as usize {
                     let o = self.threads[t].sembuf[i];
@@ -331,21 +357,9 @@ impl World {
                         return self.full("semaphore undo records");
                     }
                 }
-                self.objects[op.obj].value = self.seconds();
                 Applied::Done(0)
             }
         }
-    }
-
-    /// Since the world began, counted from 1.
-    fn seconds(&self) -> i32 {
-        (self.now.saturating_sub(START) / 1_000_000_000) as i32 + 1
-    }
-
-    /// When a semop on set `obj` last went through, nanoseconds of virtual time; `None`: none has.
-    pub fn sysv_operated(&self, obj: ObjId) -> Option<u64> {
-        let second = u64::try_from(self.objects[obj].value).ok()?.checked_sub(1)?;
-        Some(START + second * 1_000_000_000)
     }
 
     fn sysv_note_undo(&mut self, pid: Pid, obj: ObjId, o: SemBuf) -> bool {
@@ -369,6 +383,7 @@ impl World {
                     let vpid = self.procs[pid].vpid;
                     self.semvals[at].value = (self.semvals[at].value + undo.adjust).clamp(0, SEMVMX);
                     self.semvals[at].vpid = vpid;
+                    self.sysv_date(undo.obj, 0);
                 }
             }
         }

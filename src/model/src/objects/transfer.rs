@@ -1,7 +1,7 @@
 //! What moves through sockets: streams, messages, datagrams. How much fits is counted as Linux counts it: the memory of
 //! its buffers, not the bytes in them (net/unix/af_unix.c, net/ipv4/udp.c; checked against Linux 6.18).
 
-use crate::base::{errno, Op, Tid, NONE, VARIANT};
+use crate::base::{errno, Op, Tid, LACKS, NONE, VARIANT};
 use crate::state::{
     poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, World, CONNECTED_BY_ADDRESS,
     MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
@@ -76,6 +76,7 @@ impl World {
     /// the length of the message, `out[2]` 1 if there was something. What came with it is in [`World::received`].
     pub(crate) fn socket_read(&mut self, t: Tid, op: &Op, s: SockId) -> Applied {
         self.received = Message::default();
+        let fits = if op.has(LACKS) { self.threads[t].out[0] as u64 } else { u64::MAX };
         self.threads[t].out = [0; 3];
         let socket = self.sockets[s];
         let input = self.channels[socket.input];
@@ -100,7 +101,10 @@ impl World {
             let ended = socket.shut & NO_RECEIVE != 0 || socket.state == SockState::CLOSED;
             return if ended { Applied::Done(0) } else { self.not_ready(t, op) };
         }
-        let wanted = op.arg.max(0) as u64;
+        let wanted = self.pieces_within(&input, op.arg.max(0) as u64, fits);
+        if wanted == 0 && op.arg > 0 {
+            return Applied::Done(errno::EFAULT);
+        }
         let peek = op.has(VARIANT);
         let n = match input.kind {
             ChanKind::STREAM => self.take_bytes(socket.input, wanted, peek),
@@ -113,6 +117,24 @@ impl World {
         let whole = if stream { n } else { u64::from(self.received.len) };
         self.threads[t].out = [input.head as i64, whole as i64, 1];
         Applied::Done(n as i64)
+    }
+
+    /// Bytes of `wanted` that a stream gives to memory of which the first `there` bytes are there: whole pieces.
+    fn pieces_within(&self, input: &Channel, wanted: u64, there: u64) -> u64 {
+        if there >= wanted || input.kind == ChanKind::STREAM && input.len() <= there {
+            return wanted;
+        }
+        let [mut at, _] = input.queue;
+        let mut fits = 0;
+        while at != NONE && input.kind == ChanKind::LOCAL {
+            let part = u64::from(self.messages[at].len).min(wanted - fits);
+            if part == 0 || fits + part > there {
+                break;
+            }
+            fits += part;
+            at = self.messages[at].next;
+        }
+        fits
     }
 
     /// Something has been taken out of the channel of `s`, which was as `before`: those who write to it are told, as Linux
@@ -250,11 +272,26 @@ impl World {
         let n = op.arg.max(0) as u64;
         let output = self.channels[id];
         let Some(sender) = self.sockets.get(output.source).copied() else { return Applied::Done(errno::EPIPE) };
+        let lacks = self.threads[t].out[0] as u64;
         self.threads[t].out = [output.tail as i64, 1, 0];
         if sender.is_tcp() && sender.error != 0 {
             return Applied::Done(-self.socket_error(output.source));
         }
-        if sender.shut & NO_SEND != 0 || output.readers == 0 && sender.is_local() {
+        if sender.shut & NO_SEND != 0 {
+            return Applied::Done(errno::EPIPE);
+        }
+        let there = if op.has(LACKS) { lacks } else { u64::MAX };
+        if there < n {
+            // It is copied before anybody looks who is at the other end.
+            if self.socket_takes(id, n) == 0 && output.readers > 0 {
+                return self.not_ready(t, op);
+            }
+            let largest = (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64);
+            if output.kind != ChanKind::LOCAL || there < n.min(largest) {
+                return Applied::Done(errno::EFAULT);
+            }
+        }
+        if output.readers == 0 && sender.is_local() {
             return Applied::Done(errno::EPIPE);
         }
         if output.readers == 0 {
@@ -271,7 +308,13 @@ impl World {
         if output.kind == ChanKind::PACKET && n + 32 > u64::from(sender.send_buffer) {
             return Applied::Done(errno::EMSGSIZE);
         }
-        let takes = self.socket_takes(id, n);
+        let takes = match self.socket_takes(id, n) {
+            all if there >= all => all,
+            all => {
+                let largest = (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64);
+                all.min(there / largest * largest)
+            }
+        };
         match output.kind {
             _ if takes == 0 => return self.not_ready(t, op),
             ChanKind::STREAM => {

@@ -1,7 +1,8 @@
 //! What the processes of a world share beside the modelled objects, as the shim changes it: memory, the private layer over the file
 //! system, what is counted.
 
-use crate::arena::{Arena, Segment, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
+use crate::arena::{Arena, Attached, Segment, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
+use crate::base::Pid;
 use crate::state::Copied;
 
 const PAGE: u64 = 4096;
@@ -37,33 +38,74 @@ impl Arena {
     /// A new SysV segment of that size, key and mode, made by the process with virtual id `creator`; its id. `None`: no room.
     pub fn segment_make(&mut self, key: i32, size: u64, offset: u64, mode: u32, creator: i32) -> Option<i32> {
         let id = self.segments.len as i32 + 1;
-        self.segments.push(Segment { key, id, offset, size, attached: 0, mode, removed: 0, creator })?;
+        let dates = [0, 0, self.world.now.max(1)];
+        self.segments.push(Segment { key, id, offset, size, mode, creator, dates, ..Segment::default() })?;
         Some(id)
     }
 
-    /// Segment `index` has been attached.
-    pub fn segment_attach(&mut self, index: u32) {
-        self.segments[index].attached += 1;
+    /// Process `p` has attached segment `index` once more. False: no room.
+    pub fn segment_attach(&mut self, p: Pid, index: u32) -> bool {
+        let all = self.attached.as_slice();
+        let same = all.iter().position(|a| a.process == p && a.segment == index && a.times > 0);
+        let free = || all.iter().position(|a| a.times == 0);
+        let Some(at) = same.or_else(free).map(|at| at as u32).or_else(|| self.attached.push(Attached::default()))
+        else {
+            return false;
+        };
+        self.attached[at] = Attached { process: p, segment: index, times: self.attached[at].times + 1 };
+        let (pid, now) = (self.world.procs[p].vpid, self.world.now.max(1));
+        let segment = &mut self.segments[index];
+        (segment.attached, segment.last, segment.dates[0]) = (segment.attached + 1, pid, now);
+        true
     }
 
-    /// It has been detached; the last one takes a removed segment along.
-    pub fn segment_detach(&mut self, index: u32) {
+    /// It has detached it; the last one takes a removed segment along.
+    pub fn segment_detach(&mut self, p: Pid, index: u32) {
+        let same = |a: &&mut Attached| a.process == p && a.segment == index && a.times > 0;
+        let Some(attached) = self.attached.as_mut_slice().iter_mut().find(same) else { return };
+        attached.times -= 1;
+        let (pid, now) = (self.world.procs[p].vpid, self.world.now.max(1));
         let segment = &mut self.segments[index];
-        segment.attached = segment.attached.saturating_sub(1);
+        (segment.attached, segment.last, segment.dates[1]) = (segment.attached.saturating_sub(1), pid, now);
         if segment.removed == 1 && segment.attached == 0 {
             segment.removed = 2;
+        }
+    }
+
+    /// Process `child` is a copy of `parent`, with its segments; who made it is noted as the last. False: no room.
+    pub fn segments_forked(&mut self, parent: Pid, child: Pid) -> bool {
+        for i in 0..self.attached.len {
+            let Attached { process, segment, times } = self.attached[i];
+            for _ in 0..if process == parent { times } else { 0 } {
+                if !self.segment_attach(child, segment) {
+                    return false;
+                }
+                self.segments[segment].last = self.world.procs[parent].vpid;
+            }
+        }
+        true
+    }
+
+    /// The memory of process `p` is gone.
+    pub fn segments_left(&mut self, p: Pid) {
+        for i in 0..self.attached.len {
+            let Attached { process, segment, times } = self.attached[i];
+            for _ in 0..if process == p { times } else { 0 } {
+                self.segment_detach(p, segment);
+            }
         }
     }
 
     /// IPC_RMID.
     pub fn segment_remove(&mut self, index: u32) {
         let segment = &mut self.segments[index];
-        segment.removed = if segment.attached == 0 { 2 } else { 1 };
+        (segment.removed, segment.key) = (if segment.attached == 0 { 2 } else { 1 }, 0);
     }
 
     /// IPC_SET.
     pub fn segment_mode(&mut self, index: u32, mode: u32) {
-        self.segments[index].mode = mode;
+        let now = self.world.now.max(1);
+        (self.segments[index].mode, self.segments[index].dates[2]) = (mode, now);
     }
 
     /// Something in the execution's private /dev/shm is used.

@@ -27,7 +27,17 @@ pub struct FiberState {
     pub faults: u8,
     /// No fault strikes it now.
     pub spared: bool,
-    pad: u32,
+    /// Its nice value.
+    pub nice: i8,
+    /// Its scheduling policy, and the priority if that has one.
+    pub policy: u8,
+    /// See `policy`.
+    pub rt_priority: u8,
+    /// What it creates begins with the usual policy.
+    pub reset_on_fork: bool,
+    /// Processors that it does not want to run on.
+    pub barred: u8,
+    pad: [u8; 7],
 }
 
 /// A process as the kernel runs it.
@@ -40,11 +50,24 @@ pub struct ProcessState {
     pub turn: u32,
     /// State of the deterministic random numbers handed to it.
     pub random: u64,
+    /// Where the table of its accesses to memory whose faults are answered begins and ends, see the shim's `sys::guard`.
+    pub answered: [u64; 2],
+    /// The signal that it wants when its parent ends, 0: none.
+    pub death_signal: i32,
+    /// It has met a fault that is not answered: the instruction faults once more, and that is the crash.
+    pub crashes: bool,
 }
 
 impl ProcessState {
     /// Of the first process; others draw from their parents.
     pub(crate) const fn new() -> ProcessState {
-        ProcessState { real_pid: 0, turn: 0, random: 0x2545_f491_4f6c_dd1d }
+        ProcessState {
+            real_pid: 0,
+            turn: 0,
+            random: 0x2545_f491_4f6c_dd1d,
+            answered: [0; 2],
+            death_signal: 0,
+            crashes: false,
+        }
     }
 }

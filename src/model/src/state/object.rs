@@ -104,7 +104,7 @@ pub struct Object {
     /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
     pub count: u32,
     /// Value (semaphore), arrived (barrier), done (once), announced writers (rwlock), bytes
-    /// (message queue).
+    /// (message queue), record (SysV set).
     pub value: i32,
     /// First of the semaphore values (SysV set); first read hold (rwlock).
     pub extra: u32,

@@ -71,7 +71,8 @@ pub struct Process {
     pub stop_news: u8,
     /// SA_NOCLDSTOP: it is not told when its children stop and continue.
     pub no_stop_news: bool,
-    pub(crate) pad2: u8,
+    /// It becomes the parent of what its descendants leave behind.
+    pub subreaper: bool,
     /// The thread that stopped it or made it continue.
     pub stopper: Tid,
     /// States in a row in which none of its threads was enabled (livelock).

@@ -46,6 +46,18 @@ pub struct SemVal {
     pub vpid: i32,
 }
 
+/// What is told of a set of semaphores, beside their values.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct SemSet {
+    /// Its key, or IPC_PRIVATE.
+    pub key: i32,
+    /// Permission bits.
+    pub mode: u32,
+    /// When a semop last succeeded, and when it was made or its values or attributes were last set, virtual ns; 0: never.
+    pub dates: [u64; 2],
+}
+
 /// What the end of a process gives back.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

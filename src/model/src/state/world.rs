@@ -3,8 +3,8 @@
 use crate::base::{numbers, ObjId, Table, Tid, NONE};
 use crate::state::{
     Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
-    Process, Queue, Queued, QueuedSignal, Right, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch, MAX_EVENTS,
-    MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
+    Process, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch,
+    MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
 };
 
 /// Threads that one execution may create.
@@ -260,6 +260,8 @@ pub struct World {
     pub semvals: Table<SemVal, 65536> = empty,
     /// SysV undo records.
     pub undos: Table<Undo, 8192> = empty,
+    /// Sets of semaphores; `Object::value` is the index.
+    pub semsets: Table<SemSet, 4096> = empty,
     /// Names of semaphores, SysV keys.
     pub names: Table<Name, 1024> = empty,
     /// Locks of files, see `lock`.

@@ -1,0 +1,327 @@
+// Commands, options and flags that nobody knows, and what those that are known give at first.
+#include "check.h"
+#include <arpa/inet.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+static void prctls(void) {
+    CHECK(prctl(9999));
+    CHECK(prctl(-1));
+    CHECK(prctl(PR_GET_DUMPABLE));
+    CHECK(prctl(PR_SET_DUMPABLE, 5));
+    CHECK(prctl(PR_GET_KEEPCAPS));
+    CHECK(prctl(PR_SET_KEEPCAPS, 5));
+    CHECK(prctl(PR_SET_PDEATHSIG, 65));
+    CHECK(prctl(PR_SET_PDEATHSIG, -1));
+    int value = 77;
+    CHECK(prctl(PR_GET_PDEATHSIG, &value));
+    say("signal %d", value);
+    CHECK(prctl(PR_SET_PDEATHSIG, SIGUSR1));
+    CHECK(prctl(PR_GET_PDEATHSIG, &value));
+    say("signal %d", value);
+    pid_t child = fork();
+    if (child == 0) {
+        value = 77;
+        prctl(PR_GET_PDEATHSIG, &value);
+        _exit(value);
+    }
+    waitpid(child, &value, 0);
+    say("signal in a child %d", WEXITSTATUS(value));
+    CHECK(prctl(PR_SET_PDEATHSIG, 0));
+    CHECK(prctl(PR_SET_NAME, "a name that is too long"));
+    char name[17] = "";
+    CHECK(prctl(PR_GET_NAME, name));
+    say("name %s", name);
+    CHECK(prctl(PR_GET_TSC, &value));
+    CHECK(prctl(PR_SET_TSC, 3));
+    CHECK(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    CHECK(prctl(PR_GET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    CHECK(prctl(PR_GET_TIMERSLACK));
+    CHECK(prctl(PR_SET_TIMERSLACK, 1000));
+    CHECK(prctl(PR_GET_TIMERSLACK));
+    CHECK(prctl(PR_SET_TIMERSLACK, 0));
+    CHECK(prctl(PR_GET_TIMERSLACK));
+    CHECK(prctl(PR_GET_SECCOMP));
+    CHECK(prctl(PR_CAPBSET_READ, 99));
+    CHECK(prctl(PR_GET_CHILD_SUBREAPER, &value));
+    say("subreaper %d", value);
+}
+
+static void futexes(void) {
+    static uint32_t word[4] = {5};
+    char *odd = (char *)word + 1;
+    CHECK(syscall(SYS_futex, word, 99, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_FD, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, 1 << 20, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, odd, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, odd, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0));
+    CHECK(syscall(SYS_futex, odd, FUTEX_WAKE, 1, 0, 0, 0));
+    CHECK(syscall(SYS_futex, odd, FUTEX_LOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 6, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, 6, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, 5, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, 1, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, -1, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1, word + 1, 6));
+    CHECK(syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, -1, 1, word + 1, 5));
+    CHECK(syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 1, -1L, word + 1, 5));
+    CHECK(syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1, odd, 5));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAKE_OP_PRIVATE, 1, 1, word + 1, 0x70000000));
+    CHECK(syscall(SYS_futex, word, FUTEX_WAKE_OP_PRIVATE, 1, 1, word + 1, 0x0f000000));
+    CHECK(syscall(SYS_futex, word, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word + 1, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word + 1, FUTEX_TRYLOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(word[1] == (uint32_t)gettid());
+    CHECK(syscall(SYS_futex, word + 1, FUTEX_TRYLOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word + 1, FUTEX_LOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_futex, word + 1, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0));
+    CHECK(syscall(SYS_set_robust_list, word, 24));
+    CHECK(syscall(SYS_set_robust_list, word, 23));
+}
+
+static void epolls(void) {
+    int ep = epoll_create1(0), e = eventfd(1, 0), other = epoll_create1(0);
+    struct epoll_event in = {EPOLLIN, {.u64 = 1}};
+    CHECK(epoll_ctl(ep, 99, e, &in));
+    CHECK(epoll_ctl(ep, 0, e, &in));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, e, &in));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_DEL, e, 0));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, e, 0));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, e, &in));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, e, &in));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, ep, &in));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, other, &in));
+    CHECK(epoll_ctl(other, EPOLL_CTL_ADD, ep, &in));
+    struct epoll_event exclusive = {EPOLLIN | EPOLLEXCLUSIVE, {.u64 = 1}};
+    CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, e, &exclusive));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_DEL, other, 0));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, other, &exclusive));
+    exclusive.events |= EPOLLONESHOT;
+    CHECK(epoll_ctl(other, EPOLL_CTL_ADD, e, &exclusive));
+    exclusive.events = EPOLLPRI | EPOLLEXCLUSIVE;
+    CHECK(epoll_ctl(other, EPOLL_CTL_ADD, e, &exclusive));
+    struct epoll_event got[2];
+    CHECK(epoll_wait(ep, got, 2, 0));
+    say("events %x", got[0].events);
+    CHECK(epoll_wait(ep, got, -1, 0));
+    CHECK(epoll_wait(ep, got, 1 << 30, 0));
+    sigset_t set;
+    sigemptyset(&set);
+    CHECK(syscall(SYS_epoll_pwait, ep, got, 1, 0, &set, 4));
+    int d = dup(e);
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, d, &in));
+    close(e);
+    // The description is still there by its other name.
+    CHECK(epoll_wait(ep, got, 2, 0));
+    close(d);
+    CHECK(epoll_wait(ep, got, 2, 0));
+    close(other);
+    close(ep);
+}
+
+static void exclusive(void) {
+    int ep = epoll_create1(0), e = eventfd(1, 0);
+    struct epoll_event event = {EPOLLIN | EPOLLEXCLUSIVE, {.u64 = 1}};
+    CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, e, &event));
+    CHECK(epoll_ctl(ep, EPOLL_CTL_MOD, e, &event));
+    CHECK(epoll_wait(ep, &event, 1, 0));
+    close(e);
+    close(ep);
+}
+
+static void option(int fd, const char *what, int level, int name) {
+    int value = -77;
+    socklen_t len = sizeof value;
+    int r = getsockopt(fd, level, name, &value, &len);
+    if (r == 0)
+        say("%s: %d, %u bytes", what, value, len);
+    else
+        say("%s: -1 %s", what, strerrorname_np(errno));
+}
+
+static void socket_options(void) {
+    static const struct {
+        const char *name;
+        int domain, type;
+    } kinds[] = {{"local stream", AF_UNIX, SOCK_STREAM}, {"local datagram", AF_UNIX, SOCK_DGRAM},
+                 {"tcp", AF_INET, SOCK_STREAM},          {"udp", AF_INET, SOCK_DGRAM},
+                 {"tcp6", AF_INET6, SOCK_STREAM}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int s = socket(kinds[i].domain, kinds[i].type, 0);
+        say("%s: %d", kinds[i].name, s >= 0);
+        option(s, "SO_TYPE", SOL_SOCKET, SO_TYPE);
+        option(s, "SO_DOMAIN", SOL_SOCKET, SO_DOMAIN);
+        option(s, "SO_PROTOCOL", SOL_SOCKET, SO_PROTOCOL);
+        option(s, "SO_ERROR", SOL_SOCKET, SO_ERROR);
+        option(s, "SO_ACCEPTCONN", SOL_SOCKET, SO_ACCEPTCONN);
+        option(s, "SO_REUSEADDR", SOL_SOCKET, SO_REUSEADDR);
+        option(s, "SO_REUSEPORT", SOL_SOCKET, SO_REUSEPORT);
+        option(s, "SO_KEEPALIVE", SOL_SOCKET, SO_KEEPALIVE);
+        option(s, "SO_BROADCAST", SOL_SOCKET, SO_BROADCAST);
+        option(s, "SO_OOBINLINE", SOL_SOCKET, SO_OOBINLINE);
+        option(s, "SO_LINGER", SOL_SOCKET, SO_LINGER);
+        option(s, "SO_RCVLOWAT", SOL_SOCKET, SO_RCVLOWAT);
+        option(s, "SO_PRIORITY", SOL_SOCKET, SO_PRIORITY);
+        option(s, "SO_PASSCRED", SOL_SOCKET, SO_PASSCRED);
+        option(s, "IP_TTL", IPPROTO_IP, IP_TTL);
+        option(s, "TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY);
+        option(s, "TCP_KEEPCNT", IPPROTO_TCP, TCP_KEEPCNT);
+        option(s, "IPV6_V6ONLY", IPPROTO_IPV6, IPV6_V6ONLY);
+        option(s, "level 77", 77, 1);
+        int one = 1;
+        CHECK(setsockopt(s, 77, 1, &one, 4));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_TYPE, &one, 4));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_ERROR, &one, 4));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_ACCEPTCONN, &one, 4));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, 3));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, 0));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &one, 4));
+        option(s, "SO_KEEPALIVE", SOL_SOCKET, SO_KEEPALIVE);
+        CHECK(setsockopt(s, SOL_SOCKET, SO_LINGER, &one, 4));
+        struct timeval t = {0, 1000000};
+        CHECK(setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t));
+        CHECK(setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &t, 4));
+        t = (struct timeval){-1, 0};
+        CHECK(setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t));
+        socklen_t len = -1;
+        CHECK(getsockopt(s, SOL_SOCKET, SO_TYPE, &one, &len));
+        len = 2;
+        one = -1;
+        CHECK(getsockopt(s, SOL_SOCKET, SO_TYPE, &one, &len));
+        say("two bytes: %x, length %u", one, len);
+        len = 100;
+        CHECK(getsockopt(s, SOL_SOCKET, SO_TYPE, &one, &len));
+        say("length %u", len);
+        close(s);
+    }
+}
+
+// Options of sockets that nobody knows.
+static void unknown_options(void) {
+    int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
+    option(s, "SOL_SOCKET 9999", SOL_SOCKET, 9999);
+    option(s, "IPPROTO_TCP 9999", IPPROTO_TCP, 9999);
+    option(s, "IPPROTO_IP 9999", IPPROTO_IP, 9999);
+    CHECK(setsockopt(s, SOL_SOCKET, 9999, &one, 4));
+    CHECK(setsockopt(s, IPPROTO_TCP, 9999, &one, 4));
+    CHECK(setsockopt(s, IPPROTO_IP, 9999, &one, 4));
+    one = 0;
+    CHECK(setsockopt(s, SOL_SOCKET, 9999, &one, 4));
+    CHECK(setsockopt(s, IPPROTO_TCP, 9999, &one, 4));
+    close(s);
+}
+
+static void sockets(void) {
+    CHECK(socket(99, SOCK_STREAM, 0));
+    CHECK(socket(-1, SOCK_STREAM, 0));
+    CHECK(socket(AF_INET, 99, 0));
+    CHECK(socket(AF_INET, 0, 0));
+    CHECK(socket(AF_INET, SOCK_STREAM, 99));
+    CHECK(socket(AF_INET, SOCK_STREAM, IPPROTO_UDP));
+    CHECK(socket(AF_INET, SOCK_DGRAM, IPPROTO_TCP));
+    CHECK(socket(AF_INET, SOCK_STREAM | 0x10, 0));
+    CHECK(socket(AF_UNIX, SOCK_STREAM, 77));
+    CHECK(socket(AF_UNIX, SOCK_RDM, 0));
+    int pair[2];
+    CHECK(socketpair(AF_INET, SOCK_STREAM, 0, pair));
+    CHECK(socketpair(99, SOCK_STREAM, 0, pair));
+    CHECK(socketpair(AF_UNIX, 99, 0, pair));
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    CHECK(bind(s, (void *)&a, 3));
+    CHECK(bind(s, (void *)&a, 1));
+    CHECK(bind(s, (void *)&a, 1000));
+    CHECK(bind(s, (void *)&a, -1));
+    a.sin_family = 99;
+    CHECK(bind(s, (void *)&a, sizeof a));
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(0x01020304);
+    CHECK(bind(s, (void *)&a, sizeof a));
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(bind(s, (void *)&a, sizeof a));
+    CHECK(bind(s, (void *)&a, sizeof a));
+    CHECK(connect(s, (void *)&a, 3));
+    a.sin_port = htons(1);
+    CHECK(connect(s, (void *)&a, sizeof a));
+    CHECK(listen(s, -1));
+    CHECK(listen(s, 0));
+    CHECK(connect(s, (void *)&a, sizeof a));
+    CHECK(getpeername(s, (void *)&a, &(socklen_t){sizeof a}));
+    CHECK(shutdown(s, 3));
+    CHECK(shutdown(s, -1));
+    close(s);
+    s = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(recv(s, &a, 1, 0));
+    CHECK(shutdown(s, SHUT_RD));
+    CHECK(send(s, &a, 1, MSG_NOSIGNAL));
+    close(s);
+    socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+    CHECK(shutdown(pair[0], SHUT_WR));
+    CHECK(send(pair[0], &a, 1, MSG_NOSIGNAL));
+    CHECK(recv(pair[1], &a, 1, 0));
+    CHECK(shutdown(pair[1], SHUT_RD));
+    CHECK(recv(pair[1], &a, 1, 0));
+    CHECK(shutdown(pair[0], SHUT_RDWR));
+    CHECK(shutdown(pair[0], SHUT_RDWR));
+    close(pair[0]);
+    CHECK(send(pair[1], &a, 1, MSG_NOSIGNAL));
+    close(pair[1]);
+}
+
+static void fcntls(void) {
+    int p[2];
+    pipe(p);
+    CHECK(fcntl(p[0], F_GETFL));
+    CHECK(fcntl(p[1], F_GETFL));
+    CHECK(fcntl(p[0], F_SETFL, O_NONBLOCK | O_RDWR | O_CREAT | O_APPEND));
+    CHECK(fcntl(p[0], F_GETFL));
+    CHECK(fcntl(p[0], F_SETFL, 0));
+    CHECK(fcntl(p[0], F_GETFL));
+    CHECK(fcntl(p[0], F_SETFD, 77));
+    CHECK(fcntl(p[0], F_GETFD));
+    CHECK(fcntl(p[0], F_DUPFD, 50));
+    CHECK(fcntl(p[0], F_DUPFD_CLOEXEC, 50));
+    CHECK(fcntl(51, F_GETFD));
+    close(50);
+    close(51);
+    CHECK(fcntl(p[0], F_SETPIPE_SZ, 0));
+    CHECK(fcntl(p[0], F_SETPIPE_SZ, 5000));
+    CHECK(fcntl(p[1], F_GETPIPE_SZ));
+    CHECK(fcntl(p[0], F_SETPIPE_SZ, -1));
+    CHECK(fcntl(p[0], F_SETPIPE_SZ, 1 << 31));
+    int value = 77;
+    CHECK(ioctl(p[0], FIONREAD, &value));
+    say("value %d", value);
+    value = 1;
+    CHECK(ioctl(p[0], FIONBIO, &value));
+    CHECK(fcntl(p[0], F_GETFL));
+    CHECK(ioctl(p[0], FIOCLEX));
+    CHECK(fcntl(p[0], F_GETFD));
+    CHECK(ioctl(p[0], FIONCLEX));
+    CHECK(fcntl(p[0], F_GETFD));
+    close(p[0]);
+    close(p[1]);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    CHECK(fcntl(s, F_GETFL));
+    CHECK(fcntl(s, F_GETFD));
+    close(s);
+    int e = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK(fcntl(e, F_GETFL));
+    CHECK(fcntl(e, F_GETFD));
+    close(e);
+}
+
+static const struct group groups[] = {
+    {"prctls", prctls},   {"futexes", futexes},
+    {"epolls", epolls},   {"exclusive", exclusive},
+    {"socket_options", socket_options}, {"unknown_options", unknown_options},
+    {"sockets", sockets}, {"fcntls", fcntls},
+    {0, 0},
+};
+
+int main(int argc, char **argv) {
+    return run_groups(groups, argc, argv);
+}
