@@ -419,6 +419,22 @@ fn traces_that_were_once_lost() {
     assert_each_trace_once(&programs);
 }
 
+/// The same where timeouts fire at any moment.
+#[test]
+fn traces_that_were_once_lost_at_any_moment() {
+    use interp::events::{Fd as F, On, Watching};
+    use interp::How::Block;
+    use Ins::*;
+    let programs: Vec<Program> = vec![vec![
+        vec![Create(1), Create(2), Create(3), Fd(F::Counter, On::Take(1), Block)],
+        vec![Fd(F::Outer, On::Watch(F::Timer, Watching::Level), Block), Fd(F::Outer, On::Poll(F::Semaphore), Block)],
+        vec![Fd(F::Counter, On::Put(1), Block), Fd(F::Timer, On::Set(1, 0), Block)],
+        vec![Fd(F::Counter, On::Close, Block)],
+    ]];
+    MACHINE.with(|machine| machine.borrow_mut().timeouts_any = true);
+    assert_each_trace_once(&programs);
+}
+
 /// The same with descriptors and locks of files, where what a step depends on rests on what came before.
 #[test]
 fn traces_that_were_once_lost_with_descriptors() {

@@ -565,9 +565,10 @@ impl Reduction {
             let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
             return stood.is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices);
         }
-        // How many timers have fired meanwhile rests on whether there is something else.
+        // How many timers have fired meanwhile, where there is something else or not.
         if p.act.op.kind.row().channels.watches() {
-            return false;
+            let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
+            return value > 0 && stood.is_some_and(|s| s.choices == p.choices && s.act.state == p.act.state);
         }
         let about = |k: usize| {
             let theirs = self.step(run, k).act.op.operands();

@@ -15,7 +15,7 @@ kinds! {
     /// channel that it concerns.
     FD_READ = 64, "read" {
         operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
-        perform: |w, t, op, _| w.read_perform(t, op),
+        perform: |w, t, op, value| w.read_perform(t, op, value),
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Reads, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle { peer: World::reads_from_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -409,7 +409,8 @@ impl World {
     }
 
     pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
+        let fires = u32::from(op.tries() && self.timer_may_fire(t, op));
+        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op)) + fires
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
@@ -417,11 +418,12 @@ impl World {
     }
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
-    pub(crate) fn read_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn read_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if let Some(socket) = self.channel_of(op.obj).and_then(|channel| self.sink(channel)) {
             return self.socket_read(t, op, socket);
         }
-        if !self.goes_on(t, op) {
+        // The other alternative of one that does not wait: a timer has fired.
+        if value == 0 && !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };

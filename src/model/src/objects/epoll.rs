@@ -333,7 +333,9 @@ impl World {
 
     pub(crate) fn epoll_wait_choices(&self, t: Tid, op: &Op) -> u32 {
         let Some(epoll) = self.channel_of(op.obj) else { return 1 };
-        u32::from(self.epoll_goes_on(t, op, epoll)) + self.early_timers(t, op)
+        let early = self.early_timers(t, op);
+        let orders = if early == 0 { 1 } else { 1 + self.beside_timers(t, epoll).count() as u32 };
+        u32::from(self.epoll_goes_on(t, op, epoll)) + early * orders
     }
 
     /// Whatever timers may do.
@@ -342,18 +344,48 @@ impl World {
         op.tries() || late || self.cancelled(t, op) || self.epoll_ready(t, epoll) || self.timer_is_due(t, op)
     }
 
+    /// The places of what is ready in the list of an instance and of which a timer that it watches may have come before: that was set, or
+    /// read, before they came.
+    fn beside_timers(&self, t: Tid, epoll: ChanId) -> impl Iterator<Item = u64> + '_ {
+        let mine = move || self.watches.as_slice().iter().filter(move |w| w.epoll == epoll);
+        let timer = |w: &Watch| self.channels.get(self.descs[w.desc].input).filter(|_| self.is_timer(w.desc));
+        let set = mine().filter_map(timer).filter(|c| c.value > self.time_of(t) && !c.finished).map(|c| c.charge).max();
+        mine().filter(move |w| w.place > set.unwrap_or(0) && self.ready_now(t, w)).map(|w| w.place)
+    }
+
+    /// Timers fire at `n` times, and have come before the last `after` of [`World::beside_timers`].
+    fn fire_among(&mut self, t: Tid, op: &Op, epoll: ChanId, n: u32, after: u32) {
+        let nests = |w: &Watch| w.epoll == epoll && self.descs[w.desc].kind == DescKind::EPOLL;
+        let several = n > 1 || self.watches.as_slice().iter().any(nests);
+        // Several timers have each its place, those of an instance within have come with what else it has.
+        self.ticks_held |= several && self.beside_timers(t, epoll).next().is_some();
+        let earlier = |place: u64, _| self.beside_timers(t, epoll).filter(|&p| p < place).max().unwrap_or(place);
+        let (first, last) = ((0..after).fold(u64::MAX, earlier), self.last_place);
+        self.fire_early(t, op, n);
+        let mut moved = first.saturating_sub(1);
+        while let Some(at) = self.next_in_list(epoll, moved).filter(|&at| self.watches[at].place <= last) {
+            moved = self.watches[at].place;
+            self.last_place += 1;
+            self.watches[at].place = self.last_place;
+        }
+    }
+
     /// Gives the number of events in [`World::delivered`], at most `arg`. `value`: so many timers have fired meanwhile, or one more
-    /// if it needs one.
+    /// if it needs one, and each in each order with what has come beside.
     pub(crate) fn epoll_wait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         self.delivered.clear();
         let Some(epoll) = self.channel_of(op.obj) else { return Applied::Done(0) };
         let early = value + u32::from(!self.epoll_goes_on(t, op, epoll));
+        let orders = if early == 0 { 1 } else { 1 + self.beside_timers(t, epoll).count() as u32 };
+        let (early, after) = (early.div_ceil(orders), if early == 0 { 0 } else { (early - 1) % orders });
         self.fire_due(t, op);
         let ready = early > 0 || self.epoll_ready(t, epoll);
         if !ready && self.cancelled(t, op) && !op.tries() && !self.may_time_out(op) {
             return Applied::Done(EINTR);
         }
-        self.fire_early(t, op, early);
+        if early > 0 {
+            self.fire_among(t, op, epoll, early, after);
+        }
         self.queue_signals(t, epoll);
         let limit = (op.arg.max(1) as usize).min(MAX_EVENTS);
         // What is put back at the end while it is reported is not reported twice.

@@ -75,6 +75,7 @@ impl World {
             }
             _ => 0,
         };
+        channel.charge = self.last_place;
         let counter = channel.kind == ChanKind::COUNTER;
         self.threads[t].out[0] = got as i64;
         if counter {
@@ -195,7 +196,7 @@ impl World {
     /// How many times there are at which timers fire that the operation of `t` waits for, each at a moment of its own before the
     /// operation gives up: so many may have fired when it looks.
     pub(crate) fn early_timers(&self, t: Tid, op: &Op) -> u32 {
-        if self.n_timers + self.timers.len == 0 || !self.ticks_freely(t) || op.tries() {
+        if self.n_timers == 0 || !self.ticks_freely(t) {
             return 0;
         }
         let (mut n, mut time) = (0, self.time_of(t));
@@ -209,6 +210,12 @@ impl World {
         n
     }
 
+    /// The timer that `op` of `t` reads has not fired, and may at any moment.
+    pub(crate) fn timer_may_fire(&self, t: Tid, op: &Op) -> bool {
+        let timer = |id: &ChanId| self.channels[*id].kind == ChanKind::TIMER && !self.timer_due(&self.channels[*id]);
+        self.n_timers > 0 && self.channel_of(op.obj).is_some_and(|id| timer(&id)) && self.early_timers(t, op) > 0
+    }
+
     /// All that the operation of `t` could do now is to see a timer that fires at a moment of its own.
     pub(crate) fn only_ticks(&self, t: Tid, op: &Op) -> bool {
         if self.early_timers(t, op) == 0 || self.timer_is_due(t, op) {
@@ -217,7 +224,7 @@ impl World {
         match (op.kind.row().channels, self.channel_of(op.obj)) {
             (Channels::Polls, _) => !self.poll_goes_on(t, op),
             (Channels::Waits, Some(epoll)) => !self.epoll_goes_on(t, op, epoll),
-            (Channels::Reads, Some(id)) => !self.timer_due(&self.channels[id]),
+            (Channels::Reads, Some(_)) => !op.tries() && self.timer_may_fire(t, op),
             _ => false,
         }
     }
@@ -292,18 +299,13 @@ impl World {
         true
     }
 
-    /// `op` of `t`, which does not wait, looks at a timer that has not fired, and could have by now.
-    pub(crate) fn misses_timer(&self, t: Tid, op: &Op) -> bool {
-        self.timeouts_any && op.tries() && self.next_awaited_timer(t, op).is_some_and(|at| at > self.time_of(t))
-    }
-
     /// A timer that `t` waits for, or whose signal it could take, may fire only when nothing else can run any more.
     pub(crate) fn holds_ticks(&self, t: Tid) -> bool {
         if !self.timeouts_any || self.ticks_freely(t) {
             return false;
         }
         let op = &self.threads[t].pending;
-        self.timers.len > 0 && self.next_timer().is_some() || !op.tries() && self.next_awaited_timer(t, op).is_some()
+        self.timers.len > 0 && self.next_timer().is_some() || self.next_awaited_timer(t, op).is_some()
     }
 
     /// The earliest time that somebody waits for.
@@ -318,6 +320,7 @@ impl World {
         let channel = &mut self.channels[id];
         let before = (channel.value, channel.period);
         (channel.value, channel.period, channel.finished) = (at, period, false);
+        channel.charge = self.last_place;
         if at != 0 && at <= self.fired {
             self.woke(id, poll::IN);
         }

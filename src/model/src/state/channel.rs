@@ -94,7 +94,8 @@ pub struct Channel {
     /// Sockets: nothing will be written any more. Timers: it has fired and was not read since, by the clock of the thread that found it so.
     pub finished: bool,
     pub(crate) pad2: [u8; 3],
-    /// Sockets: memory charged for what is in it.
+    /// Sockets: memory charged for what is in it. Timers: the last place in a list of an epoll instance that had been given when it was
+    /// set, or when it was read.
     pub charge: u64,
 }
 

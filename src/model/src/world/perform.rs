@@ -121,7 +121,6 @@ impl World {
         let applied = (row.perform)(self, t, &op, value);
         if op.tries() || op.has(TIMED) {
             self.note_poll(t, &op, applied);
-            self.ticks_held |= self.n_timers > 0 && self.misses_timer(t, &op);
         }
         applied
     }

@@ -19,7 +19,8 @@ impl World {
     }
 
     /// While the world has had one thread only, operations are initialization: performed, not counted. False: the scheduler
-    /// has to decide, since there are others, or it is a toss (unless `tosses`), or the operation blocks for good.
+    /// has to decide, since there are others, or it is a toss (unless `tosses`), or it may go on in several ways (timers may have fired
+    /// meanwhile), or the operation blocks for good.
     pub fn goes_alone(&mut self, t: Tid, tosses: bool) -> bool {
         if self.concurrent || self.timers.len > 0 || self.due(t) != 0 {
             return false;
@@ -32,7 +33,7 @@ impl World {
             self.jump_to(deadline);
         }
         self.now += TICK;
-        self.choices(t) > 0
+        self.choices(t) == 1
     }
 
     /// Virtual monotonic time, ns, as the program reads it.
