@@ -44,7 +44,7 @@ fn releases(act: &Act) -> bool {
 }
 
 fn acquires(act: &Act) -> bool {
-    matches!(act.op.kind.row().role, Role::Acquires(_) | Role::Reacquires)
+    matches!(act.op.kind.row().role, Role::Acquires(_) | Role::Reacquires) && !act.gives_up_waiting()
 }
 
 fn notifies(act: &Act) -> bool {

@@ -15,7 +15,7 @@
 //!   releases are visible.
 //! * A notify needs no lock in POSIX, and who waits meanwhile may miss it. Signal and broadcast are invisible if their
 //!   thread holds the mutex with which all waits on the condition variable were seen, as long as none has been seen
-//!   that does not hold it, nor the destruction of the condition variable. Until a wait has been seen the mutex is not
+//!   that does not hold it, nor a wait that gives up (which leaves the queue without the mutex), nor the destruction of the condition variable. Until a wait has been seen the mutex is not
 //!   known, and the notify visible.
 //! * Posts of semaphores are visible: these are communication objects in the paper as well.
 //! * A transition that ends its thread or leads to a yield is visible, see [`super::sss`].
@@ -94,12 +94,14 @@ impl InvisibleFirst {
         }
     }
 
-    /// A wait shows the mutex that goes with the condition variable; a second one, or a notify without it, exposes the
-    /// condition variable.
+    /// A wait shows the mutex that goes with the condition variable; a second one, a notify without it, or a wait that gives up, exposes
+    /// the condition variable.
     fn learn_partner(&mut self, act: &Act, state: State) -> bool {
         let key = |object: u32| state.objects.get(object as usize).copied();
         let Some(cond) = key(act.op.obj) else { return false };
         match (act.op.kind.row().role, self.partners.get(&cond)) {
+            // It leaves the queue without the mutex.
+            _ if act.gives_up_waiting() => self.exposed.insert(cond),
             (Role::WaitsOn, None) => {
                 self.partners.extend(key(act.op.obj2).map(|mutex| (cond, mutex)));
                 false

@@ -168,7 +168,8 @@ impl Reduction {
             path.truncate(trace.steps.len() + 1);
             let last = path.last().copied().unwrap_or(0);
             gone = self.tree.cut(last);
-            if !self.ended_early(trace.end) {
+            // It ended where another one, which went the same way, went on: something in it is not controlled.
+            if !self.ended_early(trace.end) || path.len() < visited {
                 self.partial = true;
                 self.tree.complete(last);
                 return gone;
@@ -567,8 +568,10 @@ impl Reduction {
         }
         // How many timers have fired meanwhile, where there is something else or not.
         if p.act.op.kind.row().channels.watches() {
-            let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
-            return value > 0 && stood.is_some_and(|s| s.choices == p.choices && s.act.state == p.act.state);
+            let stood = self.pending_of(run.path[at], p.act.tid).filter(|_| p.origin <= at);
+            let as_there = stood.is_some_and(|s| s.choices == p.choices && s.act.state == p.act.state);
+            let about = |k: usize| self.step(run, k).act.op.mask & p.act.op.mask != 0;
+            return value > 0 && (as_there || !(at..n).any(|k| self.follows(run, k, taken) && about(k)));
         }
         let about = |k: usize| {
             let theirs = self.step(run, k).act.op.operands();

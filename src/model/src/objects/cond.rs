@@ -34,19 +34,20 @@ kinds! {
             false => say![words, Thing::Object(op.obj), " to be signalled", hopeless(world, t)],
         }), identity: BY_OBJECTS },
     }
-    /// A wait that has given up at its deadline, or ([`VARIANT`](crate::op::VARIANT)) because its thread is to end, acquires the mutex again.
+    /// A wait that has given up at its deadline, or ([`VARIANT`](crate::op::VARIANT)) because its thread is to end, acquires the mutex `obj`
+    /// again; `obj2` is the condition variable.
     COND_LATE = 25, "cond_late" {
         operands: Operands::Objects,
-        enabled: Enabled::Blocks { now: |w, t, op| u32::from(w.mutex_ready(t, op.obj2)), before: |q| q.lock_is_free(q.act.op.obj2), reacquires: false },
+        enabled: Enabled::Blocks { now: |w, t, op| u32::from(w.mutex_ready(t, op.obj)), before: |q| q.lock_is_free(q.act.op.obj), reacquires: false },
         perform: |w, t, op, _| {
-            let lock = w.mutex_acquire(t, op.obj2, false);
+            let lock = w.mutex_acquire(t, op.obj, false);
             let result = if op.has(VARIANT) { errno::EINTR } else { errno::ETIMEDOUT };
             Applied::Done(if lock != 0 { lock } else { result })
         },
-        records: OF_MUTEX, cells: |act, _, cells| cells.touch_object(act.op.obj2, How::Writes), follows: |a, b| releases(b, a.op.obj2), blocks: MAY_BLOCK,
-        role: Role::Reacquires, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        records: Records::owner(|w, _, op| w.mutex_state(op.obj)), cells: |act, _, cells| cells.touch_object(act.op.obj, How::Writes), follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
+        role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::One("pthread_cond_timedwait"), arguments: COND_AND_MUTEX, outcome: Outcome::Returns, waits: Some(|world, t, op, words| held(world, t, op.obj2, words)), identity: BY_OBJECTS },
+        shown: Shown { call: Call::One("pthread_cond_timedwait"), arguments: |op, _, words| say![words, Thing::Object(op.obj2), ", ", Thing::Object(op.obj)], outcome: Outcome::Returns, waits: Some(|world, t, op, words| held(world, t, op.obj, words)), identity: BY_OBJECTS },
     }
     /// Wake one waiter; each waiter is an alternative.
     COND_SIGNAL = 22, "cond_signal" {
@@ -106,7 +107,7 @@ fn touch_both(act: &Act, how: How, cells: &mut Footprint) {
 /// The second half of a wait that nobody has woken, and that notices its deadline or that its thread is to end: it leaves the queue,
 /// and acquires the mutex in a step of its own.
 fn late(act: &Act) -> bool {
-    act.fate & WOKEN == 0 && act.fate & (EXPIRED | CANCELLED) != 0
+    act.op.kind == Kind::COND_WAKE && act.fate & WOKEN == 0 && act.fate & (EXPIRED | CANCELLED) != 0
 }
 
 /// How the second half of a wait touches the queue that it leaves: woken is woken, in every state from then on. One that a signal
@@ -124,6 +125,13 @@ pub(crate) fn wakes(b: &Act, obj: ObjId) -> bool {
         Role::Notifies | Role::Wakes => b.op.obj == obj,
         Role::WakesBoth => b.op.obj == obj || b.op.obj2 == obj,
         _ => false,
+    }
+}
+
+impl Act {
+    /// It is the second half of a wait for a condition that leaves the queue without having been woken, and does not acquire the mutex yet.
+    pub fn gives_up_waiting(&self) -> bool {
+        late(self)
     }
 }
 
@@ -177,7 +185,8 @@ impl World {
             self.time_passes(t, op);
             self.threads[t].polls = self.threads[t].polls.saturating_add(1);
         }
-        self.park(t, Op { kind: Kind::COND_LATE, flags: if cancelled { VARIANT } else { 0 }, ..*op });
+        let flags = if cancelled { VARIANT } else { 0 };
+        self.park(t, Op { kind: Kind::COND_LATE, obj: op.obj2, obj2: op.obj, flags, ..*op });
         self.check_cycle(t);
         Applied::Parked
     }
