@@ -49,6 +49,8 @@ pub enum Reason {
     NoCpuTimer,
     /// Schedules beyond a bound were left out.
     Bound,
+    /// Some within the bound too: waits gave up at any moment.
+    TimedBound,
     /// The search switches only where locks are released.
     LockReleases,
     /// The search could not use all that executions did.
@@ -109,10 +111,11 @@ impl Reason {
             Reason::NoSigio => never_came!("signals:sigio", "SIGIO for input on a descriptor (FIOASYNC)"),
             Reason::NoCpuTimer => never_came!("signals:cpu-timer", "the signal of a timer of processor time"),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
+            Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
-            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come, or that was looked at without waiting, fired only when nothing else could run", ""),
+            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events", ""),
             Reason::UrgentTimeouts => ("urgent-timeouts", "bounded: timeouts, timers and sleeps ended only when nothing else could run; --timeouts any explores the rest", ""),
         }
     }

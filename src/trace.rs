@@ -1,6 +1,7 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
+use vsrun_model::depend::EXPIRED;
 use vsrun_model::{End, Key, Tid, Uid, World};
 
 use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
@@ -70,6 +71,8 @@ pub struct Trace {
     pub circles: Vec<u64>,
     /// Timeouts could fire at any moment.
     pub any_moment: bool,
+    /// Timers that send signals were made.
+    pub timers: bool,
     /// Why a search that takes this for one of its executions is not complete, whatever the search.
     pub saw: Reasons,
     /// What has happened for which reductions are not proven.
@@ -103,6 +106,7 @@ impl Trace {
             unrecorded: arena.unrecorded,
             circles: circles(world),
             any_moment: world.timeouts_any,
+            timers: world.timers.len > 0,
             saw: seen_in(world),
             beyond: not_proven_in(world),
         }
@@ -121,6 +125,12 @@ impl Trace {
             all.extend(acts.filter_map(|act| (act.op.kind.row().unproven)(&act.op)).map(Reason::from));
         }
         all
+    }
+
+    /// Something could give up, or be let go by a timer, at a moment of its own.
+    pub fn was_timed(&self) -> bool {
+        let gives_up = |s: &Seen| s.act.fate & EXPIRED != 0;
+        self.any_moment && (self.timers || self.seen.iter().chain([&self.last]).flatten().any(gives_up))
     }
 
     /// The choices that lead to the state before step `n`.

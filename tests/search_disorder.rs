@@ -186,34 +186,46 @@ fn nested_readers() {
     });
 }
 
+/// Does `what` with timeouts that fire at any moment, or only where nothing else can go on.
+fn at_any_moment(any: bool, what: impl FnOnce()) {
+    let set = |any| MACHINE.with(|machine| machine.borrow_mut().timeouts_any = any);
+    set(any);
+    what();
+    set(false);
+}
+
 macro_rules! disorder {
-    ($($name:ident: $family:ident;)*) => {$(
+    ($($name:ident: $family:ident, $any:literal;)*) => {$(
         #[test]
         fn $name() {
-            check(Family::$family, optimal_in_disorder);
+            at_any_moment($any, || check(Family::$family, optimal_in_disorder));
         }
     )*};
 }
 
 disorder! {
-    disorder_on_mutexes: Mutex;
-    disorder_on_conditions: Cond;
-    disorder_on_semaphores: Sem;
-    disorder_on_sysv_semaphores: Sysv;
-    disorder_on_message_queues: Msg;
-    disorder_on_locks_of_files: Files;
-    disorder_on_rwlocks: Rw;
-    disorder_on_barriers_spinlocks_once: Barrier;
-    disorder_on_streams: Stream;
-    disorder_on_futexes: Futex;
-    disorder_on_thread_life: Life;
-    disorder_on_processes: Process;
-    disorder_on_timeouts: Timed;
-    disorder_on_events: Event;
-    disorder_on_posix_queues: Mqueue;
-    disorder_on_sockets: Socket;
-    disorder_on_signals: Signal;
-    disorder_on_all: All;
+    disorder_on_mutexes: Mutex, false;
+    disorder_on_conditions: Cond, false;
+    disorder_on_semaphores: Sem, false;
+    disorder_on_sysv_semaphores: Sysv, false;
+    disorder_on_message_queues: Msg, false;
+    disorder_on_locks_of_files: Files, false;
+    disorder_on_rwlocks: Rw, false;
+    disorder_on_barriers_spinlocks_once: Barrier, false;
+    disorder_on_streams: Stream, false;
+    disorder_on_futexes: Futex, false;
+    disorder_on_thread_life: Life, false;
+    disorder_on_processes: Process, false;
+    disorder_on_timeouts: Timed, false;
+    disorder_on_events: Event, false;
+    disorder_on_posix_queues: Mqueue, false;
+    disorder_on_sockets: Socket, false;
+    disorder_on_signals: Signal, false;
+    disorder_on_all: All, false;
+    disorder_on_timeouts_at_any_moment: Timed, true;
+    disorder_on_events_at_any_moment: Event, true;
+    disorder_on_posix_queues_at_any_moment: Mqueue, true;
+    disorder_on_all_at_any_moment: All, true;
 }
 
 #[test]

@@ -14,7 +14,7 @@ use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, InOrder, Naive, S
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::before::{Answer, Did, Question};
-use vsrun_model::depend::{GIVES_WAY, TIMED_OUT, WOKEN};
+use vsrun_model::depend::{EXPIRED, GIVES_WAY, TIMED_OUT, WOKEN};
 use vsrun_model::footprint::{found_at, looks_at};
 use vsrun_model::op::TIMED;
 use vsrun_model::{dependent, dependent_after, may_be_coenabled, Act, Effects, End, Kind};
@@ -261,7 +261,7 @@ fn preemptions(machine: &mut Machine, program: &Program, path: &[Choice]) -> u32
     let count = |n: usize| {
         let (trace, _) = machine.run_prefix(program, &path[..n]);
         let before = trace.last.iter().find(|s| s.act.uid == path[n - 1].uid);
-        let goes_on = |s: &&Seen| s.act.op.kind != Kind::SLEEP && s.act.fate & GIVES_WAY == 0;
+        let goes_on = |s: &&Seen| s.act.op.kind != Kind::SLEEP && s.act.fate & (GIVES_WAY | EXPIRED) == 0;
         let could = before.filter(goes_on).is_some_and(|s| s.choices > 0);
         u32::from(could && path[n].uid != path[n - 1].uid)
     };

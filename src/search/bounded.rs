@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vsrun_model::arena::{Choice, Seen};
-use vsrun_model::depend::GIVES_WAY;
+use vsrun_model::depend::{EXPIRED, GIVES_WAY};
 use vsrun_model::{Kind, Tid, Uid};
 
 use super::alternatives::{by_leaf, with_leaves, Branch, ByLeaf, Item};
@@ -137,10 +137,10 @@ impl Bounded {
     }
 }
 
-/// True if it is a preemption that `moves` does so, after `last`, in a state: that one could have gone on, and does not
-/// give way.
+/// True if it is a preemption that `moves` does so, after `last`, in a state: that one could have gone on otherwise than by
+/// giving up a wait, and does not give way.
 pub(super) fn preempts(seen: &[Seen], last: Option<Uid>, moves: &Seen) -> bool {
-    let goes_on = |s: &Seen| s.choices > 0 && s.act.fate & GIVES_WAY == 0 && s.act.op.kind != Kind::SLEEP;
+    let goes_on = |s: &Seen| s.choices > 0 && s.act.fate & (GIVES_WAY | EXPIRED) == 0 && s.act.op.kind != Kind::SLEEP;
     Some(moves.act.uid) != last && seen.iter().any(|s| Some(s.act.uid) == last && goes_on(s))
 }
 

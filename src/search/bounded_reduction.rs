@@ -73,6 +73,9 @@ pub struct BoundedReduction {
     next: u64,
     /// Something was left out because it costs too much, or an execution was cut.
     partial: bool,
+    /// Waits could give up at a moment of their own: what that costs depends on what others did before, and schedules that come to the same
+    /// may cost more or less.
+    timed: bool,
     transitions: u64,
 }
 
@@ -88,6 +91,7 @@ impl BoundedReduction {
             running: BTreeMap::new(),
             next: 1,
             partial: false,
+            timed: false,
             transitions: 0,
         }
     }
@@ -183,8 +187,9 @@ impl BoundedReduction {
 
     /// What [`Search::save`] wrote.
     fn read(limit: u32, bytes: &[u8]) -> Result<BoundedReduction, DecodeError> {
-        let (paths, waiting, next, partial, transitions) = codec::decode(bytes)?;
-        let search = BoundedReduction { limit, paths, waiting, running: BTreeMap::new(), next, partial, transitions };
+        let (paths, waiting, next, partial, timed, transitions) = codec::decode(bytes)?;
+        let running = BTreeMap::new();
+        let search = BoundedReduction { limit, paths, waiting, running, next, partial, timed, transitions };
         search.is_whole().then_some(search).ok_or(DecodeError::Wrong("path"))
     }
 
@@ -234,6 +239,7 @@ impl Search for BoundedReduction {
         let Some((rank, start)) = self.running.remove(&ticket) else { return };
         self.transitions += (trace.steps.len() as u64 + trace.unrecorded).saturating_sub(u64::from(start.at));
         self.partial |= is_partial(trace);
+        self.timed |= trace.was_timed();
         let recorded = trace.seen.iter().all(|seen| !seen.is_empty());
         if trace.steps.len() < start.at as usize || !recorded {
             self.partial = true;
@@ -260,7 +266,7 @@ impl Search for BoundedReduction {
     fn save(&self) -> Option<Vec<u8>> {
         let mut waiting = self.waiting.clone();
         waiting.extend(self.running.values().copied());
-        Some(codec::encode(&(&self.paths, waiting, self.next, self.partial, self.transitions)))
+        Some(codec::encode(&(&self.paths, waiting, self.next, self.partial, self.timed, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -273,11 +279,11 @@ impl Search for BoundedReduction {
     }
 
     fn exhaustive(&self) -> bool {
-        self.waiting.is_empty() && self.running.is_empty() && !self.partial
+        self.waiting.is_empty() && self.running.is_empty() && !self.partial && !self.timed
     }
 
     fn limit(&self) -> Option<Reason> {
-        Some(Reason::Bound)
+        Some(if self.timed { Reason::TimedBound } else { Reason::Bound })
     }
 
     fn transitions(&self) -> u64 {

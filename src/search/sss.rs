@@ -148,7 +148,7 @@ impl Node {
         let Act { tid, op, .. } = *self.act();
         let mut held = self.held.clone();
         match op.kind.row().role {
-            Role::Acquires(Lock::Mutex) if !op.looks() => held.insert((tid, op.obj)),
+            Role::Acquires(Lock::Mutex | Lock::Again) if !op.looks() => held.insert((tid, op.obj)),
             Role::Reacquires if !self.act().gives_up_waiting() => held.insert((tid, op.obj2)),
             Role::Releases(Lock::Mutex) => held.remove(&(tid, op.obj)),
             Role::WaitsOn => held.remove(&(tid, op.obj2)),

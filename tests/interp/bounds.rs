@@ -50,7 +50,9 @@ impl Text {
     /// The most transitions that an instruction may take: what waits in two steps takes two.
     fn transitions(&self, ins: &Ins) -> u32 {
         match ins {
-            Ins::CondWait(..) | Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) | Ins::Flock(..) => 2,
+            // The third: it has given up.
+            Ins::CondWait(..) => 3,
+            Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) | Ins::Flock(..) => 2,
             Ins::Count(_)
             | Ins::CountStream(_)
             | Ins::Add(..)

@@ -45,7 +45,7 @@ kinds! {
             Applied::Done(if lock != 0 { lock } else { result })
         },
         records: Records::owner(|w, _, op| w.mutex_state(op.obj)), cells: |act, _, cells| cells.touch_object(act.op.obj, How::Writes), follows: |a, b| releases(b, a.op.obj), blocks: MAY_BLOCK,
-        role: Role::Acquires(Lock::Mutex), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        role: Role::Acquires(Lock::Again), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("pthread_cond_timedwait"), arguments: |op, _, words| say![words, Thing::Object(op.obj2), ", ", Thing::Object(op.obj)], outcome: Outcome::Returns, waits: Some(|world, t, op, words| held(world, t, op.obj, words)), identity: BY_OBJECTS },
     }

@@ -55,10 +55,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// It is the second half of an operation that waits in two steps: its thread is in a queue already.
+    /// It is the second half of an operation that waits in two steps: its thread is in a queue already, or has left it.
     pub fn is_second_half(&self) -> bool {
         let queued = matches!(self.signals.taken, Taken::KeepsPlace | Taken::Sleeps(_));
-        queued || self.role == Role::Acquires(Lock::Announced)
+        queued || matches!(self.role, Role::Acquires(Lock::Announced | Lock::Again))
     }
 }
 
@@ -176,6 +176,8 @@ pub enum Role {
 pub enum Lock {
     /// A mutex.
     Mutex,
+    /// The same by one that has given up a wait for a condition.
+    Again,
     /// A spin lock.
     Spin,
     /// A read-write lock, for reading.

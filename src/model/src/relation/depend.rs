@@ -222,7 +222,7 @@ pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
 fn only_locks(act: &Act) -> Option<bool> {
     let plain = !act.op.looks() && act.op.signals == 0;
     match act.op.kind.row().role {
-        Role::Acquires(Lock::Mutex | Lock::Spin) if plain => Some(true),
+        Role::Acquires(Lock::Mutex | Lock::Again | Lock::Spin) if plain => Some(true),
         Role::Releases(Lock::Mutex | Lock::Spin) if plain => Some(false),
         _ => None,
     }
