@@ -227,8 +227,8 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
             None => outside(asked, None),
         };
     }
-    if timeout != Some(0) && inject::strikes(fault::EINTR) {
-        return EINTR;
+    if timeout != Some(0) && files == 0 {
+        inject::interrupts();
     }
     let mut op = Op::new(Kind::FD_POLL);
     // Not before that: a handler may have polled meanwhile.

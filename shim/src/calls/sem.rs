@@ -22,9 +22,7 @@ pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i3
 /// sem_wait and its like.
 pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     thread::cancellation_point();
-    if inject::strikes(fault::EINTR) {
-        return ret(EINTR) as i32;
-    }
+    inject::interrupts();
     let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
     if result != 0 {
         thread::cancellation_point();

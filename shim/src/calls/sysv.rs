@@ -89,8 +89,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         }
     }
     // One that only adds never waits.
-    if all.iter().any(|one| one.op <= 0) && inject::strikes(fault::EINTR) {
-        return EINTR;
+    let interrupted = !op.tries() && all.iter().any(|one| one.op <= 0) && inject::interrupts();
+    if interrupted {
+        all.iter_mut().for_each(|one| one.flags |= IPC_NOWAIT);
+        op = op.with(NOWAIT);
     }
     model().set_semops(local().cur, all);
     op.arg = all[0].op as i64;
@@ -104,7 +106,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     if machine().is_asked(set) {
         op = op.with(TELLS_LAST);
     }
-    gate::pass(op)
+    match gate::pass(op) {
+        EAGAIN if interrupted => EINTR,
+        result => result,
+    }
 }
 
 fn pass_access(set: ObjId) -> Result<(), i64> {

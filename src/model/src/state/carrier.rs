@@ -27,6 +27,8 @@ pub struct FiberState {
     pub faults: u8,
     /// No fault strikes it now.
     pub spared: bool,
+    /// Where its next operation would have to wait, it is interrupted.
+    pub interrupted: bool,
     /// Its nice value.
     pub nice: i8,
     /// Its scheduling policy, and the priority if that has one.
@@ -37,7 +39,7 @@ pub struct FiberState {
     pub reset_on_fork: bool,
     /// Processors that it does not want to run on.
     pub barred: u8,
-    pad: [u8; 7],
+    pad: [u8; 6],
 }
 
 /// A process as the kernel runs it.
