@@ -3,7 +3,7 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::{inject as fault, op, Kind, Op};
+use vsrun_model::{op, Kind, Op};
 
 use super::memory::lacking;
 use super::{event, fd, signal, time};

@@ -6,7 +6,7 @@ use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE,
 use vsrun_model::mqueue::{Notice, NO_SIGNAL, PRIORITIES};
 use vsrun_model::msg::Queue;
 use vsrun_model::op::TRY;
-use vsrun_model::{inject as fault, Kind, Op, NONE};
+use vsrun_model::{Kind, Op, NONE};
 
 use super::{fd, msg, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};

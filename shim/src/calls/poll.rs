@@ -1,7 +1,7 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
 use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
-use vsrun_model::{inject as fault, op, Kind, Op};
+use vsrun_model::{op, Kind, Op};
 
 use super::{fd, signal, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};

@@ -1,7 +1,7 @@
 //! POSIX semaphores.
 
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::{inject as fault, op, Key, Kind, ObjKind, Op};
+use vsrun_model::{op, Key, Kind, ObjKind, Op};
 
 use super::{shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};

@@ -1,9 +1,7 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
 use vsrun_model::op::{pack_semops, TELLS_LAST};
-use vsrun_model::{
-    inject as fault, Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS,
-};
+use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
 
 use super::{sync, time};
 use crate::gate::{self, end, inject, local, machine, model, world};
