@@ -15,6 +15,10 @@ use vsrun_model::End;
 pub enum Reason {
     /// The run did not take place, or came to nothing.
     Failed,
+    /// What an execution came to, the same schedule did not come to again.
+    Unconfirmed,
+    /// Somebody outside interfered.
+    Disturbed,
     /// The first bug ended the exploration.
     FirstBug,
     /// The program did something that vsrun does not support.
@@ -94,6 +98,8 @@ impl Reason {
         const COUNT: &str = "budget spent: the number of executions is reached (--max-executions, --once)";
         match self {
             Reason::Failed => ("failed", "the run did not take place", ""),
+            Reason::Unconfirmed => ("unconfirmed", "what an execution came to did not come again: executions do not depend on their schedules alone", ""),
+            Reason::Disturbed => ("environment", "somebody outside of the program interfered", ""),
             Reason::FirstBug => ("first-bug", "stopped at the first bug; --keep-going explores on", ""),
             Reason::Unsupported => ("unsupported", "the program does something that is not supported", ""),
             Reason::Interrupted => ("interrupted", "interrupted before the end", ""),

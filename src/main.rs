@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use vsrun::base::text::one_line;
 use vsrun::config::{Command, Config, Format, Replay, Show};
-use vsrun::explore::{self, Failure};
-use vsrun::finding::{BugKind, Summary};
+use vsrun::explore::{self, Failure, Replayed};
+use vsrun::finding::Summary;
 use vsrun::report::{colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
@@ -44,11 +44,19 @@ fn main() -> ExitCode {
         Command::Doctor => check_machine(),
     };
     let code = result.unwrap_or_else(|failure| {
-        let prefix = if failure.message.starts_with("vsrun bug") { "" } else { "vsrun: " };
-        eprintln!("{prefix}{}", one_line(&failure.message));
+        eprintln!("{}{}", prefix(&failure.message), one_line(&failure.message));
         failure.code
     });
     ExitCode::from(code as u8)
+}
+
+/// What a message begins with that does not say whose it is.
+fn prefix(message: &str) -> &'static str {
+    if message.starts_with("vsrun bug") {
+        ""
+    } else {
+        "vsrun: "
+    }
 }
 
 /// Whether the arguments, which could not be understood as a whole, ask for JSON.
@@ -82,8 +90,8 @@ fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
     }
     .or_else(ignore_closed_pipe)?;
     if config.format == Format::Json {
-        for bug in summary.bugs.iter().filter(|b| b.kind == BugKind::Error) {
-            eprintln!("vsrun: {}", one_line(&bug.summary));
+        for bug in summary.bugs.iter().filter(|b| !b.kind.is_of_program()) {
+            eprintln!("{}{}", prefix(&bug.summary), one_line(&bug.summary));
         }
     }
     Ok(())
@@ -99,12 +107,27 @@ fn ignore_closed_pipe(e: io::Error) -> io::Result<()> {
 }
 
 fn replay(args: &Replay) -> Result<i32, Failure> {
-    let bug = explore::replay(args)?;
-    match args.format {
-        Format::Json => println!("{}", json::replayed(&bug)),
-        Format::Text => print!("{}", text::bug(&bug, colours_for(&io::stdout()))),
+    let replayed = explore::replay(args).inspect_err(|failure| {
+        if args.format == Format::Json {
+            println!("{}", json::not_replayed(&args.file, &failure.message));
+        }
+    })?;
+    match replayed {
+        Replayed::Same(bug) => {
+            let text = match args.format {
+                Format::Json => json::replayed(&bug) + "\n",
+                Format::Text => text::replayed(&bug, colours_for(&io::stdout())),
+            };
+            write!(io::stdout(), "{text}").or_else(ignore_closed_pipe)?;
+            Ok(1)
+        }
+        Replayed::Otherwise(other) => {
+            if args.format == Format::Json {
+                println!("{}", json::replayed_otherwise(&args.file, &other.expected, other.came, &other.line));
+            }
+            Err(Failure::own(other.line))
+        }
     }
-    Ok(1)
 }
 
 fn print_scenario(args: &Show) -> Result<i32, Failure> {

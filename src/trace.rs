@@ -2,7 +2,7 @@
 
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
-use vsrun_model::{End, Key, Tid, Uid, World};
+use vsrun_model::{End, Key, Kind, Tid, Uid, World};
 
 use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
 
@@ -53,6 +53,8 @@ pub struct Trace {
     pub seen: Vec<Vec<Seen>>,
     /// Pending operations in the state after the last step (threads that are parked there).
     pub last: Vec<Seen>,
+    /// The kind of the last step, recorded or not. `None`: there was no step.
+    pub last_kind: Option<Kind>,
     /// How it ended.
     pub end: End,
     /// Names of the threads, by index.
@@ -97,6 +99,7 @@ impl Trace {
             steps,
             seen,
             last,
+            last_kind: (arena.taken > 0).then_some(arena.last),
             end: world.end,
             threads: world.threads.as_slice().iter().filter(|_| known).map(|t| t.uid).collect(),
             born: (0..world.threads.len).filter(|_| known).map(|t| Born::of(world, t)).collect(),

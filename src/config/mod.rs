@@ -81,7 +81,12 @@ impl SearchKind {
 
     /// Whether it leaves orders out by what depends on what, which is not proven for all that programs do.
     pub fn reduces(self) -> bool {
-        matches!(self, SearchKind::Dpor | SearchKind::Optimal)
+        match self {
+            SearchKind::Optimal | SearchKind::Dpor | SearchKind::Sss | SearchKind::IfSss => true,
+            SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
+            SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
+            SearchKind::Random | SearchKind::Walk | SearchKind::Pct | SearchKind::Once => false,
+        }
     }
 }
 

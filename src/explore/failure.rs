@@ -7,7 +7,7 @@ use crate::runtime::StartError;
 /// A failure that is not a bug of the program: exit code and one line.
 #[derive(Debug)]
 pub struct Failure {
-    /// 2: usage, environment or unsupported program; 4: vsrun's own.
+    /// 2: usage, environment or unsupported program; 3: interrupted; 4: vsrun's own.
     pub code: i32,
     /// The line.
     pub message: String,
@@ -17,6 +17,11 @@ impl Failure {
     /// Something around vsrun is not as it must be.
     pub fn environment(message: impl Into<String>) -> Failure {
         Failure { code: 2, message: message.into() }
+    }
+
+    /// vsrun was asked to end before anything could be said.
+    pub fn interrupted(message: impl Into<String>) -> Failure {
+        Failure { code: 3, message: message.into() }
     }
 
     /// vsrun is at fault, or a replay diverged.
@@ -29,6 +34,7 @@ impl From<StartError> for Failure {
     fn from(e: StartError) -> Failure {
         match e {
             StartError::Bug(_) => Failure::own(e.to_string()),
+            StartError::Interrupted => Failure::interrupted(e.to_string()),
             _ => Failure::environment(e.to_string()),
         }
     }

@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::setting::Setting;
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::objects::Objects;
+use crate::report::mismatch::mismatch;
 use crate::runtime::{Inspector, Outcome, Worker};
 use crate::scenario::{self, Scenario, ScenarioStep, Then};
 use crate::schedule::Schedule;
@@ -27,8 +28,6 @@ pub(super) struct Candidate {
     pub transitions: u64,
     /// Its number, from 1, in the order in which executions were started.
     pub execution: u64,
-    /// How it ended, as far as is known.
-    pub ending: Option<(Ending, End)>,
     /// What was known of the sharing of objects.
     pub objects: Arc<Objects>,
     /// How often the search had started over.
@@ -41,7 +40,6 @@ impl Candidate {
             schedule: replayable(&task.schedule, &outcome.trace),
             transitions: outcome.trace.steps.len() as u64 + outcome.trace.unrecorded,
             execution: task.number,
-            ending: Some((outcome.ending.clone(), outcome.trace.end)),
             objects: Arc::clone(&task.objects),
             restarts: task.restarts,
         }
@@ -81,12 +79,14 @@ pub(super) struct Found {
     pub summary: String,
     /// What was seen. `None`: it has not been looked at (again, after a resumption).
     shown: Option<Box<Shown>>,
+    /// The last look at an execution that should have shown it and did not.
+    doubt: Option<Box<Bug>>,
 }
 
 impl Found {
     /// A bug that nobody has looked at.
     pub fn new(identity: u64, kind: BugKind, best: Candidate) -> Found {
-        Found { identity, kind, best, path: None, summary: String::new(), shown: None }
+        Found { identity, kind, best, path: None, summary: String::new(), shown: None, doubt: None }
     }
 
     /// Another execution that shows it.
@@ -101,10 +101,23 @@ impl Found {
         self.shown.as_ref().map(|s| s.execution) != Some(self.best.execution)
     }
 
+    /// True if the execution that stands for it did not show it again. That it may do so another time makes it no better.
+    pub fn is_doubtful(&self) -> bool {
+        self.doubt.as_ref().is_some_and(|doubt| doubt.execution == self.best.execution)
+    }
+
     /// Takes what was seen.
     pub fn show(&mut self, shown: Box<Shown>) {
         self.summary.clone_from(&shown.bug.summary);
         self.shown = Some(shown);
+    }
+
+    /// Takes what was seen of an execution that should have shown it and did not.
+    pub fn doubt(&mut self, doubt: Box<Bug>) {
+        if self.summary.is_empty() {
+            self.summary.clone_from(&doubt.summary);
+        }
+        self.doubt = Some(doubt);
     }
 
     /// Writes what was seen to a new file, if there is none; to `path` otherwise.
@@ -119,8 +132,14 @@ impl Found {
         }
     }
 
-    /// The report on it.
-    pub fn into_bug(self) -> Bug {
+    /// The reports on it: what was seen, and what was seen and did not come again. A bug of which there is only that is none.
+    pub fn into_bugs(mut self) -> impl Iterator<Item = Bug> {
+        let doubt = self.doubt.take();
+        let bug = (self.shown.is_some() || self.path.is_some() || doubt.is_none()).then(|| self.into_bug());
+        bug.into_iter().chain(doubt.map(|doubt| *doubt))
+    }
+
+    fn into_bug(self) -> Bug {
         match self.shown {
             Some(shown) => Bug { scenario: self.path, ..shown.bug },
             None => Bug {
@@ -139,39 +158,69 @@ impl Found {
 pub(super) enum Look {
     /// vsrun was asked to end.
     Interrupted,
-    /// What was seen, if a bug of that kind was, and a note.
-    Seen(Option<Box<Shown>>, Option<String>),
+    /// Somebody outside interfered.
+    Disturbed(Box<Bug>),
+    /// The same bug: what was seen of it.
+    Same(Box<Shown>),
+    /// Another bug, or none: what is to be said of that.
+    Otherwise(Box<Bug>),
 }
 
-/// Runs an execution once more under the tracer and looks around. Where it does not show a bug of that kind again, what
-/// the model knew of it the `first` time is shown.
+/// Runs an execution once more under the tracer and looks around. It is to come to the bug of that kind and identity;
+/// `first` is what the model knew of it the first time.
+///
+/// Executions depend on their schedules alone, so that it comes to something else means that vsrun is wrong, or that the program
+/// depends on something that vsrun does not control. Then there is nothing that a scenario could repeat, and none is written.
 pub(super) fn look(
     worker: &mut Worker,
     inspector: &mut Inspector,
     setting: &Setting,
-    (kind, first): (BugKind, Option<Finding>),
+    (kind, identity): (BugKind, u64),
+    first: Option<Finding>,
     candidate: &Candidate,
 ) -> Result<Look, Failure> {
     worker.use_objects(&candidate.objects)?;
     let again = worker.examine(inspector, &candidate.schedule)?;
-    if again.ending == Ending::Interrupted {
-        return Ok(Look::Interrupted);
-    }
     let execution = candidate.execution;
-    let ended = (again.ending.clone(), again.end);
-    let same = again.kind == Some(kind);
-    let note = (!same || candidate.ending.as_ref().is_some_and(|ending| *ending != ended)).then(|| {
-        format!(
-            "execution {execution} ended otherwise when it was run again under the tracer: the program depends on \
-             something that vsrun does not control"
-        )
-    });
-    let shown = if same { Some(again) } else { first }.map(|finding| {
-        let bug = Bug::new(finding, execution);
-        let scenario = scenario_of(setting, candidate, &bug);
-        Box::new(Shown { execution, bug, scenario })
-    });
-    Ok(Look::Seen(shown, note))
+    Ok(match again.ending {
+        Ending::Interrupted => Look::Interrupted,
+        Ending::Outside(_) => {
+            Look::Disturbed(Box::new(Bug::environment(&again.line(), execution, again.transitions())))
+        }
+        _ if again.kind == Some(kind) && again.identity == identity => {
+            let bug = Bug::new(again, execution);
+            let scenario = scenario_of(setting, candidate, &bug);
+            Look::Same(Box::new(Shown { execution, bug, scenario }))
+        }
+        _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate))),
+    })
+}
+
+/// What is said of a bug that did not come again: `again` came instead.
+fn unconfirmed(kind: BugKind, first: Option<Finding>, again: &Finding, candidate: &Candidate) -> Bug {
+    let was =
+        first.as_ref().map_or_else(|| kind.name().to_string(), |found| format!("{}: {}", kind.name(), found.line()));
+    let steps: Vec<ScenarioStep> = first.iter().flat_map(|f| f.steps.iter().map(|s| ScenarioStep::new(s, f))).collect();
+    let summary = format!(
+        "vsrun bug: execution {} ended with a bug ({was}) that is not confirmed: the same schedule, run again under the \
+         tracer, came to something else ({}); either vsrun is wrong, or the program depends on something that vsrun does not \
+         control (real files, processes outside, the machine); there is no scenario",
+        candidate.execution,
+        came_instead(&steps, again)
+    );
+    let line = Bug::error(summary, candidate.execution, candidate.transitions);
+    Bug { kind: BugKind::Unconfirmed, finding: first.map(Box::new), ..line }
+}
+
+/// What an execution came to that was to come to something else.
+pub(super) fn came_instead(steps: &[ScenarioStep], found: &Finding) -> String {
+    if let Some(line) = mismatch(steps, found).filter(|_| found.end == End::MISMATCH) {
+        return line;
+    }
+    match found.kind {
+        Some(kind) => format!("{}: {}", kind.name(), found.line()),
+        None => found.line(),
+    }
 }
 
 fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
@@ -205,7 +254,9 @@ fn rank(kind: BugKind) -> u8 {
         BugKind::Deadlock => 3,
         BugKind::Livelock => 4,
         BugKind::Divergence => 5,
-        BugKind::Error => 6,
+        BugKind::Unconfirmed => 6,
+        BugKind::Environment => 7,
+        BugKind::Error => 8,
     }
 }
 

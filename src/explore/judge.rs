@@ -28,6 +28,8 @@ pub(super) enum Judged {
     },
     /// Something that vsrun does not support: the exploration is over.
     Unsupported(Box<Bug>),
+    /// Somebody outside interfered: the exploration is over, and the execution counts for nothing.
+    Disturbed(Box<Bug>),
 }
 
 /// Judges execution number `number`, which the worker has just run.
@@ -49,6 +51,10 @@ pub(super) fn judge(
         Sign::Sits => {
             let first = worker.finding(outcome);
             let again = worker.examine(inspector, &replayable(schedule, &outcome.trace))?;
+            if let Ending::Outside(_) = again.ending {
+                let transitions = again.transitions();
+                return Ok(Judged::Disturbed(Box::new(Bug::environment(&again.line(), number, transitions))));
+            }
             let sits = matches!(again.ending, Ending::Sits { .. });
             Ok(unsupported(Bug::new(if sits { again } else { first }, number)))
         }
@@ -57,6 +63,10 @@ pub(super) fn judge(
             let _ = worker.output.copy_to(&mut said);
             let said = String::from_utf8_lossy(&said).lines().last().unwrap_or("").to_string();
             Err(Failure::own(format!("vsrun bug: a process ended behind the model's back (status {status}) {said}")))
+        }
+        Sign::Outside(line) => {
+            let transitions = outcome.trace.steps.len() as u64 + outcome.trace.unrecorded;
+            Ok(Judged::Disturbed(Box::new(Bug::environment(line, number, transitions))))
         }
         Sign::Unfollowed(_) if schedule.unsure => Ok(Judged::Clean),
         Sign::Unfollowed(step) => Err(Failure::own(format!(

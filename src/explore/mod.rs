@@ -16,5 +16,5 @@ mod summary;
 mod workers;
 
 pub use failure::Failure;
-pub use replay::replay;
+pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use vsrun_model::End;
 
 use super::failure::Failure;
+use super::found::came_instead;
 use super::setting::{identity_of, output_file};
 use crate::config::Replay;
-use crate::finding::{Bug, Finding};
+use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::report::mismatch::mismatch;
 use crate::runtime::session::Input;
 use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
@@ -60,11 +61,29 @@ fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
     }
 }
 
+/// What came of a replay.
+pub enum Replayed {
+    /// What the scenario records.
+    Same(Bug),
+    /// Something else.
+    Otherwise(Otherwise),
+}
+
+/// A replay that came to something else than its scenario records.
+pub struct Otherwise {
+    /// The bug that the scenario records: its kind and its line.
+    pub expected: (BugKind, String),
+    /// What came, if it was a bug.
+    pub came: Option<BugKind>,
+    /// One line: where it left the scenario, what was expected and what came.
+    pub line: String,
+}
+
 /// `vsrun replay FILE`: the bug, seen again. Without a supervisor this process becomes the program.
 ///
 /// # Errors
-/// The scenario cannot be read or run, or the replay went another way.
-pub fn replay(args: &Replay) -> Result<Bug, Failure> {
+/// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
+pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let scenario = load(&args.file)?;
     if args.no_supervisor {
         match become_program(&scenario, args)? {}
@@ -74,33 +93,48 @@ pub fn replay(args: &Replay) -> Result<Bug, Failure> {
     let finding = worker.examine(&mut Inspector::default(), &schedule_of(&scenario))?;
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
-    check(&scenario, &finding)?;
+    match finding.ending {
+        Ending::Interrupted => {
+            return Err(Failure::interrupted(format!(
+                "interrupted after {} steps, before the replay came to its end: it says nothing of the scenario",
+                finding.transitions()
+            )))
+        }
+        Ending::Outside(_) => return Err(Failure::environment(format!("environment: {}", finding.line()))),
+        _ => {}
+    }
+    if let Some(line) = difference(&scenario, &finding) {
+        let expected = (scenario.bug.kind, scenario.bug.summary);
+        return Ok(Replayed::Otherwise(Otherwise { expected, came: finding.kind, line }));
+    }
     let bug = Bug::new(finding, scenario.found.execution);
-    Ok(Bug { scenario: Some(args.file.clone()), ..bug })
+    Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }))
 }
 
-/// Says at which step a replay went another way, what was expected and what came.
-fn check(scenario: &Scenario, found: &Finding) -> Result<(), Failure> {
+/// At which step a replay went another way, what was expected and what came. `None`: it came to the bug that the scenario
+/// records, by its steps.
+fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
     if found.end == End::MISMATCH {
         let line = mismatch(&scenario.steps, found);
-        return Err(Failure::own(line.unwrap_or_else(|| "the replay diverged".into())));
+        return Some(line.unwrap_or_else(|| "the replay left the scenario".into()));
     }
-    if found.kind != Some(scenario.bug.kind) {
-        return Err(Failure::own(format!(
-            "the replay diverged at its end, after step {}: expected {}; came: {}",
-            found.steps.len(),
-            scenario.bug.summary,
-            found.line()
-        )));
+    let (bug, steps) = (&scenario.bug, found.steps.len());
+    let same_identity = bug.identity == 0 || found.identity == bug.identity;
+    if found.kind != Some(bug.kind) || !same_identity {
+        return Some(format!(
+            "the replay came to another end, after step {steps}: expected {}: {}; came: {}",
+            bug.kind.name(),
+            bug.summary,
+            came_instead(&scenario.steps, found)
+        ));
     }
-    if scenario.then.is_none() && found.steps.len() != scenario.steps.len() {
-        return Err(Failure::own(format!(
-            "the replay diverged: {} steps were expected, {} came",
-            scenario.steps.len(),
-            found.steps.len()
-        )));
+    if scenario.then.is_none() && steps != scenario.steps.len() {
+        let expected = scenario.steps.len();
+        return Some(format!(
+            "the replay came to its end by another way: {expected} steps were expected, {steps} came"
+        ));
     }
-    Ok(())
+    None
 }
 
 /// Without a supervisor: this process becomes the program.

@@ -15,7 +15,7 @@ use super::summary::summary;
 use super::workers::Shared;
 use crate::base::text::escape;
 use crate::config::{Config, SearchKind};
-use crate::finding::{Bug, Summary};
+use crate::finding::{Bug, BugKind, Summary};
 use crate::runtime::session::Input;
 use crate::runtime::{cpus, tracee, Inspector, Worker};
 use crate::search::Search;
@@ -107,7 +107,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
         let text = saved.err().or_else(|| (!over).then(|| saver.advice()));
         text.into_iter().for_each(|text| state.counts.note(&text));
     }
-    let bugs: Vec<Bug> = found.into_iter().map(Found::into_bug).chain(state.unsupported.take()).collect();
+    let bugs: Vec<Bug> = found.into_iter().flat_map(Found::into_bugs).chain(state.obstacle.take()).collect();
     // The execution shown is that of the last bug, or, where a file was asked for, the last one.
     if !once && (!bugs.is_empty() || config.output.is_some()) {
         worker.output.copy_to(&mut shown)?;
@@ -131,11 +131,17 @@ fn finish_bugs(
     let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(Found::is_stale);
     let last = found.len().checked_sub(1).filter(|_| !in_hand);
     for (i, bug) in found.iter_mut().enumerate() {
-        if bug.is_stale() || last == Some(i) {
-            let seen = look(worker, inspector, setting, (bug.kind, None), &bug.best)?;
-            let Look::Seen(shown, note) = seen else { break };
-            shown.into_iter().for_each(|shown| bug.show(shown));
-            note.into_iter().for_each(|text| state.counts.note(&text));
+        let disturbed = state.obstacle.as_ref().is_some_and(|obstacle| obstacle.kind == BugKind::Environment);
+        if !disturbed && !bug.is_doubtful() && (bug.is_stale() || last == Some(i)) {
+            match look(worker, inspector, setting, (bug.kind, bug.identity), None, &bug.best)? {
+                Look::Interrupted => break,
+                Look::Disturbed(obstacle) => {
+                    state.obstacle.get_or_insert(*obstacle);
+                    break;
+                }
+                Look::Same(shown) => bug.show(shown),
+                Look::Otherwise(doubt) => bug.doubt(doubt),
+            }
         } else if !moved.contains(&i) {
             continue;
         }

@@ -149,7 +149,7 @@ impl SavedBug {
         };
         let (transitions, execution) = (self.transitions, self.execution);
         let objects = Arc::new(self.objects.clone());
-        let best = Candidate { schedule, transitions, execution, ending: None, objects, restarts: self.restarts };
+        let best = Candidate { schedule, transitions, execution, objects, restarts: self.restarts };
         let mut found = Found::new(self.identity, self.kind, best);
         found.path = self.scenario.clone().map(|bytes| OsString::from_vec(bytes).into());
         found.summary.clone_from(&self.summary);

@@ -54,8 +54,8 @@ pub(super) struct State {
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
-    /// What ended the exploration because it is not supported.
-    pub unsupported: Option<Bug>,
+    /// What ended the exploration: something that is not supported, or somebody outside.
+    pub obstacle: Option<Bug>,
     pub stop: Option<Stop>,
     /// invariant: `stop` is set if this is.
     pub failure: Option<Failure>,
@@ -87,7 +87,7 @@ impl State {
             sharing,
             counts,
             found: BTreeMap::new(),
-            unsupported: None,
+            obstacle: None,
             stop: None,
             failure: None,
             passed: Vec::new(),

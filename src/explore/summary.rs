@@ -16,9 +16,12 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
     };
     let passed_calls = communicating(&state.passed_calls());
     let mut reasons = reasons(&state, stop);
-    if bugs.iter().any(|bug| bug.kind == BugKind::Error) {
-        reasons.insert(Reason::Unsupported);
-    }
+    reasons.extend(bugs.iter().filter_map(|bug| match bug.kind {
+        BugKind::Error => Some(Reason::Unsupported),
+        BugKind::Environment => Some(Reason::Disturbed),
+        BugKind::Unconfirmed => Some(Reason::Unconfirmed),
+        _ => None,
+    }));
     // What went to the kernel and could have mattered to others was not explored.
     let passed = |(name, _): &(String, u64)| if name == FILES { Reason::SharedFiles } else { Reason::PassedThrough };
     reasons.extend(passed_calls.iter().map(passed));

@@ -24,7 +24,7 @@ use super::sharing::shown_by;
 use super::state::{State, Stop};
 use crate::base::hash::fnv1a;
 use crate::config::SearchKind;
-use crate::finding::{BugKind, Ending};
+use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
 use crate::runtime::session::Input;
@@ -177,8 +177,11 @@ impl<'a> Shared<'a> {
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
-            if !(shown.is_new() && outcome.trace.end == End::MISMATCH) {
-                self.judge_and_record(worker, inspector, &task, &outcome)?;
+            let counts = shown.is_new() && outcome.trace.end == End::MISMATCH
+                || self.judge_and_record(worker, inspector, &task, &outcome)?;
+            if !counts {
+                self.abandon();
+                return Ok(());
             }
             self.finish(place, worker, &task, &outcome, shown)?;
             next = self.take();
@@ -186,25 +189,29 @@ impl<'a> Shared<'a> {
         Ok(())
     }
 
-    /// Judges what the worker has just run, and records it.
+    /// Judges what the worker has just run, and records it. False: it was disturbed and counts for nothing.
     fn judge_and_record(
         &self,
         worker: &mut Worker,
         inspector: &mut Inspector,
         task: &Task,
         outcome: &Outcome,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         worker.files_left_out().iter().for_each(|text| self.lock().counts.note(text));
         let circles = other_circles(outcome);
         let judged = judge(worker, inspector, (task.number, &task.schedule), outcome)?;
-        self.record(worker, inspector, task, outcome, judged)?;
+        if !self.record(worker, inspector, task, outcome, judged)? {
+            return Ok(false);
+        }
         for schedule in circles {
             let short = Task { schedule, ..task.clone() };
             let outcome = worker.run(&short.schedule)?;
             let judged = judge(worker, inspector, (short.number, &short.schedule), &outcome)?;
-            self.record(worker, inspector, &short, &outcome, judged)?;
+            if !self.record(worker, inspector, &short, &outcome, judged)? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The next execution to run; waits while there is none but may be. `None`: the exploration ends.
@@ -258,7 +265,7 @@ impl<'a> Shared<'a> {
         self.changed.notify_all();
     }
 
-    /// Records what an execution showed.
+    /// Records what an execution showed. False: it was disturbed and counts for nothing.
     fn record(
         &self,
         worker: &mut Worker,
@@ -266,23 +273,30 @@ impl<'a> Shared<'a> {
         task: &Task,
         outcome: &Outcome,
         judged: Judged,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         match judged {
             Judged::Clean => {}
             Judged::Note(text) => self.lock().counts.note(text),
-            Judged::Unsupported(bug) => {
-                self.lock().unsupported.get_or_insert(*bug);
-                self.end(Stop::FirstBug);
+            Judged::Unsupported(bug) => self.stop_at(*bug),
+            Judged::Disturbed(bug) => {
+                self.stop_at(*bug);
+                return Ok(false);
             }
             Judged::Bug { kind, identity } => {
                 let candidate = Candidate::new(task, outcome);
-                self.bug(worker, inspector, (kind, identity), outcome, candidate)?;
+                return self.bug(worker, inspector, (kind, identity), outcome, candidate);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// A bug that is new is looked at and written down.
+    /// Ends the exploration because of something that is no bug of the program.
+    fn stop_at(&self, obstacle: Bug) {
+        self.lock().obstacle.get_or_insert(obstacle);
+        self.end(Stop::FirstBug);
+    }
+
+    /// A bug that is new is looked at and written down. False: somebody outside interfered meanwhile.
     fn bug(
         &self,
         worker: &mut Worker,
@@ -290,34 +304,42 @@ impl<'a> Shared<'a> {
         (kind, identity): (BugKind, u64),
         outcome: &Outcome,
         candidate: Candidate,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let mut state = self.lock();
         if let Some(known) = state.found.get_mut(&identity) {
             known.offer(candidate);
-            return Ok(());
+            return Ok(true);
         }
         state.found.insert(identity, Found::new(identity, kind, candidate.clone()));
         drop(state);
         let first = worker.finding(outcome);
-        let seen = look(worker, inspector, self.setting, (kind, Some(first)), &candidate)?;
+        let seen = look(worker, inspector, self.setting, (kind, identity), Some(first), &candidate)?;
+        if let Look::Disturbed(obstacle) = seen {
+            self.lock().found.remove(&identity);
+            self.stop_at(*obstacle);
+            return Ok(false);
+        }
         let mut state = self.lock();
         if state.stop == Some(Stop::FirstBug) {
             // Another worker was first.
             state.found.remove(&identity);
-            return Ok(());
+            return Ok(true);
         }
         if !self.setting.config.keep_going {
             state.end(Stop::FirstBug);
             self.stop.store(true, Ordering::Relaxed);
         }
-        let Look::Seen(shown, note) = seen else { return Ok(()) };
         let written = state.found.get_mut(&identity).map(|bug| {
-            shown.into_iter().for_each(|shown| bug.show(shown));
+            match seen {
+                Look::Same(shown) => bug.show(shown),
+                Look::Otherwise(doubt) => bug.doubt(doubt),
+                Look::Interrupted | Look::Disturbed(_) => {}
+            }
             bug.write(self.setting)
         });
         let failed = written.and_then(Result::err).map(|e| e.to_string());
-        note.into_iter().chain(failed).for_each(|text| state.counts.note(&text));
-        Ok(())
+        failed.into_iter().for_each(|text| state.counts.note(&text));
+        Ok(true)
     }
 
     /// An execution is over, and recorded.

@@ -27,8 +27,22 @@ pub enum Ending {
     },
     /// A process ended without the model knowing, with this exit status.
     Died(i32),
+    /// Somebody outside of the program sent it a signal that ends or stops a process of it, or has a handler there.
+    Outside(Intrusion),
     /// vsrun was asked to end.
     Interrupted,
+}
+
+/// A signal from outside of the closed system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intrusion {
+    /// Signal number.
+    pub signal: i32,
+    /// Index of the process that got it; `None`: the one from which executions are forked, or one that the model does not
+    /// know yet.
+    pub process: Option<u32>,
+    /// The kernel's id of the process that sent it; 0: unknown.
+    pub sender: i32,
 }
 
 /// A fatal signal.
@@ -64,6 +78,10 @@ pub enum BugKind {
     Livelock,
     /// The program does something that vsrun does not support.
     Error,
+    /// No bug of the program: somebody outside of it interfered.
+    Environment,
+    /// No bug that can be relied on: what one execution came to, the same schedule did not come to again.
+    Unconfirmed,
 }
 
 impl BugKind {
@@ -77,7 +95,14 @@ impl BugKind {
             BugKind::Divergence => "divergence",
             BugKind::Livelock => "livelock",
             BugKind::Error => "error",
+            BugKind::Environment => "environment",
+            BugKind::Unconfirmed => "unconfirmed",
         }
+    }
+
+    /// True if it is the program that is wrong; otherwise the exploration went wrong.
+    pub fn is_of_program(self) -> bool {
+        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed)
     }
 }
 
@@ -92,18 +117,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on an exploration that found bugs of these kinds, in the order of finding: the first that is not an
-    /// error counts.
+    /// The verdict on an exploration that found bugs of these kinds, in the order of finding: the first of the program's
+    /// counts, then what vsrun may be to blame for.
     pub fn of(kinds: impl Iterator<Item = BugKind> + Clone) -> Verdict {
-        let real = kinds.clone().find(|&kind| kind != BugKind::Error);
-        real.or(kinds.clone().next()).map_or(Verdict::Ok, Verdict::Found)
+        let first = |wanted: fn(BugKind) -> bool| kinds.clone().find(|&kind| wanted(kind));
+        let found = first(BugKind::is_of_program).or_else(|| first(|kind| kind == BugKind::Unconfirmed));
+        found.or_else(|| first(|_| true)).map_or(Verdict::Ok, Verdict::Found)
     }
 
     /// The word of the contract.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
-            Verdict::Found(kind) => kind.name(),
+            Verdict::Found(kind) if kind.is_of_program() => kind.name(),
+            Verdict::Found(_) => BugKind::Error.name(),
         }
     }
 }

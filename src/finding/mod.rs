@@ -6,7 +6,7 @@ mod seen;
 mod summary;
 mod words;
 
-pub use ending::{BugKind, Ending, SignalView, Verdict};
+pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use seen::{CycleLink, Finding, ObjectView, Pending, ProcessView, StepView, ThreadStatus, ThreadView};
 pub use summary::{Bug, ProgramStatus, Summary};
 pub(crate) use words::words;

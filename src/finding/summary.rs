@@ -64,6 +64,11 @@ impl Bug {
         let (kind, summary) = (BugKind::Error, summary.into());
         Bug { kind, summary, scenario: None, execution, transitions, finding: None }
     }
+
+    /// An execution was disturbed from outside, as `line` says.
+    pub fn environment(line: &str, execution: u64, transitions: u64) -> Bug {
+        Bug { kind: BugKind::Environment, ..Bug::error(format!("environment: {line}"), execution, transitions) }
+    }
 }
 
 /// The whole exploration.
@@ -126,8 +131,9 @@ impl Summary {
     /// The exit code of the contract.
     pub fn exit_code(&self) -> i32 {
         match self.verdict {
-            Verdict::Found(BugKind::Error) => 2,
-            Verdict::Found(_) => 1,
+            Verdict::Found(BugKind::Unconfirmed) => 4,
+            Verdict::Found(kind) if kind.is_of_program() => 1,
+            Verdict::Found(_) => 2,
             Verdict::Ok if self.is_complete() => 0,
             Verdict::Ok => 3,
         }
@@ -155,6 +161,10 @@ mod tests {
         assert_eq!(of(&[]), Verdict::Ok);
         all.verdict = of(&kinds);
         assert_eq!(all.exit_code(), 1);
+        all.verdict = of(&[BugKind::Environment, BugKind::Unconfirmed]);
+        assert_eq!((all.verdict.name(), all.exit_code()), ("error", 4));
+        all.verdict = of(&[BugKind::Environment]);
+        assert_eq!((all.verdict.name(), all.exit_code()), ("error", 2));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The report for programs: the one JSON object of the contract, its keys in the contract's order.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
-use crate::finding::{Bug, Summary};
+use crate::finding::{Bug, BugKind, Summary};
 use crate::incomplete::Reason;
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
@@ -53,6 +54,29 @@ pub fn object(summary: &Summary) -> Value {
 /// The object on one line, without a line end.
 pub fn line(summary: &Summary) -> String {
     object(summary).to_string()
+}
+
+/// The line for a scenario that was replayed and came to something else than it records: the bug that was expected, the kind of
+/// the one that came, if one did, and a line about it.
+pub fn replayed_otherwise(
+    file: &Path,
+    (kind, summary): &(BugKind, String),
+    came: Option<BugKind>,
+    line: &str,
+) -> String {
+    let line = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "replayed": false, "kind": kind.name(), "summary": summary,
+        "scenario": file.to_string_lossy(), "came": came.map(BugKind::name), "message": line,
+    });
+    line.to_string()
+}
+
+/// The line for a scenario that could not be replayed to its end.
+pub fn not_replayed(file: &Path, message: &str) -> String {
+    let line = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "replayed": false, "scenario": file.to_string_lossy(), "message": message,
+    });
+    line.to_string()
 }
 
 /// The line for a scenario that was replayed and has shown its bug again.

@@ -39,10 +39,16 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
     if let Some(found) = &bug.finding {
         seen(&mut out, bug, found, paint);
     }
-    if bug.kind != BugKind::Error {
+    if bug.kind.is_of_program() {
         section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), paint));
     }
     out
+}
+
+/// The report on a replay that came to the bug that its scenario records.
+pub fn replayed(bug: &Bug, colours: bool) -> String {
+    let same = "the replay came to the same end as the scenario records: the same bug, by the same steps";
+    format!("{}\n{}: {same}\n", self::bug(bug, colours), Paint(colours).head("Replay"))
 }
 
 /// What was seen, a section each.
@@ -101,6 +107,7 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
 fn heading(kind: BugKind) -> String {
     match kind {
         BugKind::Assert => "ASSERTION".to_string(),
+        kind if !kind.is_of_program() => "ERROR".to_string(),
         kind => kind.name().to_uppercase(),
     }
 }

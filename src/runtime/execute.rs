@@ -11,11 +11,11 @@ use vsrun_model::arena::{Command, POOL_SIZE};
 use vsrun_model::{End, ProcState};
 
 use super::outcome::Outcome;
-use super::processes::{children, reap, resume_quietly};
+use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
 use super::setup::prepare;
 use super::tracee::{wait_any, Event, Signal, Waited};
 use super::worker::Worker;
-use crate::finding::Ending;
+use crate::finding::{Ending, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -58,7 +58,14 @@ impl Worker {
                 Waited::Changed(pid, status) if pid == self.root => {
                     match Event::decode(pid, status).map_err(io::Error::other)? {
                         Event::Stopped(stopped) => resume_quietly(stopped),
-                        _ => return Err(io::Error::other("the root process is gone (was it killed from outside?)")),
+                        Event::Signaled { signal, .. } => {
+                            return Ok(Ending::Outside(Intrusion { signal: signal.number(), process: None, sender: 0 }))
+                        }
+                        _ => {
+                            return Err(io::Error::other(
+                                "environment: the process from which executions are forked is gone",
+                            ))
+                        }
                     }
                 }
                 Waited::Changed(pid, status) => {
@@ -71,7 +78,9 @@ impl Worker {
                         return Ok(ending);
                     }
                 }
-                Waited::NoChildren => return Err(io::Error::other("the root process is gone")),
+                Waited::NoChildren => {
+                    return Err(io::Error::other("environment: the process from which executions are forked is gone"))
+                }
                 _ => {
                     if self.is_to_stop() {
                         return Ok(Ending::Interrupted);
@@ -86,14 +95,27 @@ impl Worker {
     }
 
     /// What the end of a process of the execution means; `None`: the others go on.
+    ///
+    /// A signal that is no fault is the model's wherever the program sends it, so a process that one has killed was killed from
+    /// outside. That a fault was sent is seen where it is looked at: by the library's handlers of SIGSEGV and SIGBUS, and by the
+    /// tracer.
     pub(super) fn after_death(&mut self, pid: Pid, signal: Option<Signal>, code: i32) -> Option<Ending> {
         let process = self.process_of(pid.as_raw());
         if self.arena.world.end != End::RUNNING {
             return Some(Ending::Modelled);
         }
+        if let Some(process) = process {
+            let [signal, sender] = self.arena.world.procs[process].own.outside;
+            if signal != 0 {
+                return Some(Ending::Outside(Intrusion { signal, process: Some(process), sender }));
+            }
+        }
         let expected = process.is_some_and(|p| self.arena.world.procs[p].state != ProcState::LIVE);
         match (signal, process) {
             _ if expected => None,
+            (Some(signal), _) if pid == self.root || !is_fault(signal.number()) => {
+                Some(Ending::Outside(Intrusion { signal: signal.number(), process, sender: 0 }))
+            }
             (Some(signal), Some(process)) => Some(Ending::Crash { signal: signal.number(), process }),
             (Some(signal), None) => Some(Ending::Died(128 + signal.number())),
             (None, _) => Some(Ending::Died(code)),
@@ -213,6 +235,10 @@ impl Worker {
         let call = self.arena.world.threads.get(current)?.fiber.in_call;
         // A stopped or swapped-out machine is given ten seconds before vsrun is blamed.
         let lost = now.duration_since(clock.busy) > Duration::from_secs(10);
+        if lost && is_stopped(pid) {
+            let process = self.process_of(pid.as_raw());
+            return Some(Ending::Outside(Intrusion { signal: libc::SIGSTOP, process, sender: 0 }));
+        }
         (call[0] != 0 || lost).then_some(Ending::Sits { thread: current, call })
     }
 }

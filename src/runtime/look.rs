@@ -19,7 +19,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
     let objects = world.objects.as_slice().iter().zip(0..);
     Finding {
         kind,
-        identity: identity(world, ending, trace.steps.last().map(|step| step.act.op.kind)),
+        identity: identity(world, ending, trace.last_kind),
         summary,
         ending: ending.clone(),
         end: world.end,

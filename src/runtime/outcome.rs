@@ -2,6 +2,7 @@
 
 use vsrun_model::{Arena, End, World};
 
+use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
 use crate::trace::Trace;
@@ -43,6 +44,8 @@ pub enum Sign {
     Sits,
     /// A process ended without the model knowing, with this exit status.
     Died(i32),
+    /// Somebody outside interfered: the line about it.
+    Outside(String),
     /// The schedule could not be followed at this step, from 0.
     Unfollowed(u32),
     /// vsrun is at fault: why.
@@ -57,11 +60,13 @@ impl Outcome {
     }
 }
 
+/// The line about an execution, of which nothing but the model is known.
+fn plain_line(world: &World, ending: &Ending) -> String {
+    look::from_model(world, &Trace::default(), ending, &|_| None).line()
+}
+
 fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
-    let bug = |kind| {
-        let last = trace.steps.last().map(|step| step.act.op.kind);
-        Sign::Bug { kind, identity: identity(world, ending, last) }
-    };
+    let bug = |kind| Sign::Bug { kind, identity: identity(world, ending, trace.last_kind) };
     let message = || String::from_utf8_lossy(world.message()).into_owned();
     match ending {
         Ending::Modelled => match world.end {
@@ -76,6 +81,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
         Ending::Sits { call, .. } if waits_outside(world, call) => Sign::Input,
         Ending::Sits { .. } => Sign::Sits,
         Ending::Died(status) => Sign::Died(*status),
+        Ending::Outside(_) => Sign::Outside(plain_line(world, ending)),
         Ending::Interrupted => Sign::Clean,
     }
 }

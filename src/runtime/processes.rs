@@ -17,6 +17,14 @@ pub(super) fn is_fault(signal: i32) -> bool {
     matches!(signal, SIGSEGV | SIGBUS | SIGFPE | SIGILL | SIGTRAP | SIGABRT | SIGXCPU | SIGXFSZ)
 }
 
+/// True if that process is stopped by a signal, and not by a tracer: by one from outside, since stops of the program are the
+/// model's.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything.
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}
+
 /// Lets a tracee go on; one that died meanwhile needs nothing.
 pub(super) fn resume_quietly(stopped: Stopped) {
     let signal = match stopped.reason() {

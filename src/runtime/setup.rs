@@ -158,6 +158,8 @@ pub enum StartError {
     Environment(String),
     /// The program, or vsrun's library in it, said why.
     Refused(String),
+    /// vsrun was asked to end before.
+    Interrupted,
     /// vsrun is at fault.
     Bug(String),
 }
@@ -166,6 +168,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Environment(text) | StartError::Refused(text) => f.write_str(text),
+            StartError::Interrupted => f.write_str("interrupted before the program reached main"),
             StartError::Bug(text) => write!(f, "vsrun bug: {text}"),
         }
     }

@@ -5,13 +5,14 @@ use std::io;
 use nix::sys::ptrace::Options;
 use nix::sys::signal::{kill, Signal as NixSignal};
 use vsrun_model::arena::Command;
+use vsrun_model::signal::{bit, ignored_by_default};
 
 use super::execute::Clock;
 use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
-use super::tracee::{wait_any, Event, Reason, Signal, Stopped, Waited};
+use super::tracee::{sender, wait_any, Event, Reason, Signal, Stopped, Waited};
 use super::worker::Worker;
-use crate::finding::{Ending, Finding};
+use crate::finding::{Ending, Finding, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -103,6 +104,12 @@ impl Worker {
                         }
                         resume_quietly(stopped);
                     }
+                    Reason::Signal(signal) if self.is_sent_from_outside(&stopped, signal) => {
+                        let sender = stopped.siginfo().ok().and_then(|info| sender(&info)).unwrap_or(0);
+                        let process = self.process_of(pid.as_raw());
+                        let what = Intrusion { signal: signal.number(), process, sender };
+                        return Ok(Some((Ending::Outside(what), Some(stopped))));
+                    }
                     Reason::Signal(signal) if self.is_fatal(&stopped, signal) => {
                         let process = self.process_of(pid.as_raw()).unwrap_or(0);
                         return Ok(Some((Ending::Crash { signal: signal.number(), process }, Some(stopped))));
@@ -130,6 +137,19 @@ impl Worker {
             Event::Dying(_) => {}
         }
         Ok(None)
+    }
+
+    /// True if `signal` was sent, not by the world, and the process minds it. What the world sends in earnest it sends to itself,
+    /// and it says so where the sender that it names is one of the model's.
+    fn is_sent_from_outside(&self, stopped: &Stopped, signal: Signal) -> bool {
+        let Some(sender) = stopped.siginfo().ok().and_then(|info| sender(&info)) else { return false };
+        let world = &self.arena.world;
+        let process = self.process_of(stopped.pid().as_raw()).map(|p| &world.procs[p]);
+        let (number, bit) = (signal.number(), bit(signal.number()));
+        let ours = self.process_of(sender).is_some() || process.is_some_and(|p| p.own.delivers == number);
+        let handled = process.is_some_and(|p| p.handled & bit != 0);
+        let minds = handled || !(ignored_by_default(number) || process.is_some_and(|p| p.ignored & bit != 0));
+        !ours && minds
     }
 
     /// True if `signal` is a fault that the program does not handle.

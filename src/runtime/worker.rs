@@ -148,7 +148,7 @@ impl Worker {
                 return Err(StartError::Refused("the program did not reach main within a minute".into()));
             }
             if self.is_to_stop() {
-                return Err(StartError::Refused("interrupted before the program reached main".into()));
+                return Err(StartError::Interrupted);
             }
         }
         self.state = RootState::take(&self.arena)?;

@@ -16,9 +16,11 @@ use crate::base::hash::fnv1a;
 use crate::base::text::escape;
 
 /// The version of the format. It changes when an older vsrun would misread a file.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// The oldest version that is read. Files of version 1 say nothing of objects: each operation was a transition.
 const OLDEST: u64 = 1;
+/// The first version whose identities of bugs are those of today; older ones are forgotten.
+const IDENTITIES: u64 = 3;
 
 const VERSION_KEY: &str = "vsrun_scenario";
 const CHECKSUM_KEY: &str = "checksum";
@@ -132,7 +134,7 @@ impl Scenario {
         if text.is_empty() {
             return Err(LoadCause::Empty);
         }
-        check_version(text)?;
+        let version = version(text)?;
         if !text.ends_with(b"\n") {
             let mut lines = text.split(|b| *b == b'\n');
             return Err(LoadCause::Truncated(lines.clone().count(), lines.next_back().map_or(0, <[u8]>::len)));
@@ -140,9 +142,13 @@ impl Scenario {
         if !checksum_matches(text) {
             return Err(LoadCause::Checksum);
         }
-        let scenario: Scenario = serde_json::from_slice(text).map_err(|e| LoadCause::NotAScenario(e.to_string()))?;
+        let mut scenario: Scenario =
+            serde_json::from_slice(text).map_err(|e| LoadCause::NotAScenario(e.to_string()))?;
         if scenario.then.as_ref().is_some_and(|then| then.policy().is_none()) {
             return Err(LoadCause::NotAScenario("unknown policy".to_string()));
+        }
+        if version < IDENTITIES {
+            scenario.bug.identity = 0;
         }
         Ok(scenario)
     }
@@ -251,8 +257,8 @@ fn publish(temporary: &Path, dir: &Path, name: &str) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Reads all of the text as JSON, but keeps only the version.
-fn check_version(text: &[u8]) -> Result<(), LoadCause> {
+/// Reads all of the text as JSON, but keeps only the version, which is one that is read.
+fn version(text: &[u8]) -> Result<u64, LoadCause> {
     #[derive(Deserialize)]
     struct Head {
         vsrun_scenario: Option<Value>,
@@ -267,8 +273,10 @@ fn check_version(text: &[u8]) -> Result<(), LoadCause> {
             Err(LoadCause::NotAScenario(format!("[{version}]")))
         }
         None => Err(LoadCause::NotAScenario(format!("it has no \"{VERSION_KEY}\""))),
-        Some(version) if version.as_u64().is_some_and(|v| (OLDEST..=VERSION).contains(&v)) => Ok(()),
-        Some(other) => Err(LoadCause::OtherVersion(other.to_string())),
+        Some(version) => {
+            let known = version.as_u64().filter(|v| (OLDEST..=VERSION).contains(v));
+            known.ok_or_else(|| LoadCause::OtherVersion(version.to_string()))
+        }
     }
 }
 

@@ -117,7 +117,7 @@ pub struct Shown {
     pub kind: BugKind,
     /// The report's line about it.
     pub summary: String,
-    /// Tells bugs apart: `words::identity`. A replay must come to the same.
+    /// Tells bugs apart: `words::identity`. A replay must come to the same. 0: not known, in a file of an older version.
     #[serde(with = "serial::hex64")]
     pub identity: u64,
 }

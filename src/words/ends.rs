@@ -5,7 +5,7 @@ use vsrun_model::{End, Misuse, ProcState, Process, ThreadState, Tid, World, NONE
 
 use super::ops::{in_handler, pending_text};
 use super::syscalls;
-use crate::finding::{signal_name, words, BugKind, CycleLink, Ending, ProgramStatus, Thing, Words};
+use crate::finding::{signal_name, words, BugKind, CycleLink, Ending, Intrusion, ProgramStatus, Thing, Words};
 
 /// The circle of waiting that ended the execution.
 pub fn cycle(world: &World) -> Option<Vec<CycleLink>> {
@@ -40,8 +40,25 @@ pub fn line(world: &World, ending: &Ending, at: Option<&str>) -> (Option<BugKind
         }
         Ending::Sits { thread, call } => (None, sits(world, *thread, call)),
         Ending::Died(status) => (None, words!["a process ended behind the model's back (status ", *status, ")"]),
+        Ending::Outside(what) => (None, outside(world, what)),
         Ending::Interrupted => (None, "interrupted".into()),
     }
+}
+
+/// What came from outside, and to whom.
+fn outside(world: &World, what: &Intrusion) -> Words {
+    let whom: Words = match what.process {
+        Some(process) if (process as usize) < world.procs.as_slice().len() => {
+            words!["process ", Thing::Process(process), " of the program"]
+        }
+        _ => "the process from which executions are forked".into(),
+    };
+    let by = match what.sender {
+        _ if what.signal == libc::SIGKILL => " (by kill, or by the kernel when memory was short)".to_string(),
+        0 => String::new(),
+        sender => format!(" (by process {sender})"),
+    };
+    words![fatal(what.signal), " was sent to ", whom, " from outside", by, "; that is no behaviour of the program"]
 }
 
 /// The name of a fatal signal.

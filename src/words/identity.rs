@@ -15,7 +15,7 @@ fn text_fingerprint(kind: BugKind, parts: &[&str]) -> u64 {
     hash.value()
 }
 
-/// What tells one bug from another: equal for equal bugs. `last`: the kind of the last operation.
+/// What tells one bug from another: equal for equal bugs. `last`: the kind of the last step.
 pub fn identity(world: &World, ending: &Ending, last: Option<Kind>) -> u64 {
     match ending {
         Ending::Crash { signal, .. } => place(world, last, BugKind::Crash, *signal),

@@ -3,7 +3,7 @@
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::epoll::{flag, Control};
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::{inject as fault, op, Kind, Op};
+use vsrun_model::{op, Kind, Op};
 
 use super::memory::lacking;
 use super::{event, fd, signal, time};
@@ -159,8 +159,8 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
-    if timeout != Some(0) && inject::strikes(fault::EINTR) {
-        return EINTR;
+    if timeout != Some(0) {
+        inject::interrupts();
     }
     let mut op = world().channel_op(Kind::FD_WAIT, epoll, i64::from(room));
     op = match timeout {

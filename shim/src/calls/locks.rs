@@ -14,7 +14,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 
 use super::fd::is_ours;
 use super::files;
-use crate::gate::{self, end, local, me, model, process_of, world};
+use crate::gate::{self, end, inject, local, me, model, process_of, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, load, raw, store};
 
@@ -111,6 +111,9 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
             0
         });
     }
+    if op.kind == Kind::RECORD_LOCK && waits {
+        inject::interrupts();
+    }
     let error = gate::pass(op);
     if error == 0 && test {
         tell(at, &asked);
@@ -173,6 +176,8 @@ pub fn flock(fd: i32, what: i32) -> i64 {
     op.deadline = LAST;
     if what & libc::LOCK_NB != 0 && mask != lock::UNLOCK {
         op = op.with(TRY);
+    } else if mask != lock::UNLOCK {
+        inject::interrupts();
     }
     gate::pass(op)
 }

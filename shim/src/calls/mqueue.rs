@@ -6,7 +6,7 @@ use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE,
 use vsrun_model::mqueue::{Notice, NO_SIGNAL, PRIORITIES};
 use vsrun_model::msg::Queue;
 use vsrun_model::op::TRY;
-use vsrun_model::{inject as fault, Kind, Op, NONE};
+use vsrun_model::{Kind, Op, NONE};
 
 use super::{fd, msg, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
@@ -205,8 +205,8 @@ fn send(fd: u64, at: u64, len: u64, priority: u32, timeout: u64) -> Result<i64, 
     }
     let contents = if len > 0 { bytes(at, len as usize) } else { &[] };
     let op = waiting(world().mq_send_op(queue, priority, len as u32), desc, deadline);
-    if !op.has(TRY) && inject::strikes(fault::EINTR) {
-        return Err(EINTR);
+    if !op.has(TRY) {
+        inject::interrupts();
     }
     if !model().stage(local().cur, contents) {
         end::unsupported(&[b"the program has more bytes in message queues than vsrun can hold"]);
@@ -241,8 +241,8 @@ fn receive(fd: u64, at: u64, size: u64, priority: u64, timeout: u64) -> Result<i
         return Err(EMSGSIZE);
     }
     let op = waiting(world().channel_op(Kind::MQ_RECEIVE, queue, 0), desc, deadline);
-    if !op.has(TRY) && inject::strikes(fault::EINTR) {
-        return Err(EINTR);
+    if !op.has(TRY) {
+        inject::interrupts();
     }
     let mut got = 0;
     let result = fd::pass(desc, op, |result| {

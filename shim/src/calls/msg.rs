@@ -6,7 +6,7 @@ use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 
 use super::{sync, time};
-use crate::gate::{self, end, local, me, model, world};
+use crate::gate::{self, end, inject, local, me, model, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, decimal, guard, load, raw, store, touch, writable, zero};
 
@@ -81,6 +81,9 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
     if !permits(queue, WRITE) {
         return EACCES;
     }
+    if flags & libc::IPC_NOWAIT == 0 {
+        inject::interrupts();
+    }
     if !model().stage(local().cur, bytes(message + 8, size as usize)) {
         end::unsupported(&[b"the program has more bytes in message queues than vsrun can hold"]);
     }
@@ -111,6 +114,8 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     let mut op = Op::on(Kind::MSG_RECEIVE, queue).arg(mtype).with(point);
     if flags & libc::IPC_NOWAIT != 0 {
         op = op.with(TRY);
+    } else {
+        inject::interrupts();
     }
     if flags & libc::MSG_EXCEPT != 0 && mtype > 0 {
         op = op.with(EXCEPT);

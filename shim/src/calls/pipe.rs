@@ -119,7 +119,8 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
     done as i64
 }
 
-/// How many bytes of `n` a read or write is to move, if faults may strike it; or the error that it fails with.
+/// How many bytes of `n` a read or write is to move, if faults may strike it; or the error that it fails with. It may be
+/// interrupted where it would have to wait.
 pub fn faults(d: Desc, n: u64) -> Result<u64, i64> {
     if world().inject == 0 {
         return Ok(n);
@@ -128,8 +129,8 @@ pub fn faults(d: Desc, n: u64) -> Result<u64, i64> {
         if inject::strikes(fault::EAGAIN) {
             return Err(EAGAIN);
         }
-    } else if inject::strikes(fault::EINTR) {
-        return Err(EINTR);
+    } else {
+        inject::interrupts();
     }
     Ok(if n > 1 && inject::strikes(fault::SHORT_IO) { n.div_ceil(2) } else { n })
 }

@@ -1,7 +1,7 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
 use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
-use vsrun_model::{inject as fault, op, Kind, Op};
+use vsrun_model::{op, Kind, Op};
 
 use super::{fd, signal, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
@@ -227,8 +227,8 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
             None => outside(asked, None),
         };
     }
-    if timeout != Some(0) && inject::strikes(fault::EINTR) {
-        return EINTR;
+    if timeout != Some(0) && files == 0 {
+        inject::interrupts();
     }
     let mut op = Op::new(Kind::FD_POLL);
     // Not before that: a handler may have polled meanwhile.

@@ -246,8 +246,8 @@ pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
         return ESRCH;
     }
     let flags = wait_flags(options);
-    if flags & WNOHANG == 0 && inject::strikes(fault::EINTR) {
-        return EINTR;
+    if flags & WNOHANG == 0 {
+        inject::interrupts();
     }
     match gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags)) {
         0 => {}
@@ -284,6 +284,9 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
     let flags = wait_flags(options)
         | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }
         | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
+    if flags & WNOHANG == 0 {
+        inject::interrupts();
+    }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
     if r != 0 && r != EAGAIN {
         return r;

@@ -1,7 +1,7 @@
 //! POSIX semaphores.
 
 use vsrun_model::arena::POOL_ADDR;
-use vsrun_model::{inject as fault, op, Key, Kind, ObjKind, Op};
+use vsrun_model::{op, Key, Kind, ObjKind, Op};
 
 use super::{shm, sync, thread};
 use crate::gate::{self, end, inject, me, mirror, model, world, POOL_REGION};
@@ -22,9 +22,7 @@ pub fn pass(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i3
 /// sem_wait and its like.
 pub fn wait(s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     thread::cancellation_point();
-    if inject::strikes(fault::EINTR) {
-        return ret(EINTR) as i32;
-    }
+    inject::interrupts();
     let result = pass(Kind::SEM_WAIT, s, |op| shape(op.with(op::CANCEL_POINT)));
     if result != 0 {
         thread::cancellation_point();

@@ -6,7 +6,7 @@ use vsrun_model::{Kind, Op, ProcState, SigInfo, NONE};
 
 use super::time;
 use crate::gate::local::{local, me, model, world, Action};
-use crate::gate::{self, fiber, signal};
+use crate::gate::{self, fiber, inject, signal};
 use crate::sys::errno::*;
 use crate::sys::{copy_out, load, raw, store};
 
@@ -262,6 +262,9 @@ pub fn timedwait(set: u64, info: u64, timeout: u64, size: u64) -> i64 {
     if timeout != 0 {
         let Some(ns) = time::timespec(timeout) else { return EINVAL };
         op = if ns == 0 { op.with(TRY) } else { op.until(time::relative(ns)) };
+    }
+    if !op.tries() {
+        inject::interrupts();
     }
     let result = gate::pass(op);
     if result != 0 {

@@ -6,7 +6,7 @@ use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, NO_RECEIVE, NO_
 use vsrun_model::{op, Kind, Op, NONE};
 
 use super::{address, fd, time};
-use crate::gate::{self, end, fiber, local, me, model, note_passed, world};
+use crate::gate::{self, end, fiber, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, raw, store, writable};
 
@@ -262,6 +262,9 @@ pub fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     }
     let mut op = world().channel_op(Kind::FD_ACCEPT, socket.input, 0);
     op.mask = world().desc_bits(desc);
+    if world().descs[desc].flags & NONBLOCK == 0 {
+        inject::interrupts();
+    }
     let result = fd::pass(desc, timed(op, desc, socket.receive_timeout, false), |_| {});
     if result < 0 {
         return result;

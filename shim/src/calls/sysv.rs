@@ -1,9 +1,7 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
 use vsrun_model::op::{pack_semops, TELLS_LAST};
-use vsrun_model::{
-    inject as fault, Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS,
-};
+use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
 
 use super::{sync, time};
 use crate::gate::{self, end, inject, local, machine, model, world};
@@ -89,8 +87,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
         }
     }
     // One that only adds never waits.
-    if all.iter().any(|one| one.op <= 0) && inject::strikes(fault::EINTR) {
-        return EINTR;
+    let interrupted = !op.tries() && all.iter().any(|one| one.op <= 0) && inject::interrupts();
+    if interrupted {
+        all.iter_mut().for_each(|one| one.flags |= IPC_NOWAIT);
+        op = op.with(NOWAIT);
     }
     model().set_semops(local().cur, all);
     op.arg = all[0].op as i64;
@@ -104,7 +104,10 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     if machine().is_asked(set) {
         op = op.with(TELLS_LAST);
     }
-    gate::pass(op)
+    match gate::pass(op) {
+        EAGAIN if interrupted => EINTR,
+        result => result,
+    }
 }
 
 fn pass_access(set: ObjId) -> Result<(), i64> {

@@ -1,8 +1,8 @@
 //! Virtual time. CLOCK_REALTIME is virtual monotonic time plus a fixed epoch, so that every run sees the same dates.
 
-use vsrun_model::{Kind, Op};
+use vsrun_model::{inject as fault, Kind, Op};
 
-use crate::gate::{self, local, model, world};
+use crate::gate::{self, inject, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store, store_if, touch};
 
@@ -156,7 +156,10 @@ pub fn times(addr: u64) -> i64 {
 /// A sleep until `deadline` (virtual ns), as a visible operation; what is left of it, if it was interrupted, goes to
 /// the timespec at `left`.
 pub fn sleep_until(deadline: u64, left: u64) -> i64 {
-    let result = gate::pass(Op::new(Kind::SLEEP).until(deadline));
+    let result = match inject::strikes(fault::EINTR) {
+        true => EINTR,
+        false => gate::pass(Op::new(Kind::SLEEP).until(deadline)),
+    };
     if result != 0 && left != 0 {
         put_timespec(left, deadline.saturating_sub(world().now));
     }

@@ -1,6 +1,6 @@
 //! Faults of the environment, where the user asks for them; see `vsrun_model::inject`.
 
-use vsrun_model::inject::{toss, MOST};
+use vsrun_model::inject::{toss, EINTR, MOST};
 
 use super::turn::pass;
 use super::{fiber, local, world, Phase};
@@ -16,6 +16,13 @@ pub fn strikes(fault: u32) -> bool {
     }
     let struck = pass(toss(fault)) == 1;
     fiber().faults += u8::from(struck);
+    struck
+}
+
+/// Decides whether the call that begins is interrupted if it has to wait; see [`super::eintr`].
+pub fn interrupts() -> bool {
+    let struck = strikes(EINTR);
+    fiber().interrupted = struck;
     struck
 }
 

@@ -2,12 +2,13 @@
 //! are real; when they are entered is decided here. Masks are virtual, one a fiber; the kernel's mask stays empty, since a
 //! blocked SIGSYS would kill at the next trap.
 
+use vsrun_model::arena::Mode;
 use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
-use super::local::{local, machine, me, model, process_of, world, Action};
+use super::local::{arena, local, machine, me, model, process_of, world, Action};
 use super::{end, exit, fiber, tsc, turn};
-use crate::sys::{context as reg, guard, load, raw, store};
+use crate::sys::{context as reg, die, guard, load, raw, store};
 
 const SA_NOCLDSTOP: u64 = 1;
 const SA_RESTART: u64 = 0x1000_0000;
@@ -138,11 +139,14 @@ pub fn read_dispositions() {
 /// Handler of SIGSEGV and SIGBUS.
 extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     let sent = load::<i32>(info + 8) <= 0;
+    let action = local().actions[signal as usize];
+    if sent && action.handler != SIG_IGN {
+        yield_to_outside(signal, info);
+    }
     let passes = || signal == libc::SIGSEGV && tsc::emulated(info, context) || !sent && answered(context);
     if !local().delivering && passes() {
         return;
     }
-    let action = local().actions[signal as usize];
     match action.handler {
         SIG_IGN if sent => {}
         // It is fatal. The default action is put in place, and the instruction faults again: the crash is where it happened.
@@ -172,6 +176,22 @@ fn answered(context: u64) -> bool {
         store(context + reg::RSP, stack);
     }
     true
+}
+
+/// Where the signal was sent by a process outside of the world, the execution is over: what comes of such a signal is no
+/// behaviour of the closed system. Everything that the program sends itself is the model's, and the processes of the world send
+/// nothing in earnest but to themselves. The world may be another process's now, so this one only notes it and ends.
+fn yield_to_outside(signal: i32, info: u64) {
+    let sender: i32 = load(info + 16);
+    let own = process_of(local().pid);
+    if own.delivers == signal || arena().control.mode == Mode::DIRECT {
+        return;
+    }
+    if sender > 0 && world().procs.as_slice().iter().any(|p| p.own.real_pid == sender) {
+        return;
+    }
+    own.outside = [signal, sender];
+    die(1)
 }
 
 /// The kernel sends this process a signal.
@@ -272,6 +292,7 @@ fn act(info: &SigInfo, op: &Op) {
                 end::unsupported(&[b"more than four signal handlers, one in another, in calls on descriptors"]);
             }
             let pid = raw!(libc::SYS_getpid);
+            process_of(local().pid).delivers = signal;
             raw!(libc::SYS_rt_tgsigqueueinfo, pid, raw!(libc::SYS_gettid), signal, real.as_ptr());
             model().handler_over(local().cur);
         }
@@ -356,6 +377,10 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     let on_purpose = core::mem::replace(&mut local().delivering, false);
     let in_shim = rip >= local().text.0 && rip < local().text.1;
     let fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
+    if !on_purpose && load::<i32>(info + 8) <= 0 {
+        yield_to_outside(signal, info);
+    }
+    process_of(local().pid).delivers = 0;
     if !on_purpose && !fault && (in_shim || me().sigmask & bit(signal) != 0) {
         model().pend(local().cur, signal);
         return;

@@ -14,7 +14,7 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, end, fiber, word};
+use super::{direct, eintr, end, fiber, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, raw};
 
@@ -70,8 +70,10 @@ fn pass_with(op: Op, around: Around) -> i64 {
     mirror::settle_onces();
     settle_handlers();
     local().spin.site = 0;
+    let (op, interrupted_once_blocked) = eintr::once_blocked(op);
+    let told = |result| if interrupted_once_blocked { eintr::outcome(&op, result) } else { result };
     if let Some(result) = pass_at_once(&op, around.mirror) {
-        return result;
+        return told(result);
     }
     let cur = local().cur;
     let starting = me().state == ThreadState::STARTING;
@@ -96,6 +98,7 @@ fn pass_with(op: Op, around: Around) -> i64 {
         match applied {
             Applied::Done(result) => {
                 finish_if_over();
+                let result = told(result);
                 (around.then)(result);
                 deliver();
                 return result;

@@ -15,7 +15,7 @@ use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DEC
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -292,6 +292,8 @@ pub struct Arena {
     pub unrecorded: u64,
     /// A hash of all steps, recorded or not: thread, operation and alternative.
     pub trail: u64,
+    /// The kind of the operation of the last step, recorded or not.
+    pub last: Kind,
     /// The modelled state.
     pub world: World,
     /// Shared regions, by number.
@@ -353,6 +355,7 @@ impl Arena {
         self.noted.clear();
         self.unrecorded = 0;
         self.trail = 0;
+        self.last = Kind::default();
         self.taken = 0;
         self.random = plan.seed ^ 0x9e37_79b9_7f4a_7c15;
         self.control.status = 0;

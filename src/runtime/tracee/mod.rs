@@ -27,4 +27,6 @@ mod tests;
 pub use interrupt::{catch_requests, forget_requests, interrupted, Ticks};
 pub use launch::{fix_auxv, launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};
-pub use state::{fault_address, wait_any, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited};
+pub use state::{
+    fault_address, sender, wait_any, Event, Reason, Running, Signal, Stopped, TraceError, WaitStatus, Waited,
+};

@@ -426,6 +426,13 @@ pub fn fault_address(info: &libc::siginfo_t) -> Option<u64> {
     (is_fault && info.si_code > 0 && info.si_code != SI_KERNEL).then(address)
 }
 
+/// The kernel's id of the process that sent a signal, as that says: 0 if it is none that the receiver can see. `None`: the
+/// kernel sent it of its own accord.
+pub fn sender(info: &libc::siginfo_t) -> Option<i32> {
+    // SAFETY: for codes of signals that processes send, and only for these, the union holds the sender's id.
+    (info.si_code <= 0).then(|| unsafe { info.si_pid() })
+}
+
 /// A request that takes a number and no address.
 fn plain_request(request: libc::c_uint, pid: Pid, number: i32) -> nix::Result<()> {
     // SAFETY: the requests given by this file (CONT, SINGLESTEP, SYSCALL, DETACH) ignore the address and read the data

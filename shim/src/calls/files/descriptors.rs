@@ -22,10 +22,18 @@ const MAX_FDS: usize = 1024;
 enum What {
     /// Not asked for.
     Unknown,
-    /// The file with these numbers, and whether it can only be written through this descriptor.
-    File((u64, u64), bool),
+    /// The file with these numbers, and for what it is open.
+    File((u64, u64), Access),
     /// No file of the program's.
     Other,
+}
+
+/// What a file is open for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Reading,
+    Writing,
+    Both,
 }
 
 #[derive(Clone, Copy)]
@@ -95,9 +103,13 @@ fn what(fd: i32) -> What {
         return kept;
     }
     let Ok(stat) = Stat::of_fd(fd) else { return What::Unknown };
-    let only_writes = || raw!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 & libc::O_ACCMODE == libc::O_WRONLY;
+    let access = || match raw!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 & libc::O_ACCMODE {
+        libc::O_RDONLY => Access::Reading,
+        libc::O_WRONLY => Access::Writing,
+        _ => Access::Both,
+    };
     let what = match file(&stat) {
-        Some(id) => What::File(id, only_writes()),
+        Some(id) => What::File(id, access()),
         // Without the private layer it may get a name yet.
         None if arena().files.private == 0 && stat.kind() == libc::S_IFREG => return What::Unknown,
         None => What::Other,
@@ -118,5 +130,10 @@ pub fn file_of(fd: i32) -> Option<(u64, u64)> {
 
 /// True if the file can be written through `fd`, but not read.
 pub fn only_writes(fd: i32) -> bool {
-    matches!(what(fd), What::File(_, true))
+    matches!(what(fd), What::File(_, Access::Writing))
+}
+
+/// True if the file can be read through `fd`, but not written.
+pub fn only_reads(fd: i32) -> bool {
+    matches!(what(fd), What::File(_, Access::Reading))
 }

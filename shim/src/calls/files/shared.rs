@@ -5,7 +5,7 @@ use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
-use super::descriptors::{description, file_of, made, only_writes};
+use super::descriptors::{description, file_of, made, only_reads, only_writes};
 use super::layer::watches;
 use super::names::names;
 use super::path::{is_empty, mix};
@@ -78,11 +78,15 @@ fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
 
 /// A read that moves the place of the description: visible too if others read through the same one.
 fn moving(fd: i32) -> ObjId {
-    let Some(id) = file_of(fd) else { return NONE };
-    let reads = use_of(id, Use::Read, || name_of(fd));
-    if reads != NONE {
-        return reads;
+    match of_descriptor(fd, Use::Read) {
+        NONE => at_place(fd, Use::Write),
+        reads => reads,
     }
+}
+
+/// A use of the place of the description: it is told, or moved.
+fn at_place(fd: i32, what: Use) -> ObjId {
+    let Some(id) = file_of(fd) else { return NONE };
     // One that is not known may be any of the file.
     let name = u64::from(description(fd));
     let id_of_place = (PLACE, if name == 0 { mix(id.0, id.1) } else { name });
@@ -91,10 +95,20 @@ fn moving(fd: i32) -> ObjId {
         unexplored(|| name_of(fd));
         return NONE;
     };
-    if machine().use_file(local().cur, row, Use::Write) != Verdict::Visible {
+    if machine().use_file(local().cur, row, what) != Verdict::Visible {
         return NONE;
     }
     arena().used_file(id).map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
+}
+
+/// lseek to `offset` from the place, which it tells: that depends on who has moved it, and on who has written before where what is
+/// written is appended, or through the same description.
+fn place_told(fd: i32, offset: i64) -> ObjId {
+    let written = if only_reads(fd) { NONE } else { of_descriptor(fd, Use::Read) };
+    match written {
+        NONE => at_place(fd, if offset == 0 { Use::Read } else { Use::Write }),
+        written => written,
+    }
 }
 
 /// What the descriptor may be used for decides what it is to look at the size.
@@ -147,9 +161,16 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
         libc::SYS_statx if a[2] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]) => {
             reads = of_descriptor(fd, size_by(fd));
         }
-        libc::SYS_lseek if !matches!(a[2] as i32, libc::SEEK_SET | libc::SEEK_CUR) => {
-            reads = of_descriptor(fd, size_by(fd));
-            bytes = a[1] as i64;
+        libc::SYS_lseek => {
+            (placed, bytes) = (false, a[1] as i64);
+            reads = match a[2] as i32 {
+                libc::SEEK_SET => at_place(fd, Use::Write),
+                libc::SEEK_CUR => place_told(fd, bytes),
+                _ => match of_descriptor(fd, size_by(fd)) {
+                    NONE => at_place(fd, Use::Write),
+                    reads => reads,
+                },
+            };
         }
         _ => return None,
     }

@@ -5,7 +5,10 @@ use crate::base::{Kind, Op, VARIANT};
 /// Faults are bits. This one: a read or write of a pipe or stream socket moves half of what it was to move.
 pub const SHORT_IO: u32 = 1;
 
-/// What may wait is interrupted: reads and writes, poll, epoll_wait, mq_send, mq_receive, wait, sem_wait, semop.
+/// A call that waits is interrupted, as by a handler that does nothing and was installed without SA_RESTART: those of signal(7) where an
+/// operation of the model waits (reads, writes and their like on pipes, sockets, counters; accept, poll, select, epoll_wait, mq_send,
+/// mq_receive, msgsnd, msgrcv, semop, wait and its like, F_SETLKW, flock, sem_wait, sigwaitinfo), and sleeps. Not what would not have to wait at
+/// that moment. Not pause and sigsuspend, which do nothing but wait for a handler.
 pub const EINTR: u32 = 2;
 
 /// A read or write of a non-blocking descriptor would have to wait.

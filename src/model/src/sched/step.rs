@@ -369,6 +369,7 @@ impl Arena {
     fn follow(&mut self, t: Tid, value: u32) {
         let thread = &self.world.threads[t];
         let op = &thread.pending;
+        self.last = op.kind;
         let what = u64::from(op.obj) << 32 | u64::from(op.flags) << 8 | u64::from(op.kind.0);
         let how = u64::from(op.mask) << 32 | u64::from(value);
         // Each word with an odd factor of its own: this is done at every transition, so only the last product may depend

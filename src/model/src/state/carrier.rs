@@ -27,6 +27,8 @@ pub struct FiberState {
     pub faults: u8,
     /// No fault strikes it now.
     pub spared: bool,
+    /// Where its next operation would have to wait, it is interrupted.
+    pub interrupted: bool,
     /// Its nice value.
     pub nice: i8,
     /// Its scheduling policy, and the priority if that has one.
@@ -37,7 +39,7 @@ pub struct FiberState {
     pub reset_on_fork: bool,
     /// Processors that it does not want to run on.
     pub barred: u8,
-    pad: [u8; 7],
+    pad: [u8; 6],
 }
 
 /// A process as the kernel runs it.
@@ -56,6 +58,11 @@ pub struct ProcessState {
     pub death_signal: i32,
     /// It has met a fault that is not answered: the instruction faults once more, and that is the crash.
     pub crashes: bool,
+    /// The signal that the process is just sending itself, so that the kernel enters its handler; 0: none.
+    pub delivers: i32,
+    /// A signal that was sent from outside of the world and is no matter of the model: its number and the kernel's id of who
+    /// sent it. The process has ended because of it. Zeros: there was none.
+    pub outside: [i32; 2],
 }
 
 impl ProcessState {
@@ -68,6 +75,8 @@ impl ProcessState {
             answered: [0; 2],
             death_signal: 0,
             crashes: false,
+            delivers: 0,
+            outside: [0; 2],
         }
     }
 }
