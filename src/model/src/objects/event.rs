@@ -1,9 +1,10 @@
 //! Descriptors whose channel is not a stream: counters (eventfd), timers (timerfd), pending signals (signalfd).
 //!
-//! NOTE [Timers] A timer fires as a deadline does: when nothing else can move, virtual time jumps to it. Nothing is done
-//! at that moment but to tell the epoll instances that watch it; that it has fired is read off the clock. An operation
-//! that goes on because of a timer has [`TIMED_OUT`](crate::depend::TIMED_OUT) in its fate, so that it depends on
-//! everything, like one that gives up at its deadline.
+//! NOTE [Timers] A timer fires at any moment for who waits for it or looks at it: how many have is an alternative of the look, see
+//! `World::early_timers`. It has fired for a thread that has waited for so long by its own waits, and once it was found so for all. When
+//! nothing else can move, virtual time jumps to it; with urgent timeouts it fires only then. Nothing is done at that moment but to
+//! tell the epoll instances that watch it; that it has fired is read off the clock. An operation that goes on because of that has
+//! [`TIMED_OUT`](crate::depend::TIMED_OUT) in its fate then, so that it depends on everything, like one that gives up at its deadline.
 
 use super::row::Channels;
 use crate::base::{Op, Tid, NONE};

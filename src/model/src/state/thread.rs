@@ -66,7 +66,7 @@ pub struct Thread {
     /// How far it has come in time by its own waits, where timeouts fire at any moment: the latest deadline that it has passed,
     /// virtual ns. Deadlines count from here, so that they do not depend on who else has waited.
     pub time: u64,
-    /// Timers that have fired for it at a moment of their own, see [`TICKS`].
+    /// Timers that have fired for it at a moment of their own, see `TICKS`.
     pub ticks: u8,
     /// What the clock shows at least once the pending operation gives up.
     pub due: u64,

@@ -159,7 +159,7 @@ pub struct World {
     pub any_robust: bool = at(false),
     /// A deadline could have been noticed in a state in which something else went on: with urgent timeouts that is left out.
     pub urgent: bool = at(false),
-    /// A timer could have fired at a moment that was left out, see [`TICKS`](crate::state::TICKS).
+    /// A timer could have fired at a moment that was left out, see `TICKS`.
     pub ticks_held: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),

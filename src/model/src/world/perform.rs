@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// The deadline to use for one of thread `t` at virtual time `deadline`: counted from [`World::time_of`] in whole
+    /// The deadline to use for one of thread `t` at virtual time `deadline`: counted from `World::time_of` in whole
     /// milliseconds, so that it does not depend on how many independent steps others have made since, each of which
     /// moves the clock a little.
     pub fn settled_deadline(&self, t: Tid, deadline: u64) -> u64 {
