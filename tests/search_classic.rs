@@ -87,6 +87,7 @@ agree! {
     agree_on_message_queues: Msg;
     agree_on_locks_of_files: Files;
     agree_on_contents_of_files: Contents;
+    agree_on_numbers_of_descriptors: Numbers;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
     agree_on_streams: Stream;

@@ -239,6 +239,7 @@ optimal! {
     optimal_on_message_queues: Msg;
     optimal_on_locks_of_files: Files;
     optimal_on_contents_of_files: Contents;
+    optimal_on_numbers_of_descriptors: Numbers;
     optimal_on_rwlocks: Rw;
     optimal_on_barriers_spinlocks_once: Barrier;
     optimal_on_streams: Stream;

@@ -15,7 +15,7 @@ use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DEC
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -55,6 +55,8 @@ pub const MAX_SEEN: usize = 1 << 22;
 pub const MAX_SYSCALLS: usize = 512;
 /// Place in `Control::passed` for files over which threads communicate.
 pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
+/// Place in `Control::passed` for descriptors that libc uses while it holds a lock of its own.
+pub const LIBC_NUMBERS: usize = MAX_SYSCALLS - 3;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 
