@@ -48,11 +48,16 @@ fn left() {
 
 /// Performs system call `nr` for the program. `context` is 0 when there is no trap (interposed syscall()).
 pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
-    guarded(|| perform(nr, a, context))
+    guarded(|| perform(nr, a, context, context != 0))
 }
 
-fn perform(nr: i64, a: [u64; 6], context: u64) -> i64 {
-    let within = context != 0;
+/// The same for one of libc's own sites, which has been rewritten.
+pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
+    guarded(|| perform(nr, a, 0, true))
+}
+
+/// `within`: by an instruction of libc's, as far as is known.
+fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     match nr {
         libc::SYS_futex => futex::call(a),
         449 | 454..=456 => futex::refuse_new(nr),

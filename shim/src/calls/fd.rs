@@ -89,7 +89,9 @@ pub fn is_private(desc: DescId) -> bool {
 pub fn forget(fd: i32) {
     let p = local().pid;
     let Some(desc) = world().fd(p, fd) else { return };
-    if local().borrowed || world().close_is_private(local().cur, desc) {
+    // Nobody else can have what libc has made in this transition.
+    let own = || world().descs[desc].refs == 1 && machine().is_made_by_libc(p, fd);
+    if local().borrowed || world().close_is_private(local().cur, desc) || own() {
         model().fd_close(p, fd);
         return;
     }

@@ -59,6 +59,17 @@ pub fn before_received() {
     }
 }
 
+/// All numbers are copied, by a fork: which there are depends on who opens and closes beside it. `visible`: the fork is an operation that
+/// everything depends on.
+pub fn copied(visible: bool) {
+    if !gate::is_threaded() || matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
+        return;
+    }
+    if let Some(free) = machine().use_free_numbers(local().cur, Use::Write).filter(|_| !visible) {
+        gate::pass(Op::on(Kind::FD_RESERVE, free));
+    }
+}
+
 /// It has that number.
 pub fn received(number: i64) {
     let begun = !matches!(local().phase, Phase::BeforeRoot | Phase::Off);

@@ -115,19 +115,29 @@ fn quietly(nr: i64, what: u16, a: &[u64; 6], result: i64) -> i64 {
     if matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
         return result;
     }
-    let cur = local().cur;
+    let (cur, p) = (local().cur, local().pid);
     let mut told = false;
-    for at in (0..5).filter(|at| what >> at & 1 != 0) {
-        told |= is_watched(a[at] as i32) && machine().use_number(cur, a[at] as i32, Use::Read).is_some();
+    let concerns = |number: i32| is_watched(number) && !machine().is_made_by_libc(p, number);
+    for number in (0..5).filter(|at| what >> at & 1 != 0).map(|at| a[at] as i32).filter(|&number| concerns(number)) {
+        told |= machine().use_number(cur, number, Use::Read).is_some();
     }
-    if what & CHANGES != 0 && nr != libc::SYS_fcntl {
+    let changed = if nr == libc::SYS_close { a[0] as i32 } else { a[1] as i32 };
+    if what & CHANGES != 0 && nr != libc::SYS_fcntl && concerns(changed) {
         told |= machine().use_free_numbers(cur, Use::Read).is_some();
-        let number = if nr == libc::SYS_close { a[0] as i32 } else { a[1] as i32 };
-        told |= is_watched(number) && machine().use_number(cur, number, Use::Write).is_some();
+        told |= machine().use_number(cur, changed, Use::Write).is_some();
+    }
+    if nr == libc::SYS_close {
+        machine().libc_closed(p, changed);
     }
     if what & MAKES != 0 && result >= 0 {
-        told |= machine().use_free_numbers(cur, Use::Write).is_some();
-        told |= what & PAIR == 0 && machine().use_number(cur, result as i32, Use::Write).is_some();
+        let visible = machine().use_free_numbers(cur, Use::Write).is_some();
+        match what & PAIR {
+            0 => {
+                let told = visible | machine().use_number(cur, result as i32, Use::Write).is_some();
+                machine().libc_made(p, result as i32, told);
+            }
+            _ => told |= visible,
+        }
     }
     if told {
         machine().libc_used_numbers();
@@ -224,6 +234,10 @@ fn reserve_for(nr: i64, what: u16, a: &[u64; 6], held: &mut Held) -> Result<(), 
     }
     if machine().use_free_numbers(local().cur, Use::Write).is_none() {
         return Ok(());
+    }
+    if machine().libc_is_quiet() {
+        // What libc has open for a moment is not seen.
+        machine().libc_used_numbers();
     }
     held.outer = fiber().reserved;
     fiber().reserved = [0; 2];

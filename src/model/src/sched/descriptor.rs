@@ -92,6 +92,34 @@ impl Arena {
         self.world.libc_is_quiet == YES
     }
 
+    /// libc has made descriptor `fd` of process `p`: nobody can tell, if it closes it within the transition. `told`: else somebody can.
+    pub fn libc_made(&mut self, p: Pid, fd: i32, told: bool) {
+        match self.world.libc_made.iter_mut().find(|made| **made == 0) {
+            Some(place) => *place = made_name(p, fd) | u64::from(told),
+            None if told => self.libc_used_numbers(),
+            None => {}
+        }
+    }
+
+    /// Whether that is so of this one.
+    pub fn is_made_by_libc(&self, p: Pid, fd: i32) -> bool {
+        self.world.libc_made.iter().any(|made| made & !1 == made_name(p, fd))
+    }
+
+    /// It is closed.
+    pub fn libc_closed(&mut self, p: Pid, fd: i32) {
+        let name = made_name(p, fd);
+        self.world.libc_made.iter_mut().filter(|made| **made & !1 == name).for_each(|made| *made = 0);
+    }
+
+    /// The transition is over: what is still there stays.
+    pub(crate) fn keep_what_libc_made(&mut self) {
+        if self.world.libc_made != [0; 4] && core::mem::take(&mut self.world.libc_made).iter().any(|made| made & 1 != 0)
+        {
+            self.libc_used_numbers();
+        }
+    }
+
     /// libc has used, by itself, numbers that others may tell.
     pub fn libc_used_numbers(&mut self) {
         self.world.reaches_far();
@@ -132,4 +160,9 @@ impl Arena {
     pub fn number_stands(&mut self, obj: ObjId, stands: bool) {
         self.world.objects[obj].value = i32::from(!stands);
     }
+}
+
+/// Never 0; bit 0 is free.
+fn made_name(p: Pid, fd: i32) -> u64 {
+    (u64::from(p) << 16 | u64::from(fd as u16)) + 1 << 1
 }
