@@ -89,7 +89,10 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         Ok(n) => n,
         Err(error) => return error,
     };
-    fd::throughout(desc, || write_all(desc, &memory, n))
+    match n <= PIPE_BUF {
+        true => write_all(desc, &memory, n),
+        false => fd::throughout(desc, || write_all(desc, &memory, n)),
+    }
 }
 
 fn write_all(desc: DescId, memory: &Memory, n: u64) -> i64 {

@@ -91,21 +91,31 @@ pub fn with(nr: i64, mut a: [u64; 6], within: bool, call: impl FnOnce([u64; 6]) 
     if what == 0 {
         return call(a);
     }
-    if within && gate::is_threaded() && machine().libc_is_quiet() {
+    let looked_up = || what & !HOLDS == FIRST && machine().has_looked_up(local().pid, local().cur, a[0] as i32);
+    if !gate::is_threaded() || looked_up() {
+        look_at_flags(nr, what, &a);
+        return call(a);
+    }
+    if within && machine().libc_is_quiet() {
         return quietly(nr, what, &a, call(a));
     }
-    let held = match if gate::is_threaded() { begin(nr, what, &mut a) } else { Ok(None) } {
+    let held = match begin(nr, what, &mut a) {
         Ok(held) => held,
         Err(error) => return error,
     };
-    // F_SETFL replaces them.
-    if what & FIRST != 0 && (nr != libc::SYS_fcntl || a[1] as i32 == libc::F_GETFL) {
-        fd::look_at_flags(a[0]);
-    }
+    look_at_flags(nr, what, &a);
     let result = call(a);
     match held {
         None => result,
         Some(held) => finish(nr, &a, held, result),
+    }
+}
+
+#[inline]
+fn look_at_flags(nr: i64, what: u16, a: &[u64; 6]) {
+    // F_SETFL replaces them.
+    if what & FIRST != 0 && (nr != libc::SYS_fcntl || a[1] as i32 == libc::F_GETFL) {
+        fd::look_at_flags(a[0]);
     }
 }
 
@@ -176,7 +186,8 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
     if what & MAKES != 0 {
         // signalfd of one that there is makes none.
         let makes = !matches!(nr, libc::SYS_signalfd | libc::SYS_signalfd4) || (a[0] as i32) < 0;
-        if let Err(error) = makes.then(|| reserve_for(nr, what, a, &mut held)).unwrap_or(Ok(())) {
+        let reserved = if makes { reserve_for(nr, what, a, &mut held) } else { Ok(()) };
+        if let Err(error) = reserved {
             return Err(finish(nr, a, held, error));
         }
     }

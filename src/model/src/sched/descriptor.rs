@@ -39,19 +39,30 @@ impl Arena {
         uid.wrapping_mul(0x9e37_79b9_7f4a_7c15) << 16 | which & 0xffff
     }
 
+    /// Where it is kept that thread `t` of process `p` has looked up `fd` and nothing was to be made of it, and how. The number of threads
+    /// belongs to it: those that are created later are ordered after what was looked up before.
+    #[inline]
+    fn looked_up(&self, p: Pid, t: Tid, fd: i32) -> (usize, u64) {
+        let who = u64::from(p & 0xffff) << 48 | u64::from(fd as u16) << 32 | u64::from(t & 0xffff) << 16;
+        ((fd as usize ^ (p as usize) << 3) % LOOKED_UP, who | u64::from(self.world.threads.len & 0xffff))
+    }
+
+    /// True if that is so, as is usual.
+    #[inline]
+    pub fn has_looked_up(&self, p: Pid, t: Tid, fd: i32) -> bool {
+        let (place, name) = self.looked_up(p, t, fd);
+        self.world.looked_up[place] == name
+    }
+
     /// Thread `t` looks up what descriptor `fd` of its process stands for (`Use::Read`) or changes it (`Use::Write`), now or when its next
     /// operation is performed. The object, if that is visible.
-    #[inline]
     pub fn use_number(&mut self, t: Tid, fd: i32, what: Use) -> Option<ObjId> {
         let p = self.world.threads[t].pid;
-        let place = (fd as usize ^ (p as usize) << 3) % LOOKED_UP;
-        let now = self.world.threads.len;
-        let name = u64::from(p & 0xffff) << 48 | u64::from(fd as u32 & 0xffff) << 32 | u64::from(t & 0xffff) << 16;
-        let name = name | u64::from(now & 0xffff);
-        if what == Use::Read && self.world.looked_up[place] == name {
+        if what == Use::Read && self.has_looked_up(p, t, fd) {
             return None;
         }
         let obj = self.use_cell(t, self.number_name(p, fd as u64), what);
+        let (place, name) = self.looked_up(p, t, fd);
         self.world.looked_up[place] = if obj.is_none() { name } else { 0 };
         obj
     }
@@ -164,5 +175,5 @@ impl Arena {
 
 /// Never 0; bit 0 is free.
 fn made_name(p: Pid, fd: i32) -> u64 {
-    (u64::from(p) << 16 | u64::from(fd as u16)) + 1 << 1
+    ((u64::from(p) << 16 | u64::from(fd as u16)) + 1) << 1
 }
