@@ -191,11 +191,14 @@ static struct sockaddr_un name_of(char c)
 
 static int server;
 
+/* Made beforehand: which of two threads gets which number is not what this is about (fd_numbers.c). */
+static int clients[2];
+
 static void datagram_client(char name, int named)
 {
     char c = name;
     struct sockaddr_un own = name_of(name), to = name_of('s');
-    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    int fd = clients[name - 'a'];
     if (named)
         MUST(bind(fd, (void *)&own, 4));
     MUST(connect(fd, (void *)&to, 4));
@@ -221,6 +224,8 @@ static void datagrams(int named)
     struct sockaddr_un own = name_of('s');
     server = socket(AF_UNIX, SOCK_DGRAM, 0);
     MUST(bind(server, (void *)&own, 4));
+    clients[0] = socket(AF_UNIX, SOCK_DGRAM, 0);
+    clients[1] = socket(AF_UNIX, SOCK_DGRAM, 0);
     pthread_t a = go(client_a, NULL), b = go(client_b, named ? &own : NULL);
     for (int i = 0; i < 2; i++) {
         char c;
@@ -332,7 +337,7 @@ static void *path_server(void *arg)
 {
     struct sockaddr_un own = {.sun_family = AF_UNIX};
     snprintf(own.sun_path, sizeof own.sun_path, "%s/s", directory);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int fd = *(int *)arg;
     int first = bind(fd, (void *)&own, sizeof own) == 0;
     CHECK(first || errno == EADDRINUSE);
     if (first) {
@@ -348,16 +353,19 @@ static void *path_server(void *arg)
         }
         CHECK(recv(fd, &c, 1, 0) == 0);
     }
-    close(fd);
     return arg;
 }
 
 static void path(void)
 {
     CHECK(mkdtemp(directory));
-    pthread_t a = go(path_server, NULL), b = go(path_server, NULL);
+    clients[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+    clients[1] = socket(AF_UNIX, SOCK_STREAM, 0);
+    pthread_t a = go(path_server, &clients[0]), b = go(path_server, &clients[1]);
     join(a);
     join(b);
+    close(clients[0]);
+    close(clients[1]);
     MUST(rmdir(directory));
 }
 

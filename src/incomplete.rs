@@ -39,6 +39,8 @@ pub enum Reason {
     PassedThrough,
     /// Several threads used a file in a way that is not modelled.
     SharedFiles,
+    /// libc used descriptors of its own while it held a lock of its own, beside other threads.
+    LibcDescriptors,
     /// See [`Unproven::FlockGaveUp`].
     FlockGaveUp,
     /// See [`Unproven::SeveralOwners`].
@@ -95,6 +97,8 @@ impl Reason {
     fn texts(self) -> (&'static str, &'static str, &'static str) {
         const CALLS: &str =
             "all schedules of what is modelled were run, but system calls that could communicate went to the kernel";
+        const NUMBERS: &str =
+            "all schedules of what is modelled were run, but which thread gets which descriptor inside of libc's own locks was not varied";
         const COUNT: &str = "budget spent: the number of executions is reached (--max-executions, --once)";
         match self {
             Reason::Failed => ("failed", "the run did not take place", ""),
@@ -110,6 +114,7 @@ impl Reason {
             Reason::Once => ("executions", COUNT, ""),
             Reason::PassedThrough => ("passed-through", CALLS, ""),
             Reason::SharedFiles => ("files", CALLS, ""),
+            Reason::LibcDescriptors => ("libc-descriptors", NUMBERS, ""),
             Reason::FlockGaveUp => not_proven!("not-proven:flock", "flock gave up one kind of lock to wait for the other"),
             Reason::SeveralOwners => not_proven!("not-proven:getlk", "F_GETLK found locks of several processes, in the order of their list"),
             Reason::PiFutex => not_proven!("not-proven:pi-futex", "futexes with priority inheritance were locked"),

@@ -95,6 +95,7 @@ agree! {
     agree_on_message_queues: Msg, false;
     agree_on_locks_of_files: Files, false;
     agree_on_contents_of_files: Contents, false;
+    agree_on_numbers_of_descriptors: Numbers, false;
     agree_on_rwlocks: Rw, false;
     agree_on_barriers_spinlocks_once: Barrier, false;
     agree_on_streams: Stream, false;

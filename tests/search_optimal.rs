@@ -245,6 +245,7 @@ optimal! {
     optimal_on_message_queues: Msg, false;
     optimal_on_locks_of_files: Files, false;
     optimal_on_contents_of_files: Contents, false;
+    optimal_on_numbers_of_descriptors: Numbers, false;
     optimal_on_rwlocks: Rw, false;
     optimal_on_barriers_spinlocks_once: Barrier, false;
     optimal_on_streams: Stream, false;

@@ -97,6 +97,7 @@ agree! {
     agree_on_message_queues: Msg;
     agree_on_locks_of_files: Files;
     agree_on_contents_of_files: Contents;
+    agree_on_numbers_of_descriptors: Numbers;
     agree_on_rwlocks: Rw;
     agree_on_barriers_spinlocks_once: Barrier;
     agree_on_streams: Stream;
@@ -249,6 +250,11 @@ fn unshared_objects_lose_nothing_in_any_family() {
 #[test]
 fn unshared_files_lose_nothing() {
     check(Family::Contents, unshared_objects_lose_nothing);
+}
+
+#[test]
+fn unshared_numbers_of_descriptors_lose_nothing() {
+    check(Family::Numbers, unshared_objects_lose_nothing);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
-use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, time};
+use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
 use crate::gate::{self, exit, local, model, signal};
 use crate::sys::{any_of, context as reg, guard, load, store, store_if};
@@ -43,14 +43,21 @@ pub fn guarded(work: impl FnOnce() -> i64) -> i64 {
 fn left() {
     model().wait_with_own_mask(local().cur);
     files::forget_walk();
+    table::left();
 }
 
 /// Performs system call `nr` for the program. `context` is 0 when there is no trap (interposed syscall()).
 pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
-    guarded(|| perform(nr, a, context))
+    guarded(|| perform(nr, a, context, context != 0))
 }
 
-fn perform(nr: i64, a: [u64; 6], context: u64) -> i64 {
+/// The same for one of libc's own sites, which has been rewritten.
+pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
+    guarded(|| perform(nr, a, 0, true))
+}
+
+/// `within`: by an instruction of libc's, as far as is known.
+fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     match nr {
         libc::SYS_futex => futex::call(a),
         449 | 454..=456 => futex::refuse_new(nr),
@@ -80,12 +87,20 @@ fn perform(nr: i64, a: [u64; 6], context: u64) -> i64 {
         libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => msg::call(nr, a, false),
         any_of!(
             SYS_mq_open SYS_mq_unlink SYS_mq_timedsend SYS_mq_timedreceive SYS_mq_notify SYS_mq_getsetattr
-        ) => mqueue::call(nr, a),
+        ) => table::with(nr, a, within, |a| mqueue::call(nr, a)),
         libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => {
-            descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a))
+            let anonymous = nr != libc::SYS_mmap || a[3] as i32 & libc::MAP_ANONYMOUS != 0;
+            let call = |a| descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a));
+            if anonymous {
+                call(a)
+            } else {
+                table::with(nr, a, within, call)
+            }
         }
-        _ => descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a)),
+        _ => table::with(nr, a, within, |a| {
+            descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a))
+        }),
     }
 }
 

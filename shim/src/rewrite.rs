@@ -127,7 +127,7 @@ extern "C" fn hot_call(nr: u32, frame: u64) -> i64 {
         let start = Start { saved: load(frame + 304), scratch: [r8, r9, r10, rdi, rsi, rdx], rip: load(frame + 352) };
         return net::clone(libc::SYS_clone3, args, start);
     }
-    net::call(nr as i64, args, 0)
+    net::call_of_site(nr as i64, args)
 }
 
 /// Bytes of the site at `at`; 0: there is none.

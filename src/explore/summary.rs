@@ -5,7 +5,7 @@ use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, ProgramStatus, Summary, Verdict};
 use crate::incomplete::{Reason, Reasons};
 use crate::runtime::Worker;
-use crate::words::syscalls::{communicating, FILES};
+use crate::words::syscalls::{communicating, FILES, NUMBERS};
 
 /// The summary of an exploration that is over; `worker` has run its last execution.
 pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -> Summary {
@@ -23,7 +23,11 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         _ => None,
     }));
     // What went to the kernel and could have mattered to others was not explored.
-    let passed = |(name, _): &(String, u64)| if name == FILES { Reason::SharedFiles } else { Reason::PassedThrough };
+    let passed = |(name, _): &(String, u64)| match name.as_str() {
+        FILES => Reason::SharedFiles,
+        NUMBERS => Reason::LibcDescriptors,
+        _ => Reason::PassedThrough,
+    };
     reasons.extend(passed_calls.iter().map(passed));
     let counts = &mut state.counts;
     if stop == Stop::Interrupted {

@@ -1,6 +1,7 @@
 //! What objects, sockets among them, and threads are called.
 
 use vsrun_model::channel::ChanKind;
+use vsrun_model::fd::{FLAGS, FREE};
 use vsrun_model::object::{Key, ObjKind, SHARED, STREAM_LIST};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
@@ -54,6 +55,15 @@ fn own_name(object: &Object) -> Option<String> {
     Some(name.to_string())
 }
 
+/// Its low bits are the number, or say what else is meant.
+fn descriptor_name(name: u64) -> String {
+    match name & 0xffff {
+        FREE => "numbers of descriptors".to_string(),
+        FLAGS => "flags of a descriptor".to_string(),
+        number => format!("descriptor {number}"),
+    }
+}
+
 /// The standard streams have names in programs that are not those of the variables.
 fn standard_name(object: &Object, symbol: String) -> String {
     let standard = symbol.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
@@ -79,6 +89,7 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
         ObjKind::SYSV => return format!("set {}{again}", key.addr),
         ObjKind::NAMES => return "names".to_string(),
         ObjKind::PATHS => return "names of files".to_string(),
+        ObjKind::DESCRIPTOR => return descriptor_name(key.addr),
         ObjKind::CHANNEL => return socket_name(world, id).unwrap_or_else(|| channel_name(world, object)),
         _ => {}
     }

@@ -1,14 +1,20 @@
 //! System calls by name, and what is known of those that pass through to the kernel.
 
-use vsrun_model::arena::SHARED_FILES;
+use vsrun_model::arena::{LIBC_NUMBERS, SHARED_FILES};
 
 /// Uses of a file by several threads in an order that is not explored.
 pub const FILES: &str = "some uses of files by several threads";
+
+/// Numbers of descriptors that libc takes inside of locks of its own.
+pub const NUMBERS: &str = "some descriptors that libc uses by itself (syslog, time zones, users, hosts)";
 
 /// The name of system call `nr`.
 pub fn name(nr: i64) -> String {
     if nr == SHARED_FILES as i64 {
         return FILES.to_string();
+    }
+    if nr == LIBC_NUMBERS as i64 {
+        return NUMBERS.to_string();
     }
     vsrun_model::calls::name(nr).map_or_else(|| format!("system call {nr}"), str::to_string)
 }
@@ -37,7 +43,7 @@ const WAITING: [&str; 19] = [
 /// Of the calls that went through to the kernel (how often, by number), those that could block or communicate.
 pub fn communicating(passed: &[u32]) -> Vec<(String, u64)> {
     let counted = passed.iter().enumerate().filter(|(_, &n)| n > 0).map(|(nr, &n)| (name(nr as i64), u64::from(n)));
-    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == FILES).collect()
+    counted.filter(|(name, _)| COMMUNICATING.contains(&name.as_str()) || name == FILES || name == NUMBERS).collect()
 }
 
 /// True if system call `nr` waits for input.

@@ -86,7 +86,7 @@ impl Run<'_> {
             );
         }
         for (i, object) in world.objects.as_slice().iter().enumerate() {
-            if object.key.kind == ObjKind::CHANNEL {
+            if matches!(object.key.kind, ObjKind::CHANNEL | ObjKind::DESCRIPTOR) {
                 continue;
             }
             let mut waiters = Vec::new();
@@ -130,8 +130,9 @@ impl Run<'_> {
         }
         let _ = write!(
             text,
-            "s{values:?} u{undos:?} p{procs:?} v{:?} f{}",
+            "s{values:?} u{undos:?} p{procs:?} v{:?} n{} f{}",
             self.vars,
+            self.numbers.text(),
             if super::sockets::uses(self.program) { self.sockets() } else { self.descriptors() }
         );
         text

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::contents::Uses;
 use super::events::{Fd, On, Watching};
+use super::numbers::Num;
 use super::signals::{ALARM, CONT, FATAL, LOCKS, POSTS, STOP};
 use super::sockets::{Does, Sock};
 use super::{File, How, Ins, Program};
@@ -21,6 +22,7 @@ pub enum Family {
     Msg,
     Files,
     Contents,
+    Numbers,
     Rw,
     Barrier,
     Stream,
@@ -36,7 +38,7 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Family; 19] = [
+    pub const ALL: [Family; 20] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -44,6 +46,7 @@ impl Family {
         Family::Msg,
         Family::Files,
         Family::Contents,
+        Family::Numbers,
         Family::Rw,
         Family::Barrier,
         Family::Stream,
@@ -174,6 +177,30 @@ fn files() -> Block {
         1 => one(part().prop_map(Ins::RecordUnlock)),
         1 => one((part(), write()).prop_map(|(f, w)| Ins::RecordTest(f, w))),
         4 => one((0u32..2, 1u32..4, lock, how()).prop_map(|(f, d, w, how)| Ins::Flock(f, d, w, how))),
+    ]
+    .boxed()
+}
+
+fn numbers() -> Block {
+    let which = || prop_oneof![3 => Just(0u32), 3 => Just(1), 2 => Just(2), 1 => Just(3)];
+    let opens = || vec![Ins::Num(Num::Reserve), Ins::Num(Num::Put)];
+    let use_of = prop_oneof![
+        4 => which().prop_map(Num::Look),
+        1 => (which(), which()).prop_map(|(a, b)| Num::Both(a, b)),
+        4 => which().prop_map(Num::Close),
+        2 => (0u32..4, 1u32..4).prop_map(|(a, b)| Num::Dup2(a, (a + b) % 4)),
+    ];
+    let locked = (0u32..2, which()).prop_map(move |(m, n)| {
+        let inside = vec![Ins::Num(Num::Close(n)), Ins::Num(Num::Reserve), Ins::Num(Num::Put)];
+        section(m, How::Block, inside)
+    });
+    prop_oneof![
+        8 => one(use_of.prop_map(Ins::Num)),
+        4 => Just(opens()),
+        1 => locked,
+        1 => (which(), 0u32..2).prop_map(|(n, s)| vec![Ins::Num(Num::Look(n)), Ins::Post(s)]),
+        1 => one((0u32..2, how()).prop_map(|(s, how)| Ins::SemWait(s, how))),
+        1 => one((0usize..4).prop_map(|n| Ins::Join(n, How::Block))),
     ]
     .boxed()
 }
@@ -470,6 +497,7 @@ fn block(family: Family) -> Block {
         Family::Msg => msg(),
         Family::Files => files(),
         Family::Contents => contents(),
+        Family::Numbers => numbers(),
         Family::Rw => rw(),
         Family::Barrier => barrier(),
         Family::Stream => stream(),

@@ -8,6 +8,7 @@ pub mod contents;
 pub mod digest;
 pub mod events;
 pub mod generate;
+pub mod numbers;
 pub mod signals;
 pub mod sockets;
 pub mod unshared;
@@ -119,6 +120,8 @@ pub enum Ins {
     Sock(sockets::Sock, sockets::Does, How),
     /// Uses the contents or the name of a file.
     Use(contents::Uses),
+    /// Uses numbers of descriptors.
+    Num(numbers::Num),
     /// A signal for the process of that thread.
     Kill(usize, i32),
     /// A signal for that thread, which its creator's process knows.
@@ -262,6 +265,8 @@ pub struct Objects {
     pub flock: Vec<u32>,
     pub file: Vec<u32>,
     pub paths: u32,
+    pub number: Vec<u32>,
+    pub free: u32,
 }
 
 /// Flavours of the mutexes by number.
@@ -291,6 +296,8 @@ pub struct Run<'a> {
     pub drawn: i64,
     /// What is in files.
     pub contents: contents::Contents,
+    /// What numbers of descriptors stand for.
+    pub numbers: numbers::Table,
 }
 
 fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
@@ -322,6 +329,7 @@ impl<'a> Run<'a> {
             counted: [0; 3],
             drawn: 0,
             contents: contents::Contents::default(),
+            numbers: numbers::Table::new(),
         };
         run.started[0] = Some(t);
         run.make_objects();
@@ -364,6 +372,9 @@ impl<'a> Run<'a> {
         self.objects.flock = (0..2).map(|i| self.make(ObjKind::FLOCK, i, 0, 0, 0)).collect();
         self.objects.file = (0..contents::FILES).map(|i| self.make(ObjKind::FILE, i, 0, 0, 0)).collect();
         self.objects.paths = self.make(ObjKind::PATHS, 0, 0, 0, 0);
+        let number = |i| self.make(ObjKind::DESCRIPTOR, i, 0, 0, 0);
+        self.objects.number = (0..numbers::NUMBERS).map(number).collect();
+        self.objects.free = self.make(ObjKind::DESCRIPTOR, numbers::NUMBERS, 0, 0, 0);
         let queue = |limit| Queue { limit, ..Queue::default() };
         let world = &mut self.arena.world;
         let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
@@ -456,6 +467,9 @@ impl<'a> Run<'a> {
             result = self.use_contents(t, uses);
             self.after_use(t, op, result);
         }
+        if let Some(num) = self.instruction(t).and_then(numbers::number_of) {
+            result = self.use_numbers(t, num);
+        }
         self.sends(t, op);
         if self.ended() || !self.arena.world.threads[t].alive() {
             return;
@@ -536,6 +550,11 @@ impl<'a> Run<'a> {
             if let Some(op) = self.visible(t, &ins) {
                 let uses = contents::uses_of(&ins).filter(|_| self.arena.plan.unshared);
                 if uses.is_some_and(|uses| !self.is_visible_use(t, uses)) {
+                    self.returned(t, &op, 0);
+                    continue;
+                }
+                let num = numbers::number_of(&ins).filter(|_| self.arena.plan.unshared);
+                if num.is_some_and(|num| !self.is_visible_number(t, num)) {
                     self.returned(t, &op, 0);
                     continue;
                 }
@@ -735,6 +754,7 @@ impl<'a> Run<'a> {
             Ins::Fd(fd, on, how) => return self.on_descriptor(t, fd, on, how),
             Ins::Sock(sock, does, how) => return self.on_socket(t, sock, does, how),
             Ins::Use(uses) => self.on_file(uses),
+            Ins::Num(num) => return self.on_number(t, num),
             Ins::Kill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
             Ins::Tkill(n, signal) => Op::on(Kind::KILL, self.pid(self.started[n]?)).arg(signal.into()),
             Ins::Suspend(mask) => {

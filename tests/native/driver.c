@@ -400,7 +400,20 @@ OP(do_epadd) {
 }
 OP(do_epdel) { UNUSED; return error(epoll_ctl(epolls[a], EPOLL_CTL_DEL, pipes[b][0], NULL)); }
 OP(do_dup) { UNUSED; return error(dup2(pipes[a][b], pipes[c][b])) < 0 ? -errno : 0; }
-OP(do_newfd) { UNUSED; int fd = dup(0); long e = error(fd); return e; }
+static int first_fd;
+/* What others inherit is between: those of the pipes by name, the rest from the first that is free at the start. */
+static long number(long fd) {
+    for (int i = 0; i < 2 * N && fd > 0; i++)
+        if (fd == pipes[i / 2][i % 2]) return 100 + i;
+    return fd < 0 ? error(fd) : fd - first_fd;
+}
+OP(do_newfd) { UNUSED; return number(dup(0)); }
+OP(do_dupfd) { UNUSED; return number(dup(pipes[a][b])); }
+OP(do_newpipe) { UNUSED; int ends[2] = { -1, -1 }; long e = error(pipe(ends)); note("%ld,%ld,", number(ends[0]), number(ends[1])); return e; }
+OP(do_openfd) { UNUSED; return number(open("/dev/null", O_RDONLY)); }
+OP(do_getfl) { UNUSED; return error(fcntl(pipes[a][b], F_GETFL)); }
+OP(do_setfl) { UNUSED; return error(fcntl(pipes[a][b], F_SETFL, c ? O_NONBLOCK : 0)); }
+OP(do_fstat) { UNUSED; struct stat s; long e = error(fstat(pipes[a][b], &s)); return e; }
 
 /* Timers. */
 OP(do_tset) { UNUSED; struct itimerspec t = { .it_value = { 0, b ? 1000000 : 0 } }; return error(timerfd_settime(timers[a], 0, &t, NULL)); }
@@ -474,7 +487,7 @@ static const struct row {
     R(sigwait), R(sigtimed), R(alarm),
     R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw),
     R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
-    R(dup), R(newfd), R(tset), R(tread),
+    R(dup), R(newfd), R(dupfd), R(newpipe), R(openfd), R(getfl), R(setfl), R(fstat), R(tset), R(tread),
     R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(umask),
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
     R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
@@ -555,7 +568,7 @@ static void set_up(const char *dir) {
     }
     char path[PATH_MAX];
     for (int i = 0; i < N; i++) {
-        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "poll*", "ep*", "dup")) {
+        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat")) {
             if (pipe(pipes[i])) abort();
             fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
         }
@@ -581,6 +594,10 @@ static void set_up(const char *dir) {
             if (i == 3) streams[i] = open_memstream(&stream_text, &stream_size);
             if (!streams[i]) abort();
         }
+    }
+    if (USES("newfd", "dupfd", "newpipe", "openfd")) {
+        first_fd = dup(0);
+        close(first_fd);
     }
     if (uses("sem*") && (semid = semget(IPC_PRIVATE, N, IPC_CREAT | 0600)) < 0) abort();
     if (uses("msg*") && (msgid = msgget(IPC_PRIVATE, IPC_CREAT | 0600)) < 0) abort();

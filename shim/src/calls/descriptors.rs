@@ -7,7 +7,7 @@ use vsrun_model::NONE;
 
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
-use super::{address, epoll, event, files, locks, message, mqueue, pipe, poll, socket, sockopt, splice};
+use super::{address, epoll, event, files, locks, message, mqueue, numbers, pipe, poll, socket, sockopt, splice};
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
@@ -247,7 +247,7 @@ fn duplicate(nr: i64, desc: DescId, a: [u64; 6]) -> i64 {
     if nr != libc::SYS_dup {
         return if nr == libc::SYS_dup3 { EINVAL } else { a[1] as i64 };
     }
-    fd::named(raw!(nr, a[0]), desc)
+    fd::again(nr, a, desc)
 }
 
 /// dup2 and dup3 with two numbers. `None`: neither is of the model.
@@ -276,7 +276,7 @@ fn duplicate_to(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 fn control(desc: DescId, a: [u64; 6]) -> i64 {
     match a[1] as i32 {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => fd::named(raw!(libc::SYS_fcntl, a[0], a[1], a[2]), desc),
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => fd::again(libc::SYS_fcntl, a, desc),
         libc::F_GETFD | libc::F_SETFD => raw!(libc::SYS_fcntl, a[0], a[1], a[2]),
         libc::F_GETFL => i64::from(world().descs[desc].flags),
         libc::F_SETFL => {
@@ -304,7 +304,9 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
 fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
     match a[1] & 0xffff_ffff {
         libc::FIONREAD => {
-            let input = world().descs[desc].input;
+            let d = world().descs[desc];
+            // Both ends of a pipe tell.
+            let input = if d.kind == DescKind::PIPE && d.input == NONE { d.output } else { d.input };
             if input == NONE {
                 return EINVAL;
             }
@@ -436,6 +438,9 @@ fn by_path(path: u64) -> Option<(i32, DescId)> {
         return None;
     }
     let fd = number.iter().fold(0, |n, &digit| n * 10 + i32::from(digit - b'0'));
+    if !numbers::look(fd) {
+        return None;
+    }
     find(fd as u64).map(|desc| (fd, desc))
 }
 

@@ -124,7 +124,7 @@ fn apply(epfd: u64, fd: i32, request: Control) -> i64 {
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
-    match model().epoll_control(local().cur, epoll, fd, desc, request) {
+    match model().epoll_control(local().cur, epoll, gate::shown(fd), desc, request) {
         Some(result) => result,
         None => end::unsupported(&[b"the program watches more descriptors with epoll than vsrun can hold"]),
     }
@@ -159,6 +159,7 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
         Ok(epoll) => epoll,
         Err(error) => return error,
     };
+    let Some(desc) = fd::find(a[0]) else { return EBADF };
     if timeout != Some(0) {
         inject::interrupts();
     }
@@ -180,5 +181,5 @@ fn wait(a: [u64; 6], timeout: Option<u64>, mask: u64) -> i64 {
             store(entry + 8, (event.data >> 32) as u32);
         }
     };
-    signal::with_mask(mask, || gate::pass_then(op, deliver))
+    fd::throughout(desc, || signal::with_mask(mask, || gate::pass_then(op, deliver)))
 }

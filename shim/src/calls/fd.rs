@@ -8,11 +8,12 @@
 use vsrun_model::arena::{FIRST_FD, LAST_FD, PLACE_FD};
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::fd::{DescId, DescKind};
+use vsrun_model::file::Use;
 use vsrun_model::op::CANCEL_POINT;
 use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
-use crate::gate::{self, end, local, model, world};
+use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
 use crate::sys::{decimal, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -54,10 +55,21 @@ pub fn new_desc(kind: DescKind, flags: u32, input: ChanId, output: ChanId) -> De
     model().desc_new(kind, flags, input, output).unwrap_or_else(|| out_of_room())
 }
 
+/// A number that the call under way has reserved, for what it has made.
+fn take_reserved(cloexec: bool) -> Option<i32> {
+    let all = &mut fiber().reserved;
+    let number = all.iter_mut().find(|number| **number > 0).map(core::mem::take)? - 1;
+    raw!(libc::SYS_fcntl, number, libc::F_SETFD, if cloexec { libc::FD_CLOEXEC } else { 0 });
+    Some(number)
+}
+
 /// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
 pub fn install(desc: DescId, cloexec: bool) -> i64 {
     let command = if cloexec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    let fd = raw!(libc::SYS_fcntl, PLACE_FD, command, 0);
+    let fd = match take_reserved(cloexec) {
+        Some(fd) => fd.into(),
+        None => raw!(libc::SYS_fcntl, PLACE_FD, command, 0),
+    };
     if fd < 0 {
         model().desc_drop(desc);
         return fd;
@@ -77,11 +89,15 @@ pub fn is_private(desc: DescId) -> bool {
 pub fn forget(fd: i32) {
     let p = local().pid;
     let Some(desc) = world().fd(p, fd) else { return };
-    if local().borrowed || world().close_is_private(local().cur, desc) {
+    // Nobody else can have what libc has made in this transition.
+    let own = || world().descs[desc].refs == 1 && machine().is_made_by_libc(p, fd);
+    if local().borrowed || world().close_is_private(local().cur, desc) || own() {
         model().fd_close(p, fd);
         return;
     }
-    gate::pass(world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd)));
+    let mut op = world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd));
+    op.deadline = gate::shown(fd) as u64 + 1;
+    gate::pass(op);
 }
 
 /// close.
@@ -89,6 +105,15 @@ pub fn close(fd: i32) -> i64 {
     forget(fd);
     raw!(libc::SYS_close, fd);
     0
+}
+
+/// Makes `fd`, for the program, from another name of `desc`, by call `nr`.
+pub fn again(nr: i64, a: [u64; 6], desc: DescId) -> i64 {
+    let cloexec = nr == libc::SYS_fcntl && a[1] as i32 == libc::F_DUPFD_CLOEXEC;
+    match take_reserved(cloexec) {
+        Some(fd) => named(fd.into(), desc),
+        None => named(raw!(nr, a[0], a[1], a[2]), desc),
+    }
 }
 
 /// The kernel has made `fd` from another name of `desc`.
@@ -116,11 +141,28 @@ pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl
     if core::mem::replace(&mut local().cancellable, false) {
         op = op.with(CANCEL_POINT);
     }
-    model().desc_hold(cur, desc);
+    // A call of several operations holds it throughout.
+    let held = me().holding == desc;
+    if !held {
+        model().desc_hold(cur, desc);
+    }
     gate::pass_after(op, before, |result| {
         then(result);
-        model().desc_release(cur);
+        if !held {
+            model().desc_release(cur);
+        }
     })
+}
+
+/// Performs several operations on a description, which stays while they last, whoever closes it in between.
+pub fn throughout<T>(desc: DescId, work: impl FnOnce() -> T) -> T {
+    if !gate::is_threaded() || me().holding == desc {
+        return work();
+    }
+    model().desc_hold(local().cur, desc);
+    let result = work();
+    model().desc_release(local().cur);
+    result
 }
 
 /// Looks at a description's state or changes it, for all who have it.
@@ -137,9 +179,38 @@ pub fn settle(desc: DescId) {
 
 /// Sets the file status flags of a description, visibly if others have it too.
 pub fn set_flags(desc: DescId, flags: u32) {
-    if flags != world().descs[desc].flags {
-        settle(desc);
-        model().desc_set_flags(desc, flags);
+    // Whether others have it still is a question of who came first. What they may change is compared when it is changed.
+    let watched = is_begun() && !local().borrowed && world().concurrent;
+    let shared = if watched { machine().use_flags(local().cur, desc, Use::Write) } else { None };
+    match shared {
+        Some(obj) => gate::pass_then(Op::on(Kind::FD_CHANGE, obj), |_| model().desc_set_flags(desc, flags)),
+        None if flags == world().descs[desc].flags => 0,
+        None => {
+            settle(desc);
+            model().desc_set_flags(desc, flags);
+            0
+        }
+    };
+}
+
+fn is_begun() -> bool {
+    !matches!(local().phase, Phase::BeforeRoot | Phase::Off)
+}
+
+/// Looks at them at the beginning of a call: visibly, if others change them.
+#[inline]
+pub fn look_at_flags(number: u64) {
+    if machine().flags_change() {
+        look_at_flags_of(number);
+    }
+}
+
+#[inline(never)]
+fn look_at_flags_of(number: u64) {
+    let watched = is_begun() && !local().borrowed && world().concurrent;
+    let Some(desc) = find(number).filter(|_| watched) else { return };
+    if let Some(obj) = machine().use_flags(local().cur, desc, Use::Read) {
+        gate::pass(Op::on(Kind::FD_LOOK, obj));
     }
 }
 

@@ -4,7 +4,7 @@ use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{inject as fault, Kind, Op};
 
 use super::{stream, sync, time};
-use crate::gate::{self, end, inject, local, me, model};
+use crate::gate::{self, end, inject, local, machine, me, model};
 use crate::sys::errno::*;
 use crate::sys::{load, store, touch, writable, END_OF_ADDRESSES};
 
@@ -89,6 +89,9 @@ const PRIVATE_WAKE: u64 = 129;
 /// What stands for libc's `__lll_lock_wait_private`: takes the lock whose word is at `lock`, 2 while it is taken and waited for.
 pub extern "C" fn wait_for_lock(lock: u64) {
     const TAKEN: u32 = 2;
+    if !stream::is_one(lock) && load::<u32>(lock) != 0 && !local().borrowed {
+        machine().meets_libc_lock();
+    }
     if load::<u32>(lock) == TAKEN {
         call([lock, PRIVATE_WAIT, TAKEN.into(), 0, 0, 0]);
     }

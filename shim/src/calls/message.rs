@@ -7,7 +7,7 @@ use vsrun_model::socket::{
 use vsrun_model::{inject as fault, op, Address, Kind, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{address, fd, mail, pipe, socket};
+use super::{address, fd, mail, numbers, pipe, socket};
 use crate::gate::{end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, load, store, touch, writable};
@@ -136,7 +136,7 @@ pub fn receive(desc: DescId, memory: Memory, flags: i32) -> i64 {
     if flags & libc::MSG_ERRQUEUE != 0 {
         return EAGAIN;
     }
-    let received = receive_all(desc, &memory, flags);
+    let received = fd::throughout(desc, || receive_all(desc, &memory, flags));
     model().rights_drop(received.message.rights);
     result_of(&received, flags)
 }
@@ -162,7 +162,7 @@ pub fn recvfrom(desc: DescId, a: [u64; 6]) -> i64 {
         return EAGAIN;
     }
     let sock = world().sockets[socket::of(desc)];
-    let received = receive_all(desc, &Memory::one(a[1], a[2]), flags);
+    let received = fd::throughout(desc, || receive_all(desc, &Memory::one(a[1], a[2]), flags));
     model().rights_drop(received.message.rights);
     if received.n >= 0 && a[4] != 0 {
         sender_to(&sock, &received, a[4], a[5]);
@@ -192,7 +192,7 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
     if n > 1024 {
         return (EMSGSIZE, 0);
     }
-    let received = receive_all(desc, &Memory::many(iov, n), flags);
+    let received = fd::throughout(desc, || receive_all(desc, &Memory::many(iov, n), flags));
     if received.n < 0 {
         return (received.n, 0);
     }
@@ -256,8 +256,11 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
 /// Gives the receiver a descriptor of what a message carries: its number, or a negative error number. The message keeps
 /// its reference.
 fn receive_descriptor(desc: DescId, cloexec: bool) -> i64 {
+    numbers::before_received();
     if world().descs[desc].kind == DescKind::FILE {
-        return mail::take(desc, cloexec);
+        let fd = mail::take(desc, cloexec);
+        numbers::received(fd);
+        return fd;
     }
     // Where there is no number left, this reference is dropped.
     model().desc_refer(desc);
@@ -265,6 +268,7 @@ fn receive_descriptor(desc: DescId, cloexec: bool) -> i64 {
     if fd >= 0 {
         model().desc_unrefer(desc);
     }
+    numbers::received(fd);
     fd
 }
 
@@ -380,6 +384,10 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                 }
                 for i in 0..count {
                     let fd: i32 = load(data + 4 * i);
+                    if !numbers::look(fd) {
+                        model().rights_drop(rights);
+                        return Err(EBADF);
+                    }
                     match fd::find(fd as u64) {
                         Some(desc) => rights = add_right(rights, desc),
                         None => match mail::put(fd) {
@@ -445,7 +453,10 @@ fn send_to(
     let cred = cred.unwrap_or_else(|| if sock.is_local() { socket::own_credentials() } else { Credentials::default() });
     model().set_credentials(local().cur, cred);
     model().send_along(local().cur, rights);
-    let result = if sock.is_dgram() { datagram(desc, &memory, flags, to) } else { connected(desc, &memory, flags, to) };
+    let result = fd::throughout(desc, || match sock.is_dgram() {
+        true => datagram(desc, &memory, flags, to),
+        false => connected(desc, &memory, flags, to),
+    });
     let left = model().send_along(local().cur, NONE);
     model().rights_drop(left);
     if result == EPIPE && sock.typ == STREAM && flags & libc::MSG_NOSIGNAL == 0 {

@@ -89,6 +89,14 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         Ok(n) => n,
         Err(error) => return error,
     };
+    match n <= PIPE_BUF {
+        true => write_all(desc, &memory, n),
+        false => fd::throughout(desc, || write_all(desc, &memory, n)),
+    }
+}
+
+fn write_all(desc: DescId, memory: &Memory, n: u64) -> i64 {
+    let d = world().descs[desc];
     let there = memory.readable(0, n);
     let mut done = 0;
     while done < n {
@@ -102,7 +110,7 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         let result = fd::pass(desc, lacking(op, there - done, n - done), |put| {
             if put > 0 {
                 let from = me().out[0] as u64;
-                copy(d.output, from, &memory, done, put as u64, true);
+                copy(d.output, from, memory, done, put as u64, true);
             }
         });
         match result {

@@ -1,9 +1,9 @@
 //! poll, ppoll, select, pselect: of descriptors of the model, of files, of both, of none.
 
 use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
-use vsrun_model::{op, Kind, Op};
+use vsrun_model::{op, Kind, Op, NONE};
 
-use super::{fd, signal, time};
+use super::{fd, numbers, signal, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{load, raw, store, writable, END_OF_ADDRESSES};
@@ -17,6 +17,16 @@ struct Asked {
     fd: i32,
     events: u16,
     ready: u16,
+    /// The description, if it is one of the model.
+    desc: DescId,
+    /// Other threads may make something else of the number: what it stands for is held.
+    held: bool,
+    /// The number was closed while it waited.
+    closed: bool,
+}
+
+impl Asked {
+    const NOTHING: Asked = Asked { fd: -1, events: 0, ready: 0, desc: NONE, held: false, closed: false };
 }
 
 /// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
@@ -105,10 +115,10 @@ fn limit_of_descriptors() -> u64 {
 
 #[inline(never)]
 fn of_array_in<const ROOM: usize>(at: u64, n: usize, timeout: Option<u64>) -> i64 {
-    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
+    let mut asked = [Asked::NOTHING; ROOM];
     for (i, one) in asked[..n].iter_mut().enumerate() {
         let entry = at + 8 * i as u64;
-        *one = Asked { fd: load(entry), events: load(entry + 4), ready: 0 };
+        *one = Asked { fd: load(entry), events: load(entry + 4), ..Asked::NOTHING };
     }
     let result = ask(&mut asked[..n], timeout);
     if result >= 0 && at >= END_OF_ADDRESSES {
@@ -154,7 +164,7 @@ fn is_in(set: u64, fd: u64) -> bool {
 
 #[inline(never)]
 fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -> i64 {
-    let mut asked = [Asked { fd: -1, events: 0, ready: 0 }; ROOM];
+    let mut asked = [Asked::NOTHING; ROOM];
     let mut used = 0;
     for fd in 0..n {
         let wanted = sets.map(|set| is_in(set, fd));
@@ -162,14 +172,14 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
             continue;
         }
         let events = SETS.iter().zip(wanted).filter(|(_, wanted)| *wanted).fold(0, |all, (set, _)| all | set);
-        asked[used] = Asked { fd: fd as i32, events: events & !poll::ALWAYS, ready: 0 };
+        asked[used] = Asked { fd: fd as i32, events: events & !poll::ALWAYS, ..Asked::NOTHING };
         used += 1;
     }
     let result = ask(&mut asked[..used], timeout);
     if result < 0 {
         return result;
     }
-    if asked[..used].iter().any(|one| one.ready & poll::NVAL != 0) {
+    if asked[..used].iter().any(|one| one.ready & poll::NVAL != 0 && !one.closed) {
         return EBADF;
     }
     let old: [[u64; MAX_ASKED / 64]; 3] = sets.map(|set| {
@@ -186,7 +196,8 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
     for one in &asked[..used] {
         let (at, bit) = (one.fd as usize / 64, 1u64 << (one.fd % 64));
         for (k, &set) in sets.iter().enumerate() {
-            if set != 0 && old[k][at] & bit != 0 && one.ready & SETS[k] != 0 {
+            // The kernel has POLLNVAL in all three.
+            if set != 0 && old[k][at] & bit != 0 && one.ready & (SETS[k] | poll::NVAL) != 0 {
                 let place = word(set, one.fd as u64);
                 store(place, load::<u64>(place) | bit);
                 count += 1;
@@ -196,19 +207,36 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
     count
 }
 
-/// The description that is asked about, if it is one of the model.
-fn find(one: &Asked) -> Option<DescId> {
-    u64::try_from(one.fd).ok().and_then(fd::find)
+/// Looks the numbers up, one after the other. What others may close is held.
+fn resolve(asked: &mut [Asked]) {
+    for one in asked.iter_mut().filter(|one| one.fd >= 0) {
+        let stands = numbers::look(one.fd);
+        one.desc = fd::find(one.fd as u64).filter(|_| stands).unwrap_or(NONE);
+        one.held = one.desc != NONE && gate::is_threaded();
+        match one.desc {
+            _ if !stands => one.ready = poll::NVAL,
+            NONE => one.ready = of_file(one),
+            desc if one.held => model().desc_refer(desc),
+            _ => {}
+        }
+    }
+}
+
+fn let_go(asked: &[Asked]) {
+    for one in asked.iter().filter(|one| one.held) {
+        model().desc_unhold(one.desc);
+    }
 }
 
 /// Asks, waiting until something is ready. Gives how many descriptors are, or a negative error number.
 fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
-    let modelled = asked.iter().filter(|one| find(one).is_some()).count();
+    resolve(asked);
+    let modelled = asked.iter().filter(|one| one.desc != NONE).count();
     if modelled > MAX_POLLED {
         end::unsupported(&[b"a poll or select of more than 256 pipes and sockets"]);
     }
-    let files = of_files(asked);
-    let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && find(one).is_none());
+    let files = asked.iter().filter(|one| one.ready != 0).count() as i64;
+    let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && one.desc == NONE);
     if waits_outside {
         // Whether input from outside comes is not the model's to say.
         if modelled == 0 && timeout != Some(0) {
@@ -233,9 +261,9 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     let mut op = Op::new(Kind::FD_POLL);
     // Not before that: a handler may have polled meanwhile.
     model().set_polled(local().cur, &[]);
-    for (desc, one) in asked.iter().filter_map(|one| Some((find(one)?, one))) {
-        model().add_polled(local().cur, Polled { desc, events: one.events, ready: 0 });
-        op.mask |= world().desc_bits(desc);
+    for one in asked.iter().filter(|one| one.desc != NONE) {
+        model().add_polled(local().cur, Polled { desc: one.desc, events: one.events, ready: 0 });
+        op.mask |= world().desc_bits(one.desc);
     }
     op = match timeout {
         _ if files > 0 => op.with(op::TRY),
@@ -247,34 +275,38 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
         op = op.with(ASKS_MANY);
     }
     let mut answers = [Polled::default(); MAX_POLLED];
-    let result = gate::pass_then(op, |_| answers = me().polled);
+    let result = gate::pass_then(op, |_| {
+        answers = me().polled;
+        let_go(asked);
+    });
     if result < 0 {
         return result;
     }
-    let mut next = 0;
-    for one in asked.iter_mut() {
-        if next < modelled && find(one) == Some(answers[next].desc) {
-            one.ready = answers[next].ready;
-            next += 1;
-        }
+    for (one, answer) in asked.iter_mut().filter(|one| one.desc != NONE).zip(&answers) {
+        one.ready = answer.ready;
     }
-    result + files
+    if !op.tries() && asked.iter().any(|one| one.held) {
+        look_again(asked);
+    }
+    asked.iter().filter(|one| one.ready != 0).count() as i64
 }
 
-/// Asks the kernel about files, without waiting; gives how many are ready.
-#[inline(never)]
-fn of_files(asked: &mut [Asked]) -> i64 {
-    let mut count = 0;
-    for one in asked.iter_mut().filter(|one| one.fd >= 0) {
-        if find(one).is_some() {
-            continue;
+/// Who has waited looks the numbers up once more (fs/select.c): those that have been closed meanwhile are told.
+#[cold]
+fn look_again(asked: &mut [Asked]) {
+    for one in asked.iter_mut().filter(|one| one.held) {
+        if !numbers::look(one.fd) || !fd::is_open(one.fd as u64) {
+            (one.ready, one.closed) = (poll::NVAL, true);
         }
-        let mut entry = [one.fd as u32 as u64 | u64::from(one.events) << 32];
-        raw!(libc::SYS_poll, entry.as_mut_ptr(), 1, 0);
-        one.ready = (entry[0] >> 48) as u16;
-        count += i64::from(one.ready != 0);
     }
-    count
+}
+
+/// What the kernel says of a file, without waiting.
+#[inline(never)]
+fn of_file(one: &Asked) -> u16 {
+    let mut entry = [one.fd as u32 as u64 | u64::from(one.events) << 32];
+    raw!(libc::SYS_poll, entry.as_mut_ptr(), 1, 0);
+    (entry[0] >> 48) as u16
 }
 
 /// Waits for input from outside: the kernel does, and vsrun sees it.

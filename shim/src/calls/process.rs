@@ -4,7 +4,7 @@ use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
-use super::{env, files, locks, priority, stream};
+use super::{env, files, locks, numbers, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
@@ -106,6 +106,7 @@ fn fork(args: &CloneArgs) -> i64 {
     let creator = local().cur;
     // The child gets the locks of the other threads as they are now: that others can notice.
     if is_threaded() {
+        numbers::copied(true);
         gate::pass(Op::new(Kind::FORK));
     }
     let (p, t) = fork_in_model(creator);
@@ -198,6 +199,7 @@ pub fn live_with_vsrun() {
 /// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
 fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
+    numbers::copied(false);
     let (p, t) = fork_in_model(creator);
     let vpid = world().procs[p].vpid;
     let l = local();

@@ -215,6 +215,12 @@ pub fn fiber() -> &'static mut FiberState {
     fiber_of(local().cur)
 }
 
+/// The program's number for what has descriptor `number` while the call under way holds it.
+pub fn shown(number: i32) -> i32 {
+    let hides = |&[hidden, _]: &[i32; 2]| hidden > 0 && hidden - 1 == number;
+    me().hidden.into_iter().find(hides).map_or(number, |[_, shown]| shown)
+}
+
 /// What the shim keeps of process `p`. Borrow it for a statement.
 #[inline]
 pub fn process_of(p: Pid) -> &'static mut ProcessState {

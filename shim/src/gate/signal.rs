@@ -203,17 +203,20 @@ fn raise(signal: i32) {
 struct Saved {
     of_thread: Kept,
     cancellable: bool,
+    reserved: [i32; 2],
 }
 
 impl Saved {
     fn save() -> Saved {
         let cancellable = core::mem::replace(&mut local().cancellable, false);
-        Saved { of_thread: model().keep(local().cur), cancellable }
+        let reserved = core::mem::take(&mut super::local::fiber().reserved);
+        Saved { of_thread: model().keep(local().cur), cancellable, reserved }
     }
 
     fn restore(self) {
         model().restore(local().cur, self.of_thread);
         local().cancellable = self.cancellable;
+        super::local::fiber().reserved = self.reserved;
     }
 }
 

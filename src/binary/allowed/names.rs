@@ -41,6 +41,7 @@ pub(super) const CHANNEL: Effect = Op(KindClass::On(ObjKind::CHANNEL));
 pub(super) const RECORDS: Effect = Op(KindClass::On(ObjKind::RECORDS));
 pub(super) const FLOCK: Effect = Op(KindClass::On(ObjKind::FLOCK));
 pub(super) const FILE: Effect = Op(KindClass::On(ObjKind::FILE));
+pub(super) const DESCRIPTOR: Effect = Op(KindClass::On(ObjKind::DESCRIPTOR));
 const LIBC: Effect = Op(KindClass::On(ObjKind::LIBC));
 const PATHS: Effect = Op(KindClass::On(ObjKind::PATHS));
 pub(super) const POLL: Effect = Op(KindClass::Poll);
@@ -59,14 +60,14 @@ const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Ki
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
     if DESCRIPTORS.contains(name) {
         // poll without descriptors is a sleep.
-        return Some(&[CHANNEL, FILE, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
+        return Some(&[CHANNEL, FILE, DESCRIPTOR, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
     }
     if name == "bind" {
         // Makes a name too.
-        return Some(&[CHANNEL, FILE, PATHS, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
+        return Some(&[CHANNEL, FILE, DESCRIPTOR, PATHS, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
     }
     if harmless::uses_files(name) {
-        return Some(&[FILE, PATHS, POLL, Locks]);
+        return Some(&[FILE, PATHS, DESCRIPTOR, POLL, Locks]);
     }
     if matches!(name, "rand" | "random" | "srand" | "srandom" | "initstate" | "setstate") {
         return Some(&[LIBC, Locks]);
@@ -154,15 +155,15 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         // The same.
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
         "msgctl" => &[MSGQ, NAMES],
-        "mq_open" | "__mq_open_2" | "mq_unlink" => &[NAMES],
-        "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[CHANNEL, POLL],
+        "mq_open" | "__mq_open_2" | "mq_unlink" => &[NAMES, DESCRIPTOR],
+        "mq_receive" | "mq_timedreceive" | "mq_getattr" | "mq_setattr" | "mq_close" => &[CHANNEL, DESCRIPTOR, POLL],
         // Somebody may have asked for a signal.
         "mq_send" | "mq_timedsend" => {
-            &[CHANNEL, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
+            &[CHANNEL, DESCRIPTOR, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
         }
         // Most commands are about something else; which it is, is not looked at.
-        "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, POLL],
-        "flock" => &[FLOCK, POLL],
+        "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, DESCRIPTOR, POLL],
+        "flock" => &[FLOCK, DESCRIPTOR, POLL],
         // Removing a set frees its name.
         "semctl" => &[SYSV, NAMES],
         "pthread_once" | "call_once" => &[On(ObjKind::ONCE, 0), Calls(1)],
@@ -328,21 +329,23 @@ pub fn of_system_call(number: i64) -> Option<&'static [Effect]> {
         "read" | "write" | "close" | "close_range" | "pipe" | "pipe2" | "epoll_create" | "epoll_create1"
         | "epoll_ctl" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "eventfd" | "eventfd2" | "signalfd"
         | "signalfd4" | "timerfd_create" | "timerfd_settime" | "timerfd_gettime" | "poll" | "ppoll" | "select"
-        | "pselect6" => &[CHANNEL, FILE, Op(KindClass::Does(Kind::SLEEP)), POLL],
+        | "pselect6" => &[CHANNEL, FILE, DESCRIPTOR, Op(KindClass::Does(Kind::SLEEP)), POLL],
         "wait4" | "waitid" => &[Op(KindClass::Does(Kind::WAIT))],
         "exit" => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
         "exit_group" => &[Op(KindClass::Does(Kind::EXIT))],
         "kill" | "tkill" | "tgkill" => &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
         "semget" => &[NAMES],
         "semop" | "semtimedop" => &[SYSV, POLL],
-        "fcntl" => &[RECORDS, POLL],
-        "flock" => &[FLOCK, POLL],
+        "fcntl" => &[RECORDS, DESCRIPTOR, POLL],
+        "flock" => &[FLOCK, DESCRIPTOR, POLL],
         "msgget" => &[NAMES],
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
         "msgctl" => &[MSGQ, NAMES],
-        "mq_open" | "mq_unlink" => &[NAMES],
-        "mq_timedreceive" | "mq_getsetattr" => &[CHANNEL, POLL],
-        "mq_timedsend" => &[CHANNEL, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
+        "mq_open" | "mq_unlink" => &[NAMES, DESCRIPTOR],
+        "mq_timedreceive" | "mq_getsetattr" => &[CHANNEL, DESCRIPTOR, POLL],
+        "mq_timedsend" => {
+            &[CHANNEL, DESCRIPTOR, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
+        }
         "semctl" => &[SYSV, NAMES],
         "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "getcpu" | "getrandom"
         | "clock_gettime" | "gettimeofday" | "time" | "mmap" | "munmap" | "mprotect" | "madvise" | "membarrier"

@@ -55,6 +55,8 @@ pub const MAX_SEEN: usize = 1 << 22;
 pub const MAX_SYSCALLS: usize = 512;
 /// Place in `Control::passed` for files over which threads communicate.
 pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
+/// Place in `Control::passed` for descriptors that libc uses while it holds a lock of its own.
+pub const LIBC_NUMBERS: usize = MAX_SYSCALLS - 3;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 

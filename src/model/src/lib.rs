@@ -74,7 +74,7 @@ subjects! {
     /// Counters, timers, signals as descriptors.
     event: crate::objects::event;
     /// Descriptors.
-    fd: crate::state::fd;
+    fd: crate::state::fd, crate::sched::descriptor;
     /// Ordinary files as communication objects.
     file: crate::state::files, crate::sched::file;
     /// What an execution has changed of the file system.

@@ -71,6 +71,14 @@ pub fn forget(fd: i32) {
     }
 }
 
+/// `to` stands for what `from` does.
+pub fn copy(from: i32, to: i32) {
+    let what = known(from).map_or(NOTHING, |known| *known);
+    if let Some(known) = known(to) {
+        *known = what;
+    }
+}
+
 /// A call has made descriptor `result`, by opening or as another name of an open file description, or has closed some.
 pub fn made(nr: i64, a: &[u64; 6], result: i64) {
     let now = match nr {

@@ -15,7 +15,7 @@ mod uses;
 mod walk;
 
 pub use answer::{ask, call, keep_walk, known_as, locate};
-pub use descriptors::forget as forget_descriptor;
+pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
 pub use layer::{is_made, is_private};
 pub use names::CONNECT;
 pub use room::{forget_walk, with_stack};

@@ -185,7 +185,7 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     };
     op.mask = if placed { PLACED } else { description(from) };
     op.arg = bytes;
-    op.deadline = nr as u64 | (fd as u64 & 0xffff) << 16;
+    op.deadline = nr as u64 | (gate::shown(fd) as u64 & 0xffff) << 16;
     let mut same = 0;
     if op.kind == Kind::FILE_READ {
         let place = match nr {

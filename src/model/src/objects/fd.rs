@@ -17,7 +17,7 @@ use crate::state::{
 };
 
 kinds! {
-    /// Close descriptor `arg`, whose description has channels `obj` and `obj2`.
+    /// Close descriptor `arg`, whose description has channels `obj` and `obj2`; `deadline`: 1 + the number that the program knows, or 0.
     FD_CLOSE = 66, "close" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.close_perform(t, op),
         records: Records { state: |w, t, op| match op.has(SEVERAL) {
@@ -28,7 +28,8 @@ kinds! {
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| {
             let and = if op.obj2 == NONE { "" } else { " and " };
-            say![words, "descriptor ", op.arg, " of ", Thing::Object(op.obj), and, Thing::Object(op.obj2)];
+            let number = if op.deadline > 0 { op.deadline as i64 - 1 } else { op.arg };
+            say![words, "descriptor ", number, " of ", Thing::Object(op.obj), and, Thing::Object(op.obj2)];
         }),
     }
     /// Change the state of a description with channels `obj` and `obj2` (fcntl, shutdown, socket options).
@@ -82,7 +83,8 @@ pub fn event_words(world: &World, desc: DescId, events: u16, words: &mut dyn Wor
 }
 
 /// The states of the channels. Which number a descriptor has depends on what others had at the time; it is the same description.
-const UNNUMBERED: Records = Records { state: World::channel_states, renamed: |act, _| act.op.arg = 0, settles: false };
+const UNNUMBERED: Records =
+    Records { state: World::channel_states, renamed: |act, _| (act.op.arg, act.op.deadline) = (0, 0), settles: false };
 
 impl World {
     /// The description that descriptor `fd` of process `p` names, if it is one of the model.
@@ -149,6 +151,18 @@ impl World {
         }
     }
 
+    /// The call that held what `fd` of process `p` stands for is over.
+    pub fn fd_let_go(&mut self, p: Pid, fd: i32) {
+        if let Some(desc) = self.fd_take(p, fd) {
+            self.desc_let_go(desc);
+        }
+    }
+
+    /// The call of thread `t` has these numbers beside the program's.
+    pub fn hide_numbers(&mut self, t: Tid, hidden: [[i32; 2]; 2]) {
+        self.threads[t].hidden = hidden;
+    }
+
     /// Descriptors of process `p` from `first` on: (number, description).
     pub fn fds_from(&self, p: Pid, first: i32) -> impl Iterator<Item = (i32, DescId)> + '_ {
         let pages = self.procs[p].fds.iter().enumerate().filter(|(_, &page)| page != NONE);
@@ -197,6 +211,14 @@ impl World {
                 if desc != NONE && !self.fd_set(child, (at * FDS_PER_PAGE + place) as i32, desc) {
                     return false;
                 }
+            }
+        }
+        // What calls of other threads hold is not passed on.
+        for i in 0..self.live.len {
+            let t = self.live[i];
+            let hidden = if self.threads[t].pid == parent { self.threads[t].hidden } else { [[0; 2]; 2] };
+            for [number, _] in hidden.into_iter().filter(|&[number, _]| number > 0) {
+                self.fd_close(child, number - 1);
             }
         }
         true
@@ -272,6 +294,11 @@ impl World {
             }
             self.desc_drop(desc);
         }
+    }
+
+    /// One less refers to `desc`, perhaps the last one, at the end of an operation.
+    pub fn desc_unhold(&mut self, desc: DescId) {
+        self.desc_let_go(desc);
     }
 
     /// The bits of [`Op::mask`] for what concerns a description.

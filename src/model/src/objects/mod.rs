@@ -5,6 +5,7 @@ pub mod cond;
 pub mod connect;
 pub mod contents;
 pub mod control;
+pub mod descriptor;
 pub mod epoll;
 pub mod event;
 pub mod fd;

@@ -42,6 +42,21 @@ impl World {
         false
     }
 
+    /// True if joins, and creations after them, order everything that `earlier` did before what `t` does now.
+    pub(crate) fn joined_before(&self, earlier: Tid, t: Tid) -> bool {
+        let mut ended = earlier;
+        for _ in 0..MAX_CHAIN {
+            let Some(thread) = self.threads.get(ended).filter(|thread| thread.joined && !thread.alive()) else {
+                return false;
+            };
+            if thread.heir == t || self.created_after(thread.heir, thread.joined_at, t) {
+                return true;
+            }
+            ended = thread.heir;
+        }
+        false
+    }
+
     /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
     pub(crate) fn in_order(&self, t: Tid, id: ObjId) -> bool {
         let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);

@@ -143,6 +143,7 @@ impl World {
             n_polled: 0,
             polled: [Polled::default(); MAX_POLLED],
             holding: NONE,
+            hidden: [[0; 2]; 2],
             address: Address::NONE,
             sending: NONE,
             cred: Credentials::default(),

@@ -18,8 +18,8 @@ use crate::arena::Arena;
 use crate::base::{ObjId, Pid, Tid, NONE};
 use crate::sched::sharing::name_of;
 use crate::state::{
-    Key, ObjKind, Thread, Use, Used, User, Verdict, World, FILE_BUCKETS, LISTING, MAX_USERS, NAME, PLACE, SHARED,
-    SOCKET,
+    Key, ObjKind, Thread, Use, Used, User, Verdict, World, FD_NUMBER, FILE_BUCKETS, LISTING, MAX_USERS, NAME, NO_FILE,
+    PLACE, SHARED, SOCKET,
 };
 
 /// In [`User`]: from some time on, until its process ends.
@@ -53,8 +53,8 @@ impl Arena {
     /// A new row for it. `number` is the same in every execution: from its path; another one is taken where it is taken. `None`: no
     /// room.
     pub fn add_used_file(&mut self, (dev, ino): (u64, u64), mut number: u64) -> Option<u32> {
-        let taken = |f: &Used, number| f.number == number && f.dev < PLACE;
-        while dev < PLACE && self.files.used_files.as_slice().iter().any(|f| taken(f, number)) {
+        let taken = |f: &Used, number| f.number == number && f.dev < NO_FILE;
+        while dev < NO_FILE && self.files.used_files.as_slice().iter().any(|f| taken(f, number)) {
             number = number.wrapping_add(1);
         }
         let nobody = User { thread: NONE, read: 0, wrote: 0, sized: 0 };
@@ -69,7 +69,11 @@ impl Arena {
     /// What names it among what is known to be shared.
     fn key_of_file(&self, row: u32) -> Key {
         let used = &self.files.used_files[row];
-        let kind = if used.dev == NAME || used.dev == LISTING { ObjKind::PATHS } else { ObjKind::FILE };
+        let kind = match used.dev {
+            NAME | LISTING => ObjKind::PATHS,
+            FD_NUMBER => ObjKind::DESCRIPTOR,
+            _ => ObjKind::FILE,
+        };
         let salt = match used.dev {
             LISTING => 1 << 63,
             PLACE => 1 << 62,
@@ -102,8 +106,11 @@ impl Arena {
         }
         let (shares, sizes, logs) = self.conflicts(t, row, what);
         let used = &mut self.files.used_files[row];
-        // Which of two makes a name, or moves a place, is told to both; which writes first, only to readers.
-        if shares || logs && (is_name || used.dev == PLACE) || what == Use::Read && used.state & Used::LOGGED != 0 {
+        // Which of two makes a name, moves a place or changes a descriptor is told to both; which writes first, only to readers.
+        if shares
+            || logs && (is_name || matches!(used.dev, PLACE | FD_NUMBER))
+            || what == Use::Read && used.state & Used::LOGGED != 0
+        {
             used.state |= Used::SHARED;
             let name = name_of(self.key_of_file(row));
             self.note(name, 0);
@@ -114,7 +121,7 @@ impl Arena {
             (sizes && first(&mut used.state, Used::NOTED), logs && first(&mut used.state, Used::LOGGED));
         match () {
             () if noted => Verdict::Unexplored,
-            () if logged && used.dev < PLACE => Verdict::Logged,
+            () if logged && used.dev < NO_FILE => Verdict::Logged,
             () => Verdict::Passes,
         }
     }
@@ -228,7 +235,7 @@ fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
     if u == t || created_after(&|creator| creator == u, at) {
         return true;
     }
-    if at != ALWAYS && world.threads[u].joined && world.threads[u].heir == t {
+    if at != ALWAYS && world.joined_before(u, t) {
         return true;
     }
     // Waited for by the thread that goes on, or by one that then created it. How far one got that was killed is open.

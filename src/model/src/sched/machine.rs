@@ -1,7 +1,7 @@
 //! What the processes of a world share beside the modelled objects, as the shim changes it: memory, the private layer over the file
 //! system, what is counted.
 
-use crate::arena::{Arena, Attached, Segment, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
+use crate::arena::{Arena, Attached, Segment, LIBC_NUMBERS, MAX_SYSCALLS, POOL_SIZE, SHARED_FILES};
 use crate::base::Pid;
 use crate::state::Copied;
 
@@ -146,6 +146,11 @@ impl Arena {
     pub fn note_unexplored(&mut self) -> bool {
         self.control.passed[SHARED_FILES.min(MAX_SYSCALLS - 1)] += 1;
         self.files.shown_len == 0
+    }
+
+    /// Who gets which number of a descriptor is not explored where libc takes it with a lock of its own held.
+    pub fn note_unexplored_number(&mut self) {
+        self.control.passed[LIBC_NUMBERS.min(MAX_SYSCALLS - 1)] += 1;
     }
 
     /// The name of that file.

@@ -1,6 +1,7 @@
 //! The scheduler step, and which operations are no place to switch.
 
 pub mod closing;
+pub mod descriptor;
 pub mod file;
 mod machine;
 pub mod sharing;

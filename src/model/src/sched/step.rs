@@ -62,6 +62,7 @@ impl Arena {
 
     /// The transition before is over: what it did is recorded with it.
     fn note_effects(&mut self) {
+        self.keep_what_libc_made();
         let did = core::mem::replace(&mut self.world.did, Effects::NONE);
         let Some(last) = self.steps.as_mut_slice().last_mut() else { return };
         last.did = did;

@@ -40,6 +40,8 @@ pub struct FiberState {
     /// Processors that it does not want to run on.
     pub barred: u8,
     pad: [u8; 6],
+    /// Numbers that its call has reserved for descriptors, and not given away yet: 1 + the number, 0 for none.
+    pub reserved: [i32; 2],
 }
 
 /// A process as the kernel runs it.

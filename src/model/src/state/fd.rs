@@ -6,6 +6,8 @@ use crate::state::ChanId;
 /// Index of an open file description in [`World::descs`](crate::World).
 pub type DescId = u32;
 
+/// Places in [`World::looked_up`](crate::World).
+pub const LOOKED_UP: usize = 64;
 /// Descriptors in one record of [`World::fd_pages`](crate::World).
 pub const FDS_PER_PAGE: usize = 64;
 /// Descriptors that a process may have.

@@ -19,6 +19,11 @@ pub const LISTING: u64 = u64::MAX - 1;
 pub const PLACE: u64 = u64::MAX - 3;
 /// [`Used::dev`] of a socket that is found by its path: `ino` is a hash of that.
 pub const SOCKET: u64 = u64::MAX - 2;
+/// [`Used::dev`] of a number of a process's table of descriptors, of which of these numbers are free, and of the file status
+/// flags of a description: `ino` names it. See `sched::descriptor`.
+pub const FD_NUMBER: u64 = u64::MAX - 4;
+/// The least [`Used::dev`] that is none of a file's.
+pub const NO_FILE: u64 = FD_NUMBER;
 /// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 

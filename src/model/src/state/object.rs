@@ -26,6 +26,7 @@ numbers! {
     FLOCK = 23, "file (flock)";
     FILE = 25, "file";
     PATHS = 26, "names of files";
+    DESCRIPTOR = 27, "descriptor";
     CHANNEL = 11, "channel";
     STREAM = 12, "stream";
     LIBC = 13, "libc's own";

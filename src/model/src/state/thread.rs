@@ -146,6 +146,9 @@ pub struct Thread {
     pub polled: [Polled; MAX_POLLED],
     /// The description that the pending operation is on, which stays while it lasts, or [`NONE`](crate::NONE).
     pub holding: u32,
+    /// Numbers that its call has for what it holds, which are not the program's: 1 + the number, 0 for none; and which of the program's
+    /// it stands for.
+    pub hidden: [[i32; 2]; 2],
     /// The address that the pending operation names.
     pub address: Address,
     /// Descriptions that the pending operation sends along: the first of `World::rights`, or [`NONE`](crate::NONE).

@@ -3,7 +3,7 @@
 use crate::base::{numbers, ObjId, Table, Tid, NONE};
 use crate::state::{
     Channel, Chunk, Delivered, Desc, Effects, FdPage, Fifo, FileLock, FreeRing, Hold, KnownFile, Message, Name, Object,
-    Process, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch,
+    Process, Queue, Queued, QueuedSignal, Right, SemSet, SemVal, Socket, Tagged, Thread, Timer, Undo, Watch, LOOKED_UP,
     MAX_EVENTS, MAX_FIFOS, MAX_SIGNALS, MAX_TIMERS,
 };
 
@@ -278,6 +278,14 @@ pub struct World {
     pub chunks: Table<Chunk, 131072> = empty,
     /// Descriptors of the processes.
     pub fd_pages: Table<FdPage, 8192> = empty,
+    /// Whether flags of descriptions are changed while others may look at them; see `sched::descriptor`.
+    pub flags_change: u8 = at(0),
+    /// Whether what libc does to descriptors by itself is no operation; see `sched::descriptor`.
+    pub libc_is_quiet: u8 = at(0),
+    /// Descriptors that libc has made by itself in the transition under way; see `sched::descriptor`.
+    pub libc_made: [u64; 4] = at([0; 4]),
+    /// Who looked a descriptor up last, where nothing has to be made of it; see `sched::descriptor`.
+    pub looked_up: [u64; LOOKED_UP] = at([0; LOOKED_UP]),
     /// Open file descriptions.
     pub descs: Table<Desc, MAX_DESCS> = empty,
     /// Channels.
