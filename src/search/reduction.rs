@@ -566,11 +566,14 @@ impl Reduction {
             let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
             return stood.is_some_and(|s| ways(&s.act) == ways(&p.act) && s.choices == p.choices);
         }
-        // How many timers have fired meanwhile, where there is something else or not.
-        if p.act.op.kind.row().channels.watches() {
+        // How many timers have fired meanwhile, where there is something else or not; whether a child that was killed is over.
+        if p.act.op.kind.row().channels.watches() || p.act.op.kind == Kind::WAIT {
             let stood = self.pending_of(run.path[at], p.act.tid).filter(|_| p.origin <= at);
             let as_there = stood.is_some_and(|s| s.choices == p.choices && s.act.state == p.act.state);
-            let about = |k: usize| self.step(run, k).act.op.mask & p.act.op.mask != 0;
+            let about = |k: usize| {
+                let step = &self.step(run, k).act.op;
+                step.mask & p.act.op.mask != 0 || p.act.op.kind == Kind::WAIT
+            };
             return value > 0 && (as_there || !(at..n).any(|k| self.follows(run, k, taken) && about(k)));
         }
         let about = |k: usize| {

@@ -11,7 +11,7 @@ kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.
     WAIT = 5, "wait" {
         operands: Operands::Nothing, enabled: blocks(World::wait_choices, |q| q.wait()),
-        perform: |w, t, op, _| w.wait_perform(t, op),
+        perform: |w, t, op, value| w.wait_perform(t, op, value),
         records: Records { state: |w, t, op| w.wait_state(t, op).pack(), renamed: |act, to| {
             let state = WaitState::of(act.state);
             let target = if state.target == 0 { 0 } else { (to.process)(state.target - 1) + 1 };
@@ -137,6 +137,7 @@ impl World {
             stop_news: 0,
             no_stop_news: false,
             subreaper: false,
+            struck: false,
             stopper: NONE,
             starved: 0,
             n_fds: 0,
@@ -352,11 +353,24 @@ impl World {
 
     pub(crate) fn wait_choices(&self, t: Tid, op: &Op) -> u32 {
         let (over, any) = self.wait_candidates(t, op);
-        u32::from(over.is_some() || !any || op.has(WNOHANG) || self.cancelled(t, op))
+        let goes = over.is_some() || !any || op.has(WNOHANG) || self.cancelled(t, op);
+        u32::from(goes) + u32::from(op.has(WNOHANG) && over.is_some_and(|child| self.procs[child].struck))
     }
 
-    pub(crate) fn wait_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    /// Whoever is told by SIGCHLD that children have ended, stopped or continued finds that they have.
+    pub(crate) fn children_are_over(&mut self, parent: Pid) {
+        self.procs.as_mut_slice().iter_mut().filter(|c| c.parent == parent).for_each(|c| c.struck = false);
+    }
+
+    /// `value` 1: the child that another has killed (stopped, continued) has not got that far yet. One look finds it so, the next one does not.
+    pub(crate) fn wait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (over, any) = self.wait_candidates(t, op);
+        if let Some(child) = over {
+            self.procs[child].struck = false;
+            if value > 0 {
+                return Applied::Done(errno::EAGAIN);
+            }
+        }
         Applied::Done(match over {
             Some(child) => {
                 let stop = self.stop_status(child, op);

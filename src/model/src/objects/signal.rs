@@ -325,6 +325,9 @@ impl World {
             self.procs[p].by_clock &= !bit(signal);
         }
         self.threads[t].taken = info;
+        if signal == SIGCHLD {
+            self.children_are_over(p);
+        }
         if (self.procs[p].handled | self.threads[t].sigmask) & bit(signal) != 0 {
             self.procs[p].noticed |= bit(signal);
         }
@@ -565,6 +568,7 @@ impl World {
         let news = self.procs[p].stop_news;
         self.prepare(p, signal, sender);
         if self.procs[p].stop_news != news {
+            self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
             self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
         }
         match self.disposal(p, t, signal) {
@@ -582,6 +586,7 @@ impl World {
             return false;
         }
         self.stop(p, signal, sender);
+        self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
         self.tell_of_stop(p, CLD_STOPPED, signal);
         self.did = self.did.with(Effects::SIGNALS);
         true
@@ -597,6 +602,7 @@ impl World {
 
     /// `signal` ends process `p`, and its parent is told.
     pub fn kill(&mut self, p: Pid, signal: i32) {
+        self.procs[p].struck = true;
         self.process_exit(p, signal);
         self.child_over(p);
     }

@@ -81,6 +81,9 @@ pub struct Process {
     pub n_fds: u32,
     /// Where they are, in [`World::fd_pages`](crate::World).
     pub fds: [u32; FD_PAGES],
+    /// Another process has killed, stopped or continued it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not
+    /// wait for that).
+    pub struck: bool,
     /// Threads that had been created when it was waited for; 0: it was not.
     pub waited: u32,
     /// The thread that waited for it, or [`NONE`](crate::NONE).
