@@ -435,7 +435,8 @@ OP(do_fread) { UNUSED; char x[8]; long n = error(read(files[a], x, b ? b : 1)); 
 OP(do_fwrite) { UNUSED; char x[8]; memset(x, 'a' + self, 8); return error(write(files[a], x, b ? b : 1)); }
 OP(do_pread) { UNUSED; char x[8]; long n = error(pread(files[a], x, 1, b)); return n > 0 ? x[0] : n; }
 OP(do_pwrite) { UNUSED; char x = 'a' + self; return error(pwrite(files[a], &x, 1, b)); }
-OP(do_size) { UNUSED; struct stat s; fstat(files[a], &s); return s.st_size; }
+OP(do_size) { UNUSED; struct stat s; long e = error(fstat(files[a], &s)); return e ? e : s.st_size; }
+OP(do_closef) { UNUSED; return error(close(files[a])); }
 OP(do_umask) { UNUSED; return umask(a); }
 
 /* System V and POSIX queues and sets. */
@@ -488,7 +489,7 @@ static const struct row {
     R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw),
     R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
     R(dup), R(newfd), R(dupfd), R(newpipe), R(openfd), R(getfl), R(setfl), R(fstat), R(tset), R(tread),
-    R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(umask),
+    R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(closef), R(umask),
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
     R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
 };

@@ -235,6 +235,10 @@ pub const FAMILIES: &[Family] = &[
             "polls0.0.2",
             "polls0.1.2",
             "polls0.0.1",
+            "fread0",
+            "fwrite0",
+            "pread0.1",
+            "closef0",
         ],
     },
     Family {
