@@ -569,6 +569,8 @@ fn a_timeout_that_finds_its_mutex_taken_is_no_deadlock() {
         assert_eq!(does(w, 0, both(Kind::COND_WAIT, c, m).until(START + 1_000)), None);
         assert_eq!(does(w, 1, lock(m)), Some(0));
         w.publish(1, Op::new(Kind::SLEEP).until(START + 2_000));
+        assert_eq!(arena.step(), Decision::Run(0), "it leaves the queue");
+        assert_eq!(arena.world.perform(0, 0), Applied::Parked);
         assert_eq!(arena.step(), Decision::Run(1), "the later deadline fires too");
         assert_eq!(arena.world.perform(1, 0), Applied::Done(0));
         assert_eq!(does(&mut arena.world, 1, unlock(m)), Some(0));
