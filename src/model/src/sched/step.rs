@@ -28,6 +28,7 @@ impl Arena {
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
+            self.world.check_cycles_left();
             let end = match self.world.live.len {
                 0 => End::FINISHED,
                 _ if self.is_idle() => End::WAITS_OUTSIDE,
