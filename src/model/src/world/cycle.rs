@@ -8,6 +8,9 @@ use crate::base::{Kind, ObjId, Op, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::row::Role;
 use crate::state::{End, ObjKind, ThreadState, World, MAX_CYCLE, ROBUST};
 
+/// Signals 32 and 33, which glibc handles itself: to cancel threads, to change the user of all of them.
+const OF_GLIBC: u64 = 3 << 31;
+
 impl World {
     /// The lock that `t` waits for without an end in sight: blocked, not timed, not cancellable.
     fn waits_for_lock(&self, t: Tid) -> Option<ObjId> {
@@ -107,7 +110,7 @@ impl World {
             let thread = &self.threads[t];
             let cancelled = thread.pending.has(CANCEL_POINT) && others().any(|u| u.pid == thread.pid);
             let killed = others().any(|u| u.pid != thread.pid);
-            let handles = self.procs[thread.pid].handled & !thread.sigmask != 0;
+            let handles = self.procs[thread.pid].handled & !thread.sigmask & !OF_GLIBC != 0;
             let inherits = self.waits_for_lock(t).is_some_and(|lock| {
                 let object = &self.objects[lock];
                 let elsewhere = object.owner != NONE && self.threads[object.owner].pid != thread.pid;
