@@ -70,14 +70,11 @@ impl World {
         }
     }
 
-    /// Nothing can run any more: ends the execution if threads wait in a circle that could have been broken before.
-    pub(crate) fn check_cycles_left(&mut self) {
-        for i in 0..self.live.len {
-            if let Some((path, n)) = self.circle_of(self.live[i]) {
-                self.note_circle(path, n);
-                self.end_in_cycle();
-                return;
-            }
+    /// Nothing can run any more: threads may wait in a circle that could have been broken before.
+    pub(crate) fn note_cycle_left(&mut self) {
+        let found = self.live.as_slice().iter().find_map(|&t| self.circle_of(t));
+        if let Some((path, n)) = found {
+            self.note_circle(path, n);
         }
     }
 
