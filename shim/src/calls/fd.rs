@@ -13,6 +13,7 @@ use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
 use crate::gate::{self, end, local, model, world};
+use crate::sys::errno::EINTR;
 use crate::sys::{decimal, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -113,14 +114,19 @@ pub fn pass(desc: DescId, op: Op, then: impl FnMut(i64)) -> i64 {
 /// The same; `before` is called when it is about to be performed.
 pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
     let cur = local().cur;
-    if core::mem::replace(&mut local().cancellable, false) {
+    // Other threads run meanwhile.
+    let cancellable = core::mem::replace(&mut local().cancellable, false);
+    if cancellable {
         op = op.with(CANCEL_POINT);
     }
     model().desc_hold(cur, desc);
-    gate::pass_after(op, before, |result| {
+    let result = gate::pass_after(op, before, |result| {
         then(result);
         model().desc_release(cur);
-    })
+    });
+    local().cancellable = cancellable;
+    local().interrupted = cancellable && result == EINTR;
+    result
 }
 
 /// Looks at a description's state or changes it, for all who have it.

@@ -21,6 +21,7 @@ pub mod msg;
 pub mod pipe;
 pub mod poll;
 pub mod priority;
+pub mod proc;
 pub mod process;
 pub mod pthread;
 pub mod sem;

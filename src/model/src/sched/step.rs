@@ -26,6 +26,9 @@ impl Arena {
         self.world.passed_run = 0;
         self.collect_enabled();
         if self.enabled.len == 0 {
+            if self.world.n_cycle == 0 {
+                self.world.note_cycle_left();
+            }
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
