@@ -198,3 +198,44 @@ fn a_process_outside_is_not_touched() {
     let reached: Vec<_> = lines.lines().filter(|l| !refused.iter().any(|e| l.ends_with(e))).collect();
     assert!(reached.is_empty(), "these succeeded: {reached:?}");
 }
+
+/// Numbers that vsrun gives children: the first process has 1001.
+const FIRST_CHILD: u32 = 1002;
+
+#[test]
+fn a_process_outside_with_the_number_of_a_child_is_not_touched() {
+    const CHILDREN: u32 = 4;
+    let temp = TempDir(std::env::temp_dir().join(format!("vsrun-numbers-{}", std::process::id())));
+    fs::create_dir_all(&temp.0).expect("a directory");
+    let build = |name: &str| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/outside").join(name);
+        compile(&source, &temp.0).expect("it compiles")
+    };
+    let (decoys, children) = (build("decoys.c"), build("children.c"));
+    let (count, _) = run(&mut Command::new(&children), &temp.0).expect("it runs");
+    let count: usize = count.trim().parse().expect("a number");
+    assert!(count > 50, "{count} things to do");
+    let mut wrong = String::new();
+    for n in 0..count {
+        let shown = temp.0.join("shown");
+        let _ = fs::remove_file(&shown);
+        let mut command = Command::new(&decoys);
+        command.args([FIRST_CHILD.to_string(), (2 * CHILDREN).to_string()]).arg(env!("CARGO_BIN_EXE_vsrun"));
+        command.args(["--once", "--allow-misuse", "--output"]).arg(&shown).arg(&children);
+        command.args([CHILDREN.to_string(), n.to_string()]);
+        let (said, status) = run(command.current_dir(&temp.0), &temp.0).unwrap_or_else(|e| (e, None));
+        if status == Some(77) {
+            println!("numbers of processes may not be chosen here: nothing is tested");
+            return;
+        }
+        let shown = fs::read_to_string(&shown).unwrap_or_default();
+        let what = shown.lines().next().unwrap_or("nothing was done").to_string();
+        let found = shown.lines().find(|line| line.contains("decoy"));
+        let made = said.lines().any(|line| line.strip_prefix("decoys: ").is_some_and(|n| n != "0"));
+        let judged = said.starts_with("Verdict: no bug found") || said.contains("unsupported");
+        if status != Some(0) || found.is_some() || !made || shown.is_empty() || !judged {
+            let _ = writeln!(wrong, "{n}, {what}: {status:?}, found {found:?}, {said}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -118,11 +118,13 @@ fn fixed_random(at: u64) {
     }
 }
 
-/// glibc keeps the thread id that the kernel told it; it gets the virtual one.
+/// glibc keeps the thread id that the kernel told it; it gets the virtual one. The word is cleared at the end of the thread: who joins
+/// the first one waits for that.
 fn set_tid() {
     let mut word = 0u64;
     if raw!(libc::SYS_prctl, libc::PR_GET_TID_ADDRESS, &mut word as *mut u64) == 0 && word != 0 {
         store(word, me().vtid);
+        fiber().clear_tid = word;
     }
 }
 

@@ -84,20 +84,14 @@ fn unsupported(bug: Bug) -> Judged {
 }
 
 /// An execution went on after threads had come to wait for each other in a circle, and ended with something else or with
-/// another circle as well: the schedules that end where those close that its end does not show.
+/// another circle as well: the schedules that end where those close that its end does not show, and the one that ends with the
+/// same bug without the circle. A bug that rests on what came after the circle is none: the execution was over.
 pub(super) fn other_circles(outcome: &Outcome) -> Vec<Schedule> {
     let steps = &outcome.trace.steps;
-    let mut circles = outcome.trace.circles.iter().filter_map(|&at| usize::try_from(at).ok());
-    let Some(first) = circles.next().filter(|&at| at <= steps.len() && outcome.trace.unrecorded == 0) else {
-        return Vec::new();
-    };
+    let Some(first) = first_circle(&outcome.trace) else { return Vec::new() };
     let schedule = |prefix, unsure| Schedule { prefix, unsure, ..Schedule::default() };
-    let mut all = Vec::new();
-    if outcome.trace.end != End::CYCLE {
-        all.push(schedule(outcome.trace.choices(first), false));
-    }
-    // Without the step that closed the first circle, and what depends on it, a later one is the first.
-    for at in circles.filter(|&at| at > first && at <= steps.len()) {
+    // Without the step that closed the first circle, and what depends on it; and whether the last step is left.
+    let without_first = |at: usize| {
         let mut dropped = vec![first - 1];
         for n in first..at {
             if dropped.iter().any(|&d| dependent(&steps[d].act, &steps[n].act, false)) {
@@ -105,9 +99,32 @@ pub(super) fn other_circles(outcome: &Outcome) -> Vec<Schedule> {
             }
         }
         let kept = outcome.trace.choices(at).into_iter().enumerate().filter(|(n, _)| !dropped.contains(n));
-        all.push(schedule(kept.map(|(_, choice)| choice).collect(), true));
+        (schedule(kept.map(|(_, choice)| choice).collect(), true), dropped.last() != Some(&(at - 1)))
+    };
+    let mut all = Vec::new();
+    if outcome.trace.end != End::CYCLE {
+        all.push(schedule(outcome.trace.choices(first), false));
+        let (schedule, independent) = without_first(steps.len());
+        if is_past_circle(outcome) && independent {
+            all.push(schedule);
+        }
     }
+    // Without it a later one is the first.
+    let later = outcome.trace.circles.iter().filter_map(|&at| usize::try_from(at).ok()).skip(1);
+    all.extend(later.filter(|&at| at > first && at <= steps.len()).map(|at| without_first(at).0));
     all
+}
+
+/// After how many steps the first circle closed, where all of them are known.
+fn first_circle(trace: &Trace) -> Option<usize> {
+    let first = trace.circles.first().and_then(|&at| usize::try_from(at).ok())?;
+    (first <= trace.steps.len() && trace.unrecorded == 0).then_some(first)
+}
+
+/// An execution went on after a circle and ended with another bug: it is not what it shows, see [`other_circles`].
+pub(super) fn is_past_circle(outcome: &Outcome) -> bool {
+    let bug = matches!(outcome.sign, Sign::Bug { .. }) && outcome.trace.end != End::CYCLE;
+    bug && first_circle(&outcome.trace).is_some_and(|first| first < outcome.trace.steps.len())
 }
 
 /// What was expected and what came, where a schedule could not be followed.

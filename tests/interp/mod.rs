@@ -591,12 +591,14 @@ impl<'a> Run<'a> {
     }
 
     /// In every second program in which somebody may tell when a thread or process ends, ends are places to switch: all of them, or
-    /// where objects may be own, those that somebody can tell.
+    /// where objects may be own, those that somebody can tell. Always where there are streams, which pass also where somebody
+    /// can tell the end, so that no visible operation may be left.
     fn ends_visibly(&mut self, t: Tid) -> bool {
         let all = || self.program.iter().flatten();
         let tells = |ins: &Ins| matches!(ins, Ins::Join(_, how) | Ins::Wait(_, how) if *how != How::Block);
-        all().count() % 2 == 1
-            && all().any(tells)
+        let by_signal = || all().any(|ins| matches!(ins, Ins::Fork(_))) && all().any(signals::about_signals);
+        (all().count() % 2 == 1 || all().any(|ins| matches!(ins, Ins::Stream(..))))
+            && (all().any(tells) || by_signal())
             && self.arena.world.concurrent
             && (!self.arena.plan.unshared || self.arena.is_watched(t))
     }

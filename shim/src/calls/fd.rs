@@ -14,6 +14,7 @@ use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
 use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
+use crate::sys::errno::EINTR;
 use crate::sys::{decimal, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -138,7 +139,9 @@ pub fn pass(desc: DescId, op: Op, then: impl FnMut(i64)) -> i64 {
 /// The same; `before` is called when it is about to be performed.
 pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
     let cur = local().cur;
-    if core::mem::replace(&mut local().cancellable, false) {
+    // Other threads run meanwhile.
+    let cancellable = core::mem::replace(&mut local().cancellable, false);
+    if cancellable {
         op = op.with(CANCEL_POINT);
     }
     // A call of several operations holds it throughout.
@@ -146,12 +149,15 @@ pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl
     if !held {
         model().desc_hold(cur, desc);
     }
-    gate::pass_after(op, before, |result| {
+    let result = gate::pass_after(op, before, |result| {
         then(result);
         if !held {
             model().desc_release(cur);
         }
-    })
+    });
+    local().cancellable = cancellable;
+    local().interrupted = cancellable && result == EINTR;
+    result
 }
 
 /// Performs several operations on a description, which stays while they last, whoever closes it in between.

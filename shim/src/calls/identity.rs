@@ -117,9 +117,9 @@ pub fn random(buffer: u64, len: u64) -> i64 {
     len as i64
 }
 
-/// getppid of process `p`: its parent's end changes it.
+/// getppid of process `p`: its parent's end changes it. Asked is about whom it had first: that it has ended could have come later.
 fn parent(p: Pid) -> i64 {
-    let parent = world().procs[p].parent;
+    let parent = world().procs[p].creator;
     if world().procs.contains(parent) && !local().borrowed {
         gate::pass(Op { obj: parent, ..Op::new(Kind::GETPPID) });
     }

@@ -4,7 +4,7 @@ use vsrun_model::arena::{FIRST_FD, LAST_FD};
 use vsrun_model::calls::{fate, name, Fate};
 
 use super::fd::{is_open, is_ours};
-use super::{files, locks, shm};
+use super::{files, locks, proc, shm};
 use crate::gate::{end, through};
 use crate::sys::errno::*;
 use crate::sys::{decimal, raw};
@@ -19,7 +19,7 @@ fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
 
 /// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
-    files::using(nr, a, || guarded(nr, a))
+    proc::with_real_numbers(nr, a, |a| files::using(nr, a, || guarded(nr, a)))
 }
 
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {

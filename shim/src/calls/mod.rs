@@ -22,6 +22,7 @@ pub mod numbers;
 pub mod pipe;
 pub mod poll;
 pub mod priority;
+pub mod proc;
 pub mod process;
 pub mod pthread;
 pub mod sem;

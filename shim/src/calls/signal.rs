@@ -13,6 +13,9 @@ use crate::sys::{copy_out, load, raw, store};
 /// Signals that cannot be blocked or waited for.
 const UNTOUCHABLE: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 
+/// Signals that glibc keeps to itself: SIGCANCEL, SIGSETXID.
+const OF_GLIBC: core::ops::RangeInclusive<i32> = 32..=33;
+
 /// rt_sigaction.
 pub fn sigaction(signal: i32, new: u64, old: u64, size: u64) -> i64 {
     if size != 8 {
@@ -25,7 +28,8 @@ pub fn sigaction(signal: i32, new: u64, old: u64, size: u64) -> i64 {
     if new != 0 && (signal == libc::SIGKILL || signal == libc::SIGSTOP) {
         return EINVAL;
     }
-    if new != 0 {
+    // That of its own signals is set by glibc in the middle of pthread_cancel, whose step is one.
+    if new != 0 && !OF_GLIBC.contains(&signal) {
         gate::place(libc::SYS_rt_sigaction);
     }
     let before = local().actions[signal as usize];

@@ -67,6 +67,8 @@ fn end_process(status: i32, called: bool) -> ! {
         let alone = world().procs[p].live_threads <= 1;
         if let Some(op) = world().close_all_op(p).filter(|_| alone) {
             turn::pass(op);
+            // The end of a pipe is seen before the parent is told and children are given away.
+            end_visibly(cur);
         }
         if model().exit_is_visible(p, called) {
             turn::pass(Op::new(Kind::EXIT).arg(status as i64));

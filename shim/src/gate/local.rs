@@ -106,8 +106,10 @@ pub struct Local {
     pub altstacks: bool,
     /// This is the child of a vfork-like clone that still shares its parent's memory.
     pub borrowed: bool,
-    /// The next operation on a descriptor is one in which a request to end is heeded.
+    /// A request to end is heeded in the operations on descriptors of the call that is under way.
     pub cancellable: bool,
+    /// The last of these was interrupted, by such a request or by a handler.
+    pub interrupted: bool,
     /// Shared mappings in use.
     pub n_ranges: usize,
     /// Shared mappings.
@@ -149,6 +151,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     altstacks: false,
     borrowed: false,
     cancellable: false,
+    interrupted: false,
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
     actions: [Action::NONE; 65],

@@ -17,7 +17,8 @@ fn call(nr: i64, a: [u64; 6]) -> i64 {
     local().cancellable = fd::find(a[0]).is_some();
     let result = net::call(nr, a, 0);
     local().cancellable = false;
-    if result == EINTR {
+    // A transfer that has moved a part says how much, but one that is cancelled does not return.
+    if core::mem::replace(&mut local().interrupted, false) || result == EINTR {
         cancellation_point();
     }
     ret(result)

@@ -183,7 +183,7 @@ impl World {
         // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
         if !cancelled {
             self.time_passes(t, op);
-            self.threads[t].polls = self.threads[t].polls.saturating_add(1);
+            self.threads[t].waits = self.threads[t].waits.saturating_add(1);
         }
         let flags = if cancelled { VARIANT } else { 0 };
         self.park(t, Op { kind: Kind::COND_LATE, obj: op.obj2, obj2: op.obj, flags, ..*op });

@@ -3,6 +3,7 @@
 use crate::arena::{Arena, Policy, Seen, Step};
 use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
+use crate::sched::sharing::LONG_RUNS;
 use crate::state::{Effects, End, ProcState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
 
 /// What the scheduler step decided.
@@ -25,6 +26,9 @@ impl Arena {
         self.world.passed_run = 0;
         self.collect_enabled();
         if self.enabled.len == 0 {
+            if self.world.n_cycle == 0 {
+                self.world.note_cycle_left();
+            }
             if self.world.n_cycle > 0 && self.world.live.len > 0 {
                 self.world.end_in_cycle();
             }
@@ -134,7 +138,10 @@ impl Arena {
                 }
             }
         }
-        if giving_way > 0 {
+        if giving_way > 0 && self.enabled.len == 0 && self.world.timeouts_any && self.is_settled() {
+            // What is left only lets time pass, again and again, and nobody will come.
+            self.world.held_back = true;
+        } else if giving_way > 0 {
             self.add_yields();
         }
     }
@@ -258,7 +265,11 @@ impl Arena {
         let first = if lets_go { last + 1 } else { 0 };
         let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
         let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
-        awake.min_by_key(|e| (self.world.threads[e.0].long_run, self.world.gives_up_at(e.0)))
+        awake.min_by_key(|e| {
+            let thread = &self.world.threads[e.0];
+            // What goes on for long is not left standing while time passes, but for one that may wait for that.
+            (thread.long_run && thread.long_runs == LONG_RUNS, self.world.gives_up_at(e.0), thread.long_run)
+        })
     }
 
     /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.
@@ -274,7 +285,7 @@ impl Arena {
         let drawn = self.next_random();
         let enabled = self.enabled.as_slice();
         let long_run = |e: &(Tid, u32)| self.world.threads[e.0].long_run;
-        let all = enabled.iter().all(long_run);
+        let all = enabled.iter().all(|e| long_run(e) || self.world.gives_up_at(e.0) > 0);
         let ways = |e: &(Tid, u32)| if all || !long_run(e) { u64::from(e.1) } else { 0 };
         let mut n = drawn % enabled.iter().map(ways).sum::<u64>().max(1);
         for e in enabled {

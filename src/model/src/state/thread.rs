@@ -27,7 +27,8 @@ pub const CANCEL_DISABLED: u8 = 2;
 /// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
 /// have paths without end.
 pub const YIELD_WINDOW: usize = 4;
-/// After so many failed polls in a row a thread is taken to poll in a loop: its next ones are treated like yields.
+/// After so many failed polls, or waits that gave up, in a row a thread is taken to go round in a loop: its next ones are treated like
+/// yields.
 pub const POLLS: u8 = 3;
 
 /// So often timers fire for a thread at any moment; from then on only when nothing else can run, since what sets its timer again and
@@ -61,8 +62,11 @@ pub struct Thread {
     pub woken: bool,
     /// Set by the shim before a futex operation is performed: memory holds the expected value.
     pub compare: bool,
-    /// Polls in vain (try and timed operations, sleeps) in a row, see [`POLLS`].
+    /// Operations that try, in vain, in a row, see [`POLLS`].
     pub polls: u8,
+    /// Waits with a deadline that gave up, and sleeps, in a row: with no such wait between them that got what it waited for. What else
+    /// the thread does, locks that it tries among it, is what loops that let time pass do in each round.
+    pub waits: u8,
     /// How far it has come in time by its own waits, where timeouts fire at any moment: the latest deadline that it has passed,
     /// virtual ns. Deadlines count from here, so that they do not depend on who else has waited.
     pub time: u64,

@@ -1,9 +1,15 @@
 //! Who waits for whom among locks: a circle is a deadlock as soon as it closes, even if other threads still run. Searches
 //! for which what the others do after it matters let them go on ([`World::past_cycles`]).
+//!
+//! Where a thread that is not in the circle could let one of it go on, it is a deadlock only when nothing else can run
+//! ([`World::can_be_broken`]).
 
-use crate::base::{Kind, ObjId, Op, Tid, NONE, TIMED, TRY};
+use crate::base::{Kind, ObjId, Op, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::row::Role;
-use crate::state::{End, ObjKind, ThreadState, World, MAX_CYCLE};
+use crate::state::{End, ObjKind, ThreadState, World, MAX_CYCLE, ROBUST};
+
+/// Signals 32 and 33, which glibc handles itself: to cancel threads, to change the user of all of them.
+const OF_GLIBC: u64 = 3 << 31;
 
 impl World {
     /// The lock that `t` waits for without an end in sight: blocked, not timed, not cancellable.
@@ -48,25 +54,67 @@ impl World {
         if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
             return;
         }
+        let Some((path, n)) = self.circle_of(t) else { return };
+        if self.can_be_broken(&path[..n]) {
+            return;
+        }
+        if self.n_cycle > 0 {
+            if let Some(place) = self.later_cycles.iter_mut().find(|at| **at == 0) {
+                *place = self.moves;
+            }
+            return;
+        }
+        self.note_circle(path, n);
+        if !self.past_cycles {
+            self.end_in_cycle();
+        }
+    }
+
+    /// Nothing can run any more: threads may wait in a circle that could have been broken before.
+    pub(crate) fn note_cycle_left(&mut self) {
+        let found = self.live.as_slice().iter().find_map(|&t| self.circle_of(t));
+        if let Some((path, n)) = found {
+            self.note_circle(path, n);
+        }
+    }
+
+    /// The threads of a circle that `t` waits in, and how many.
+    fn circle_of(&self, t: Tid) -> Option<([Tid; MAX_CYCLE], usize)> {
         let mut path = [NONE; MAX_CYCLE];
         path[0] = t;
-        if let Some(n) = self.follow(t, &mut path, 1) {
-            if self.n_cycle > 0 {
-                if let Some(place) = self.later_cycles.iter_mut().find(|at| **at == 0) {
-                    *place = self.moves;
-                }
-                return;
-            }
-            // One circle has one description, whoever closes it.
-            let first = (0..n).min_by_key(|&i| self.threads[path[i]].uid).unwrap_or(0);
-            path[..n].rotate_left(first);
-            self.cycle = path;
-            self.n_cycle = n as u32;
-            self.cycle_at = self.moves;
-            if !self.past_cycles {
-                self.end_in_cycle();
-            }
+        let n = self.follow(t, &mut path, 1)?;
+        // One circle has one description, whoever closes it.
+        let first = (0..n).min_by_key(|&i| self.threads[path[i]].uid).unwrap_or(0);
+        path[..n].rotate_left(first);
+        Some((path, n))
+    }
+
+    fn note_circle(&mut self, path: [Tid; MAX_CYCLE], n: usize) {
+        self.cycle = path;
+        self.n_cycle = n as u32;
+        self.cycle_at = self.moves;
+    }
+
+    /// A thread that is not in `circle` could change it: by a signal that one of it handles, by cancelling a join, by killing another
+    /// process, by the end of its own that owns a robust mutex which another process waits for, by unlocking what it does not own,
+    /// where that is allowed.
+    fn can_be_broken(&self, circle: &[Tid]) -> bool {
+        let others = || self.live.as_slice().iter().filter(|u| !circle.contains(u)).map(|&u| &self.threads[u]);
+        if others().next().is_none() {
+            return false;
         }
+        circle.iter().any(|&t| {
+            let thread = &self.threads[t];
+            let cancelled = thread.pending.has(CANCEL_POINT) && others().any(|u| u.pid == thread.pid);
+            let killed = others().any(|u| u.pid != thread.pid);
+            let handles = self.procs[thread.pid].handled & !thread.sigmask & !OF_GLIBC != 0;
+            let inherits = self.waits_for_lock(t).is_some_and(|lock| {
+                let object = &self.objects[lock];
+                let elsewhere = object.owner != NONE && self.threads[object.owner].pid != thread.pid;
+                object.key.kind == ObjKind::MUTEX && object.flags & ROBUST != 0 && elsewhere
+            });
+            cancelled || killed || handles || inherits || self.allow_misuse
+        })
     }
 
     /// Ends the execution for the circle that was noted.

@@ -125,7 +125,7 @@ impl World {
         applied
     }
 
-    /// Counts polls in vain of `t` in a row. One that gave up takes its time.
+    /// Counts polls and waits in vain of `t` in a row. A wait that gave up takes its time.
     fn note_poll(&mut self, t: Tid, op: &Op, applied: Applied) {
         let Applied::Done(result) = applied else { return };
         let waits = matches!(result, errno::EBUSY | errno::EAGAIN | errno::ENOMSG | errno::ETIMEDOUT);
@@ -135,11 +135,12 @@ impl World {
             Polls::Errors => waits || self.timeouts_any && op.kind == Kind::SLEEP && result == 0,
             Polls::Events => waits || result == 0,
         };
+        let thread = &mut self.threads[t];
+        let row = if op.tries() { &mut thread.polls } else { &mut thread.waits };
+        *row = if in_vain { row.saturating_add(1) } else { 0 };
         if in_vain && !op.tries() {
             self.time_passes(t, op);
         }
-        let polls = &mut self.threads[t].polls;
-        *polls = if in_vain { polls.saturating_add(1) } else { 0 };
     }
 
     /// `t` has noticed the deadline of `op`: the clock shows it now, and its further ones are later. Where timeouts fire only when
@@ -159,7 +160,8 @@ impl World {
         let thread = &self.threads[t];
         let op = &thread.pending;
         op.kind == Kind::YIELD
-            || thread.polls >= POLLS && (op.tries() || self.timeouts_any && self.only_gives_up(t, op))
+            || thread.polls >= POLLS && op.tries()
+            || thread.waits >= POLLS && self.timeouts_any && self.only_gives_up(t, op)
     }
 
     /// All that `t` could do now is to notice a deadline, or a timer, at a moment of its own: at which time. 0: it is not.
