@@ -46,7 +46,9 @@ impl Place {
     }
 
     fn start(&self, arguments: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vsrun"));
+        // The tests may run where SIGINT is ignored (in the background of a shell), which vsrun inherits and respects.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_vsrun"));
         command.args(arguments).current_dir(&self.dir).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun")
     }
