@@ -20,8 +20,9 @@ fn signalled(step: &Step) -> Option<Words> {
     let ways = step.act.op.signals;
     let first = step.choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
     let name = Thing::Signal((ways & signal::NUMBER).into());
+    let ends = ways & signal::DIES != 0;
     let texts = [
-        (signal::BEFORE, words![name.clone(), " comes first"]),
+        (signal::BEFORE, words![name.clone(), if ends { " ends the process" } else { " comes first" }]),
         (signal::INTERRUPTS, words!["interrupted by ", name]),
         (signal::STOP_BEFORE, "begun after the stop".into()),
         (signal::STOP_INTERRUPTS, "interrupted by the stop".into()),

@@ -424,6 +424,12 @@ impl<'a> Run<'a> {
             Applied::Signalled(false) if self.arena.world.threads[t].taken.signal == 0 => {
                 self.arena.world.resume(t, op);
             }
+            // Another process has killed its own.
+            Applied::Signalled(_) if self.arena.world.procs[self.pid(t)].dying != 0 => {
+                let (p, signal) = (self.pid(t), self.arena.world.threads[t].taken.signal);
+                self.arena.world.did = self.arena.world.did.with(vsrun_model::Effects::EXITS);
+                self.arena.world.kill(p, signal);
+            }
             Applied::Signalled(fails) => {
                 self.handle(t, Some((op, fails)));
                 self.advance(t);

@@ -243,6 +243,10 @@ pub fn deliver_due() {
 #[inline(never)]
 pub fn run_taken(op: &Op, fails: bool) -> bool {
     let info = me().taken;
+    if world().procs[local().pid].dying != 0 {
+        exit::killed_by(local().pid, info.signal);
+        exit::exit_group(info.signal);
+    }
     if info.signal == 0 {
         // A stop: no handler of its own.
         turn::deliver();
@@ -336,18 +340,8 @@ pub fn send(p: Pid, t: Tid, info: SigInfo) {
         Sent::NoRoom => end::no_room_for_signal(),
         Sent::Stops => stop(p, signal),
         Sent::Kills if p == local().pid => default_action(signal),
-        Sent::Kills => {
-            exit::killed_by(p, signal);
-            if world().flocks_used {
-                // When its descriptors are closed is not seen.
-                end::unsupported(&[
-                    b"a signal that kills another process after locks of open file descriptions (flock, F_OFD_SETLK) were taken",
-                ]);
-            }
-            machine().segments_left(p);
-            model().kill(p, signal);
-            end::kill(p);
-        }
+        // The first process, by another one: that is a crash, and the execution is over.
+        Sent::Kills => exit::killed_by(p, signal),
     }
 }
 

@@ -138,6 +138,7 @@ impl World {
             no_stop_news: false,
             subreaper: false,
             struck: false,
+            dying: 0,
             stopper: NONE,
             starved: 0,
             n_fds: 0,

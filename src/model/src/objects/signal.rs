@@ -14,6 +14,12 @@
 //! process stops may have been about to call or have been waiting, so it has two further alternatives after that: *on*:
 //! it had not called yet, and the operation is published again; and *by stop*: the call fails.
 //!
+//! A fatal signal that another process sends takes effect at some moment after that: kill(2) does not wait for it
+//! (kernel/signal.c, complete_signal, marks the threads and kicks their processors). Until then they run on, and each gets to the end of
+//! one call of the kernel at most, from which it does not return. One of the threads has the end as a further alternative, of its
+//! own operation or of its wait, and performs it: descriptors are closed and the parent is told as in any other end. That the first process is
+//! killed ends the execution at once.
+//!
 //! A signal for a process is taken as Linux does it (complete_signal): by the first thread if it wants it, else by the
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
@@ -22,8 +28,8 @@ use super::row::*;
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
-    AWAITED, BEFORE, BY_CLOCK, CONTINUED, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPPED,
-    STOP_BEFORE, STOP_INTERRUPTS,
+    AWAITED, BEFORE, BY_CLOCK, CONTINUED, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL,
+    STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
 };
 
 kinds! {
@@ -186,16 +192,29 @@ impl World {
         let process = &self.procs[thread.pid];
         // Asked several times at every transition, and hardly ever is there one.
         let timers = self.timeouts_any && self.timers.len > 0;
-        if thread.sigpending | process.sigpending == 0 && process.stopped == 0 && !thread.stop_hit && !timers {
+        let quiet = process.stopped == 0 && process.dying == 0 && !thread.stop_hit && !timers;
+        if thread.sigpending | process.sigpending == 0 && quiet {
             return 0;
         }
         self.ways_of_signals(t)
+    }
+
+    /// Thread `t` is the one for which it is an alternative that its process, which has been killed, is over now.
+    fn dies(&self, t: Tid) -> bool {
+        let p = self.threads[t].pid;
+        let of = |&&u: &&Tid| self.threads[u].pid == p && self.threads[u].state == ThreadState::PARKED;
+        let dying = self.procs[p].dying;
+        dying != 0 && dying & ENDS == 0 && self.live.as_slice().iter().find(of) == Some(&t)
     }
 
     #[inline(never)]
     fn ways_of_signals(&self, t: Tid) -> u16 {
         let thread = &self.threads[t];
         let process = &self.procs[thread.pid];
+        if process.dying != 0 {
+            // No other signal is delivered any more (kernel/signal.c, get_signal). Whoever moves in between may tell.
+            return if self.dies(t) { BEFORE | DIES | u16::from(process.dying) } else { 0 };
+        }
         if process.stopped != 0 {
             return STANDS_STILL;
         }
@@ -279,12 +298,27 @@ impl World {
         }
         let before = way == BEFORE;
         let taken = op.kind.row().signals.taken;
+        let dying = self.procs[self.threads[t].pid].dying;
         let asleep = taken == Taken::Sleeps(Leave::Queue);
         let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
         let ready = self.deliverable(t, mask) & !barred;
         self.threads[t].state = ThreadState::RUNNING;
-        self.take(t, ready);
+        match dying {
+            0 => {
+                self.take(t, ready);
+            }
+            signal => {
+                self.threads[t].taken = SigInfo { signal: signal.into(), ..SigInfo::default() };
+                let p = self.threads[t].pid;
+                self.procs[p].dying |= ENDS;
+                // While this one goes through the end of the process the others do not move.
+                for u in self.threads.as_mut_slice().iter_mut().filter(|u| u.pid == p) {
+                    u.spent = true;
+                }
+                self.threads[t].spent = false;
+            }
+        }
         match taken {
             Taken::Sleeps(Leave::Queue) => self.dequeue(t),
             Taken::Sleeps(Leave::Inheritance) => self.pi_leave(t, op.obj),
@@ -562,7 +596,7 @@ impl World {
     /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
     pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
         let signal = info.signal;
-        if signal == 0 || self.procs[p].state != ProcState::LIVE {
+        if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].dying != 0 {
             return Sent::Done;
         }
         let news = self.procs[p].stop_news;
@@ -576,6 +610,10 @@ impl World {
             Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
             Disposal::Pending => Sent::NoRoom,
             Disposal::Stops => Sent::Stops,
+            Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
+                self.procs[p].dying = signal as u8;
+                Sent::Done
+            }
             Disposal::Kills => Sent::Kills,
         }
     }
@@ -602,7 +640,6 @@ impl World {
 
     /// `signal` ends process `p`, and its parent is told.
     pub fn kill(&mut self, p: Pid, signal: i32) {
-        self.procs[p].struck = true;
         self.process_exit(p, signal);
         self.child_over(p);
     }

@@ -103,6 +103,7 @@ impl World {
             pending: Op::default(),
             woken: false,
             compare: false,
+            spent: false,
             polls: 0,
             waits: 0,
             time: self.threads.get(creator).map_or(0, |c| c.time),

@@ -12,8 +12,8 @@ use crate::objects::question::{Answer, Did, Question};
 use crate::objects::row::{Channels, Enabled, Taken};
 use crate::relation::depend::dependent_after;
 use crate::state::{
-    Act, Effects, BEFORE, BORN_EXPIRED, CANCELLED, EXPIRED, GIVES_WAY, HELD, INTERRUPTS, SHARED_PENDING, TIMED_OUT,
-    WOKEN,
+    Act, Effects, BEFORE, BORN_EXPIRED, CANCELLED, DIES, EXPIRED, GIVES_WAY, HELD, INTERRUPTS, SHARED_PENDING,
+    TIMED_OUT, WOKEN,
 };
 
 impl Question<'_> {
@@ -40,7 +40,7 @@ impl Question<'_> {
             _ => a.op.signals != 0,
         };
         // A signal that is for its thread alone stays pending, and lets it go on in one way or another.
-        let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & SHARED_PENDING == 0;
+        let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & (SHARED_PENDING | DIES) == 0;
         if self.seen.is_some_and(|s| comes(s.0)) && comes(self.act) {
             return (Answer::Yes, *self.seen.map_or(self.act, |s| s.0));
         }

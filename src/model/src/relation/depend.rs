@@ -10,8 +10,8 @@ use crate::objects::reach::Reach;
 use crate::objects::row::{Lock, Operands, Renaming, Role};
 use crate::objects::rwlock::holds;
 use crate::state::{
-    Act, By, Cell, Effects, Footprint, How, BY_CLOCK, GIVES_WAY, IN_ONCE, LETS_GO, SEMVMX, SHARED_PENDING, TIMED_OUT,
-    WOKEN,
+    Act, By, Cell, Effects, Footprint, How, BY_CLOCK, DIES, GIVES_WAY, IN_ONCE, LETS_GO, SEMVMX, SHARED_PENDING,
+    TIMED_OUT, WOKEN,
 };
 
 impl Footprint {
@@ -22,7 +22,9 @@ impl Footprint {
         cells.touch(Cell::World, if wide { How::Writes } else { How::Reads });
         // Who takes a signal that is pending for the process rests on which threads there are, and on what they block, which is no
         // operation. That a signal is pending for one thread alone changes nothing for others.
-        let shared = act.op.signals & SHARED_PENDING != 0;
+        // When a process that has been killed is over: its other threads go no further. What others can tell of that are the operations at
+        // its end.
+        let shared = act.op.signals & (SHARED_PENDING | DIES) != 0;
         cells.touch(Cell::Process(act.pid), if shared { How::Writes } else { How::Reads });
         cells.touch_end(act, did);
         // The initializer may end with any transition.

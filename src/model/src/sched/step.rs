@@ -245,6 +245,13 @@ impl Arena {
     /// that have passed many operations (see `sharing`) come after all others.
     fn pick_stay(&self) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
+        // Whom another has killed is over at once, as far as this is to decide.
+        let dies = |e: &&(Tid, u32)| {
+            self.world.procs[self.world.threads[e.0].pid].dying != 0 && self.world.signal_ways(e.0) != 0
+        };
+        if let Some(&(t, choices)) = enabled.iter().find(dies).filter(|e| !self.asleep(e.0, e.1 - 1)) {
+            return Some((t, choices - 1));
+        }
         let last = self.world.current;
         // Time passes when nothing else goes on, as far as this is to decide.
         let gives_way = |t: Tid| {

@@ -81,15 +81,19 @@ pub struct Process {
     pub n_fds: u32,
     /// Where they are, in [`World::fd_pages`](crate::World).
     pub fds: [u32; FD_PAGES],
-    /// Another process has killed, stopped or continued it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not
+    /// Another process has stopped or continued it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not
     /// wait for that).
     pub struck: bool,
+    /// The fatal signal that another process has sent it, or 0; with [`ENDS`] once it takes effect.
+    pub dying: u8,
     /// Threads that had been created when it was waited for; 0: it was not.
     pub waited: u32,
     /// The thread that waited for it, or [`NONE`](crate::NONE).
     pub waiter: Tid,
 }
 
+/// [`Process::dying`]: a thread of the process goes through its end.
+pub const ENDS: u8 = 0x80;
 /// WNOHANG of wait options.
 pub const WNOHANG: u8 = TRY;
 /// Leave the child waitable (WNOWAIT).

@@ -28,6 +28,9 @@ pub const STOP_INTERRUPTS: u16 = 0x2000;
 /// Bit of [`Op::signals`]: a signal is pending that came because nothing else could move.
 pub const BY_CLOCK: u16 = 0x4000;
 
+/// Bit of [`Op::signals`], with [`BEFORE`]: the process has been killed, and is over now.
+pub const DIES: u16 = 0x8000;
+
 /// The bit of a signal in a mask.
 pub const fn bit(signal: i32) -> u64 {
     1 << ((signal - 1) & 63)

@@ -62,6 +62,8 @@ pub struct Thread {
     pub woken: bool,
     /// Set by the shim before a futex operation is performed: memory holds the expected value.
     pub compare: bool,
+    /// It has made a call of the kernel since its process was killed: from that it does not return.
+    pub spent: bool,
     /// Operations that try, in vain, in a row, see [`POLLS`].
     pub polls: u8,
     /// Waits with a deadline that gave up, and sleeps, in a row: with no such wait between them that got what it waited for. What else

@@ -99,6 +99,9 @@ impl World {
     /// process, by the end of its own that owns a robust mutex which another process waits for, by unlocking what it does not own,
     /// where that is allowed.
     fn can_be_broken(&self, circle: &[Tid]) -> bool {
+        if circle.iter().any(|&t| self.procs[self.threads[t].pid].dying != 0) {
+            return true;
+        }
         let others = || self.live.as_slice().iter().filter(|u| !circle.contains(u)).map(|&u| &self.threads[u]);
         if others().next().is_none() {
             return false;

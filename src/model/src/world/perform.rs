@@ -3,7 +3,7 @@
 use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, TIMED};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::state::{
-    Applied, End, Key, Misuse, ObjKind, ThreadState, World, GAVE_UP_FLOCK, MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
+    Applied, End, Key, Misuse, ObjKind, ThreadState, World, ENDS, GAVE_UP_FLOCK, MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
 };
 
 impl World {
@@ -79,7 +79,7 @@ impl World {
         if thread.state != ThreadState::PARKED {
             return 0;
         }
-        if self.procs[thread.pid].stopped != 0 {
+        if self.procs[thread.pid].stopped != 0 && self.procs[thread.pid].dying == 0 {
             return 0;
         }
         self.own_choices(t) + self.signal_choices(t)
@@ -89,6 +89,9 @@ impl World {
     /// process is stopped is over with what has been transferred.
     fn own_choices(&self, t: Tid) -> u32 {
         let thread = &self.threads[t];
+        if self.procs[thread.pid].stopped != 0 || thread.spent {
+            return 0;
+        }
         if thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL) {
             return 0;
         }
@@ -115,6 +118,9 @@ impl World {
                 return self.interrupt(t, value - own);
             }
         }
+        if matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
+            self.threads[t].spent = !self.is_of_user_space(&op);
+        }
         self.threads[t].state = ThreadState::RUNNING;
         self.threads[t].long_run = false;
         let row = op.kind.row();
@@ -123,6 +129,22 @@ impl World {
             self.note_poll(t, &op, applied);
         }
         applied
+    }
+
+    /// Operations on such objects that need not wait make no call of the kernel.
+    fn is_of_user_space(&self, op: &Op) -> bool {
+        const OBJECTS: [ObjKind; 9] = [
+            ObjKind::MUTEX,
+            ObjKind::COND,
+            ObjKind::RWLOCK,
+            ObjKind::SPIN,
+            ObjKind::BARRIER,
+            ObjKind::ONCE,
+            ObjKind::SEM,
+            ObjKind::STREAM,
+            ObjKind::LIBC,
+        ];
+        self.objects.get(op.obj).is_some_and(|object| OBJECTS.contains(&object.key.kind))
     }
 
     /// Counts polls and waits in vain of `t` in a row. A wait that gave up takes its time.
