@@ -6,7 +6,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
-use super::local::{arena, local, machine, me, model, process_of, world, Action};
+use super::local::{arena, local, me, model, process_of, world, Action};
 use super::{end, exit, fiber, tsc, turn};
 use crate::sys::{context as reg, die, guard, load, raw, store};
 
