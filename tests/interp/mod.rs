@@ -455,6 +455,9 @@ impl<'a> Run<'a> {
         if op.kind == Kind::FD_CLOSE_ALL {
             return self.leave(t, true);
         }
+        if op.kind == Kind::EXIT && op.has(VARIANT) {
+            return self.exit(t, true);
+        }
         if op.kind == Kind::EXIT {
             self.child_over(self.pid(t));
         }
@@ -630,6 +633,15 @@ impl<'a> Run<'a> {
     fn exit(&mut self, t: Tid, called: bool) {
         let world = &mut self.arena.world;
         let pid = world.threads[t].pid;
+        if world.procs[pid].live_threads <= 1 {
+            let watched = self.arena.plan.unshared && self.arena.is_watched(t);
+            let world = &mut self.arena.world;
+            if let Some(op) = world.exit_part(t, watched) {
+                world.exit_is_visible(pid, called);
+                return world.publish(t, op);
+            }
+        }
+        let world = &mut self.arena.world;
         if world.has_fds(pid) {
             world.exit_is_visible(pid, called);
             if world.procs[pid].live_threads <= 1 {

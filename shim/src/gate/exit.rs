@@ -18,10 +18,11 @@ pub fn exit_thread(status: i32) -> ! {
     let cur = local().cur;
     end_visibly(cur);
     machine().hold_streams(cur);
-    if world().holds_robust(cur) {
+    let last = |cur| world().procs[local().pid].live_threads <= 1 && world().threads[cur].alive();
+    if !last(cur) && world().holds_robust(cur) {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }
-    if world().procs[local().pid].live_threads <= 1 {
+    if last(cur) {
         end_process((status & 0xff) << 8, false);
     }
     let back = (me().state == ThreadState::STARTING).then(|| me().creator);
@@ -65,9 +66,17 @@ fn end_process(status: i32, called: bool) -> ! {
         // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is
         // closed with it.
         let alone = world().procs[p].live_threads <= 1;
+        let mut given_back = false;
+        while let Some(op) = world().exit_part(cur, machine().is_watched(cur)).filter(|_| alone) {
+            turn::pass(op);
+            given_back = true;
+        }
         if let Some(op) = world().close_all_op(p).filter(|_| alone) {
             turn::pass(op);
-            // The end of a pipe is seen before the parent is told and children are given away.
+            given_back = true;
+        }
+        if given_back {
+            // All that is seen before the parent is told and children are given away.
             end_visibly(cur);
         }
         if model().exit_is_visible(p, called) {

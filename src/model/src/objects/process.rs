@@ -1,11 +1,16 @@
 //! Processes: fork, exit, status, wait.
 
 use super::row::*;
-use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY};
+use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::{
     Act, Effects, ProcState, Process, ProcessState, WaitState, EXPIRED, FD_PAGES, WCONTINUED, WEXITED_NOT, WNOHANG,
     WNOWAIT, WUNTRACED,
 };
+
+/// Parts of the end of a process, see [`World::exit_part`].
+const PART_ROBUST: i64 = 1;
+const PART_UNDO: i64 = 2;
+const PART_RECORDS: i64 = 3;
 
 kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.
@@ -31,15 +36,21 @@ kinds! {
             any => add(any as u64),
         } },
     }
-    /// End of a process that others can notice: `arg` is the wait status.
+    /// End of a process that others can notice: `arg` is the wait status. `VARIANT`: what it gives back before that, by
+    /// [`World::exit_part`].
     EXIT = 6, "exit_group" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: |w, t, op, _| w.exit_perform(t, op),
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::NEVER, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: |_, siblings| siblings, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::One("exit_group"), |op, _, words| match op.arg & 0x7f {
-            0 => say![words, op.arg >> 8 & 0xff],
-            signal => say![words, "signal ", signal],
+        shown: Shown::passes(Call::By(|op| if op.has(VARIANT) { "exit_group, gives back" } else { "exit_group" }), |op, _, words| {
+            match (op.has(VARIANT), op.arg & 0x7f) {
+                (true, PART_ROBUST) => say![words, "robust mutexes"],
+                (true, PART_UNDO) => say![words, "semaphores (SEM_UNDO)"],
+                (true, _) => say![words, "record locks"],
+                (false, 0) => say![words, op.arg >> 8 & 0xff],
+                (false, signal) => say![words, "signal ", signal],
+            }
         }),
     }
     /// Replace the program of a process that has had other threads.
@@ -393,8 +404,31 @@ impl World {
     }
 
     pub(crate) fn exit_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        self.process_exit(self.threads[t].pid, op.arg as i32);
+        let p = self.threads[t].pid;
+        match (op.has(VARIANT), op.arg) {
+            (false, status) => self.process_exit(p, status as i32),
+            (true, PART_ROBUST) => self.orphan_mutexes(t),
+            (true, PART_UNDO) => self.undo_all(p),
+            (true, _) => self.drop_process_locks(p),
+        }
         Applied::Done(0)
+    }
+
+    /// What the process of `t`, its last thread, gives back next at its end, before its descriptors, in the order of the kernel
+    /// (kernel/exit.c, do_exit: exit_mm, exit_sem, exit_files): robust mutexes, semaphores, record locks. `None`: nothing that
+    /// others can tell from the end itself; `watched`: they can tell when that comes. Where it is the only thing it goes with the end.
+    pub fn exit_part(&self, t: Tid, watched: bool) -> Option<Op> {
+        let p = self.threads[t].pid;
+        let parts = [
+            (PART_ROBUST, self.holds_robust(t)),
+            // Also where the adjustments happen to add up to nothing now: others may have set the semaphore.
+            (PART_UNDO, self.undos.as_slice().iter().any(|u| u.pid == p)),
+            (PART_RECORDS, self.has_record_locks(p, NONE)),
+        ];
+        let mut left = parts.into_iter().filter(|part| part.1);
+        let first = left.next()?.0;
+        let more = self.has_fds(p) || left.next().is_some();
+        (more || watched).then(|| Op::new(Kind::EXIT).with(VARIANT).arg(first))
     }
 }
 

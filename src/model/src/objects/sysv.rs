@@ -376,7 +376,11 @@ impl World {
     pub(crate) fn undo_all(&mut self, pid: Pid) {
         for i in 0..self.undos.len {
             let undo = self.undos[i];
-            if undo.pid == pid && undo.adjust != 0 {
+            if undo.pid != pid {
+                continue;
+            }
+            self.undos[i].pid = NONE;
+            if undo.adjust != 0 {
                 self.undos[i].adjust = 0;
                 if self.objects[undo.obj].flags & DESTROYED == 0 {
                     let at = self.objects[undo.obj].extra + undo.num;
