@@ -84,7 +84,7 @@ pub struct Process {
     /// Another process has stopped or continued it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not
     /// wait for that).
     pub struck: bool,
-    /// The fatal signal that another process has sent it, or 0; with [`ENDS`] once it takes effect.
+    /// The fatal signal that another process has sent it, or 0; its highest bit is set once it takes effect.
     pub dying: u8,
     /// Threads that had been created when it was waited for; 0: it was not.
     pub waited: u32,
