@@ -2,6 +2,7 @@
 
 mod answer;
 mod calls;
+mod cells;
 mod copies;
 mod descriptors;
 mod layer;
@@ -14,6 +15,7 @@ mod shared;
 mod uses;
 mod walk;
 
+pub use cells::{copied, ending, own_name, queue_mask, replaced, with_cells};
 pub use answer::{ask, call, keep_walk, known_as, locate};
 pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
 pub use layer::{is_made, is_private};

@@ -47,7 +47,7 @@ pub(super) fn use_of(id: (u64, u64), what: Use, name: impl Fn() -> Result<Path, 
 }
 
 #[inline(never)]
-fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
+pub(super) fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
     machine().add_used_file(id, name().map_or(id.1, |name| hash(name.get())))
 }
 
