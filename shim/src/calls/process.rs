@@ -256,6 +256,9 @@ pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
     if flags & WNOHANG == 0 {
         inject::interrupts();
     }
+    if selector == 0 || selector < -1 {
+        files::group_told();
+    }
     match gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags)) {
         0 => {}
         EAGAIN => return 0,
@@ -293,6 +296,9 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
     if flags & WNOHANG == 0 {
         inject::interrupts();
+    }
+    if selector == 0 || selector < -1 {
+        files::group_told();
     }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
     if r != 0 && r != EAGAIN {

@@ -13,10 +13,9 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ThreadState, Tid};
 
 use super::descriptors::description;
 use super::layer::watches;
-use super::names::all_names;
 use super::path::{mix, Path, Stat};
 use super::room::with_stack;
-use super::uses::{call_it, first_use, unexplored};
+use super::uses::{all_names, call_it, first_use, unexplored};
 use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
 use crate::sys::{any_of, decimal, load};
 
@@ -97,12 +96,14 @@ pub struct Uses {
     pub changes: bool,
     /// The object that it is shown by.
     pub shown: ObjId,
-    /// It concerns the names of message queues too.
-    queues: bool,
+    /// It concerns the names of message queues, sets and the like too.
+    names: bool,
+    /// It moves a process to another group while somebody waits for one, or sends signals to one.
+    moves: bool,
 }
 
 impl Uses {
-    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, queues: false };
+    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, names: false, moves: false };
 
     /// `id` is what the program knows it by.
     fn named(&mut self, cell: Cell, name: u64, id: i64, what: Use) {
@@ -111,7 +112,8 @@ impl Uses {
         }
         self.set |= path_bit(name);
         self.changes |= what == Use::Write;
-        self.queues |= cell == Cell::QueueMask && what == Use::Write;
+        self.names |= cell == Cell::QueueMask && what == Use::Write;
+        self.moves |= cell == Cell::Members && what == Use::Write;
         if self.shown == NONE {
             self.shown = shown(cell, name, id);
         }
@@ -187,7 +189,7 @@ fn has_line(nr: i64) -> bool {
     matches!(
         nr,
         any_of!(
-            SYS_umask SYS_getcwd SYS_fchdir SYS_rt_sigaction SYS_getpgid SYS_getsid SYS_getpgrp SYS_setpgid SYS_setsid SYS_getpriority
+            SYS_umask SYS_fchdir SYS_rt_sigaction SYS_getpgid SYS_getsid SYS_getpgrp SYS_setpgid SYS_setsid SYS_getpriority
             SYS_setpriority SYS_sched_getscheduler SYS_sched_setscheduler SYS_sched_getparam SYS_sched_setparam
             SYS_sched_rr_get_interval SYS_sched_getattr SYS_sched_setattr SYS_sched_getaffinity SYS_sched_setaffinity
             SYS_ioprio_get SYS_ioprio_set SYS_getrlimit SYS_setrlimit SYS_prlimit64 SYS_prctl SYS_fcntl SYS_getsockopt
@@ -223,7 +225,6 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             uses.own(Cell::Umask, Use::Write);
             uses.own(Cell::QueueMask, Use::Write);
         }
-        libc::SYS_getcwd => uses.own(Cell::Directory, Use::Read),
         libc::SYS_fchdir => uses.own(Cell::Directory, Use::Write),
         libc::SYS_rt_sigaction if is_threaded() && (1..=64).contains(&id) => {
             let name = mix(machine().cell_of_process(Cell::Actions as u64, own), id as u64);
@@ -326,8 +327,8 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             }
         }
         libc::SYS_shmget => ids(Cell::SegmentKeys, id, a[2] as i32, uses),
-        libc::SYS_semget => ids(Cell::SetIds, id, a[2] as i32, uses),
-        libc::SYS_msgget => ids(Cell::QueueIds, id, a[1] as i32, uses),
+        libc::SYS_semget => named_ids(Cell::SetIds, id, a[2] as i32, uses),
+        libc::SYS_msgget => named_ids(Cell::QueueIds, id, a[1] as i32, uses),
         libc::SYS_shmat => uses.replaces(Cell::Segment, segment(id), id.into()),
         libc::SYS_shmdt => {
             let ranges = &local().ranges[..local().n_ranges];
@@ -376,6 +377,16 @@ fn ids(cell: Cell, key: i32, flags: i32, uses: &mut Uses) {
     }
 }
 
+/// The same of what a key is looked up for by an operation of its own: with that one, the number is taken. One without a key depends on it.
+fn named_ids(cell: Cell, key: i32, flags: i32, uses: &mut Uses) {
+    let mut noted = Uses::NOTHING;
+    ids(cell, key, flags, &mut noted);
+    if key == libc::IPC_PRIVATE {
+        *uses = noted;
+        uses.names = true;
+    }
+}
+
 fn limit(p: Pid, resource: i32, what: Use, uses: &mut Uses) {
     // Of a process with one thread, which nobody changes, nobody else can tell.
     if p != local().pid && what == Use::Write {
@@ -390,7 +401,8 @@ fn with_thread(id: i32, then: impl FnOnce(Tid)) {
     let live = world().live.as_slice().iter().copied();
     let known = |&t: &Tid| world().threads[t].vtid == id && world().threads[t].state != ThreadState::EXITED;
     let found = if id == 0 { Some(local().cur) } else { live.into_iter().find(known) };
-    if let Some(t) = found {
+    let first = || world().process_by_vpid(id).map(|p| world().procs[p].main_thread);
+    if let Some(t) = found.or_else(first) {
         then(t);
     }
 }
@@ -499,11 +511,16 @@ fn pass(nr: i64, uses: &Uses) -> Option<Op> {
         unexplored(|| Err(0));
         return None;
     }
-    let mut op = Op::on(if uses.changes { Kind::PATH_CHANGE } else { Kind::PATH_LOOK }, all_names());
+    let kind = match () {
+        () if uses.moves => Kind::GROUP_CHANGE,
+        () if uses.changes => Kind::PATH_CHANGE,
+        () => Kind::PATH_LOOK,
+    };
+    let mut op = Op::on(kind, all_names());
     if !uses.changes {
         op = op.with(TRY);
     }
-    if uses.queues {
+    if uses.names {
         op.obj2 = crate::calls::sync::names();
     }
     op.arg = uses.set;
@@ -585,6 +602,13 @@ pub fn own_name(t: Tid, what: Use) {
     let mut uses = Uses::NOTHING;
     uses.thread(Cell::Name, t, what);
     pass(libc::SYS_prctl, &uses);
+}
+
+/// Who is in a group of processes is told, by an operation on which a change of that depends.
+pub fn group_told() {
+    if watches() {
+        Uses::NOTHING.global(Cell::Members, 0, Use::Read);
+    }
 }
 
 /// The umask for the name of a message queue.

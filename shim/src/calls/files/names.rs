@@ -9,10 +9,10 @@ use super::cells::{Cell, Uses};
 use super::layer::{self, file, seen_as};
 use super::path::{given, hash, is_empty, mix, step, Path, Stat, FNV};
 use super::room::{on_stack, room, Request, Room};
-use super::uses::{call_it, name_of, of_descriptor, unexplored, use_of};
+use super::uses::{all_names, call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};
-use crate::gate::{arena, end, local, machine, model, world};
+use crate::gate::{arena, local, machine, model, world};
 use crate::sys::load;
 
 /// Stands for a call that looks for a socket by a path, its first argument: shown as connect.
@@ -152,6 +152,8 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
         libc::SYS_renameat | libc::SYS_renameat2 => {
             two((a[0], a[1], Does::Removes), (a[2], a[3], Does::Replaces), false)
         }
+        // The directory may be gone by now.
+        libc::SYS_getcwd => one(here, c".".as_ptr() as u64, true, Does::Looks),
         libc::SYS_getdents | libc::SYS_getdents64 => one(a[0], 0, false, Does::Lists),
         libc::SYS_fchmod | libc::SYS_fchown | libc::SYS_fsetxattr | libc::SYS_fremovexattr => {
             one(a[0], 0, false, Does::SetsOpen)
@@ -203,13 +205,6 @@ pub fn names(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     op.mask = plan.shown;
     op.deadline = nr as u64;
     Some((op.with(TRY), plan.same))
-}
-
-/// The object that stands for all names.
-pub(super) fn all_names() -> ObjId {
-    model()
-        .object_at(SHARED, ObjKind::PATHS, 0, 0)
-        .unwrap_or_else(|| end::unsupported(&[b"the program shares more files than vsrun can hold"]))
 }
 
 extern "C" fn plan_names(both: u64) {
