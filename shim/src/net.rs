@@ -91,16 +91,21 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             0
         }
         libc::SYS_getrandom => identity::random(a[0], a[1]),
-        libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => files::with_cells(nr, a, || sysv::call(nr, a)),
-        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => files::with_cells(nr, a, || msg::call(nr, a, false)),
+        libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => {
+            files::with_cells(nr, a, || sysv::call(nr, a))
+        }
+        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => {
+            files::with_cells(nr, a, || msg::call(nr, a, false))
+        }
         any_of!(
             SYS_mq_open SYS_mq_unlink SYS_mq_timedsend SYS_mq_timedreceive SYS_mq_notify SYS_mq_getsetattr
         ) => table::with(nr, a, within, |a| mqueue::call(nr, a)),
-        libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => files::with_cells(nr, a, || shm::call(nr, a)),
+        libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => {
+            files::with_cells(nr, a, || shm::call(nr, a))
+        }
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => {
             let anonymous = nr != libc::SYS_mmap || a[3] as i32 & libc::MAP_ANONYMOUS != 0;
-            let call =
-                |a| files::with_cells(nr, a, || descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)));
+            let call = |a| files::with_cells(nr, a, || descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)));
             if anonymous {
                 call(a)
             } else {

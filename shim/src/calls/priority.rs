@@ -72,7 +72,9 @@ fn by_process(id: i32, call: impl FnOnce(i32) -> i64) -> i64 {
         Some(p) if p == local().pid => call(0),
         Some(p) if world().procs[p].state == ProcState::LIVE => call(process_of(p).real_pid),
         // The kernel keeps what it had until it is waited for; here the real one is gone.
-        Some(_) => end::unsupported(&[b"limits, capabilities or disk priority of a process that has ended, asked for by its id"]),
+        Some(_) => end::unsupported(&[
+            b"limits, capabilities or disk priority of a process that has ended, asked for by its id",
+        ]),
         None => ESRCH,
     }
 }

@@ -6,11 +6,11 @@ use crate::calls::pthread::{
     barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy,
     spin_init, timed_lock, unlock,
 };
-use crate::calls::{priority, sync};
 use crate::calls::thread::{
     cancel, create, detach, join_with, libc_functions, once, set_cancel_state, thrd_join as join,
 };
 use crate::calls::time::timed;
+use crate::calls::{priority, sync};
 use crate::gate::{self, local, model};
 use crate::net::guarded;
 use crate::sys::ret_pthread;

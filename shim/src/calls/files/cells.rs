@@ -52,7 +52,6 @@ pub enum Cell {
     Segment,
     SegmentKeys,
     SetIds,
-    QueueIds,
 }
 
 impl Cell {
@@ -82,7 +81,6 @@ impl Cell {
             Cell::Segment => b"segment",
             Cell::SegmentKeys => b"ids of segments",
             Cell::SetIds => b"ids of sets",
-            Cell::QueueIds => b"ids of queues",
         }
     }
 }
@@ -174,7 +172,7 @@ fn shown(cell: Cell, name: u64, id: i64) -> ObjId {
     let mut words = [0u8; 48];
     let mut len = 0;
     let digits = decimal(id);
-    let alone = matches!(cell, Cell::Members | Cell::Seals | Cell::SegmentKeys | Cell::SetIds | Cell::QueueIds | Cell::Links);
+    let alone = matches!(cell, Cell::Members | Cell::Seals | Cell::SegmentKeys | Cell::SetIds | Cell::Links);
     let parts: [&[u8]; 3] = [cell.words(), if alone { b"" } else { b" " }, if alone { b"" } else { &digits }];
     for part in parts {
         words[len..len + part.len()].copy_from_slice(part);
@@ -193,7 +191,7 @@ fn has_line(nr: i64) -> bool {
             SYS_setpriority SYS_sched_getscheduler SYS_sched_setscheduler SYS_sched_getparam SYS_sched_setparam
             SYS_sched_rr_get_interval SYS_sched_getattr SYS_sched_setattr SYS_sched_getaffinity SYS_sched_setaffinity
             SYS_ioprio_get SYS_ioprio_set SYS_getrlimit SYS_setrlimit SYS_prlimit64 SYS_prctl SYS_fcntl SYS_getsockopt
-            SYS_setsockopt SYS_listen SYS_shmget SYS_shmat SYS_shmdt SYS_shmctl SYS_semget SYS_msgget
+            SYS_setsockopt SYS_listen SYS_shmget SYS_shmat SYS_shmdt SYS_shmctl SYS_semget
         )
     ) || is_of_ids(nr)
         || writes_file(nr)
@@ -212,7 +210,10 @@ fn is_of_ids(nr: i64) -> bool {
 
 /// Calls that a seal may forbid.
 fn writes_file(nr: i64) -> bool {
-    matches!(nr, any_of!(SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_ftruncate SYS_fallocate SYS_mmap))
+    matches!(
+        nr,
+        any_of!(SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_ftruncate SYS_fallocate SYS_mmap)
+    )
 }
 
 /// The table: what a call reads and writes.
@@ -328,7 +329,6 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         }
         libc::SYS_shmget => ids(Cell::SegmentKeys, id, a[2] as i32, uses),
         libc::SYS_semget => named_ids(Cell::SetIds, id, a[2] as i32, uses),
-        libc::SYS_msgget => named_ids(Cell::QueueIds, id, a[1] as i32, uses),
         libc::SYS_shmat => uses.replaces(Cell::Segment, segment(id), id.into()),
         libc::SYS_shmdt => {
             let ranges = &local().ranges[..local().n_ranges];
@@ -347,7 +347,10 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         },
         _ if writes_file(nr) => {
             let fd = if nr == libc::SYS_mmap { a[4] } else { a[0] };
-            if machine().seals_change() && !(nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS != 0) && is_unnamed(fd) {
+            if machine().seals_change()
+                && !(nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS != 0)
+                && is_unnamed(fd)
+            {
                 uses.global(Cell::Seals, 0, Use::Read);
             }
         }

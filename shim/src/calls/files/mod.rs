@@ -15,8 +15,8 @@ mod shared;
 mod uses;
 mod walk;
 
-pub use cells::{copied, ending, group_told, own_name, queue_mask, replaced, with_cells};
 pub use answer::{ask, call, keep_walk, known_as, locate};
+pub use cells::{copied, ending, group_told, own_name, queue_mask, replaced, with_cells};
 pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
 pub use layer::{is_made, is_private};
 pub use names::CONNECT;

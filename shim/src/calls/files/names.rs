@@ -38,7 +38,8 @@ struct Plan {
 }
 
 impl Plan {
-    const NOTHING: Plan = Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0, cells: Uses::NOTHING };
+    const NOTHING: Plan =
+        Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0, cells: Uses::NOTHING };
 
     fn is_visible(&self) -> bool {
         self.names != 0 || self.writes != NONE || self.reads != NONE

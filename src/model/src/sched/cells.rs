@@ -32,7 +32,8 @@ impl Arena {
     pub fn cell_of_channel(&self, what: u64, desc: DescId) -> u64 {
         let desc = self.world.descs[desc];
         let channel = if desc.input != NONE { desc.input } else { desc.output };
-        let made = self.world.channels.get(channel).map_or(0, |c| c.maker.0.wrapping_mul(31) ^ u64::from(c.number) << 1);
+        let made =
+            self.world.channels.get(channel).map_or(0, |c| c.maker.0.wrapping_mul(31) ^ u64::from(c.number) << 1);
         named(what, made)
     }
 
