@@ -49,13 +49,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 /// The thread with that id, of any process of the program.
 fn thread(id: i32) -> Option<Tid> {
-    if id == 0 {
-        return Some(local().cur);
-    }
-    let mut live = world().live.as_slice().iter().copied();
-    let found = live.find(|&t| world().threads[t].vtid == id && world().threads[t].state != ThreadState::EXITED);
-    // The first thread is there as long as its process has not been waited for.
-    found.or_else(|| world().process_by_vpid(id).map(|p| world().procs[p].main_thread))
+    files::thread_with_id(id)
 }
 
 fn with(id: i32, work: impl FnOnce(Tid) -> i64) -> i64 {
@@ -99,7 +93,7 @@ fn chosen(which: i32, who: i32) -> Result<impl Iterator<Item = Tid>, i64> {
         libc::PRIO_PGRP => world().procs[world().threads[*t].pid].pgid == group,
         _ => user,
     };
-    Ok(world().live.as_slice().iter().copied().filter(is_meant))
+    Ok((0..world().threads.len).filter(|&t| files::is_there(t)).filter(is_meant))
 }
 
 fn get_nice(which: i32, who: i32) -> i64 {

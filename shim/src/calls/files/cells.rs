@@ -9,7 +9,7 @@ use vsrun_model::fd::{DescId, DescKind};
 use vsrun_model::file::{path_bit, Use};
 use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::TRY;
-use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ThreadState, Tid};
+use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ProcState, ThreadState, Tid};
 
 use super::descriptors::description;
 use super::layer::watches;
@@ -400,12 +400,21 @@ fn limit(p: Pid, resource: i32, what: Use, uses: &mut Uses) {
 }
 
 /// The thread with that id, of any process of the program.
+pub fn thread_with_id(id: i32) -> Option<Tid> {
+    if id == 0 {
+        return Some(local().cur);
+    }
+    (0..world().threads.len).find(|&t| world().threads[t].vtid == id && is_there(t))
+}
+
+/// The first thread of a process is there as long as that has not been waited for.
+pub fn is_there(t: Tid) -> bool {
+    let process = &world().procs[world().threads[t].pid];
+    world().threads[t].state != ThreadState::EXITED || process.main_thread == t && process.state != ProcState::REAPED
+}
+
 fn with_thread(id: i32, then: impl FnOnce(Tid)) {
-    let live = world().live.as_slice().iter().copied();
-    let known = |&t: &Tid| world().threads[t].vtid == id && world().threads[t].state != ThreadState::EXITED;
-    let found = if id == 0 { Some(local().cur) } else { live.into_iter().find(known) };
-    let first = || world().process_by_vpid(id).map(|p| world().procs[p].main_thread);
-    if let Some(t) = found.or_else(first) {
+    if let Some(t) = thread_with_id(id) {
         then(t);
     }
 }
@@ -422,8 +431,7 @@ fn nice(a: &[u64; 6], sets: bool, uses: &mut Uses) {
         return with_thread(who, one);
     }
     let group = if who == 0 { world().procs[local().pid].pgid } else { who };
-    for i in 0..world().live.len {
-        let t = world().live[i];
+    for t in (0..world().threads.len).filter(|&t| is_there(t)) {
         if which != libc::PRIO_PGRP || world().procs[world().threads[t].pid].pgid == group {
             one(t);
         }
