@@ -104,6 +104,7 @@ fn enter_world() {
         l.pid = world().threads[t].pid;
         machine().segments_left(l.pid);
         model().exec(t);
+        fiber().name = [0; 16];
         l.phase = Phase::Running;
     }
     fiber().fs = fs_base();

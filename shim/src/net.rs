@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op};
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
-use crate::gate::{self, exit, local, model, signal};
+use crate::gate::{self, exit, local, model, signal, world};
 use crate::sys::{any_of, context as reg, guard, load, store, store_if};
 
 /// Handler of SIGSYS.
@@ -62,8 +62,16 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
         libc::SYS_futex => futex::call(a),
         449 | 454..=456 => futex::refuse_new(nr),
         libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => make(nr, a, start_of(context)),
-        libc::SYS_exit => exit::exit_thread(a[0] as i32),
-        libc::SYS_exit_group => exit::exit_group((a[0] as i32 & 0xff) << 8),
+        libc::SYS_exit => {
+            if world().procs[local().pid].live_threads <= 1 {
+                files::ending();
+            }
+            exit::exit_thread(a[0] as i32)
+        }
+        libc::SYS_exit_group => {
+            files::ending();
+            exit::exit_group((a[0] as i32 & 0xff) << 8)
+        }
         libc::SYS_wait4 => process::wait4(a[0] as i32, a[1], a[2] as i32, a[3]),
         libc::SYS_waitid => process::waitid(a[0] as i32, a[1] as i32, a[2], a[3] as i32, a[4]),
         libc::SYS_execve => process::exec(libc::AT_FDCWD, a[0], a[1], a[2], 0),
@@ -83,15 +91,21 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             0
         }
         libc::SYS_getrandom => identity::random(a[0], a[1]),
-        libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => sysv::call(nr, a),
-        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => msg::call(nr, a, false),
+        libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => {
+            files::with_cells(nr, a, || sysv::call(nr, a))
+        }
+        libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => {
+            files::with_cells(nr, a, || msg::call(nr, a, false))
+        }
         any_of!(
             SYS_mq_open SYS_mq_unlink SYS_mq_timedsend SYS_mq_timedreceive SYS_mq_notify SYS_mq_getsetattr
         ) => table::with(nr, a, within, |a| mqueue::call(nr, a)),
-        libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => shm::call(nr, a),
+        libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmdt | libc::SYS_shmctl => {
+            files::with_cells(nr, a, || shm::call(nr, a))
+        }
         libc::SYS_mmap | libc::SYS_munmap | libc::SYS_mremap => {
             let anonymous = nr != libc::SYS_mmap || a[3] as i32 & libc::MAP_ANONYMOUS != 0;
-            let call = |a| descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a));
+            let call = |a| files::with_cells(nr, a, || descriptors::call(nr, a).unwrap_or_else(|| shm::mapping(nr, a)));
             if anonymous {
                 call(a)
             } else {
@@ -99,7 +113,9 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             }
         }
         _ => table::with(nr, a, within, |a| {
-            descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a))
+            files::with_cells(nr, a, || {
+                descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a))
+            })
         }),
     }
 }

@@ -30,7 +30,9 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -75,7 +77,7 @@ struct world {
 static struct world *w;
 
 /* Sets and queues of the kernel that a native run has made, and leaves when it is killed. */
-static struct { int set, queue; } *made;
+static struct { int set, queue, segment; } *made;
 
 static pthread_once_t once[N];
 static int pipes[N][2], sockets[N][2], events[N], files[N], epolls[N], timers[N];
@@ -84,7 +86,9 @@ static int stream_pipe[2];
 static char *stream_text;
 static size_t stream_size;
 #define STREAMS "flockfile", "ftrylockfile", "putc", "fflush", "getc", "ftell", "flushall"
-static int semid, msgid;
+static int semid, msgid, shmid;
+static char place[PATH_MAX];
+#define STATE "made", "cd", "cwd", "there", "ln", "unln", "nlink"
 static mqd_t queue;
 
 static __thread int self;
@@ -439,6 +443,48 @@ OP(do_size) { UNUSED; struct stat s; long e = error(fstat(files[a], &s)); return
 OP(do_closef) { UNUSED; return error(close(files[a])); }
 OP(do_umask) { UNUSED; return umask(a); }
 
+/* Other state that threads or processes share, or may set of each other. */
+static char *in_place(char *to, const char *name) { snprintf(to, PATH_MAX, "%s%s", place, name); return to; }
+OP(do_made) {
+    UNUSED;
+    struct stat s = { 0 };
+    char name[8] = { 'm', '0' + self, 0 };
+    int fd = open(name, O_CREAT | O_EXCL | O_RDWR, 0666);
+    if (fd < 0) return -errno;
+    fstat(fd, &s), close(fd), unlink(name);
+    return s.st_mode & 0777;
+}
+OP(do_cd) { UNUSED; char path[PATH_MAX]; return error(chdir(in_place(path, a ? "/sub" : ""))); }
+OP(do_cwd) { UNUSED; char path[PATH_MAX]; return getcwd(path, sizeof path) ? !strcmp(path + strlen(path) - 4, "/sub") : -errno; }
+OP(do_there) { UNUSED; return error(access("there", F_OK)); }
+OP(do_ln) { UNUSED; char from[PATH_MAX], to[PATH_MAX]; return error(link(in_place(from, "/sub/there"), in_place(to, "/ln"))); }
+OP(do_unln) { UNUSED; char path[PATH_MAX]; return error(unlink(in_place(path, "/ln"))); }
+OP(do_nlink) { UNUSED; struct stat s; return error(fstat(files[0], &s)) ? -errno : (long)s.st_nlink; }
+OP(do_nice) { UNUSED; return w->pid[a] ? error(setpriority(PRIO_PROCESS, w->pid[a], b)) : -600; }
+OP(do_getnice) { UNUSED; errno = 0; long v = w->pid[a] ? getpriority(PRIO_PROCESS, w->pid[a]) : -600; return errno ? -errno : v; }
+OP(do_policy) { UNUSED; struct sched_param p = { 0 }; return w->pid[a] ? error(sched_setscheduler(w->pid[a], b ? SCHED_BATCH : SCHED_OTHER, &p)) : -600; }
+OP(do_getpolicy) { UNUSED; return w->pid[a] ? error(sched_getscheduler(w->pid[a])) : -600; }
+OP(do_limit) { UNUSED; struct rlimit r = { a, 100 }; return error(setrlimit(RLIMIT_CORE, &r)); }
+OP(do_getlimit) { UNUSED; struct rlimit r; return getrlimit(RLIMIT_CORE, &r) ? -errno : (long)r.rlim_cur; }
+OP(do_pipesz) { UNUSED; return error(fcntl(pipes[a][1], F_SETPIPE_SZ, 4096 << b)); }
+OP(do_getpipesz) { UNUSED; return error(fcntl(pipes[a][0], F_GETPIPE_SZ)); }
+OP(do_opt) { UNUSED; int v = b; return error(setsockopt(sockets[a][0], SOL_SOCKET, SO_PRIORITY, &v, sizeof v)); }
+OP(do_getopt) { UNUSED; int v = 0; socklen_t n = sizeof v; long e = error(getsockopt(sockets[a][0], SOL_SOCKET, SO_PRIORITY, &v, &n)); return e ? e : v; }
+static __thread void *memory;
+OP(do_shmat) { UNUSED; if (memory) return -601; void *at = shmat(shmid, NULL, 0); if (at == (void *)-1) return -errno; memory = at; return 0; }
+OP(do_shmdt) { UNUSED; if (!memory) return -601; long e = error(shmdt(memory)); memory = NULL; return e; }
+OP(do_nattch) { UNUSED; struct shmid_ds ds; return shmctl(shmid, IPC_STAT, &ds) ? -errno : (long)ds.shm_nattch; }
+OP(do_shmrm) { UNUSED; return error(shmctl(shmid, IPC_RMID, NULL)); }
+
+/* Groups and sessions. */
+OP(do_setpg) { UNUSED; return w->pid[a] ? error(setpgid(w->pid[a], b ? w->pid[b] : 0)) : -600; }
+OP(do_ownpg) { UNUSED; return error(setpgid(0, 0)); }
+OP(do_getpg) { UNUSED; pid_t g = w->pid[a] ? getpgid(w->pid[a]) : 0; if (g < 0) return -errno; note("%s,", who(g)); return 0; }
+OP(do_setsid) { UNUSED; return setsid() < 0 ? -errno : 0; }
+OP(do_getsid) { UNUSED; pid_t g = w->pid[a] ? getsid(w->pid[a]) : 0; if (g < 0) return -errno; note("%d,", g == w->pid[a]); return 0; }
+OP(do_killpg) { UNUSED; return w->pid[a] ? error(kill(-w->pid[a], 0)) : -600; }
+OP(do_waitpg) { UNUSED; int s; pid_t p = w->pid[a] ? waitpid(-w->pid[a], &s, WNOHANG) : 0; if (p < 0) return -errno; note("%s,", who(p)); if (p > 0) for (int i = 1; i < strands; i++) if (w->pid[i] == p) w->ended[i] = s + 1; return 0; }
+
 /* System V and POSIX queues and sets. */
 OP(do_semop) { UNUSED; struct sembuf s = { a, b, c ? IPC_NOWAIT : 0 }; return error(semop(semid, &s, 1)); }
 OP(do_semminus) { UNUSED; struct sembuf s = { a, -b, c ? IPC_NOWAIT : 0 }; return error(semop(semid, &s, 1)); }
@@ -490,6 +536,9 @@ static const struct row {
     R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
     R(dup), R(newfd), R(dupfd), R(newpipe), R(openfd), R(getfl), R(setfl), R(fstat), R(tset), R(tread),
     R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(closef), R(umask),
+    R(made), R(cd), R(cwd), R(there), R(ln), R(unln), R(nlink), R(nice), R(getnice), R(policy), R(getpolicy), R(limit), R(getlimit),
+    R(pipesz), R(getpipesz), R(opt), R(getopt), R(shmat), R(shmdt), R(nattch), R(shmrm),
+    R(setpg), R(ownpg), R(getpg), R(setsid), R(getsid), R(killpg), R(waitpg),
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
     R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
 };
@@ -569,11 +618,11 @@ static void set_up(const char *dir) {
     }
     char path[PATH_MAX];
     for (int i = 0; i < N; i++) {
-        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat")) {
+        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat")) {
             if (pipe(pipes[i])) abort();
             fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
         }
-        if (USES("ssend", "srecv", "shutdown", "closes") && socketpair(AF_UNIX, i & 1 ? SOCK_DGRAM : SOCK_STREAM, 0, sockets[i])) abort();
+        if (USES("ssend", "srecv", "shutdown", "closes", "opt", "getopt") && socketpair(AF_UNIX, i & 1 ? SOCK_DGRAM : SOCK_STREAM, 0, sockets[i])) abort();
         if (uses("ev*") && (events[i] = eventfd(i >> 1, i & 1 ? EFD_SEMAPHORE : 0)) < 0) abort();
         if (uses("ep*") && (epolls[i] = epoll_create1(0)) < 0) abort();
         if (USES("tset", "tread") && (timers[i] = timerfd_create(CLOCK_MONOTONIC, i & 1 ? TFD_NONBLOCK : 0)) < 0) abort();
@@ -596,6 +645,18 @@ static void set_up(const char *dir) {
             if (!streams[i]) abort();
         }
     }
+    if (USES(STATE)) {
+        snprintf(place, sizeof place, "%s", dir);
+        snprintf(path, sizeof path, "%s/sub", dir), mkdir(path, 0700);
+        snprintf(path, sizeof path, "%s/ln", dir), unlink(path);
+        snprintf(path, sizeof path, "%s/sub/there", dir);
+        files[0] = open(path, O_RDWR | O_CREAT, 0600);
+        if (files[0] < 0 || chdir(dir)) abort();
+    }
+    if (USES("shm*", "nattch") && (shmid = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600)) < 0) abort();
+    if (made && USES("shm*", "nattch")) made->segment = shmid + 1;
+    if (USES("limit", "getlimit")) do_limit(5, 0, 0);
+    umask(022);
     if (USES("newfd", "dupfd", "newpipe", "openfd")) {
         first_fd = dup(0);
         close(first_fd);
@@ -676,13 +737,21 @@ static void look(char *text, size_t size) {
         sigpending(&set);
         for (int i = 0; i < 5; i++) SAY("g%d", sigismember(&set, SIGNALS[i]));
     }
-    if (uses("umask")) SAY("u%o", umask(0));
+    if (USES("umask", "made")) SAY("u%o", umask(0));
+    if (USES("nice", "getnice")) SAY("n%d", getpriority(PRIO_PROCESS, 0));
+    if (USES("policy", "getpolicy")) SAY("l%d", sched_getscheduler(0));
+    if (USES("limit", "getlimit")) SAY("r%ld", do_getlimit(0, 0, 0));
+    if (USES("pipesz", "getpipesz")) SAY("z%ld", do_getpipesz(0, 0, 0));
+    if (USES("opt", "getopt")) SAY("o%ld", do_getopt(0, 0, 0));
+    if (USES("shm*", "nattch")) SAY("a%ld", do_nattch(0, 0, 0));
+    if (USES(STATE)) SAY("d%ld,%ld", do_cwd(0, 0, 0), do_nlink(0, 0, 0));
 #undef SAY
 }
 
 static void clean(void) {
     if (uses("sem*")) semctl(semid, 0, IPC_RMID);
     if (uses("msg*")) msgctl(msgid, IPC_RMID, NULL);
+    if (USES("shm*", "nattch")) shmctl(shmid, IPC_RMID, NULL);
 }
 
 static void whole(void) {
@@ -821,7 +890,8 @@ static void natively(int runs, uint64_t seed) {
         while (waitpid(-1, &status, 0) > 0) {}
         if (made->set) semctl(made->set - 1, 0, IPC_RMID);
         if (made->queue) msgctl(made->queue - 1, IPC_RMID, NULL);
-        made->set = made->queue = 0;
+        if (made->segment) shmctl(made->segment - 1, IPC_RMID, NULL);
+        made->set = made->queue = made->segment = 0;
     }
     char command[PATH_MAX];
     snprintf(command, sizeof command, "rm -rf %s", dir);
@@ -842,7 +912,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     char dir[] = "/tmp/vsrun-driver-XXXXXX";
-    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS) && !mkdtemp(dir)) abort();
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS, STATE) && !mkdtemp(dir)) abort();
     set_up(dir);
     whole();
     size_t n = strlen(w->outcome);

@@ -50,6 +50,14 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             process_of(p).death_signal = a[1] as i32;
             0
         }
+        libc::SYS_prctl if id == libc::PR_SET_NAME => {
+            priority::set_name(local().cur, a[1]);
+            0
+        }
+        libc::SYS_prctl if id == libc::PR_GET_NAME => {
+            store(a[1], priority::name_of(local().cur));
+            0
+        }
         libc::SYS_prctl if id == libc::PR_GET_PDEATHSIG => {
             store(a[1], process_of(p).death_signal);
             0

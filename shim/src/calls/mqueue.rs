@@ -8,7 +8,7 @@ use vsrun_model::msg::Queue;
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, Op, NONE};
 
-use super::{fd, msg, sync, time};
+use super::{fd, files, msg, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, copy_out, cstr, decimal, load, raw, store, store_if, writable, zero};
@@ -65,6 +65,9 @@ impl QueueName {
 fn open(name: u64, flags: i32, mode: u32, attr: u64) -> Result<i64, i64> {
     let asked = (attr != 0).then(|| (load::<i64>(attr + 8), load::<i64>(attr + 16)));
     let name = QueueName::read(name)?;
+    if flags & libc::O_CREAT != 0 {
+        files::queue_mask();
+    }
     gate::pass(Op::on(Kind::NAME, sync::names()));
     let queue = match world().mqueue_named(name.get()) {
         Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => return Err(EEXIST),

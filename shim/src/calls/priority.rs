@@ -2,12 +2,15 @@
 //! vsrun, so nice values and policies are kept for the program and never reach the kernel.
 
 use vsrun_model::carrier::FiberState;
-use vsrun_model::{Pid, ThreadState, Tid};
+use vsrun_model::file::Use;
+use vsrun_model::{Pid, ProcState, ThreadState, Tid};
 
+use super::files;
 use super::msg::has_capability;
+use crate::gate::end;
 use crate::gate::local::{fiber_of, local, process_of, world};
 use crate::sys::errno::*;
-use crate::sys::{load, raw, store, touch};
+use crate::sys::{cstr, load, raw, store, touch};
 
 const CAP_SYS_NICE: u32 = 23;
 /// Among the bits of a policy: children begin with the usual one.
@@ -46,11 +49,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 
 /// The thread with that id, of any process of the program.
 fn thread(id: i32) -> Option<Tid> {
-    if id == 0 {
-        return Some(local().cur);
-    }
-    let live = world().live.as_slice().iter().copied();
-    live.into_iter().find(|&t| world().threads[t].vtid == id && world().threads[t].state != ThreadState::EXITED)
+    files::thread_with_id(id)
 }
 
 fn with(id: i32, work: impl FnOnce(Tid) -> i64) -> i64 {
@@ -65,7 +64,11 @@ fn with(id: i32, work: impl FnOnce(Tid) -> i64) -> i64 {
 fn by_process(id: i32, call: impl FnOnce(i32) -> i64) -> i64 {
     match thread(id).map(|t| world().threads[t].pid) {
         Some(p) if p == local().pid => call(0),
-        Some(p) => call(process_of(p).real_pid),
+        Some(p) if world().procs[p].state == ProcState::LIVE => call(process_of(p).real_pid),
+        // The kernel keeps what it had until it is waited for; here the real one is gone.
+        Some(_) => end::unsupported(&[
+            b"limits, capabilities or disk priority of a process that has ended, asked for by its id",
+        ]),
         None => ESRCH,
     }
 }
@@ -90,7 +93,7 @@ fn chosen(which: i32, who: i32) -> Result<impl Iterator<Item = Tid>, i64> {
         libc::PRIO_PGRP => world().procs[world().threads[*t].pid].pgid == group,
         _ => user,
     };
-    Ok(world().live.as_slice().iter().copied().filter(is_meant))
+    Ok((0..world().threads.len).filter(|&t| files::is_there(t)).filter(is_meant))
 }
 
 fn get_nice(which: i32, who: i32) -> i64 {
@@ -279,10 +282,70 @@ pub fn begin() {
     }
 }
 
+/// The name of thread `t` of this process. The kernel knows that of the first one.
+pub fn name_of(t: Tid) -> [u8; 16] {
+    let mut name = fiber_of(t).name;
+    if name == [0; 16] {
+        raw!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr());
+    }
+    name
+}
+
+/// The running thread or another one of this process gets the name at `at`.
+pub fn set_name(t: Tid, at: u64) {
+    let mut name = [0u8; 16];
+    for (i, to) in name[..15].iter_mut().enumerate() {
+        *to = load(at + i as u64);
+        if *to == 0 {
+            break;
+        }
+    }
+    if t == world().procs[local().pid].main_thread {
+        raw!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr());
+    }
+    fiber_of(t).name = name;
+}
+
+/// The thread of this process that pthreads knows by that number.
+fn by_handle(handle: u64) -> Option<Tid> {
+    let ours = |&t: &Tid| world().threads[t].pid == local().pid && fiber_of(t).fs == handle;
+    let live = |&t: &Tid| world().threads[t].state != ThreadState::EXITED;
+    world().live.as_slice().iter().copied().find(|t| ours(t) && live(t))
+}
+
+/// pthread_setname_np; an error number of libc's kind.
+pub fn give_name(handle: u64, at: u64) -> i64 {
+    if cstr(at, 17).len() > 15 {
+        return ERANGE;
+    }
+    let Some(t) = by_handle(handle) else { return ENOENT };
+    files::own_name(t, Use::Write);
+    if world().threads[t].state == ThreadState::EXITED {
+        return ENOENT;
+    }
+    set_name(t, at);
+    0
+}
+
+/// pthread_getname_np.
+pub fn tell_name(handle: u64, to: u64, room: u64) -> i64 {
+    if room < 16 {
+        return ERANGE;
+    }
+    let Some(t) = by_handle(handle) else { return ENOENT };
+    files::own_name(t, Use::Read);
+    if world().threads[t].state == ThreadState::EXITED {
+        return ENOENT;
+    }
+    store(to, name_of(t));
+    0
+}
+
 /// A new thread or process begins as its creator is.
 pub fn inherit(from: Tid, to: Tid) {
     let old = *fiber_of(from);
     let new = fiber_of(to);
+    new.name = name_of(from);
     (new.nice, new.policy, new.rt_priority, new.barred) = (old.nice, old.policy, old.rt_priority, old.barred);
     if old.reset_on_fork {
         (new.policy, new.rt_priority, new.nice) = (libc::SCHED_OTHER as u8, 0, old.nice.max(0));

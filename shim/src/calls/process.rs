@@ -68,6 +68,7 @@ pub fn clone(args: &CloneArgs) -> i64 {
 
 fn create_thread(args: &CloneArgs) -> i64 {
     stream::arm_all();
+    files::copied(libc::SYS_clone, false, false);
     let l = local();
     let Some(t) = model().create_thread(l.pid, l.cur) else { out_of_room() };
     model().inherit_mask(t);
@@ -107,6 +108,9 @@ fn fork(args: &CloneArgs) -> i64 {
     // The child gets the locks of the other threads as they are now: that others can notice.
     if is_threaded() {
         numbers::copied(true);
+    }
+    files::copied(libc::SYS_fork, true, is_threaded());
+    if is_threaded() {
         gate::pass(Op::new(Kind::FORK));
     }
     let (p, t) = fork_in_model(creator);
@@ -200,6 +204,7 @@ pub fn live_with_vsrun() {
 fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
     numbers::copied(false);
+    files::copied(libc::SYS_vfork, true, false);
     let (p, t) = fork_in_model(creator);
     let vpid = world().procs[p].vpid;
     let l = local();
@@ -251,6 +256,9 @@ pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
     if flags & WNOHANG == 0 {
         inject::interrupts();
     }
+    if selector == 0 || selector < -1 {
+        files::group_told();
+    }
     match gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags)) {
         0 => {}
         EAGAIN => return 0,
@@ -288,6 +296,9 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
     if flags & WNOHANG == 0 {
         inject::interrupts();
+    }
+    if selector == 0 || selector < -1 {
+        files::group_told();
     }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
     if r != 0 && r != EAGAIN {
@@ -339,6 +350,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
         const NOWHERE: [u64; 2] = [8, 0];
         return raw!(libc::SYS_execveat, dir, path, NOWHERE.as_ptr(), 0, flags);
     }
+    files::replaced();
     if threaded {
         gate::pass(Op::new(Kind::EXEC));
     }

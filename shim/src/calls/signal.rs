@@ -4,7 +4,7 @@ use vsrun_model::op::TRY;
 use vsrun_model::signal::{stops, PAUSE};
 use vsrun_model::{Kind, Op, ProcState, SigInfo, NONE};
 
-use super::time;
+use super::{files, time};
 use crate::gate::local::{local, me, model, world, Action};
 use crate::gate::{self, fiber, inject, signal};
 use crate::sys::errno::*;
@@ -168,6 +168,9 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
         Ok(info) => info,
         Err(error) => return error,
     };
+    if group != 0 {
+        files::group_told();
+    }
     // Alone with itself, a process is the only one to notice.
     if target != own || group != 0 || world().procs[own].live_threads > 1 || stops(signal) {
         gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));

@@ -5,7 +5,7 @@ use vsrun_model::{op, Kind, Op};
 use crate::calls::sem::{self, pass, wait};
 use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
-use crate::calls::{msg, sync, sysv};
+use crate::calls::{files, msg, sync, sysv};
 use crate::gate;
 use crate::net::guarded;
 use crate::sys::{errno::EINTR, ret};
@@ -20,11 +20,11 @@ fn waiting(nr: i64, a: [u64; 6]) -> i64 {
 }
 
 fn sets(nr: i64, a: [u64; 6]) -> i32 {
-    ret(guarded(|| sysv::call(nr, a))) as i32
+    ret(guarded(|| files::with_cells(nr, a, || sysv::call(nr, a)))) as i32
 }
 
 fn queues(nr: i64, a: [u64; 6]) -> i32 {
-    ret(guarded(|| msg::call(nr, a, true))) as i32
+    ret(guarded(|| files::with_cells(nr, a, || msg::call(nr, a, true)))) as i32
 }
 
 symbols! {

@@ -6,12 +6,13 @@ use crate::calls::pthread::{
     barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy,
     spin_init, timed_lock, unlock,
 };
-use crate::calls::sync;
 use crate::calls::thread::{
     cancel, create, detach, join_with, libc_functions, once, set_cancel_state, thrd_join as join,
 };
 use crate::calls::time::timed;
+use crate::calls::{priority, sync};
 use crate::gate::{self, local, model};
+use crate::net::guarded;
 use crate::sys::ret_pthread;
 
 // What the functions of threads.h return.
@@ -106,6 +107,9 @@ symbols! {
     fn pthread_detach(pthread: u64) -> i32 = detach(pthread, libc_functions().pthread_detach);
     fn thrd_detach(thread: u64) -> i32 = detach(thread, libc_functions().thrd_detach);
     fn pthread_cancel(pthread: u64) -> i32 = cancel(pthread);
+    fn pthread_setname_np(pthread: u64, name: u64) -> i32 = ret_pthread(guarded(|| priority::give_name(pthread, name)));
+    fn pthread_getname_np(pthread: u64, to: u64, room: u64) -> i32 =
+        ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));
     fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
     fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
     fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };

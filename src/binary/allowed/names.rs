@@ -58,6 +58,15 @@ const KILL: &[Effect] = &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Ki
 
 /// What a call of the external function `name` does; None: not known.
 pub fn effects(name: &str) -> Option<&'static [Effect]> {
+    if STATE.contains(name) {
+        return Some(&[PATHS, POLL, Locks]);
+    }
+    if matches!(name, "setpgid" | "setpgrp" | "setsid") {
+        return Some(&[PATHS, Op(KindClass::Does(Kind::GROUP_CHANGE))]);
+    }
+    if matches!(name, "fchdir" | "getsockopt" | "listen" | "setsockopt") {
+        return Some(&[CHANNEL, FILE, DESCRIPTOR, PATHS, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
+    }
     if DESCRIPTORS.contains(name) {
         // poll without descriptors is a sleep.
         return Some(&[CHANNEL, FILE, DESCRIPTOR, Op(KindClass::Does(Kind::SLEEP)), POLL, Locks]);
@@ -91,6 +100,21 @@ static DESCRIPTORS: Names = Names::new(|| {
     fcntl64 getpeername getsockname getsockopt ioctl listen lockf lockf64 pipe pipe2 poll ppoll pselect read readv
     recv recvfrom recvmmsg recvmsg select send sendfile sendfile64 sendmmsg sendmsg sendto setsockopt shutdown
     signalfd socket socketpair splice tee timerfd_create timerfd_gettime timerfd_settime vmsplice write writev
+        ",
+    )
+});
+
+/// Functions that read or write what threads and processes share beside objects and files: the table of `shim/src/calls/files/cells.rs`. What
+/// only carries it on (fork, pthread_create, exec, the end) is left out: such an operation shows as one outside its bound.
+static STATE: Names = Names::new(|| {
+    words(
+        "
+    __getcwd_chk __sched_getscheduler get_current_dir_name getcwd getegid geteuid getgid getgroups getpgid getpgrp
+    getpriority getresgid getresuid getrlimit getrlimit64 getsid getuid getwd nice prctl prlimit prlimit64
+    pthread_getaffinity_np pthread_getname_np pthread_getschedparam pthread_setaffinity_np pthread_setname_np
+    pthread_setschedparam pthread_setschedprio sched_getaffinity sched_getparam sched_getscheduler
+    sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler setpriority setrlimit setrlimit64 shmat
+    shmctl shmdt shmget umask
         ",
     )
 });
@@ -149,7 +173,8 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
         "pthread_barrier_wait" | "pthread_barrier_destroy" => BARRIER,
         "sem_wait" | "sem_timedwait" | "sem_clockwait" | "sem_post" | "sem_getvalue" | "sem_destroy" => SEM,
         "sem_trywait" => TRY_SEM,
-        "sem_open" | "sem_unlink" | "semget" | "msgget" => &[NAMES],
+        "semget" => &[NAMES, PATHS],
+        "sem_open" | "sem_unlink" | "msgget" => &[NAMES],
         // Flags in memory say whether it waits.
         "semop" | "semtimedop" => &[SYSV, POLL],
         // The same.
@@ -162,7 +187,8 @@ fn objects(name: &str) -> Option<&'static [Effect]> {
             &[CHANNEL, DESCRIPTOR, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
         }
         // Most commands are about something else; which it is, is not looked at.
-        "fcntl" | "fcntl64" | "lockf" | "lockf64" => &[RECORDS, DESCRIPTOR, POLL],
+        "fcntl" | "fcntl64" => &[RECORDS, DESCRIPTOR, PATHS, POLL],
+        "lockf" | "lockf64" => &[RECORDS, DESCRIPTOR, POLL],
         "flock" => &[FLOCK, DESCRIPTOR, POLL],
         // Removing a set frees its name.
         "semctl" => &[SYSV, NAMES],
@@ -209,8 +235,8 @@ fn callbacks(name: &str) -> Option<&'static [Effect]> {
         "pthread_key_create" | "__pthread_key_create" | "tss_create" => &[Registers(1)],
         "pthread_atfork" | "__register_atfork" => &[Registers(0), Registers(1), Registers(2), Locks],
         "_pthread_cleanup_push" => &[Registers(1)],
-        "signal" | "bsd_signal" | "sysv_signal" | "__sysv_signal" | "sigset" => &[Registers(1)],
-        "sigaction" | "__sigaction" => &[RegistersAny],
+        "signal" | "bsd_signal" | "sysv_signal" | "__sysv_signal" | "sigset" => &[PATHS, Registers(1)],
+        "sigaction" | "__sigaction" => &[PATHS, RegistersAny],
         // They read what the program has put into tables.
         "argp_parse" | "glob" | "glob64" => &[CallsAny, Locks],
         _ => return None,
@@ -334,9 +360,9 @@ pub fn of_system_call(number: i64) -> Option<&'static [Effect]> {
         "exit" => &[Op(KindClass::Does(Kind::EXIT)), Op(KindClass::Does(Kind::THREAD_EXIT))],
         "exit_group" => &[Op(KindClass::Does(Kind::EXIT))],
         "kill" | "tkill" | "tgkill" => &[Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))],
-        "semget" => &[NAMES],
+        "semget" => &[NAMES, PATHS],
         "semop" | "semtimedop" => &[SYSV, POLL],
-        "fcntl" => &[RECORDS, DESCRIPTOR, POLL],
+        "fcntl" => &[RECORDS, DESCRIPTOR, PATHS, POLL],
         "flock" => &[FLOCK, DESCRIPTOR, POLL],
         "msgget" => &[NAMES],
         "msgsnd" | "msgrcv" => &[MSGQ, POLL],
@@ -347,9 +373,10 @@ pub fn of_system_call(number: i64) -> Option<&'static [Effect]> {
             &[CHANNEL, DESCRIPTOR, POLL, Op(KindClass::Does(Kind::KILL)), Op(KindClass::Does(Kind::EXIT))]
         }
         "semctl" => &[SYSV, NAMES],
-        "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "getcpu" | "getrandom"
-        | "clock_gettime" | "gettimeofday" | "time" | "mmap" | "munmap" | "mprotect" | "madvise" | "membarrier"
-        | "sched_getaffinity" | "sched_setaffinity" => &[],
+        "getuid" | "geteuid" | "getgid" | "getegid" | "sched_getaffinity" | "sched_setaffinity" | "umask"
+        | "getcwd" => &[PATHS, POLL],
+        "getpid" | "gettid" | "getppid" | "getcpu" | "getrandom" | "clock_gettime" | "gettimeofday" | "time"
+        | "mmap" | "munmap" | "mprotect" | "madvise" | "membarrier" => &[],
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod calls;
+mod cells;
 mod copies;
 mod descriptors;
 mod layer;
@@ -15,6 +16,7 @@ mod uses;
 mod walk;
 
 pub use answer::{ask, call, keep_walk, known_as, locate};
+pub use cells::{copied, ending, group_told, is_there, own_name, queue_mask, replaced, thread_with_id, with_cells};
 pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
 pub use layer::{is_made, is_private};
 pub use names::CONNECT;

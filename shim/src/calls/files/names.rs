@@ -5,13 +5,14 @@ use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::TRY;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
 
+use super::cells::{Cell, Uses};
 use super::layer::{self, file, seen_as};
 use super::path::{given, hash, is_empty, mix, step, Path, Stat, FNV};
 use super::room::{on_stack, room, Request, Room};
-use super::uses::{call_it, name_of, of_descriptor, unexplored, use_of};
+use super::uses::{all_names, call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};
-use crate::gate::{arena, end, local, machine, model, world};
+use crate::gate::{arena, local, machine, model, world};
 use crate::sys::load;
 
 /// Stands for a call that looks for a socket by a path, its first argument: shown as connect.
@@ -32,10 +33,13 @@ struct Plan {
     reads: ObjId,
     /// Tells the same use again.
     same: u64,
+    /// What it uses besides.
+    cells: Uses,
 }
 
 impl Plan {
-    const NOTHING: Plan = Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0 };
+    const NOTHING: Plan =
+        Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0, cells: Uses::NOTHING };
 
     fn is_visible(&self) -> bool {
         self.names != 0 || self.writes != NONE || self.reads != NONE
@@ -51,6 +55,25 @@ struct Named {
     /// It is opened.
     opens: bool,
     does: Does,
+    counts: Counts,
+}
+
+/// What it is to the number of names that the file at its end has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    Nothing,
+    Tells,
+    Changes,
+}
+
+impl Does {
+    fn counts(self) -> Counts {
+        match self {
+            Does::Stats => Counts::Tells,
+            Does::Removes | Does::Replaces => Counts::Changes,
+            _ => Counts::Nothing,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,13 +103,21 @@ enum Does {
 /// What the names are in a call.
 fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
     let one = |dir: u64, path: u64, follow: bool, does| {
-        [Some(Named { dir: dir as i32, path, follow, opens: false, does }), None]
+        [Some(Named { dir: dir as i32, path, follow, opens: false, does, counts: does.counts() }), None]
     };
     let here = libc::AT_FDCWD as u64;
     let two = |x: (u64, u64, Does), y: (u64, u64, Does), follow: bool| {
-        let name =
-            |(dir, path, does): (u64, u64, Does), follow| Named { dir: dir as i32, path, follow, opens: false, does };
-        [Some(name(x, follow)), Some(name(y, false))]
+        let name = |(dir, path, does): (u64, u64, Does), follow, counts| Named {
+            dir: dir as i32,
+            path,
+            follow,
+            opens: false,
+            does,
+            counts,
+        };
+        // The file of a link has one name more then; that of a rename as many as before.
+        let first = if x.2 == Does::Looks { Counts::Changes } else { Counts::Nothing };
+        [Some(name(x, follow, first)), Some(name(y, false, y.2.counts()))]
     };
     let opens = |dir: u64, path: u64, flags: i32| {
         let exclusive = flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0;
@@ -98,7 +129,7 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
             () => Does::Looks,
         };
         let follow = flags & libc::O_NOFOLLOW == 0 && !exclusive;
-        [Some(Named { dir: dir as i32, path, follow, opens: true, does }), None]
+        [Some(Named { dir: dir as i32, path, follow, opens: true, does, counts: Counts::Nothing }), None]
     };
     match nr {
         CONNECT => one(here, a[0], true, Does::Connects),
@@ -122,6 +153,8 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
         libc::SYS_renameat | libc::SYS_renameat2 => {
             two((a[0], a[1], Does::Removes), (a[2], a[3], Does::Replaces), false)
         }
+        // The directory may be gone by now.
+        libc::SYS_getcwd => one(here, c".".as_ptr() as u64, true, Does::Looks),
         libc::SYS_getdents | libc::SYS_getdents64 => one(a[0], 0, false, Does::Lists),
         libc::SYS_fchmod | libc::SYS_fchown | libc::SYS_fsetxattr | libc::SYS_fremovexattr => {
             one(a[0], 0, false, Does::SetsOpen)
@@ -175,13 +208,6 @@ pub fn names(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     Some((op.with(TRY), plan.same))
 }
 
-/// The object that stands for all names.
-fn all_names() -> ObjId {
-    model()
-        .object_at(SHARED, ObjKind::PATHS, 0, 0)
-        .unwrap_or_else(|| end::unsupported(&[b"the program shares more files than vsrun can hold"]))
-}
-
 extern "C" fn plan_names(both: u64) {
     let (request, plan) = (load::<u64>(both), load::<u64>(both + 8));
     // SAFETY: `names` made both and waits.
@@ -200,6 +226,14 @@ fn look_at(request: &Request, plan: &mut Plan, room: &mut Room) {
     }
     if let Some(name) = second {
         use_name(&name, there, removes_directory, plan, &mut room.two);
+    }
+    if request.nr == libc::SYS_chdir {
+        plan.cells.own(Cell::Directory, Use::Write);
+    }
+    plan.names |= plan.cells.set;
+    plan.changes |= plan.cells.changes;
+    if plan.shown == NONE {
+        plan.shown = plan.cells.shown;
     }
     plan.same = mix(plan.same, request.nr as u64) | 1;
     if plan.changes || plan.writes != NONE {
@@ -229,6 +263,12 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     if is_empty(name.path) {
         return false;
+    }
+    if name.dir == libc::AT_FDCWD && given(name.path).first() != Some(&b'/') {
+        plan.cells.own(Cell::Directory, Use::Read);
+    }
+    if matches!(name.does, Does::Makes(_)) {
+        plan.cells.own(Cell::Umask, Use::Read);
     }
     let found = place.find(name.dir, given(name.path), name.follow);
     // The call itself will follow the same path, at once.
@@ -295,6 +335,10 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     if matches!(name.does, Does::Sets(_)) {
         plan.changes |= plan.names != 0;
+    }
+    if let Some(id) = stat.as_ref().filter(|_| name.counts != Counts::Nothing).and_then(file) {
+        let what = if name.counts == Counts::Changes { Use::Write } else { Use::Read };
+        plan.cells.links(id, || Ok(seen.copy()), what);
     }
     // It tells when something in it was made or taken away, which is not explored.
     if name.does == Does::Stats && stat.is_some_and(|s| s.is_dir()) {

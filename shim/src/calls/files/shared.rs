@@ -5,12 +5,13 @@ use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
+use super::cells::Uses;
 use super::descriptors::{description, file_of, made, only_reads, only_writes};
 use super::layer::watches;
 use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
-use super::uses::{name_of, object, of_descriptor, unexplored, use_of};
+use super::uses::{all_names, first_use, name_of, object, of_descriptor, unexplored, use_of};
 use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
 use crate::sys::raw;
@@ -98,7 +99,9 @@ fn at_place(fd: i32, what: Use) -> ObjId {
     if machine().use_file(local().cur, row, what) != Verdict::Visible {
         return NONE;
     }
-    arena().used_file(id).map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
+    // The file itself may not have been used beside other threads.
+    let file = arena().used_file(id).or_else(|| with_stack(|| first_use(id, || name_of(fd))));
+    file.map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
 }
 
 /// lseek to `offset` from the place, which it tells: that depends on who has moved it, and on who has written before where what is
@@ -116,6 +119,16 @@ fn size_by(fd: i32) -> Use {
     match only_writes(fd) {
         true => Use::Size,
         false => Use::Read,
+    }
+}
+
+/// It looks at an open file.
+fn is_fstat(nr: i64, a: &[u64; 6]) -> bool {
+    match nr {
+        libc::SYS_fstat => true,
+        libc::SYS_newfstatat => a[3] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]),
+        libc::SYS_statx => a[2] as i32 & libc::AT_EMPTY_PATH != 0 && is_empty(a[1]),
+        _ => false,
     }
 }
 
@@ -173,6 +186,17 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
             };
         }
         _ => return None,
+    }
+    if is_fstat(nr, a) {
+        let mut cells = Uses::NOTHING;
+        if let Some(id) = file_of(fd) {
+            cells.links(id, || name_of(fd), Use::Read);
+        }
+        if cells.set != 0 {
+            let mut op = Op { obj2: reads, ..Op::on(Kind::PATH_LOOK, all_names()) }.with(TRY).arg(cells.set);
+            (op.mask, op.deadline) = (cells.shown, nr as u64);
+            return Some((op, mix(cells.set as u64, nr as u64) | 1));
+        }
     }
     if reads == NONE && writes == NONE {
         return None;

@@ -1,6 +1,7 @@
 //! Who uses which file: noted in the model, with names that reports can show.
 
 use vsrun_model::file::{Use, Verdict};
+use vsrun_model::object::SHARED;
 use vsrun_model::{ObjId, ObjKind, MAX_NAME, NONE};
 
 use super::descriptors::file_of;
@@ -47,7 +48,7 @@ pub(super) fn use_of(id: (u64, u64), what: Use, name: impl Fn() -> Result<Path, 
 }
 
 #[inline(never)]
-fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
+pub(super) fn first_use(id: (u64, u64), name: impl Fn() -> Result<Path, i64>) -> Option<u32> {
     machine().add_used_file(id, name().map_or(id.1, |name| hash(name.get())))
 }
 
@@ -80,6 +81,13 @@ pub(super) fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
         }
     }
     obj
+}
+
+/// The object that stands for all names.
+pub(super) fn all_names() -> ObjId {
+    model()
+        .object_at(SHARED, ObjKind::PATHS, 0, 0)
+        .unwrap_or_else(|| end::unsupported(&[b"the program shares more files than vsrun can hold"]))
 }
 
 /// The name in reports; where there is no room for it, the object is shown by its number.

@@ -55,6 +55,13 @@ kinds! {
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
     }
+    /// Move a process to another group, while somebody waits for a group or sends it signals.
+    GROUP_CHANGE = 126, "group_change" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
+        records: USES, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(BY_PATH, path_words),
+    }
 }
 
 /// The system call that the program made, if it is known: the shim leaves its number in the operation.

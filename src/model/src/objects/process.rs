@@ -464,6 +464,9 @@ impl World {
             if process.sid != session {
                 return Err(errno::EPERM);
             }
+            if process.execs > 0 {
+                return Err(errno::EACCES);
+            }
         } else if p != own {
             return Err(errno::ESRCH);
         }

@@ -18,8 +18,8 @@ use crate::arena::Arena;
 use crate::base::{ObjId, Pid, Tid, NONE};
 use crate::sched::sharing::name_of;
 use crate::state::{
-    Key, ObjKind, Thread, Use, Used, User, Verdict, World, FD_NUMBER, FILE_BUCKETS, LISTING, MAX_USERS, NAME, NO_FILE,
-    PLACE, SHARED, SOCKET,
+    Key, ObjKind, Thread, Use, Used, User, Verdict, World, CELL, FD_NUMBER, FILE_BUCKETS, LISTING, MAX_USERS, NAME,
+    NO_FILE, PLACE, SHARED, SOCKET,
 };
 
 /// In [`User`]: from some time on, until its process ends.
@@ -70,7 +70,7 @@ impl Arena {
     fn key_of_file(&self, row: u32) -> Key {
         let used = &self.files.used_files[row];
         let kind = match used.dev {
-            NAME | LISTING => ObjKind::PATHS,
+            NAME | LISTING | CELL => ObjKind::PATHS,
             FD_NUMBER => ObjKind::DESCRIPTOR,
             _ => ObjKind::FILE,
         };
@@ -78,6 +78,7 @@ impl Arena {
             LISTING => 1 << 63,
             PLACE => 1 << 62,
             SOCKET => 3 << 62,
+            CELL => 5 << 61,
             _ => 0,
         };
         Key::new(SHARED, kind, used.number ^ salt)

@@ -1,5 +1,6 @@
 //! The scheduler step, and which operations are no place to switch.
 
+pub mod cells;
 pub mod closing;
 pub mod descriptor;
 pub mod file;

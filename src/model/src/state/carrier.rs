@@ -40,6 +40,8 @@ pub struct FiberState {
     /// Processors that it does not want to run on.
     pub barred: u8,
     pad: [u8; 6],
+    /// Its name; of the first thread of a process it may be the kernel's only, and 0 here.
+    pub name: [u8; 16],
     /// Numbers that its call has reserved for descriptors, and not given away yet: 1 + the number, 0 for none.
     pub reserved: [i32; 2],
 }

@@ -22,8 +22,10 @@ pub const SOCKET: u64 = u64::MAX - 2;
 /// [`Used::dev`] of a number of a process's table of descriptors, of which of these numbers are free, and of the file status
 /// flags of a description: `ino` names it. See `sched::descriptor`.
 pub const FD_NUMBER: u64 = u64::MAX - 4;
+/// [`Used::dev`] of other state that calls share (umask, groups, limits, ..): `ino` names it. See `sched::cells`.
+pub const CELL: u64 = u64::MAX - 5;
 /// The least [`Used::dev`] that is none of a file's.
-pub const NO_FILE: u64 = FD_NUMBER;
+pub const NO_FILE: u64 = CELL;
 /// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
 

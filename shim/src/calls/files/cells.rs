@@ -1,0 +1,631 @@
+//! State that threads and processes share beside files: which call reads and writes what of it. One table says it ([`of_call`]); what a use
+//! means, and when it is a visible operation, is the model's: `sched::cells`. What only threads of one process can change is noted where the
+//! process has several.
+//!
+//! What is read on the way to something else (the directory at which a path begins, the umask of a new file) belongs to the operation that
+//! looks the names up, see `names`.
+
+use vsrun_model::fd::{DescId, DescKind};
+use vsrun_model::file::{path_bit, Use};
+use vsrun_model::object::{NONE, SHARED};
+use vsrun_model::op::TRY;
+use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ProcState, ThreadState, Tid};
+
+use super::descriptors::description;
+use super::layer::watches;
+use super::path::{mix, Path, Stat};
+use super::room::with_stack;
+use super::uses::{all_names, call_it, first_use, unexplored};
+use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
+use crate::sys::{any_of, decimal, load};
+
+/// A kind of state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Cell {
+    Directory = 1,
+    Umask,
+    /// The same, as far as names of message queues are made with it.
+    QueueMask,
+    Actions,
+    Ids,
+    Dumpable,
+    Subreaper,
+    Group,
+    /// Which processes are in a group.
+    Members,
+    /// Whether it has replaced its program.
+    Program,
+    Nice,
+    Policy,
+    Affinity,
+    DiskPriority,
+    Name,
+    Limit,
+    PipeSize,
+    Options,
+    Flags,
+    Owner,
+    Seals,
+    /// How many names a file has.
+    Links,
+    Segment,
+    SegmentKeys,
+    SetIds,
+}
+
+impl Cell {
+    fn words(self) -> &'static [u8] {
+        match self {
+            Cell::Directory => b"directory of",
+            Cell::Umask | Cell::QueueMask => b"umask of",
+            Cell::Actions => b"signal action of",
+            Cell::Ids => b"user and group ids of",
+            Cell::Dumpable => b"dumpable flag of",
+            Cell::Subreaper => b"subreaper flag of",
+            Cell::Group => b"group of",
+            Cell::Members => b"members of groups",
+            Cell::Program => b"program of",
+            Cell::Nice => b"nice value of",
+            Cell::Policy => b"policy of",
+            Cell::Affinity => b"processors of",
+            Cell::DiskPriority => b"disk priority of",
+            Cell::Name => b"name of",
+            Cell::Limit => b"limits of",
+            Cell::PipeSize => b"size of pipe",
+            Cell::Options => b"options of socket",
+            Cell::Flags => b"flags of description",
+            Cell::Owner => b"owner of description",
+            Cell::Seals => b"seals",
+            Cell::Links => b"links of file",
+            Cell::Segment => b"segment",
+            Cell::SegmentKeys => b"ids of segments",
+            Cell::SetIds => b"ids of sets",
+        }
+    }
+}
+
+/// The visible cells that a call uses, as a set of names.
+#[derive(Clone, Copy)]
+pub struct Uses {
+    /// Their bits.
+    pub set: i64,
+    /// It writes one of them.
+    pub changes: bool,
+    /// The object that it is shown by.
+    pub shown: ObjId,
+    /// It concerns the names of message queues, sets and the like too.
+    names: bool,
+    /// It moves a process to another group while somebody waits for one, or sends signals to one.
+    moves: bool,
+}
+
+impl Uses {
+    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, names: false, moves: false };
+
+    /// `id` is what the program knows it by.
+    fn named(&mut self, cell: Cell, name: u64, id: i64, what: Use) {
+        if !machine().use_state(local().cur, name, what) {
+            return;
+        }
+        self.set |= path_bit(name);
+        self.changes |= what == Use::Write;
+        self.names |= cell == Cell::QueueMask && what == Use::Write;
+        self.moves |= cell == Cell::Members && what == Use::Write;
+        if self.shown == NONE {
+            self.shown = shown(cell, name, id);
+        }
+    }
+
+    /// Reads it, and writes it.
+    fn replaces(&mut self, cell: Cell, name: u64, id: i64) {
+        self.named(cell, name, id, Use::Read);
+        self.named(cell, name, id, Use::Write);
+    }
+
+    /// Of process `p`.
+    pub fn process(&mut self, cell: Cell, p: Pid, what: Use) {
+        let id = world().procs.get(p).map_or(0, |process| process.vpid);
+        self.named(cell, machine().cell_of_process(cell as u64, p), id.into(), what);
+    }
+
+    /// Of this process, which has several threads: nobody else can change it.
+    pub fn own(&mut self, cell: Cell, what: Use) {
+        if is_threaded() {
+            self.process(cell, local().pid, what);
+        }
+    }
+
+    /// Of thread `t`.
+    fn thread(&mut self, cell: Cell, t: Tid, what: Use) {
+        if what == Use::Write && t != local().cur {
+            machine().note_others_change();
+        }
+        self.named(cell, machine().cell_of_thread(cell as u64, t), world().threads[t].vtid.into(), what);
+    }
+
+    fn channel(&mut self, cell: Cell, desc: DescId, fd: u64, what: Use) {
+        self.named(cell, machine().cell_of_channel(cell as u64, desc), gate::shown(fd as i32).into(), what);
+    }
+
+    /// Of which there is one for all, or that has a number of its own.
+    fn global(&mut self, cell: Cell, which: u64, what: Use) {
+        self.named(cell, machine().cell_of(cell as u64, which), which as i64, what);
+    }
+
+    /// How many names a file has.
+    pub fn links(&mut self, id: (u64, u64), path: impl Fn() -> Result<Path, i64>, what: Use) {
+        // By its path at first, which is the same in every execution.
+        let row = arena().used_file(id).or_else(|| with_stack(|| first_use(id, path)));
+        let number = row.map_or(id.1, |row| arena().files.used_files[row].number);
+        self.named(Cell::Links, machine().cell_of(Cell::Links as u64, number), 0, what);
+    }
+}
+
+/// The object by which a cell is shown in reports.
+fn shown(cell: Cell, name: u64, id: i64) -> ObjId {
+    let key = Key::new(SHARED, ObjKind::PATHS, name | 1);
+    if let Some(known) = world().find(key) {
+        return known;
+    }
+    let Some(obj) = model().object_new(key, 0) else { return NONE };
+    let mut words = [0u8; 48];
+    let mut len = 0;
+    let digits = decimal(id);
+    let alone = matches!(cell, Cell::Members | Cell::Seals | Cell::SegmentKeys | Cell::SetIds | Cell::Links);
+    let parts: [&[u8]; 3] = [cell.words(), if alone { b"" } else { b" " }, if alone { b"" } else { &digits }];
+    for part in parts {
+        words[len..len + part.len()].copy_from_slice(part);
+        len += part.len();
+    }
+    call_it(obj, &words[..len]);
+    obj
+}
+
+/// Whether a call has a line in the table.
+fn has_line(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_umask SYS_fchdir SYS_rt_sigaction SYS_getpgid SYS_getsid SYS_getpgrp SYS_setpgid SYS_setsid SYS_getpriority
+            SYS_setpriority SYS_sched_getscheduler SYS_sched_setscheduler SYS_sched_getparam SYS_sched_setparam
+            SYS_sched_rr_get_interval SYS_sched_getattr SYS_sched_setattr SYS_sched_getaffinity SYS_sched_setaffinity
+            SYS_ioprio_get SYS_ioprio_set SYS_getrlimit SYS_setrlimit SYS_prlimit64 SYS_prctl SYS_fcntl SYS_getsockopt
+            SYS_setsockopt SYS_listen SYS_shmget SYS_shmat SYS_shmdt SYS_shmctl SYS_semget
+        )
+    ) || is_of_ids(nr)
+        || writes_file(nr)
+}
+
+/// Calls that read or write who the process is.
+fn is_of_ids(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_getuid SYS_geteuid SYS_getgid SYS_getegid SYS_getresuid SYS_getresgid SYS_getgroups SYS_setuid SYS_setgid SYS_setreuid
+            SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups
+        )
+    )
+}
+
+/// Calls that a seal may forbid.
+fn writes_file(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_ftruncate SYS_fallocate SYS_mmap)
+    )
+}
+
+/// The table: what a call reads and writes.
+fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
+    let (cur, own, id) = (local().cur, local().pid, a[0] as i32);
+    let process = |id: i32| if id == 0 { Some(own) } else { world().process_by_id(id) };
+    match nr {
+        libc::SYS_umask => {
+            uses.own(Cell::Umask, Use::Read);
+            uses.own(Cell::Umask, Use::Write);
+            uses.own(Cell::QueueMask, Use::Write);
+        }
+        libc::SYS_fchdir => uses.own(Cell::Directory, Use::Write),
+        libc::SYS_rt_sigaction if is_threaded() && (1..=64).contains(&id) => {
+            let name = mix(machine().cell_of_process(Cell::Actions as u64, own), id as u64);
+            if a[2] != 0 {
+                uses.named(Cell::Actions, name, id.into(), Use::Read);
+            }
+            if a[1] != 0 {
+                uses.named(Cell::Actions, name, id.into(), Use::Write);
+            }
+        }
+        _ if is_of_ids(nr) => {
+            let sets = matches!(
+                nr,
+                any_of!(SYS_setuid SYS_setgid SYS_setreuid SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups)
+            );
+            uses.own(Cell::Ids, if sets { Use::Write } else { Use::Read });
+        }
+        libc::SYS_getpgid | libc::SYS_getsid => {
+            if let Some(p) = process(id) {
+                uses.process(Cell::Group, p, Use::Read);
+            }
+        }
+        libc::SYS_getpgrp => uses.process(Cell::Group, own, Use::Read),
+        libc::SYS_setpgid => {
+            let Some(p) = process(id) else { return };
+            uses.process(Cell::Group, own, Use::Read);
+            uses.process(Cell::Group, p, Use::Read);
+            uses.process(Cell::Group, p, Use::Write);
+            if p != own {
+                uses.process(Cell::Program, p, Use::Read);
+            }
+            let pgid = a[1] as i32;
+            if pgid != 0 && pgid != world().procs[p].vpid {
+                uses.global(Cell::Members, 0, Use::Read);
+            }
+            uses.global(Cell::Members, 0, Use::Write);
+        }
+        libc::SYS_setsid => {
+            uses.process(Cell::Group, own, Use::Read);
+            uses.process(Cell::Group, own, Use::Write);
+            uses.global(Cell::Members, 0, Use::Read);
+            uses.global(Cell::Members, 0, Use::Write);
+        }
+        libc::SYS_getpriority | libc::SYS_setpriority => nice(a, nr == libc::SYS_setpriority, uses),
+        libc::SYS_sched_getscheduler | libc::SYS_sched_getparam | libc::SYS_sched_rr_get_interval => {
+            with_thread(id, |t| uses.thread(Cell::Policy, t, Use::Read));
+        }
+        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread(id, |t| {
+            uses.thread(Cell::Policy, t, Use::Read);
+            uses.thread(Cell::Policy, t, Use::Write);
+        }),
+        libc::SYS_sched_getattr => with_thread(id, |t| {
+            uses.thread(Cell::Policy, t, Use::Read);
+            uses.thread(Cell::Nice, t, Use::Read);
+        }),
+        libc::SYS_sched_setattr => with_thread(id, |t| {
+            for cell in [Cell::Policy, Cell::Nice] {
+                uses.thread(cell, t, Use::Read);
+                uses.thread(cell, t, Use::Write);
+            }
+        }),
+        libc::SYS_sched_getaffinity => with_thread(id, |t| uses.thread(Cell::Affinity, t, Use::Read)),
+        libc::SYS_sched_setaffinity => with_thread(id, |t| uses.thread(Cell::Affinity, t, Use::Write)),
+        libc::SYS_ioprio_get => {
+            with_thread(if id == 1 { a[1] as i32 } else { 0 }, |t| uses.thread(Cell::DiskPriority, t, Use::Read));
+        }
+        libc::SYS_ioprio_set => {
+            with_thread(if id == 1 { a[1] as i32 } else { 0 }, |t| uses.thread(Cell::DiskPriority, t, Use::Write));
+        }
+        libc::SYS_getrlimit => limit(own, id, Use::Read, uses),
+        libc::SYS_setrlimit => {
+            limit(own, id, Use::Read, uses);
+            limit(own, id, Use::Write, uses);
+        }
+        libc::SYS_prlimit64 => with_thread(id, |t| {
+            let p = world().threads[t].pid;
+            limit(p, a[1] as i32, Use::Read, uses);
+            if a[2] != 0 {
+                limit(p, a[1] as i32, Use::Write, uses);
+            }
+        }),
+        libc::SYS_prctl => match id {
+            libc::PR_SET_NAME => uses.thread(Cell::Name, cur, Use::Write),
+            libc::PR_GET_NAME => uses.thread(Cell::Name, cur, Use::Read),
+            libc::PR_SET_DUMPABLE => uses.own(Cell::Dumpable, Use::Write),
+            libc::PR_GET_DUMPABLE => uses.own(Cell::Dumpable, Use::Read),
+            libc::PR_SET_CHILD_SUBREAPER => uses.own(Cell::Subreaper, Use::Write),
+            libc::PR_GET_CHILD_SUBREAPER => uses.own(Cell::Subreaper, Use::Read),
+            _ => {}
+        },
+        libc::SYS_fcntl => descriptor(a, uses),
+        libc::SYS_setsockopt | libc::SYS_getsockopt | libc::SYS_listen => {
+            let Some(desc) = find(a[0], DescKind::SOCKET) else { return };
+            // That one is an operation by itself.
+            let error = (a[1] as i32, a[2] as i32) == (libc::SOL_SOCKET, libc::SO_ERROR);
+            match nr {
+                libc::SYS_getsockopt if error => {}
+                libc::SYS_getsockopt => uses.channel(Cell::Options, desc, a[0], Use::Read),
+                _ => uses.channel(Cell::Options, desc, a[0], Use::Write),
+            }
+        }
+        libc::SYS_shmget => ids(Cell::SegmentKeys, id, a[2] as i32, uses),
+        libc::SYS_semget => named_ids(Cell::SetIds, id, a[2] as i32, uses),
+        libc::SYS_shmat => uses.replaces(Cell::Segment, segment(id), id.into()),
+        libc::SYS_shmdt => {
+            let ranges = &local().ranges[..local().n_ranges];
+            let range = ranges.iter().find(|r| r.start == a[0] && r.segment != 0);
+            if let Some(id) = range.map(|r| arena().segments[r.segment - 1].id) {
+                uses.named(Cell::Segment, segment(id), id.into(), Use::Write);
+            }
+        }
+        libc::SYS_shmctl => match a[1] as i32 & !0x100 {
+            libc::IPC_RMID => {
+                uses.replaces(Cell::Segment, segment(id), id.into());
+                uses.global(Cell::SegmentKeys, 0, Use::Write);
+            }
+            libc::IPC_SET => uses.replaces(Cell::Segment, segment(id), id.into()),
+            _ => uses.named(Cell::Segment, segment(id), id.into(), Use::Read),
+        },
+        _ if writes_file(nr) => {
+            let fd = if nr == libc::SYS_mmap { a[4] } else { a[0] };
+            if machine().seals_change()
+                && !(nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS != 0)
+                && is_unnamed(fd)
+            {
+                uses.global(Cell::Seals, 0, Use::Read);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A file that has no name: a memfd.
+fn is_unnamed(fd: u64) -> bool {
+    Stat::of_fd(fd as i32).is_ok_and(|stat| stat.kind() == libc::S_IFREG && stat.links() == 0)
+}
+
+fn find(fd: u64, kind: DescKind) -> Option<DescId> {
+    let desc = world().has_fds(local().pid).then(|| world().fd(local().pid, fd as i32)).flatten()?;
+    (world().descs[desc].kind == kind).then_some(desc)
+}
+
+fn segment(id: i32) -> u64 {
+    machine().cell_of(Cell::Segment as u64, id as u64)
+}
+
+/// shmget and the like: what is made gets the next number, what is there is found.
+fn ids(cell: Cell, key: i32, flags: i32, uses: &mut Uses) {
+    uses.global(cell, 0, Use::Read);
+    if key == libc::IPC_PRIVATE || flags & libc::IPC_CREAT != 0 {
+        uses.global(cell, 0, Use::Write);
+    }
+}
+
+/// The same of what a key is looked up for by an operation of its own: with that one, the number is taken. One without a key depends on it.
+fn named_ids(cell: Cell, key: i32, flags: i32, uses: &mut Uses) {
+    let mut noted = Uses::NOTHING;
+    ids(cell, key, flags, &mut noted);
+    if key == libc::IPC_PRIVATE {
+        *uses = noted;
+        uses.names = true;
+    }
+}
+
+fn limit(p: Pid, resource: i32, what: Use, uses: &mut Uses) {
+    // Of a process with one thread, which nobody changes, nobody else can tell.
+    if p != local().pid && what == Use::Write {
+        machine().note_others_change();
+    }
+    let name = mix(machine().cell_of_process(Cell::Limit as u64, p), resource as u64);
+    uses.named(Cell::Limit, name, world().procs[p].vpid.into(), what);
+}
+
+/// The thread with that id, of any process of the program.
+pub fn thread_with_id(id: i32) -> Option<Tid> {
+    if id == 0 {
+        return Some(local().cur);
+    }
+    (0..world().threads.len).find(|&t| world().threads[t].vtid == id && is_there(t))
+}
+
+/// The first thread of a process is there as long as that has not been waited for.
+pub fn is_there(t: Tid) -> bool {
+    let process = &world().procs[world().threads[t].pid];
+    world().threads[t].state != ThreadState::EXITED || process.main_thread == t && process.state != ProcState::REAPED
+}
+
+fn with_thread(id: i32, then: impl FnOnce(Tid)) {
+    if let Some(t) = thread_with_id(id) {
+        then(t);
+    }
+}
+
+fn nice(a: &[u64; 6], sets: bool, uses: &mut Uses) {
+    let (which, who) = (a[0] as u32, a[1] as i32);
+    let mut one = |t: Tid| {
+        uses.thread(Cell::Nice, t, Use::Read);
+        if sets {
+            uses.thread(Cell::Nice, t, Use::Write);
+        }
+    };
+    if which == libc::PRIO_PROCESS {
+        return with_thread(who, one);
+    }
+    let group = if who == 0 { world().procs[local().pid].pgid } else { who };
+    for t in (0..world().threads.len).filter(|&t| is_there(t)) {
+        if which != libc::PRIO_PGRP || world().procs[world().threads[t].pid].pgid == group {
+            one(t);
+        }
+    }
+    if which == libc::PRIO_PGRP {
+        uses.global(Cell::Members, 0, Use::Read);
+    }
+}
+
+fn descriptor(a: &[u64; 6], uses: &mut Uses) {
+    const F_SETSIG: i32 = 10;
+    const F_GETSIG: i32 = 11;
+    const F_SETOWN_EX: i32 = 15;
+    const F_GETOWN_EX: i32 = 16;
+    let desc = world().has_fds(local().pid).then(|| world().fd(local().pid, a[0] as i32)).flatten();
+    let command = a[1] as i32;
+    match command {
+        libc::F_GETPIPE_SZ | libc::F_SETPIPE_SZ => {
+            let Some(desc) = find(a[0], DescKind::PIPE) else { return };
+            uses.channel(Cell::PipeSize, desc, a[0], Use::Read);
+            if command == libc::F_SETPIPE_SZ {
+                uses.channel(Cell::PipeSize, desc, a[0], Use::Write);
+            }
+        }
+        libc::F_ADD_SEALS | libc::F_GET_SEALS if desc.is_none() => {
+            if command == libc::F_ADD_SEALS {
+                machine().note_seals_change();
+                uses.global(Cell::Seals, 0, Use::Write);
+            }
+            uses.global(Cell::Seals, 0, Use::Read);
+        }
+        libc::F_GETFL | libc::F_SETFL if desc.is_none() => {
+            let what = if command == libc::F_SETFL { Use::Write } else { Use::Read };
+            uses.global(Cell::Flags, description(a[0] as i32).into(), what);
+        }
+        libc::F_GETOWN | F_GETOWN_EX | F_GETSIG if desc.is_none() => {
+            uses.global(Cell::Owner, description(a[0] as i32).into(), Use::Read);
+        }
+        libc::F_SETOWN | F_SETOWN_EX | F_SETSIG if desc.is_none() => {
+            uses.global(Cell::Owner, description(a[0] as i32).into(), Use::Write);
+        }
+        _ => {}
+    }
+}
+
+/// Performs call `nr` by `call`, after a visible operation if what it uses is shared.
+#[inline]
+pub fn with_cells(nr: i64, a: [u64; 6], call: impl FnOnce() -> i64) -> i64 {
+    if !world().concurrent || !has_line(nr) || !watches() {
+        return call();
+    }
+    let same = turn(nr, &a);
+    let result = call();
+    if let Some((tries, same)) = same {
+        let vain = same != 0 && same == fiber().looked;
+        model().note_use(local().cur, tries, vain);
+        fiber().looked = same;
+    }
+    result
+}
+
+#[inline(never)]
+fn turn(nr: i64, a: &[u64; 6]) -> Option<(bool, u64)> {
+    let plan = || {
+        let mut uses = Uses::NOTHING;
+        of_call(nr, a, &mut uses);
+        uses
+    };
+    let mut uses = plan();
+    loop {
+        let op = pass(nr, &uses)?;
+        // Whom it concerns may be another one by now.
+        let now = plan();
+        if now.set & !uses.set == 0 && (uses.changes || !now.changes) {
+            return Some((op.tries(), if uses.changes { 0 } else { mix(uses.set as u64, nr as u64) | 1 }));
+        }
+        uses = now;
+    }
+}
+
+/// Has its turn, if that is an operation.
+fn pass(nr: i64, uses: &Uses) -> Option<Op> {
+    if uses.set == 0 {
+        return None;
+    }
+    if local().borrowed {
+        // The child of a vfork is part of its parent's transition.
+        unexplored(|| Err(0));
+        return None;
+    }
+    let kind = match () {
+        () if uses.moves => Kind::GROUP_CHANGE,
+        () if uses.changes => Kind::PATH_CHANGE,
+        () => Kind::PATH_LOOK,
+    };
+    let mut op = Op::on(kind, all_names());
+    if !uses.changes {
+        op = op.with(TRY);
+    }
+    if uses.names {
+        op.obj2 = crate::calls::sync::names();
+    }
+    op.arg = uses.set;
+    op.mask = uses.shown;
+    op.deadline = nr as u64;
+    gate::pass(op);
+    Some(op)
+}
+
+/// What the running thread makes is a copy of it, in what others may change. `process`: a process; `visible`: that is an operation on which
+/// everything depends.
+pub fn copied(nr: i64, process: bool, visible: bool) {
+    if !watches() {
+        return;
+    }
+    let mut uses = Uses::NOTHING;
+    let (cur, own) = (local().cur, local().pid);
+    if machine().others_change() {
+        for cell in [Cell::Nice, Cell::Policy, Cell::Affinity] {
+            uses.thread(cell, cur, Use::Read);
+        }
+    }
+    if process {
+        uses.process(Cell::Group, own, Use::Read);
+        for cell in [Cell::Directory, Cell::Umask, Cell::Ids] {
+            uses.own(cell, Use::Read);
+        }
+        if machine().others_change() || is_threaded() {
+            for resource in 0..16 {
+                limit(own, resource, Use::Read, &mut uses);
+            }
+        }
+        attached(&mut uses);
+    }
+    if !visible {
+        pass(nr, &uses);
+    }
+}
+
+/// The segments that this process has attached get one more who has them, or one less.
+fn attached(uses: &mut Uses) {
+    for i in 0..arena().attached.len {
+        let one = arena().attached[i];
+        if one.process == local().pid && one.times > 0 {
+            let id = arena().segments[one.segment].id;
+            uses.named(Cell::Segment, segment(id), id.into(), Use::Write);
+        }
+    }
+}
+
+/// This process is about to replace its program.
+pub fn replaced() {
+    if !watches() {
+        return;
+    }
+    let mut uses = Uses::NOTHING;
+    uses.process(Cell::Program, local().pid, Use::Write);
+    attached(&mut uses);
+    pass(libc::SYS_execve, &uses);
+}
+
+/// This process is about to end.
+pub fn ending() {
+    if !watches() || arena().attached.len == 0 || local().borrowed {
+        return;
+    }
+    let mut uses = Uses::NOTHING;
+    attached(&mut uses);
+    if pass(libc::SYS_exit_group, &uses).is_some() {
+        machine().segments_left(local().pid);
+    }
+}
+
+/// The name of thread `t` of this process is read, or written.
+pub fn own_name(t: Tid, what: Use) {
+    if !watches() {
+        return;
+    }
+    let mut uses = Uses::NOTHING;
+    uses.thread(Cell::Name, t, what);
+    pass(libc::SYS_prctl, &uses);
+}
+
+/// Who is in a group of processes is told, by an operation on which a change of that depends.
+pub fn group_told() {
+    if watches() {
+        Uses::NOTHING.global(Cell::Members, 0, Use::Read);
+    }
+}
+
+/// The umask for the name of a message queue.
+pub fn queue_mask() {
+    if watches() {
+        // Together with the operation on the names of queues.
+        Uses::NOTHING.own(Cell::QueueMask, Use::Read);
+    }
+}
