@@ -25,6 +25,11 @@ pub fn read(clock: i32) -> u64 {
     }
 }
 
+/// What CLOCK_REALTIME shows at virtual time `ns`, ns.
+pub fn real(ns: u64) -> u64 {
+    EPOCH + ns
+}
+
 /// The date, seconds, at virtual time `ns`.
 pub fn date_of(ns: u64) -> i64 {
     ((EPOCH + ns) / SECOND) as i64
