@@ -43,12 +43,14 @@ pub fn ioctl(domain: u16, command: u32, at: u64) -> Option<i64> {
     if changes(command) {
         return Some(EPERM);
     }
+    if domain != INET && matches!(command, SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK) {
+        return Some(ENOTTY);
+    }
     if !known {
         return Some(ENODEV);
     }
     let value = at + NAME_SIZE;
     match command {
-        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK if domain != INET => return Some(ENOTTY),
         SIOCGIFADDR | SIOCGIFDSTADDR => put_address(value, ADDRESS),
         SIOCGIFBRDADDR => put_address(value, [0; 4]),
         SIOCGIFNETMASK => put_address(value, MASK),

@@ -163,8 +163,13 @@ pub fn send(desc: DescId, memory: &Memory, to: Option<Address>) -> i64 {
         }
         let asked = Asked { whole: &rest[..len], typ: half(4), flags: half(6), number: word(8), from };
         let mut answer = Answer { bytes: [0; 2048], len: 0, message: 0 };
-        reply(&asked, &mut answer);
+        let result = reply(&asked, &mut answer);
         deliver(desc, &answer);
+        if let Some(error) = result.filter(|&error| error != 0 || asked.flags & NLM_F_ACK != 0) {
+            (answer.len, answer.message) = (0, 0);
+            acknowledge(&asked, error, &mut answer);
+            deliver(desc, &answer);
+        }
         let next = len.next_multiple_of(4).min(rest.len());
         rest = &mut rest[next..];
     }
@@ -188,36 +193,39 @@ fn deliver(desc: DescId, answer: &Answer) {
     });
 }
 
-/// What the kernel answers; nothing where it says nothing.
-fn reply(asked: &Asked, answer: &mut Answer) {
-    let mut error = 0;
-    if asked.flags & NLM_F_REQUEST != 0 && asked.typ >= FIRST_TYPE {
-        // Of each four types the third asks; the others need privileges.
-        let asks = asked.typ & 3 == 2;
-        let all = asked.flags & NLM_F_DUMP != 0;
-        error = match (asked.typ, asked.family()) {
-            _ if !asks => EPERM,
-            (RTM_GETLINK, 0 | INET | PACKET | BRIDGE) if all => {
-                if asked.family() != BRIDGE {
-                    link(asked, NLM_F_MULTI, answer);
-                }
-                return done(asked, answer);
-            }
-            (RTM_GETADDR, 0 | INET | INET6) if all => {
-                addresses(asked, answer);
-                return done(asked, answer);
-            }
-            (RTM_GETLINK, 0 | INET | PACKET) => match named(asked) {
-                0 => return link(asked, 0, answer),
-                error => error,
-            },
-            (RTM_GETADDR, 0 | INET) => EOPNOTSUPP,
-            _ => refuse(b"a request of type", asked.typ.into()),
-        };
+/// What the kernel answers. Gives 0 or minus an error number, which is told in a message of its own; `None`: none is.
+fn reply(asked: &Asked, answer: &mut Answer) -> Option<i64> {
+    if asked.flags & NLM_F_REQUEST == 0 || asked.typ < FIRST_TYPE {
+        return Some(0);
     }
-    if error == 0 && asked.flags & NLM_F_ACK == 0 {
-        return;
+    // Of each four types the third asks; the others need privileges.
+    let asks = asked.typ & 3 == 2;
+    let all = asked.flags & NLM_F_DUMP != 0;
+    let error = match (asked.typ, asked.family()) {
+        _ if !asks => EPERM,
+        (RTM_GETLINK, 0 | INET | PACKET | BRIDGE) if all => {
+            if asked.family() != BRIDGE {
+                link(asked, NLM_F_MULTI, answer);
+            }
+            done(asked, answer);
+            return None;
+        }
+        (RTM_GETADDR, 0 | INET | INET6) if all => {
+            addresses(asked, answer);
+            done(asked, answer);
+            return None;
+        }
+        (RTM_GETLINK, 0 | INET | PACKET) => named(asked),
+        (RTM_GETADDR, 0 | INET) => EOPNOTSUPP,
+        _ => refuse(b"a request of type", asked.typ.into()),
+    };
+    if error == 0 {
+        link(asked, 0, answer);
     }
+    Some(error)
+}
+
+fn acknowledge(asked: &Asked, error: i64, answer: &mut Answer) {
     let told = if error == 0 { &asked.whole[..HEADER] } else { asked.whole };
     answer.begin(NLMSG_ERROR, if error == 0 { NLM_F_CAPPED } else { 0 }, asked);
     answer.put(&(error as i32).to_ne_bytes());
