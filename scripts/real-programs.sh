@@ -57,12 +57,19 @@ start_clock() { begun=$(date +%s%N); }
 
 seconds() { awk "BEGIN { printf \"%.2f s\", ($(date +%s%N) - $begun) / 1e9 }"; }
 
-# NAME PROGRAM...: whether all of the programs are there; says so if one is not.
+is_there() {
+    case "$1" in
+        /*) [ -e "$1" ] ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+# NAME PROGRAM...: whether all of the programs, and files with a whole path, are there; says so if one is not.
 there() {
     local name=$1 program
     shift
     for program; do
-        if ! command -v "$program" >/dev/null; then
+        if ! is_there "$program"; then
             row "$name" skipped "no ${program##*/}" "" "" ""
             return 1
         fi
@@ -125,7 +132,8 @@ serve() {
     shift 3
     native_status=0
     start_clock
-    "${as[@]}" "$@" >log 2>&1 </dev/null &
+    # In a group of its own: some kill all of theirs at their end.
+    setsid "${as[@]}" "$@" >log 2>&1 </dev/null &
     pid=$!
     timeout 30 sh -c "$client" >native 2>&1 </dev/null || wrong "natively the client of $name fails: $(tail -n 2 log)"
     kill "$pid"
@@ -167,6 +175,34 @@ if there 'C++20 threads' "${CXX:-g++}"; then
     "${CXX:-g++}" -std=c++20 -O2 -o threads "$here/threads.cc" -lpthread
     compare 'C++20 threads' $few ./threads
 fi
+
+if there 'ZeroMQ' "${CC:-gcc}" /usr/include/zmq.h; then
+    "${CC:-gcc}" -O2 -o zmq "$here/zmq.c" -lzmq -lpthread
+    compare 'ZeroMQ' $few ./zmq
+fi
+
+if there 'libuv' "${CC:-gcc}" /usr/include/uv.h; then
+    "${CC:-gcc}" -O2 -o uv "$here/uv.c" -luv
+    compare 'libuv' $few ./uv
+fi
+
+if there 'mpirun -np 2' mpicc mpirun; then
+    mpicc -O1 -o ring "$here/mpi_ring.c"
+    # Both processes destroy a lock that they share.
+    options=(--allow-misuse)
+    root=
+    [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+    compare 'mpirun -np 2' $few mpirun $root --oversubscribe -np 2 ./ring
+    options=()
+fi
+
+there 'ps in a script' ps mkfifo && mkfifo fifo && compare 'ps in a script' $few sh -c '
+    cat fifo & p=$!
+    [ "$(ps -o pid= -p $p | tr -d " ")" = $p ] && echo found
+    [ "$(ps -o ppid= -p $p | tr -d " ")" = $$ ] && echo mine
+    [ "$(ps -e -o pid= | grep -cw $p)" = 1 ] && echo listed
+    [ "$(grep -cw -e $p -e $$ /proc/$p/status)" -ge 2 ] && echo told
+    kill $p; wait $p 2>/dev/null; ps -p $p >/dev/null || echo gone'
 
 # Three processes write to one database at a time.
 insert='for n in 1 2 3; do sqlite3 -cmd ".timeout 20000" db "insert into t values($n)" & done; wait'
@@ -242,6 +278,72 @@ if there haproxy haproxy curl; then
     serve haproxy $few '
         for i in $(seq 50); do if curl -s http://127.0.0.1:21216/; then break; fi; sleep 0.1; done' \
         haproxy -db -f "$dir/ha.conf"
+fi
+
+if there iperf3 iperf3; then
+    # What it says of speed differs from run to run.
+    serve iperf3 $few '
+        for i in $(seq 50); do
+            if iperf3 -c 127.0.0.1 -p 21218 -n 100K >report 2>&1; then break; fi; sleep 0.1
+        done; grep -c receiver report' \
+        iperf3 -s -p 21218
+fi
+
+if there rsyslog rsyslogd logger; then
+    printf '%s\n' 'module(load="imuxsock" SysSock.Use="off")' 'module(load="imtcp")' \
+        "input(type=\"imuxsock\" Socket=\"$dir/syslog\")" 'input(type="imtcp" port="21219" address="127.0.0.1")' \
+        'template(name="line" type="string" string="%programname%%msg%\n")' \
+        "action(type=\"omfile\" file=\"$dir/messages\" template=\"line\")" >rsyslog.conf
+    serve rsyslog $few "
+        rm -f messages
+        by_tcp() { logger --tcp -n 127.0.0.1 -P 21219 --rfc3164 -t \"\$1\" \"\$2\" 2>/dev/null; }
+        until_there() { for i in \$(seq 50); do if grep -q \"\$1\" messages 2>/dev/null; then break; fi; sleep 0.1; done; }
+        for i in \$(seq 50); do if by_tcp up yes; then break; fi; sleep 0.1; done; until_there yes
+        logger -u $dir/syslog -t one first; until_there first; by_tcp two second; until_there second; cat messages" \
+        rsyslogd -n -f "$dir/rsyslog.conf" -i "$dir/rsyslog.pid"
+fi
+
+# socat itself would give up after half a second of silence; a shell that reads does not.
+socat_client='
+    ask() { (exec 3<>/dev/tcp/127.0.0.1/$0 && echo "$1" >&3 && read -r answer <&3 && echo "$answer") 2>/dev/null; }
+    for i in $(seq 50); do if ask hello; then break; fi; sleep 0.1; done; ask 1; ask 2 & wait'
+if there 'socat' socat bash; then
+    printf '%s\n' "$socat_client" >socat_client
+    serve 'socat, EXEC' $few 'bash -c "$(cat socat_client)" 21220' \
+        socat TCP-LISTEN:21220,bind=127.0.0.1,reuseaddr,fork EXEC:cat
+    serve 'socat, PIPE' $few 'bash -c "$(cat socat_client)" 21221' \
+        socat TCP-LISTEN:21221,bind=127.0.0.1,reuseaddr,fork PIPE
+fi
+
+if there dnsmasq dnsmasq "$python"; then
+    serve dnsmasq $few "
+        ask() { '$python' '$here/dns_client.py' \$1 21222 2>/dev/null; }
+        for i in \$(seq 50); do if ask box.example; then break; fi; sleep 0.1; done; ask nobody.example" \
+        dnsmasq -k -C /dev/null -u "$(id -un)" -p 21222 --listen-address=127.0.0.1 --bind-interfaces --no-resolv --no-hosts \
+        --address=/box.example/10.1.2.3 --local=/example/ -x "$dir/dnsmasq.pid"
+fi
+
+modules=$(ls -d /usr/lib/apache2/modules 2>/dev/null || true)
+if there apache2 apache2 curl "${modules:-.}/mod_mpm_event.so"; then
+    mkdir -p apache/html apache/logs
+    echo hello >apache/html/index.html
+    # Those who serve become another user where root starts them.
+    chmod 755 "$dir"
+    # In the private copies of files they would meet directories of root alone.
+    options=(--files real)
+    for mpm in event worker prefork; do
+        printf '%s\n' "ServerRoot $dir/apache" 'ServerName localhost' "PidFile $dir/apache/pid" 'Listen 127.0.0.1:21223' \
+            "LoadModule mpm_${mpm}_module $modules/mod_mpm_$mpm.so" "LoadModule authz_core_module $modules/mod_authz_core.so" \
+            "LoadModule dir_module $modules/mod_dir.so" 'User www-data' 'Group www-data' "ErrorLog $dir/apache/logs/error" \
+            "DocumentRoot $dir/apache/html" 'StartServers 2' "<Directory $dir/apache/html>" 'Require all granted' \
+            '</Directory>' >"apache/$mpm.conf"
+        serve "apache2, $mpm" $few '
+            at=http://127.0.0.1:21223
+            for i in $(seq 50); do if curl -s $at/; then break; fi; sleep 0.1; done
+            curl -s $at/index.html; curl -s -o /dev/null -w "%{http_code}\n" $at/nothing' \
+            apache2 -f "$dir/apache/$mpm.conf" -DFOREGROUND
+    done
+    options=()
 fi
 
 # Its processes start one another, share memory and semaphores, and wake each other by signals and sockets. It does not run as root.

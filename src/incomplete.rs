@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
-use vsrun_model::world::{World, CPU_TIMER, SIGIO};
+use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO};
 use vsrun_model::End;
 
 /// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
@@ -53,6 +53,8 @@ pub enum Reason {
     NoSigio,
     /// A timer of processor time was to send a signal.
     NoCpuTimer,
+    /// TCP_DEFER_ACCEPT was to keep connections back until there is data.
+    NotDeferred,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -121,6 +123,11 @@ impl Reason {
             Reason::Notified => not_proven!("not-proven:mq-notify", "a message was sent while mq_notify waited for one"),
             Reason::NoSigio => never_came!("signals:sigio", "SIGIO for input on a descriptor (FIOASYNC)"),
             Reason::NoCpuTimer => never_came!("signals:cpu-timer", "the signal of a timer of processor time"),
+            Reason::NotDeferred => (
+                "sockets:defer-accept",
+                "all schedules of what is modelled were run, but connections did not wait for their data (see the notes)",
+                "TCP_DEFER_ACCEPT was asked for: connections were there to be accepted at once, as they are once its time is over; that they come only with their data is not modelled",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -172,6 +179,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.end == End::DEPTH, Reason::Depth),
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
+        (world.never_come & DEFERRED != 0, Reason::NotDeferred),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.held_back, Reason::FairSchedules),

@@ -10,8 +10,9 @@ missing=
 for pair in pigz:pigz xz:xz-utils zstd:zstd pbzip2:pbzip2 lbzip2:lbzip2 make:make gcc:gcc g++:g++ python3:python3 \
     sqlite3:sqlite3 rsync:rsync memcached:memcached redis-server:redis-server redis-cli:redis-tools nginx:nginx-light \
     curl:curl mosquitto:mosquitto mosquitto_pub:mosquitto-clients lighttpd:lighttpd haproxy:haproxy psql:postgresql \
-    setpriv:util-linux; do
-    command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
+    setpriv:util-linux logger:bsdutils iperf3:iperf3 rsyslogd:rsyslog socat:socat dnsmasq:dnsmasq-base apache2:apache2 \
+    ps:procps mpirun:openmpi-bin mpicc:libopenmpi-dev /usr/include/zmq.h:libzmq3-dev /usr/include/uv.h:libuv1-dev; do
+    [ -e "${pair%%:*}" ] || command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair#*:}"
 done
 [ -n "$missing" ] || exit 0
 

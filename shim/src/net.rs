@@ -85,6 +85,7 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
         libc::SYS_gettimeofday => time::gettimeofday(a[0], a[1]),
         libc::SYS_time => time::time(a[0]),
         libc::SYS_times => time::times(a[0]),
+        libc::SYS_getrusage => time::rusage(a[0] as i32, a[1]),
         libc::SYS_getcpu => {
             store_if(a[0], 0u32);
             store_if(a[1], 0u32);

@@ -126,6 +126,7 @@ Verdict: no bug found in ./prog 2
         (Reason::PassedThrough, "went to the kernel"),
         (Reason::Notified, "not proven"),
         (Reason::NoSigio, "some signals"),
+        (Reason::NotDeferred, "wait for their data"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

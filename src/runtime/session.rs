@@ -304,9 +304,10 @@ impl Output {
     }
 }
 
-/// Fixed bytes for what the program reads from /dev/urandom.
+/// Fixed bytes for what the program reads from /dev/urandom: a stretch of numbers, then zeros, of which there is no end.
 pub fn random_file() -> io::Result<OwnedFd> {
-    const LEN: usize = 1 << 16;
+    const LEN: usize = 1 << 20;
+    const ENDLESS: u64 = 1 << 40;
     let mut bytes = Vec::with_capacity(LEN);
     let mut state = 0x7673_7275_6e00_0001u64;
     while bytes.len() < LEN {
@@ -318,6 +319,7 @@ pub fn random_file() -> io::Result<OwnedFd> {
     }
     let mut file = File::from(memory_file(c"vsrun-random", 0)?);
     file.write_all(&bytes)?;
+    file.set_len(ENDLESS)?;
     Ok(file.into())
 }
 

@@ -1,7 +1,10 @@
 // Commands, options and flags that nobody knows, and what those that are known give at first.
 #include "check.h"
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <linux/futex.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -199,6 +202,213 @@ static void socket_options(void) {
     }
 }
 
+// Options of TCP that daemons set, and what becomes of their values.
+static void tcp_options(void) {
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    option(s, "TCP_DEFER_ACCEPT", IPPROTO_TCP, TCP_DEFER_ACCEPT);
+    static const int seconds[] = {1, 2, 3, 7, 8, 30, 100, 1000, -5, 0, 1 << 30};
+    for (unsigned i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+        CHECK(setsockopt(s, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds[i], 4));
+        option(s, "TCP_DEFER_ACCEPT", IPPROTO_TCP, TCP_DEFER_ACCEPT);
+    }
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_DEFER_ACCEPT, seconds, 3));
+    char name[32] = "";
+    socklen_t len = sizeof name;
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4));
+    CHECK(getsockopt(s, IPPROTO_TCP, TCP_CONGESTION, name, &len));
+    say("%s, length %u", name, len);
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno\0more", 9));
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "no such thing", 13));
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno and a name that is too long", 32));
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "ren", 3));
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "", 0));
+    memset(name, 'x', sizeof name);
+    len = 3;
+    CHECK(getsockopt(s, IPPROTO_TCP, TCP_CONGESTION, name, &len));
+    say("%.5s, length %u", name, len);
+    close(s);
+    s = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "reno", 4));
+    CHECK(setsockopt(s, IPPROTO_TCP, TCP_DEFER_ACCEPT, seconds, 4));
+    close(s);
+}
+
+// What comes along with a datagram where times are asked for: lengths, types, and whether the time lies between those before and after.
+static void stamped(const char *what, int from, int to, int name) {
+    int one = 1, zero = 0;
+    CHECK(setsockopt(to, SOL_SOCKET, name, &one, 4));
+    option(to, "SO_TIMESTAMP", SOL_SOCKET, SO_TIMESTAMP);
+    option(to, "SO_TIMESTAMPNS", SOL_SOCKET, SO_TIMESTAMPNS);
+    for (int room = 64; room >= 0; room -= 32) {
+        struct timespec before, after;
+        char byte = 'x', control[64] = "";
+        struct iovec v = {&byte, 1};
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = room};
+        clock_gettime(CLOCK_REALTIME, &before);
+        send(from, &byte, 1, 0);
+        clock_gettime(CLOCK_REALTIME, &after);
+        say("%s: %zd, flags %x, control %zu", what, recvmsg(to, &m, 0), m.msg_flags, m.msg_controllen);
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+            struct timespec t;
+            memcpy(&t, CMSG_DATA(c), sizeof t);
+            long parts = name == SO_TIMESTAMP ? 1000 : 1;
+            long at = t.tv_sec * 1000000000 + t.tv_nsec * parts, first = before.tv_sec * 1000000000 + before.tv_nsec;
+            say("level %d, type %d, length %zu, in time %d", c->cmsg_level, c->cmsg_type, (size_t)c->cmsg_len,
+                at >= first / parts * parts && at <= after.tv_sec * 1000000000 + after.tv_nsec);
+        }
+    }
+    CHECK(setsockopt(to, SOL_SOCKET, name, &zero, 4));
+    option(to, "SO_TIMESTAMP", SOL_SOCKET, SO_TIMESTAMP);
+}
+
+static void stamps(void) {
+    int pair[2];
+    socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
+    stamped("local", pair[0], pair[1], SO_TIMESTAMP);
+    stamped("local, ns", pair[0], pair[1], SO_TIMESTAMPNS);
+    int one = 1;
+    CHECK(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &one, 4));
+    stamped("local, with credentials", pair[0], pair[1], SO_TIMESTAMP);
+    close(pair[0]);
+    close(pair[1]);
+    int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    bind(to, (void *)&a, sizeof a);
+    getsockname(to, (void *)&a, &len);
+    connect(from, (void *)&a, sizeof a);
+    stamped("udp", from, to, SO_TIMESTAMP);
+    stamped("udp, ns", from, to, SO_TIMESTAMPNS);
+    close(from);
+    close(to);
+}
+
+// The loopback interface by every way to ask for it.
+static void interface_ioctl(int s, const char *name, const char *what, unsigned long command) {
+    struct ifreq r;
+    memset(&r, 0x5a, sizeof r);
+    strcpy(r.ifr_name, name);
+    int result = ioctl(s, command, &r);
+    if (result < 0) {
+        say("%s of %s: %s", what, name, strerrorname_np(errno));
+        return;
+    }
+    char bytes[49] = "";
+    int n = command == SIOCGIFFLAGS ? 2 : command == SIOCGIFADDR || command == SIOCGIFNETMASK || command == SIOCGIFHWADDR ? 8 : 4;
+    for (int i = 0; i < n; i++)
+        sprintf(bytes + 2 * i, "%02x", ((unsigned char *)&r.ifr_ifru)[i]);
+    say("%s of %s: %d, %s", what, name, result, bytes);
+}
+
+static void interfaces(void) {
+    static const struct {
+        const char *name;
+        unsigned long command;
+    } asked[] = {{"flags", SIOCGIFFLAGS}, {"address", SIOCGIFADDR},   {"mask", SIOCGIFNETMASK}, {"mtu", SIOCGIFMTU},
+                 {"index", SIOCGIFINDEX}, {"hardware", SIOCGIFHWADDR}, {"queue", SIOCGIFTXQLEN}, {"metric", SIOCGIFMETRIC}};
+    int kinds[] = {socket(AF_INET, SOCK_DGRAM, 0), socket(AF_UNIX, SOCK_STREAM, 0)};
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned i = 0; i < sizeof asked / sizeof *asked; i++) {
+            interface_ioctl(kinds[k], "lo", asked[i].name, asked[i].command);
+            interface_ioctl(kinds[k], "nobody0", asked[i].name, asked[i].command);
+        }
+    struct ifreq r = {.ifr_ifindex = 1};
+    CHECK(ioctl(kinds[0], SIOCGIFNAME, &r));
+    say("name %s", r.ifr_name);
+    r.ifr_ifindex = 12345;
+    CHECK(ioctl(kinds[0], SIOCGIFNAME, &r));
+    char name[IF_NAMESIZE];
+    say("index %u, name %s", if_nametoindex("lo"), if_indextoname(1, name));
+    CHECK(if_nametoindex("nobody0"));
+    struct ifaddrs *all, *one;
+    CHECK(getifaddrs(&all));
+    for (one = all; one; one = one->ifa_next)
+        if (!strcmp(one->ifa_name, "lo")) {
+            char host[64] = "";
+            int family = one->ifa_addr->sa_family;
+            if (family == AF_INET)
+                inet_ntop(family, &((struct sockaddr_in *)one->ifa_addr)->sin_addr, host, sizeof host);
+            else if (family == AF_INET6)
+                inet_ntop(family, &((struct sockaddr_in6 *)one->ifa_addr)->sin6_addr, host, sizeof host);
+            say("%s: family %d, flags %x, %s, data %d", one->ifa_name, family, one->ifa_flags, host, one->ifa_data != 0);
+        }
+    freeifaddrs(all);
+    close(kinds[0]);
+    close(kinds[1]);
+}
+
+// Asks one question, and says how the first message of the answer begins.
+static void ask(int s, const char *what, int type, int flags, int family, int index) {
+    struct {
+        struct nlmsghdr h;
+        struct ifinfomsg i;
+    } question = {{sizeof question, type, flags, 77, 0}, {.ifi_family = family, .ifi_index = index}};
+    say("%s: sent %zd", what, send(s, &question, sizeof question, 0));
+    for (;;) {
+        char answer[16384] __attribute__((aligned(8)));
+        ssize_t n = recv(s, answer, sizeof answer, MSG_DONTWAIT);
+        if (n < 0) {
+            say("%s: %s", what, strerrorname_np(errno));
+            return;
+        }
+        for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+            int number = *(int *)NLMSG_DATA(h), about = number;
+            if (h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_NEWADDR)
+                about = ((struct ifinfomsg *)NLMSG_DATA(h))->ifi_index;
+            // The machine may have other interfaces.
+            if (h->nlmsg_type == NLMSG_ERROR)
+                say("error %d, length %u, flags %x", number, h->nlmsg_len, h->nlmsg_flags);
+            else if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == RTM_NEWADDR && ((struct ifaddrmsg *)NLMSG_DATA(h))->ifa_index == 1 ||
+                     h->nlmsg_type == RTM_NEWLINK && about == 1)
+                say("type %d, flags %x, number %u, its own %d", h->nlmsg_type, h->nlmsg_flags, h->nlmsg_seq, h->nlmsg_pid == (unsigned)getpid());
+        }
+    }
+}
+
+static void netlink(void) {
+    CHECK(socket(AF_NETLINK, SOCK_STREAM, NETLINK_ROUTE));
+    int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), other = socket(AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE);
+    option(s, "SO_TYPE", SOL_SOCKET, SO_TYPE);
+    option(other, "SO_TYPE", SOL_SOCKET, SO_TYPE);
+    option(s, "SO_DOMAIN", SOL_SOCKET, SO_DOMAIN);
+    option(s, "TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY);
+    struct sockaddr_nl a = {.nl_family = AF_NETLINK};
+    socklen_t len = sizeof a;
+    CHECK(getsockname(s, (void *)&a, &len));
+    say("number %u, length %u", a.nl_pid, len);
+    CHECK(bind(s, (void *)&a, 11));
+    a.nl_family = AF_INET;
+    CHECK(bind(s, (void *)&a, sizeof a));
+    a.nl_family = AF_NETLINK;
+    CHECK(bind(s, (void *)&a, sizeof a));
+    CHECK(getsockname(s, (void *)&a, &len));
+    CHECK(a.nl_pid == (unsigned)getpid());
+    CHECK(bind(s, (void *)&a, sizeof a));
+    CHECK(bind(other, (void *)&a, sizeof a));
+    a.nl_pid++;
+    CHECK(bind(s, (void *)&a, sizeof a));
+    a.nl_pid = 0;
+    CHECK(bind(other, (void *)&a, sizeof a));
+    CHECK(getsockname(other, (void *)&a, &len));
+    CHECK((int)a.nl_pid < -4096);
+    CHECK(listen(s, 1));
+    CHECK(shutdown(s, SHUT_RDWR));
+    CHECK(recv(s, &a, sizeof a, MSG_DONTWAIT));
+    ask(s, "links", RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, AF_UNSPEC, 0);
+    ask(s, "links, acknowledged", RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP | NLM_F_ACK, AF_UNSPEC, 0);
+    ask(s, "IPv4", RTM_GETADDR, NLM_F_REQUEST | NLM_F_DUMP, AF_INET, 0);
+    ask(s, "IPv6", RTM_GETADDR, NLM_F_REQUEST | NLM_F_DUMP, AF_INET6, 0);
+    ask(s, "one link", RTM_GETLINK, NLM_F_REQUEST, AF_UNSPEC, 1);
+    ask(s, "one link, acknowledged", RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK, AF_UNSPEC, 1);
+    ask(s, "no such link", RTM_GETLINK, NLM_F_REQUEST, AF_UNSPEC, 12345);
+    ask(s, "which link?", RTM_GETLINK, NLM_F_REQUEST, AF_UNSPEC, 0);
+    ask(s, "no request", RTM_GETLINK, 0, AF_UNSPEC, 0);
+    ask(s, "no request, acknowledged", RTM_GETLINK, NLM_F_ACK, AF_UNSPEC, 0);
+    ask(s, "nothing", NLMSG_NOOP, NLM_F_REQUEST | NLM_F_ACK, AF_UNSPEC, 0);
+    close(s);
+    close(other);
+}
+
 // Options of sockets that nobody knows.
 static void unknown_options(void) {
     int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
@@ -318,6 +528,8 @@ static const struct group groups[] = {
     {"prctls", prctls},   {"futexes", futexes},
     {"epolls", epolls},   {"exclusive", exclusive},
     {"socket_options", socket_options}, {"unknown_options", unknown_options},
+    {"tcp_options", tcp_options}, {"stamps", stamps},
+    {"interfaces", interfaces}, {"netlink", netlink},
     {"sockets", sockets}, {"fcntls", fcntls},
     {0, 0},
 };

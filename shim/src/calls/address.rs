@@ -1,6 +1,6 @@
 //! Addresses of sockets as the program has them in its memory.
 
-use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
+use vsrun_model::address::{Address, Host, INET, INET6, NETLINK, UNIX};
 
 use super::files;
 use crate::gate::{arena, fiber};
@@ -21,7 +21,7 @@ pub fn read(at: u64, len: u64, domain: u16) -> Result<Address, i64> {
         return Err(EINVAL);
     }
     let family: u16 = load(at);
-    if family == 0 && domain != UNIX {
+    if family == 0 && !matches!(domain, UNIX | NETLINK) {
         return Ok(Address::NONE);
     }
     match domain {
@@ -36,6 +36,8 @@ pub fn read(at: u64, len: u64, domain: u16) -> Result<Address, i64> {
             };
             Ok(Address::local(&name[..used]))
         }
+        NETLINK if len < 12 || family != NETLINK => Err(EINVAL),
+        NETLINK => Ok(Address::netlink(load(at + 4), load(at + 8))),
         INET if len < 16 => Err(EINVAL),
         INET if family != INET => Err(EAFNOSUPPORT),
         INET => Ok(Address::internet(Host::V4(load(at + 4)), port_at(at))),
@@ -67,6 +69,10 @@ pub fn image_of(address: &Address, domain: u16, image: &mut [u8; 128]) -> usize 
             let name = address.name();
             image[2..2 + name.len()].copy_from_slice(name);
             2 + name.len() + usize::from(address.is_path())
+        }
+        NETLINK => {
+            image[4..12].copy_from_slice(&address.bytes[..8]);
+            12
         }
         INET => {
             image[2..4].copy_from_slice(&address.port.to_be_bytes());

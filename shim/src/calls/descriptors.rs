@@ -7,7 +7,9 @@ use vsrun_model::NONE;
 
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
-use super::{address, epoll, event, files, locks, message, mqueue, numbers, pipe, poll, socket, sockopt, splice};
+use super::{
+    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, pipe, poll, socket, sockopt, splice,
+};
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, cstr, decimal, load, raw, store, zero};
@@ -341,8 +343,10 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
             store(a[2], 0i32);
             0
         }
-        // Interfaces of the machine are none of the program's world.
-        0x8910..=0x8952 if world().descs[desc].kind == DescKind::SOCKET => ENODEV,
+        0x8910..=0x8970 if world().descs[desc].kind == DescKind::SOCKET => {
+            let domain = world().sockets[socket::of(desc)].domain;
+            interfaces::ioctl(domain, a[1] as u32, a[2]).unwrap_or_else(|| refuse(libc::SYS_ioctl, desc, a))
+        }
         // SIOCOUTQ, FIBMAP, FIGETBSZ: these are answered.
         0x5411 if world().descs[desc].kind == DescKind::SOCKET => refuse(libc::SYS_ioctl, desc, a),
         1 | 2 => refuse(libc::SYS_ioctl, desc, a),

@@ -19,7 +19,12 @@ fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
 
 /// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
-    proc::with_real_numbers(nr, a, |a| files::using(nr, a, || guarded(nr, a)))
+    let result = proc::with_real_numbers(nr, a, |a| files::using(nr, a, || guarded(nr, a)));
+    match nr {
+        libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 if result >= 0 => proc::opened(nr, a, result),
+        libc::SYS_getdents64 if result > 0 => proc::listed(a, result),
+        _ => result,
+    }
 }
 
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {

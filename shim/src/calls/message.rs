@@ -1,13 +1,15 @@
 //! What sockets send and receive: bytes, addresses, and descriptors that go along with them.
 
+use vsrun_model::address::NETLINK;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use vsrun_model::socket::{
-    Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STREAM, TO_ADDRESS,
+    Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STAMPED, STAMPED_NS,
+    STREAM, TO_ADDRESS,
 };
 use vsrun_model::{inject as fault, op, Address, Kind, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{address, fd, mail, numbers, pipe, socket};
+use super::{address, fd, mail, netlink, numbers, pipe, socket, time};
 use crate::gate::{end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, load, store, touch, writable};
@@ -215,14 +217,26 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     // As if there were none.
     let room = if room > 0 && writable(at, room) < room { 0 } else { room };
     let (mut used, mut told) = (0, 0);
+    if sock.options & STAMPED != 0 && sock.typ != STREAM && received.got {
+        let (typ, part) =
+            if sock.options & STAMPED_NS != 0 { (libc::SCM_TIMESTAMPNS, 1) } else { (libc::SCM_TIMESTAMP, 1000) };
+        if 32 <= room {
+            begin(at, 32, typ);
+            let ns = time::real(received.message.sent);
+            store(at + 16, [ns / 1_000_000_000, ns % 1_000_000_000 / part]);
+            used = 32;
+        } else {
+            told |= libc::MSG_CTRUNC;
+        }
+    }
     if sock.is_local() && sock.options & PASS_CRED != 0 && received.got {
         let Credentials { pid, uid, gid } = received.message.cred;
         if used + 28 <= room {
-            begin(at, 28, libc::SCM_CREDENTIALS);
-            store(at + 16, pid);
-            store(at + 20, uid);
-            store(at + 24, gid);
-            used = 32.min(room);
+            begin(at + used, 28, libc::SCM_CREDENTIALS);
+            store(at + used + 16, pid);
+            store(at + used + 20, uid);
+            store(at + used + 24, gid);
+            used = (used + 32).min(room);
         } else {
             told |= libc::MSG_CTRUNC;
         }
@@ -537,6 +551,9 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
 
 fn datagram(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> i64 {
     let s = socket::of(desc);
+    if world().sockets[s].domain == NETLINK {
+        return netlink::send(desc, memory, to);
+    }
     if to.is_none() && world().sockets[s].state != SockState::CONNECTED {
         // Another thread may connect it.
         fd::settle(desc);

@@ -1,11 +1,11 @@
 //! Sockets: made, named, connected, accepted, shut down. What they send and receive is in `message`.
 
-use vsrun_model::address::{Address, Host, INET, INET6, UNIX};
+use vsrun_model::address::{Address, Host, INET, INET6, NETLINK, UNIX};
 use vsrun_model::fd::{DescId, NONBLOCK};
 use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
 use vsrun_model::{op, Kind, Op, NONE};
 
-use super::{address, fd, time};
+use super::{address, fd, netlink, sockopt, time};
 use crate::gate::{self, end, fiber, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, raw, store, writable};
@@ -20,6 +20,9 @@ pub fn make(domain: i32, typ: i32, protocol: i32) -> i64 {
         Err(error) => return error,
     };
     let desc = new(fresh, typ);
+    if fresh.0 == NETLINK {
+        sockopt::keep(of(desc), libc::SOL_SOCKET, libc::SO_TYPE, typ & !FLAGS);
+    }
     fd::install(desc, typ & libc::SOCK_CLOEXEC != 0)
 }
 
@@ -43,7 +46,12 @@ fn checked(domain: i32, typ: i32, protocol: i32) -> Result<(u16, u8, i32), i64> 
         (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM | libc::SOCK_DGRAM) => Err(EPROTONOSUPPORT),
         (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, libc::SOCK_RAW) => Err(EPERM),
         (libc::AF_INET | libc::AF_INET6, _) => Err(ESOCKTNOSUPPORT),
-        // Netlink too: the interfaces of the machine are none of the program's world; glibc takes it for a kernel without.
+        // What the kernel tells of devices, audits and the like is none of the program's world.
+        (libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_DGRAM) if protocol == libc::NETLINK_ROUTE => {
+            Ok((NETLINK, DGRAM, 0))
+        }
+        (libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_DGRAM) => Err(EPROTONOSUPPORT),
+        (libc::AF_NETLINK, _) => Err(ESOCKTNOSUPPORT),
         _ => Err(EAFNOSUPPORT),
     }
 }
@@ -98,6 +106,10 @@ pub fn pair(domain: i32, typ: i32, protocol: i32, at: u64) -> i64 {
 pub fn peer_name(desc: DescId, a: [u64; 6]) -> i64 {
     look(desc);
     let socket = world().sockets[of(desc)];
+    if socket.domain == NETLINK {
+        address::write(&Address::netlink(0, 0), NETLINK, a[1], a[2]);
+        return 0;
+    }
     if socket.state != SockState::CONNECTED {
         // A local one knows it as long as it is there.
         let kept = socket.is_local() && socket.peer != NONE && socket.state == SockState::CLOSED;
@@ -131,6 +143,9 @@ pub fn is_outside(address: &Address) -> bool {
 pub fn bind(desc: DescId, address: Address) -> i64 {
     let s = of(desc);
     let domain = world().sockets[s].domain;
+    if domain == NETLINK {
+        return bind_netlink(s, address);
+    }
     if address.family == 0 && domain != INET {
         return EAFNOSUPPORT;
     }
@@ -152,6 +167,17 @@ pub fn bind(desc: DescId, address: Address) -> i64 {
     let op = naming(Kind::FD_BIND, s, address, false);
     let mut result = 0;
     gate::pass_then(op, |_| result = bound(s, address, made.is_some()));
+    result
+}
+
+/// Gives a netlink socket a number, 0 for one of the system's choice, and the groups that it hears of.
+pub fn bind_netlink(s: SockId, address: Address) -> i64 {
+    let op = naming(Kind::FD_BIND, s, address, false);
+    let groups = address.netlink_groups();
+    let mut result = 0;
+    gate::pass_then(op, |_| {
+        result = model().netlink_bind(local().cur, s, address.netlink_number().unwrap_or(0), groups);
+    });
     result
 }
 
@@ -205,6 +231,9 @@ pub fn timed(op: Op, desc: DescId, timeout: u64, dont_wait: bool) -> Op {
 pub fn connect(desc: DescId, mut address: Address) -> i64 {
     let s = of(desc);
     let socket = world().sockets[s];
+    if socket.domain == NETLINK {
+        return netlink::connect(s, &address);
+    }
     if address.family == 0 && (!socket.is_dgram() && socket.state != SockState::FRESH) {
         end::unsupported(&[b"connect with AF_UNSPEC on a stream socket, to take its connection away"]);
     }
@@ -298,6 +327,9 @@ pub fn shutdown(desc: DescId, how: i32) -> i64 {
         _ => return EINVAL,
     };
     let s = of(desc);
+    if world().sockets[s].domain == NETLINK {
+        return EOPNOTSUPP;
+    }
     let op = world().desc_op(Kind::FD_CONTROL, desc);
     let mut result = 0;
     gate::pass_then(op, |_| result = model().socket_shutdown(s, bits));

@@ -1,17 +1,17 @@
 //! Options of sockets.
 
-use vsrun_model::address::{INET, INET6};
+use vsrun_model::address::{INET, INET6, NETLINK};
 use vsrun_model::fd::DescId;
 use vsrun_model::socket::{
-    Credentials, SockState, Socket, MAX_OPTIONS, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
-    V6_ONLY,
+    Credentials, SockState, Socket, NETLINK_LEVEL, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
+    STAMPED, STAMPED_NS, V6_ONLY,
 };
 use vsrun_model::{Kind, NONE};
 
 use super::{fd, socket};
 use crate::gate::{end, model, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, store};
+use crate::sys::{copy_in, copy_out, decimal, load, store};
 
 macro_rules! options {
     ($($level:ident: $($name:ident = $value:expr),+;)+) => { &[$($((libc::$level, libc::$name, $value)),+),+] };
@@ -34,7 +34,15 @@ const KEPT: &[(i32, i32, i32)] = options! {
         IPV6_UNICAST_HOPS = 64, IPV6_TCLASS = 0, IPV6_MTU_DISCOVER = 1, IPV6_RECVERR = 0,
         IPV6_MULTICAST_HOPS = 1, IPV6_MULTICAST_LOOP = 1, IPV6_FREEBIND = 0, IPV6_RECVTCLASS = 0,
         IPV6_RECVHOPLIMIT = 0;
+    SOL_NETLINK:
+        NETLINK_BROADCAST_ERROR = 0, NETLINK_NO_ENOBUFS = 0, NETLINK_LISTEN_ALL_NSID = 0, NETLINK_CAP_ACK = 0,
+        NETLINK_EXT_ACK = 0, NETLINK_GET_STRICT_CHK = 0;
 };
+
+/// TCP_CONGESTION: what any kernel has, the first at first. The number is what is kept.
+const CONGESTION: [&[u8]; 2] = [b"cubic", b"reno"];
+/// TCP_CA_NAME_MAX.
+const MAX_CONGESTION: usize = 16;
 
 fn refuse(call: &[u8], level: i32, name: i32) -> ! {
     end::unsupported(&[call, b" with level ", &decimal(level), b", option ", &decimal(name)])
@@ -45,7 +53,8 @@ fn has_level(socket: &Socket, level: i32) -> bool {
     match level {
         libc::SOL_SOCKET => true,
         libc::IPPROTO_TCP => socket.is_tcp(),
-        libc::IPPROTO_IP => !socket.is_local(),
+        libc::IPPROTO_IP => !socket.is_local() && socket.domain != NETLINK,
+        NETLINK_LEVEL => socket.domain == NETLINK,
         libc::IPPROTO_IPV6 => socket.domain == INET6,
         _ => false,
     }
@@ -56,6 +65,37 @@ fn without_level(socket: &Socket) -> i64 {
         EOPNOTSUPP
     } else {
         ENOPROTOOPT
+    }
+}
+
+/// Retransmissions within so many seconds, of which the first comes after one (net/core/request_sock.c, secs_to_retrans).
+fn retransmissions(seconds: i32) -> i32 {
+    (1..=255).find(|&n| seconds_of(n) >= seconds).unwrap_or(255)
+}
+
+/// Seconds until the last of so many retransmissions.
+fn seconds_of(retransmissions: i32) -> i32 {
+    const LONGEST: i32 = 120;
+    (0..retransmissions).map(|n| if n < 7 { LONGEST.min(1 << n) } else { LONGEST }).sum()
+}
+
+/// TCP_CONGESTION: the algorithm of a name; minus an error number if there is none.
+fn set_congestion(s: u32, at: u64, len: u32) -> i64 {
+    if len == 0 {
+        return EINVAL;
+    }
+    let mut name = [0u8; MAX_CONGESTION];
+    let n = (len as usize).min(MAX_CONGESTION - 1);
+    if !copy_in(&mut name[..n], at) {
+        return EFAULT;
+    }
+    let used = name.iter().position(|&b| b == 0).unwrap_or(n);
+    match CONGESTION.iter().position(|known| *known == &name[..used]) {
+        Some(number) => {
+            keep(s, libc::IPPROTO_TCP, libc::TCP_CONGESTION, number as i32);
+            0
+        }
+        None => ENOENT,
     }
 }
 
@@ -75,6 +115,9 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
     if !has_level(&socket, level) {
         return without_level(&socket);
     }
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_CONGESTION) {
+        return set_congestion(s, at, len);
+    }
     if (level, name) == (libc::SOL_SOCKET, libc::SO_LINGER) || is_timeout(level, name) {
         let size = if name == libc::SO_LINGER { 8 } else { 16 };
         if len < size {
@@ -88,6 +131,9 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
     match (level, name) {
         (libc::SOL_SOCKET, libc::SO_REUSEADDR) => switch(REUSE_ADDRESS),
         (libc::SOL_SOCKET, libc::SO_REUSEPORT) => switch(REUSE_PORT),
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) if socket.domain == NETLINK && value != 0 => {
+            refuse(b"setsockopt", level, name)
+        }
         (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
         (libc::SOL_SOCKET, libc::SO_PASSCRED) => switch(PASS_CRED),
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) if socket.local.port != 0 => return EINVAL,
@@ -108,11 +154,23 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
             model().socket_timeout(s, name == libc::SO_RCVTIMEO, ns);
         }
         (libc::SOL_SOCKET, libc::SO_RCVLOWAT) if value > 1 && !socket.is_dgram() => refuse(b"setsockopt", level, name),
-        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) if value != 0 => refuse(b"setsockopt", level, name),
-        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {}
+        // Connections are there at once, as after the time that is given here; `World::join_queue` notes it.
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
+            keep(s, level, name, if value > 0 { retransmissions(value) } else { 0 })
+        }
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS) if value != 0 && socket.is_tcp() => {
+            refuse(b"setsockopt", level, name)
+        }
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS) => {
+            model().socket_switch(s, STAMPED, value != 0);
+            model().socket_switch(s, STAMPED_NS, value != 0 && name == libc::SO_TIMESTAMPNS);
+        }
+        // Interfaces do not change: nothing is ever told to a group.
+        (NETLINK_LEVEL, libc::NETLINK_ADD_MEMBERSHIP | libc::NETLINK_DROP_MEMBERSHIP) if value <= 0 => return EINVAL,
+        (NETLINK_LEVEL, libc::NETLINK_ADD_MEMBERSHIP | libc::NETLINK_DROP_MEMBERSHIP) => {}
         (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF) => refuse(b"setsockopt", level, name),
         (libc::SOL_SOCKET, libc::SO_DETACH_FILTER) => return ENOENT,
-        (libc::IPPROTO_TCP, libc::TCP_ULP | libc::TCP_CONGESTION) => return ENOENT,
+        (libc::IPPROTO_TCP, libc::TCP_ULP) => return ENOENT,
         (
             libc::SOL_SOCKET,
             libc::SO_TYPE | libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_PROTOCOL | libc::SO_DOMAIN,
@@ -134,6 +192,7 @@ fn is_unknown(level: i32, name: i32) -> bool {
         libc::SOL_SOCKET => 99,
         libc::IPPROTO_TCP => 60,
         libc::IPPROTO_IP | libc::IPPROTO_IPV6 => 255,
+        NETLINK_LEVEL => 12,
         _ => return false,
     };
     !(0..=last).contains(&name)
@@ -143,15 +202,15 @@ fn is_timeout(level: i32, name: i32) -> bool {
     level == libc::SOL_SOCKET && matches!(name, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO)
 }
 
-fn keep(s: u32, level: i32, name: i32, value: i32) {
+/// Keeps a value that getsockopt gives back.
+pub fn keep(s: u32, level: i32, name: i32, value: i32) {
     if !model().socket_keep(s, level as u16, name as u16, value) {
         end::unsupported(&[b"a socket with more than sixteen options"]);
     }
 }
 
 fn kept(socket: &Socket, level: i32, name: i32) -> Option<i32> {
-    let values = &socket.values[..(socket.n_values as usize).min(MAX_OPTIONS)];
-    values.iter().find(|v| (i32::from(v.level), i32::from(v.name)) == (level, name)).map(|v| v.value)
+    socket.kept((level as u16, name as u16))
 }
 
 /// getsockopt.
@@ -182,7 +241,10 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
             fd::pass(desc, op, |_| error = model().socket_error(s) as i32);
             error
         }
-        (libc::SOL_SOCKET, libc::SO_TYPE) => socket.typ.into(),
+        // Netlink has one kind of socket by two names.
+        (libc::SOL_SOCKET, libc::SO_TYPE) => kept(&socket, level, name).unwrap_or(socket.typ.into()),
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMP) => bit(STAMPED) & !bit(STAMPED_NS),
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => bit(STAMPED_NS),
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => socket.domain.into(),
         (libc::SOL_SOCKET, libc::SO_PROTOCOL) => socket.protocol,
         (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => i32::from(socket.state == SockState::LISTEN),
@@ -212,7 +274,13 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
             return put(at, len_at, room, &[seconds, 0, micro, 0]);
         }
         (libc::SOL_SOCKET, libc::SO_PEERSEC | libc::SO_PEERGROUPS) => return ENOPROTOOPT,
-        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => 0,
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => seconds_of(kept(&socket, level, name).unwrap_or(0)),
+        (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => {
+            let mut image = [0u8; MAX_CONGESTION];
+            let known = CONGESTION[kept(&socket, level, name).unwrap_or(0) as usize];
+            image[..known.len()].copy_from_slice(known);
+            return put_bytes(at, len_at, room, &image);
+        }
         (libc::IPPROTO_TCP, libc::TCP_INFO) => {
             let state = match socket.state {
                 SockState::CONNECTED => 1,
@@ -220,8 +288,9 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
                 SockState::CONNECTING => 2,
                 _ => 7,
             };
-            let mut info = [0; 26];
-            info[0] = state;
+            let mut info = [0; 62];
+            // Over loopback, before anything has gone the wrong way.
+            (info[0], info[4], info[15], info[20], info[21], info[22]) = (state, 32_741, 65_535, 10, 65_483, 3);
             return put(at, len_at, room, &info);
         }
         _ => match KEPT.iter().find(|k| (k.0, k.1) == (level, name)) {
@@ -237,6 +306,15 @@ fn put(at: u64, len_at: u64, room: i32, words: &[i32]) -> i64 {
     let len = (4 * words.len()).min(room as usize);
     for i in 0..len {
         store(at + i as u64, words[i / 4].to_ne_bytes()[i % 4]);
+    }
+    store(len_at, len as i32);
+    0
+}
+
+fn put_bytes(at: u64, len_at: u64, room: i32, bytes: &[u8]) -> i64 {
+    let len = bytes.len().min(room as usize);
+    if !copy_out(at, &bytes[..len]) {
+        return EFAULT;
     }
     store(len_at, len as i32);
     0

@@ -4,7 +4,7 @@ use vsrun_model::{inject as fault, Kind, Op};
 
 use crate::gate::{self, inject, local, model, world};
 use crate::sys::errno::*;
-use crate::sys::{load, store, store_if, touch};
+use crate::sys::{load, raw, store, store_if, touch};
 
 /// 2026-01-01T00:00:00Z, what CLOCK_REALTIME shows at virtual time 0, ns.
 const EPOCH: u64 = 1_767_225_600 * SECOND;
@@ -23,6 +23,11 @@ pub fn read(clock: i32) -> u64 {
     } else {
         now
     }
+}
+
+/// What CLOCK_REALTIME shows at virtual time `ns`, ns.
+pub fn real(ns: u64) -> u64 {
+    EPOCH + ns
 }
 
 /// The date, seconds, at virtual time `ns`.
@@ -151,6 +156,25 @@ pub fn times(addr: u64) -> i64 {
     let now = (read(libc::CLOCK_MONOTONIC) / 10_000_000) as i64;
     store_if(addr, [now, 0, 0, 0]);
     now
+}
+
+/// getrusage: what the kernel says of memory; the processor's time is the clock's, as everywhere, and nothing else is counted, since what
+/// the kernel counts differs from run to run.
+pub fn rusage(who: i32, at: u64) -> i64 {
+    const MEMORY: usize = 4;
+    let mut usage = [0u64; 18];
+    let result = raw!(libc::SYS_getrusage, who, usage.as_mut_ptr());
+    if result < 0 {
+        return result;
+    }
+    let mut ours = [0u64; 18];
+    ours[MEMORY] = usage[MEMORY];
+    if who != libc::RUSAGE_CHILDREN {
+        let now = read(libc::CLOCK_PROCESS_CPUTIME_ID);
+        (ours[0], ours[1]) = (now / SECOND, now % SECOND / 1000);
+    }
+    store(at, ours);
+    result
 }
 
 /// A sleep until `deadline` (virtual ns), as a visible operation; what is left of it, if it was interrupted, goes to

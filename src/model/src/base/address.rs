@@ -9,6 +9,8 @@ pub const UNIX: u16 = 1;
 pub const INET: u16 = 2;
 /// AF_INET6.
 pub const INET6: u16 = 10;
+/// AF_NETLINK.
+pub const NETLINK: u16 = 16;
 
 /// The address of a socket.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,9 @@ impl Default for Address {
 /// As addresses are usually written; an abstract name begins with `@`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(number) = self.netlink_number() {
+            return write!(f, "netlink {number}");
+        }
         if self.family != UNIX {
             return match self.any_host() {
                 Host::V4(host) => write!(f, "{}:{}", Ipv4Addr::from(host), self.port),
@@ -95,6 +100,26 @@ impl Address {
         let mut address = Address { family: UNIX, len: name.len().min(108) as u16, ..Address::NONE };
         address.bytes[..address.len as usize].copy_from_slice(&name[..address.len as usize]);
         address
+    }
+
+    /// A netlink socket: its number, the groups that it hears of.
+    pub fn netlink(number: u32, groups: u32) -> Address {
+        let mut address = Address { family: NETLINK, len: 8, ..Address::NONE };
+        address.bytes[..4].copy_from_slice(&number.to_ne_bytes());
+        address.bytes[4..8].copy_from_slice(&groups.to_ne_bytes());
+        address
+    }
+
+    /// The number of a netlink socket that has one.
+    pub fn netlink_number(&self) -> Option<u32> {
+        let [a, b, c, d, ..] = self.bytes;
+        (self.family == NETLINK && self.len > 0).then_some(u32::from_ne_bytes([a, b, c, d]))
+    }
+
+    /// The groups that a netlink socket hears of.
+    pub fn netlink_groups(&self) -> u32 {
+        let [_, _, _, _, a, b, c, d, ..] = self.bytes;
+        u32::from_ne_bytes([a, b, c, d])
     }
 
     /// A host and a port.
@@ -156,7 +181,7 @@ impl Address {
 
     /// True if something can be found under it.
     pub fn is_name(&self) -> bool {
-        if self.family == UNIX {
+        if matches!(self.family, UNIX | NETLINK) {
             self.len > 0
         } else {
             self.port != 0
@@ -173,7 +198,7 @@ impl Address {
     }
 
     /// The bit of [`Op::mask`](crate::base::op::Op) for what is found under it: of the port, the abstract name, or the last part of the
-    /// path. 0 if nothing can be.
+    /// path; one for all of netlink. 0 if nothing can be.
     pub fn bit(&self) -> u32 {
         if !self.is_name() {
             return 0;

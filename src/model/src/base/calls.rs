@@ -58,7 +58,7 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
          fsync Mixed, fdatasync Mixed, truncate Real, ftruncate Mixed, getdents Mixed, getcwd Real;
     80:  chdir Real, fchdir Mixed, rename Real, mkdir Real, rmdir Real, creat Mixed, link Real, unlink Mixed,
          symlink Real, readlink Mixed, chmod Real, fchmod Mixed, chown Real, fchown Mixed, lchown Real, umask Real,
-         gettimeofday Modelled, getrlimit Real, getrusage Real, sysinfo Real;
+         gettimeofday Modelled, getrlimit Real, getrusage Mixed, sysinfo Real;
     100: times Modelled, ptrace DENIED, getuid Real, syslog DENIED, getgid Real, setuid Real, setgid Real,
          geteuid Real, getegid Real, setpgid Modelled, getppid Modelled, getpgrp Modelled, setsid Modelled,
          setreuid Real, setregid Real, getgroups Real, setgroups Real, setresuid Real, getresuid Real, setresgid Real;

@@ -2,7 +2,10 @@
 
 use super::row::*;
 use crate::base::{Address, Host};
-use crate::state::{poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, GIVEN_PORT, NO_RECEIVE, NO_SEND, UNTOLD};
+use crate::state::{
+    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GIVEN_PORT, NO_RECEIVE, NO_SEND,
+    UNTOLD,
+};
 
 kinds! {
     /// Take a connection from the queue `obj`.
@@ -208,6 +211,9 @@ impl World {
             self.sockets[client].remote = there.local;
         }
         let established = there.queued <= there.backlog;
+        if there.kept(DEFER_ACCEPT).is_some_and(|retransmissions| retransmissions > 0) {
+            self.never_comes(DEFERRED);
+        }
         let (near, far) = (self.sockets[client].local, self.sockets[client].remote);
         let socket = &mut self.sockets[server];
         socket.local = if there.is_local() { there.local } else { far };

@@ -15,6 +15,7 @@ pub mod lock;
 pub mod mqueue;
 pub mod msg;
 pub mod mutex;
+pub mod netlink;
 pub mod object;
 pub mod pifutex;
 pub mod process;

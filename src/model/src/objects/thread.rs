@@ -105,6 +105,7 @@ impl World {
             compare: false,
             spent: false,
             polls: 0,
+            looks: 0,
             waits: 0,
             time: self.threads.get(creator).map_or(0, |c| c.time),
             ticks: 0,

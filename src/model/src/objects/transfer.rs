@@ -1,7 +1,7 @@
 //! What moves through sockets: streams, messages, datagrams. How much fits is counted as Linux counts it: the memory of
 //! its buffers, not the bytes in them (net/unix/af_unix.c, net/ipv4/udp.c; checked against Linux 6.18).
 
-use crate::base::{errno, Op, Tid, LACKS, NONE, VARIANT};
+use crate::base::{errno, Address, Op, Tid, LACKS, NETLINK, NONE, VARIANT};
 use crate::state::{
     poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, World, CONNECTED_BY_ADDRESS,
     MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
@@ -351,6 +351,7 @@ impl World {
             rights: core::mem::replace(&mut self.threads[t].sending, NONE),
             cred: self.threads[t].cred,
             sender: sender.serial,
+            sent: self.now,
             from: sender.local,
         };
         self.message_push(to, message)
@@ -359,6 +360,10 @@ impl World {
     /// Where a datagram of the pending operation goes: the socket, or minus an error number.
     pub(crate) fn destination(&self, t: Tid, op: &Op, s: SockId) -> Result<SockId, i64> {
         let socket = &self.sockets[s];
+        // The answer of the kernel.
+        if socket.domain == NETLINK {
+            return Ok(s);
+        }
         if op.has(VARIANT) {
             let address = &self.threads[t].address;
             return match self.socket_at(s, address, false) {
@@ -426,7 +431,8 @@ impl World {
         if n > limit {
             return Applied::Done(errno::EMSGSIZE);
         }
-        if !socket.is_local() && socket.local.port == 0 {
+        let is_netlink = socket.domain == NETLINK;
+        if !socket.is_local() && !is_netlink && socket.local.port == 0 {
             self.give_port(t, s, socket.local.any_host());
         }
         let to = match self.destination(t, op, s) {
@@ -458,9 +464,11 @@ impl World {
         }
         let mut sender = self.sockets[s];
         let target = self.sockets[to].input;
-        if !sender.is_local() && sender.local.host().is_any() {
+        if is_netlink {
+            sender.local = Address::netlink(0, 0);
+        } else if !sender.is_local() && sender.local.host().is_any() {
             let wanted = if op.has(VARIANT) { self.threads[t].address } else { sender.remote };
-            sender.local = crate::base::address::Address::internet(wanted.concrete().host(), sender.local.port);
+            sender.local = Address::internet(wanted.concrete().host(), sender.local.port);
         }
         let at = self.channels[target].tail;
         let charge = if socket.is_local() { message_charge(n) } else { datagram_charge(n) };

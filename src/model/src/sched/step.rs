@@ -138,7 +138,7 @@ impl Arena {
                 }
             }
         }
-        if giving_way > 0 && self.enabled.len == 0 && self.world.timeouts_any && self.is_settled() {
+        if giving_way > 0 && self.enabled.len == 0 && self.is_settled() {
             // What is left only lets time pass, again and again, and nobody will come.
             self.world.held_back = true;
         } else if giving_way > 0 {

@@ -51,6 +51,14 @@ pub const SEND_SET: u32 = 128;
 pub const RECEIVE_SET: u32 = 256;
 /// Made connected: for a connection to a listener, whose address it shows, or as one of a pair.
 pub const ACCEPTED: u32 = 512;
+/// SO_TIMESTAMP or SO_TIMESTAMPNS: receivers are told when a message was sent.
+pub const STAMPED: u32 = 1024;
+/// SO_TIMESTAMPNS.
+pub const STAMPED_NS: u32 = 2048;
+/// SOL_NETLINK.
+pub const NETLINK_LEVEL: i32 = 270;
+/// IPPROTO_TCP and TCP_DEFER_ACCEPT, as [`OptionValue`] has them.
+pub const DEFER_ACCEPT: (u16, u16) = (6, 9);
 /// net.core.wmem_default, net.core.rmem_default of Linux.
 pub const BUFFER: u32 = 212_992;
 /// Bytes that a TCP connection over loopback takes before a writer waits: measured on Linux 6.18 (3.92 to 3.95 million).
@@ -160,6 +168,8 @@ pub struct Message {
     pub cred: Credentials,
     /// `serial` of the socket it came from.
     pub sender: u64,
+    /// Virtual time at which it was sent, ns.
+    pub sent: u64,
     /// The address it came from.
     pub from: Address,
 }
@@ -173,6 +183,7 @@ impl Default for Message {
             rights: NONE,
             cred: Credentials::default(),
             sender: 0,
+            sent: 0,
             from: Address::NONE,
         }
     }
@@ -207,6 +218,12 @@ impl Socket {
     /// It gets its peer by a connect, not by being made.
     pub fn may_connect(&self) -> bool {
         !self.is_dgram() && self.options & ACCEPTED == 0
+    }
+
+    /// The value of an option (level, name) that was set and is only given back.
+    pub fn kept(&self, option: (u16, u16)) -> Option<i32> {
+        let values = &self.values[..(self.n_values as usize).min(MAX_OPTIONS)];
+        values.iter().find(|v| (v.level, v.name) == option).map(|v| v.value)
     }
 
     /// How many of the queue are established.

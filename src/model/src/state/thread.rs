@@ -30,6 +30,8 @@ pub const YIELD_WINDOW: usize = 4;
 /// After so many failed polls, or waits that gave up, in a row a thread is taken to go round in a loop: its next ones are treated like
 /// yields.
 pub const POLLS: u8 = 3;
+/// After so many looks for events in a row a thread goes round in a loop, and gives way.
+pub const LOOKS: u8 = 8;
 
 /// So often timers fire for a thread at any moment; from then on only when nothing else can run, since what sets its timer again and
 /// again would go on for ever.
@@ -66,6 +68,8 @@ pub struct Thread {
     pub spent: bool,
     /// Operations that try, in vain, in a row, see [`POLLS`].
     pub polls: u8,
+    /// Looks for events in a row, whatever they found, with nothing done between them: what is found is left where it is, see [`LOOKS`].
+    pub looks: u8,
     /// Waits with a deadline that gave up, and sleeps, in a row: with no such wait between them that got what it waited for. What else
     /// the thread does, locks that it tries among it, is what loops that let time pass do in each round.
     pub waits: u8,

@@ -25,6 +25,8 @@ pub const MAX_MESSAGE: usize = 1024;
 pub const MAX_CYCLE: usize = 64;
 /// Bit of [`World::never_come`]: SIGIO, which input sends where FIOASYNC asks for it.
 pub const SIGIO: u8 = 1;
+/// Bit of [`World::never_come`]: the wait of connections for their data, which TCP_DEFER_ACCEPT asks for.
+pub const DEFERRED: u8 = 4;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
@@ -163,7 +165,7 @@ pub struct World {
     pub ticks_held: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
-    /// Signals that were asked for and are not modelled, so that they never come: [`SIGIO`], [`CPU_TIMER`]. Written by the shim.
+    /// What was asked for and is not modelled, so that it never comes: [`SIGIO`], [`CPU_TIMER`], [`DEFERRED`].
     pub never_come: u8 = at(0),
     /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].
     pub beyond: u8 = at(0),

@@ -3,7 +3,8 @@
 use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, TIMED};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::state::{
-    Applied, End, Key, Misuse, ObjKind, ThreadState, World, ENDS, GAVE_UP_FLOCK, MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
+    Applied, End, Key, Misuse, ObjKind, ThreadState, World, ENDS, GAVE_UP_FLOCK, LOOKS, MAX_MESSAGE, POLLS,
+    SEVERAL_OWNERS,
 };
 
 impl World {
@@ -124,6 +125,12 @@ impl World {
         self.threads[t].state = ThreadState::RUNNING;
         self.threads[t].long_run = false;
         let row = op.kind.row();
+        let thread = &mut self.threads[t];
+        thread.looks = match row.polls {
+            Polls::Events => thread.looks.saturating_add(1),
+            _ if op.kind == Kind::FD_LOOK => thread.looks,
+            _ => 0,
+        };
         let applied = (row.perform)(self, t, &op, value);
         if op.tries() || op.has(TIMED) {
             self.note_poll(t, &op, applied);
@@ -176,13 +183,14 @@ impl World {
     }
 
     /// True if the pending operation of `t` gives way to threads that have not moved for long: a yield, or a poll that
-    /// has failed again and again; where timeouts fire at any moment, a wait that would give up once more. (Where they are urgent
+    /// has failed again and again, or has found events again and again and left them; where timeouts fire at any moment, a wait that would give up once more. (Where they are urgent
     /// that gives way by itself: its time comes when nothing else can move.)
     pub fn gives_way(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
         let op = &thread.pending;
         op.kind == Kind::YIELD
             || thread.polls >= POLLS && op.tries()
+            || thread.looks >= LOOKS && op.kind.row().polls == Polls::Events
             || thread.waits >= POLLS && self.timeouts_any && self.only_gives_up(t, op)
     }
 

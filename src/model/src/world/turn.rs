@@ -51,7 +51,8 @@ impl World {
         self.now
     }
 
-    /// Signals that were asked for will not come: [`SIGIO`](crate::world::SIGIO), [`CPU_TIMER`](crate::world::CPU_TIMER).
+    /// What was asked for will not come: [`SIGIO`](crate::world::SIGIO), [`CPU_TIMER`](crate::world::CPU_TIMER),
+    /// [`DEFERRED`](crate::world::DEFERRED).
     pub fn never_comes(&mut self, what: u8) {
         self.never_come |= what;
     }
