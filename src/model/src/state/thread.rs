@@ -68,7 +68,7 @@ pub struct Thread {
     pub spent: bool,
     /// Operations that try, in vain, in a row, see [`POLLS`].
     pub polls: u8,
-    /// Looks for events in a row, whatever they found, with nothing done between them: what is found is left where it is, see [`LOOKS`].
+    /// Looks for events in a row, whatever they found, with nothing done between them: what is found is left where it is, see `LOOKS`.
     pub looks: u8,
     /// Waits with a deadline that gave up, and sleeps, in a row: with no such wait between them that got what it waited for. What else
     /// the thread does, locks that it tries among it, is what loops that let time pass do in each round.
