@@ -150,7 +150,7 @@ fn extent(image: &Image, address: u64) -> Extent {
 fn fixed_pointers(image: &Image) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for (start, bytes) in image.data() {
-        for (n, window) in bytes.windows(8).enumerate() {
+        for (n, window) in bytes.windows(8).enumerate().skip(headers(bytes)) {
             if window[3..] != [0; 5] && window[5..] != [0; 3] {
                 continue;
             }
@@ -164,6 +164,20 @@ fn fixed_pointers(image: &Image) -> Vec<(u64, u64)> {
         }
     }
     found
+}
+
+/// How many bytes the headers of an ELF file take at the start of `bytes`: no data of the program, though they tell where it starts.
+fn headers(bytes: &[u8]) -> usize {
+    const HEADER: usize = 64;
+    const SEGMENT: usize = 56;
+    const SEGMENTS_AT: usize = 32;
+    const SEGMENTS: usize = 56;
+    if !bytes.starts_with(b"\x7fELF") || bytes.len() < HEADER {
+        return 0;
+    }
+    let next_to_it = bytes[SEGMENTS_AT] == HEADER as u8 && bytes[SEGMENTS_AT + 1..SEGMENTS_AT + 8] == [0; 7];
+    let segments = usize::from(u16::from_le_bytes([bytes[SEGMENTS], bytes[SEGMENTS + 1]]));
+    HEADER + if next_to_it { segments * SEGMENT } else { 0 }
 }
 
 /// The bodies of `std::thread`s: the third virtual function of every class that derives from `std::thread::_State`,
