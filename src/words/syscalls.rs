@@ -3,7 +3,7 @@
 use vsrun_model::arena::{LIBC_NUMBERS, SHARED_FILES};
 
 /// Uses of a file by several threads in an order that is not explored.
-pub const FILES: &str = "some uses of files by several threads";
+pub const FILES: &str = "some uses of files and other state by several threads";
 
 /// Numbers of descriptors that libc takes inside of locks of its own.
 pub const NUMBERS: &str = "some descriptors that libc uses by itself (syslog, time zones, users, hosts)";

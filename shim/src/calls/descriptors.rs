@@ -1,5 +1,6 @@
 //! Calls on descriptors: which of them concern those of the model, and what works on any of them.
 
+use vsrun_model::address::NETLINK;
 use vsrun_model::arena::PLACE_FD;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::world::SIGIO;
@@ -8,7 +9,8 @@ use vsrun_model::NONE;
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{
-    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, pipe, poll, socket, sockopt, splice,
+    address, epoll, event, files, interfaces, locks, message, mqueue, netlink, numbers, pipe, poll, socket, sockopt,
+    splice,
 };
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
@@ -551,7 +553,10 @@ fn socket_call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
         },
         libc::SYS_listen => socket::listen(desc, a[1] as i32),
         libc::SYS_connect => match address::read(a[1], a[2], domain) {
-            Ok(address) => socket::connect(desc, address),
+            Ok(address) => match world().sockets[socket::of(desc)].domain {
+                NETLINK => netlink::connect(desc, &address),
+                _ => socket::connect(desc, address),
+            },
             Err(error) => error,
         },
         libc::SYS_accept => socket::accept(desc, a[1], a[2], 0),

@@ -114,10 +114,10 @@ fn refuse(what: &[u8], number: u32) -> ! {
 }
 
 /// connect: to the kernel, the only one that answers.
-pub fn connect(s: SockId, to: &Address) -> i64 {
+pub fn connect(desc: DescId, to: &Address) -> i64 {
     if to.family != 0 {
         check_target(to);
-        bind(s);
+        bind(socket::of(desc));
     }
     0
 }

@@ -1,6 +1,7 @@
 //! Names below /proc: the numbers in them are those that the program knows. A process outside that happens to have such a number for
 //! the kernel is none of the program's; and what the program writes about another process reaches none outside at all.
 
+use super::files::{self, with_stack};
 use crate::gate::{local, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, bytes_mut, cstr, decimal, load, raw};
@@ -101,11 +102,17 @@ fn begin(way: &mut Way, dir: i32) -> Result<(), i64> {
 fn real(id: i32, writes: bool) -> Result<i32, i64> {
     let w = world();
     if let Some(p) = w.process_by_id(id) {
+        if p != local().pid {
+            files::others_told();
+        }
         return real_process(p);
     }
     let ours = || w.procs.as_slice().iter().any(|p| p.own.real_pid == id);
     match id {
-        1001.. if id <= w.ids => Err(ENOENT),
+        1001.. if id <= w.ids => {
+            files::others_told();
+            Err(ENOENT)
+        }
         _ if writes && !ours() => Err(EACCES),
         _ => Ok(id),
     }
@@ -113,7 +120,7 @@ fn real(id: i32, writes: bool) -> Result<i32, i64> {
 
 fn real_process(p: Pid) -> Result<i32, i64> {
     let process = &world().procs[p];
-    // The kernel may have given the number of one that is over to another.
+    // The kernel may have given the number of one that is over to another; what it tells of one that has not been waited for is not there.
     if process.state == ProcState::LIVE && process.own.real_pid > 0 {
         Ok(process.own.real_pid)
     } else {
@@ -131,6 +138,19 @@ pub fn with_real_numbers(nr: i64, a: [u64; 6], call: impl FnOnce([u64; 6]) -> i6
     if path.len() == LONGEST || !components(path).any(|c| number(c).is_some()) {
         return call(a);
     }
+    with_numbers(nr, a, path, dir_at, path_at, call)
+}
+
+/// The same, for a path with numbers. What needs room on the program's stack is apart, since most calls do without.
+#[inline(never)]
+fn with_numbers(
+    nr: i64,
+    a: [u64; 6],
+    path: &[u8],
+    dir_at: Option<usize>,
+    path_at: usize,
+    call: impl FnOnce([u64; 6]) -> i64,
+) -> i64 {
     let mut buffer = [0u8; LONGEST + 64];
     match translated(path, dir_at.map_or(libc::AT_FDCWD, |at| a[at] as i32), writes(nr, &a), &mut buffer) {
         Ok(false) => call(a),
@@ -173,12 +193,17 @@ fn translated(path: &[u8], dir: i32, writes: bool, to: &mut [u8; LONGEST + 64]) 
 
 /// What was opened: a `stat` or `status` of a process below /proc is exchanged for one with the program's numbers, as it is now.
 pub fn opened(nr: i64, a: [u64; 6], fd: i64) -> i64 {
-    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
     let path = cstr(if nr == libc::SYS_open { a[0] } else { a[1] }, LONGEST);
     let last = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
     if last != b"stat" && last != b"status" {
         return fd;
     }
+    with_stack(|| exchanged(fd, last))
+}
+
+#[inline(never)]
+fn exchanged(fd: i64, last: &[u8]) -> i64 {
+    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
     let mut system = [0u64; 15];
     if raw!(libc::SYS_fstatfs, fd, system.as_mut_ptr()) < 0 || system[0] != PROC_SUPER_MAGIC {
         return fd;

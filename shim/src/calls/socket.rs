@@ -5,7 +5,7 @@ use vsrun_model::fd::{DescId, NONBLOCK};
 use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
 use vsrun_model::{op, Kind, Op, NONE};
 
-use super::{address, fd, netlink, sockopt, time};
+use super::{address, fd, time};
 use crate::gate::{self, end, fiber, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, raw, store, writable};
@@ -21,7 +21,7 @@ pub fn make(domain: i32, typ: i32, protocol: i32) -> i64 {
     };
     let desc = new(fresh, typ);
     if fresh.0 == NETLINK {
-        sockopt::keep(of(desc), libc::SOL_SOCKET, libc::SO_TYPE, typ & !FLAGS);
+        keep(of(desc), libc::SOL_SOCKET, libc::SO_TYPE, typ & !FLAGS);
     }
     fd::install(desc, typ & libc::SOCK_CLOEXEC != 0)
 }
@@ -227,13 +227,17 @@ pub fn timed(op: Op, desc: DescId, timeout: u64, dont_wait: bool) -> Op {
     }
 }
 
+/// Keeps a value that getsockopt gives back.
+pub fn keep(s: SockId, level: i32, name: i32, value: i32) {
+    if !model().socket_keep(s, level as u16, name as u16, value) {
+        end::unsupported(&[b"a socket with more than sixteen options"]);
+    }
+}
+
 /// connect.
 pub fn connect(desc: DescId, mut address: Address) -> i64 {
     let s = of(desc);
     let socket = world().sockets[s];
-    if socket.domain == NETLINK {
-        return netlink::connect(s, &address);
-    }
     if address.family == 0 && (!socket.is_dgram() && socket.state != SockState::FRESH) {
         end::unsupported(&[b"connect with AF_UNSPEC on a stream socket, to take its connection away"]);
     }

@@ -92,7 +92,7 @@ fn set_congestion(s: u32, at: u64, len: u32) -> i64 {
     let used = name.iter().position(|&b| b == 0).unwrap_or(n);
     match CONGESTION.iter().position(|known| *known == &name[..used]) {
         Some(number) => {
-            keep(s, libc::IPPROTO_TCP, libc::TCP_CONGESTION, number as i32);
+            socket::keep(s, libc::IPPROTO_TCP, libc::TCP_CONGESTION, number as i32);
             0
         }
         None => ENOENT,
@@ -142,7 +142,7 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
             let (on, seconds): (i32, i32) = (load(at), load(at + 4));
             let resets = on != 0 && seconds == 0 && !socket.is_local();
             model().socket_switch(s, RESETS, resets);
-            keep(s, level, name, if on != 0 { seconds.max(0) | i32::MIN } else { 0 });
+            socket::keep(s, level, name, if on != 0 { seconds.max(0) | i32::MIN } else { 0 });
         }
         (libc::SOL_SOCKET, libc::SO_SNDBUF | libc::SO_SNDBUFFORCE) => model().socket_send_buffer(s, value as u32),
         (libc::SOL_SOCKET, libc::SO_RCVBUF | libc::SO_RCVBUFFORCE) => model().socket_receive_buffer(s, value as u32),
@@ -156,7 +156,7 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::SOL_SOCKET, libc::SO_RCVLOWAT) if value > 1 && !socket.is_dgram() => refuse(b"setsockopt", level, name),
         // Connections are there at once, as after the time that is given here; `World::join_queue` notes it.
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
-            keep(s, level, name, if value > 0 { retransmissions(value) } else { 0 })
+            socket::keep(s, level, name, if value > 0 { retransmissions(value) } else { 0 })
         }
         (libc::SOL_SOCKET, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS) if value != 0 && socket.is_tcp() => {
             refuse(b"setsockopt", level, name)
@@ -178,7 +178,7 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
             return ENOPROTOOPT;
         }
         _ if is_unknown(level, name) => return ENOPROTOOPT,
-        _ if KEPT.iter().any(|k| (k.0, k.1) == (level, name)) => keep(s, level, name, value),
+        _ if KEPT.iter().any(|k| (k.0, k.1) == (level, name)) => socket::keep(s, level, name, value),
         // What asks for more to come with messages, off as it is at first.
         _ if value == 0 => {}
         _ => refuse(b"setsockopt", level, name),
@@ -200,13 +200,6 @@ fn is_unknown(level: i32, name: i32) -> bool {
 
 fn is_timeout(level: i32, name: i32) -> bool {
     level == libc::SOL_SOCKET && matches!(name, libc::SO_RCVTIMEO | libc::SO_SNDTIMEO)
-}
-
-/// Keeps a value that getsockopt gives back.
-pub fn keep(s: u32, level: i32, name: i32, value: i32) {
-    if !model().socket_keep(s, level as u16, name as u16, value) {
-        end::unsupported(&[b"a socket with more than sixteen options"]);
-    }
 }
 
 fn kept(socket: &Socket, level: i32, name: i32) -> Option<i32> {

@@ -17,7 +17,7 @@ use super::path::{mix, Path, Stat};
 use super::room::with_stack;
 use super::uses::{all_names, call_it, first_use, unexplored};
 use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
-use crate::sys::{any_of, decimal, load};
+use crate::sys::{any_of, decimal};
 
 /// A kind of state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,16 +98,19 @@ pub struct Uses {
     names: bool,
     /// It moves a process to another group while somebody waits for one, or sends signals to one.
     moves: bool,
+    /// It asks for one of them, and for nothing else.
+    asks: bool,
 }
 
 impl Uses {
-    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, names: false, moves: false };
+    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, names: false, moves: false, asks: false };
 
     /// `id` is what the program knows it by.
     fn named(&mut self, cell: Cell, name: u64, id: i64, what: Use) {
         if !machine().use_state(local().cur, name, what) {
             return;
         }
+        self.asks = true;
         self.set |= path_bit(name);
         self.changes |= what == Use::Write;
         self.names |= cell == Cell::QueueMask && what == Use::Write;
@@ -133,6 +136,13 @@ impl Uses {
     pub fn own(&mut self, cell: Cell, what: Use) {
         if is_threaded() {
             self.process(cell, local().pid, what);
+        }
+    }
+
+    /// What is done is permitted to some users only.
+    pub fn permitted(&mut self) {
+        if is_threaded() {
+            goes_by(Cell::Ids, self, |uses| uses.own(Cell::Ids, Use::Read));
         }
     }
 
@@ -182,6 +192,22 @@ fn shown(cell: Cell, name: u64, id: i64) -> ObjId {
     obj
 }
 
+/// The call goes by state of that kind: what it does depends on who changed it before.
+fn goes_by(cell: Cell, uses: &mut Uses, name: impl FnOnce(&mut Uses)) {
+    if machine().decides(cell as u64) {
+        let asks = uses.asks;
+        name(uses);
+        uses.asks = asks;
+    }
+}
+
+/// State of that kind is changed: from the next execution on it is known whose calls go by it.
+fn decides(cell: Cell) {
+    if !machine().decides(cell as u64) {
+        machine().note_decides(cell as u64);
+    }
+}
+
 /// Whether a call has a line in the table.
 fn has_line(nr: i64) -> bool {
     matches!(
@@ -195,6 +221,9 @@ fn has_line(nr: i64) -> bool {
         )
     ) || is_of_ids(nr)
         || writes_file(nr)
+        || moves_data(nr)
+        || makes_number(nr)
+        || needs_permission(nr)
 }
 
 /// Calls that read or write who the process is.
@@ -208,6 +237,46 @@ fn is_of_ids(nr: i64) -> bool {
     )
 }
 
+/// Calls that go by the options of a socket: how long they wait, what comes along with a message.
+fn moves_data(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_read SYS_readv SYS_write SYS_writev SYS_recvfrom SYS_recvmsg SYS_recvmmsg SYS_sendto SYS_sendmsg SYS_sendmmsg SYS_accept
+            SYS_accept4 SYS_connect SYS_vmsplice
+        )
+    )
+}
+
+/// Calls that wait where a pipe is full.
+fn writes_pipe(nr: i64) -> bool {
+    matches!(nr, any_of!(SYS_write SYS_writev SYS_vmsplice))
+}
+
+/// Calls that fail where the process has as many descriptors as it may.
+fn makes_number(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_open SYS_openat SYS_creat SYS_socket SYS_socketpair SYS_pipe SYS_pipe2 SYS_accept SYS_accept4 SYS_dup SYS_dup2 SYS_dup3
+            SYS_epoll_create SYS_epoll_create1 SYS_eventfd SYS_eventfd2 SYS_timerfd_create SYS_signalfd SYS_signalfd4 SYS_memfd_create
+            SYS_mq_open SYS_recvmsg SYS_recvmmsg
+        )
+    )
+}
+
+/// Calls beside those on paths that are permitted to some users only.
+fn needs_permission(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(
+            SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo SYS_semget SYS_semop SYS_semtimedop SYS_semctl
+            SYS_msgget SYS_msgsnd SYS_msgrcv SYS_msgctl SYS_shmget SYS_shmat SYS_shmctl SYS_mq_open SYS_mq_unlink SYS_bind
+            SYS_setpriority SYS_sched_setscheduler SYS_sched_setparam SYS_sched_setattr SYS_setrlimit SYS_prlimit64
+        )
+    )
+}
+
 /// Calls that a seal may forbid.
 fn writes_file(nr: i64) -> bool {
     matches!(
@@ -216,10 +285,60 @@ fn writes_file(nr: i64) -> bool {
     )
 }
 
+/// The table: what calls go by that neither set it nor ask for it.
+fn decided_by(nr: i64, a: &[u64; 6], uses: &mut Uses) {
+    let own = local().pid;
+    if moves_data(nr) {
+        goes_by(Cell::Options, uses, |uses| {
+            if let Some(desc) = find(a[0], DescKind::SOCKET) {
+                uses.channel(Cell::Options, desc, a[0], Use::Read);
+            }
+        });
+    }
+    if writes_pipe(nr) {
+        goes_by(Cell::PipeSize, uses, |uses| {
+            if let Some(desc) = find(a[0], DescKind::PIPE) {
+                uses.channel(Cell::PipeSize, desc, a[0], Use::Read);
+                if uses.set != 0 {
+                    // It decides at any moment whether a write waits, not only when that begins.
+                    unexplored(|| Err(0));
+                }
+            }
+        });
+    }
+    if makes_number(nr) {
+        goes_by(Cell::Limit, uses, |uses| limit(own, libc::RLIMIT_NOFILE as i32, Use::Read, uses));
+    }
+    if needs_permission(nr) {
+        uses.permitted();
+    }
+    if !writes_file(nr) {
+        return;
+    }
+    let fd = if nr == libc::SYS_mmap { a[4] } else { a[0] };
+    let is_file = !(nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS != 0) && model_has_not(fd);
+    if !is_file {
+        return;
+    }
+    goes_by(Cell::Seals, uses, |uses| {
+        if is_unnamed(fd) {
+            uses.global(Cell::Seals, 0, Use::Read);
+        }
+    });
+    goes_by(Cell::Flags, uses, |uses| uses.global(Cell::Flags, description(fd as i32).into(), Use::Read));
+    goes_by(Cell::Limit, uses, |uses| limit(own, libc::RLIMIT_FSIZE as i32, Use::Read, uses));
+}
+
+/// The model does not have it: a file.
+fn model_has_not(fd: u64) -> bool {
+    world().has_fds(local().pid).then(|| world().fd(local().pid, fd as i32)).flatten().is_none()
+}
+
 /// The table: what a call reads and writes.
 fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
     let (cur, own, id) = (local().cur, local().pid, a[0] as i32);
     let process = |id: i32| if id == 0 { Some(own) } else { world().process_by_id(id) };
+    decided_by(nr, a, uses);
     match nr {
         libc::SYS_umask => {
             uses.own(Cell::Umask, Use::Read);
@@ -241,6 +360,9 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
                 nr,
                 any_of!(SYS_setuid SYS_setgid SYS_setreuid SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups)
             );
+            if sets && is_threaded() {
+                decides(Cell::Ids);
+            }
             uses.own(Cell::Ids, if sets { Use::Write } else { Use::Read });
         }
         libc::SYS_getpgid | libc::SYS_getsid => {
@@ -324,7 +446,16 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             match nr {
                 libc::SYS_getsockopt if error => {}
                 libc::SYS_getsockopt => uses.channel(Cell::Options, desc, a[0], Use::Read),
-                _ => uses.channel(Cell::Options, desc, a[0], Use::Write),
+                _ => {
+                    if nr == libc::SYS_setsockopt && (is_threaded() || world().descs[desc].refs > 1) {
+                        decides(Cell::Options);
+                    }
+                    uses.channel(Cell::Options, desc, a[0], Use::Write);
+                    if uses.set != 0 && nr == libc::SYS_setsockopt && sets_buffer(a) {
+                        // It decides at any moment whether a transfer waits, not only when that begins.
+                        unexplored(|| Err(0));
+                    }
+                }
             }
         }
         libc::SYS_shmget => ids(Cell::SegmentKeys, id, a[2] as i32, uses),
@@ -345,17 +476,12 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             libc::IPC_SET => uses.replaces(Cell::Segment, segment(id), id.into()),
             _ => uses.named(Cell::Segment, segment(id), id.into(), Use::Read),
         },
-        _ if writes_file(nr) => {
-            let fd = if nr == libc::SYS_mmap { a[4] } else { a[0] };
-            if machine().seals_change()
-                && !(nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS != 0)
-                && is_unnamed(fd)
-            {
-                uses.global(Cell::Seals, 0, Use::Read);
-            }
-        }
         _ => {}
     }
+}
+
+fn is_ordinary(fd: u64) -> bool {
+    Stat::of_fd(fd as i32).is_ok_and(|stat| stat.kind() == libc::S_IFREG)
 }
 
 /// A file that has no name: a memfd.
@@ -366,6 +492,11 @@ fn is_unnamed(fd: u64) -> bool {
 fn find(fd: u64, kind: DescKind) -> Option<DescId> {
     let desc = world().has_fds(local().pid).then(|| world().fd(local().pid, fd as i32)).flatten()?;
     (world().descs[desc].kind == kind).then_some(desc)
+}
+
+fn sets_buffer(a: &[u64; 6]) -> bool {
+    a[1] as i32 == libc::SOL_SOCKET
+        && matches!(a[2] as i32, libc::SO_SNDBUF | libc::SO_RCVBUF | libc::SO_SNDBUFFORCE | libc::SO_RCVBUFFORCE)
 }
 
 fn segment(id: i32) -> u64 {
@@ -394,6 +525,14 @@ fn limit(p: Pid, resource: i32, what: Use, uses: &mut Uses) {
     // Of a process with one thread, which nobody changes, nobody else can tell.
     if p != local().pid && what == Use::Write {
         machine().note_others_change();
+    }
+    if what == Use::Write && (p != local().pid || is_threaded()) {
+        match resource as u32 {
+            libc::RLIMIT_NOFILE | libc::RLIMIT_FSIZE => decides(Cell::Limit),
+            libc::RLIMIT_CORE => {}
+            // What else it strikes is not followed.
+            _ => unexplored(|| Err(0)),
+        }
     }
     let name = mix(machine().cell_of_process(Cell::Limit as u64, p), resource as u64);
     uses.named(Cell::Limit, name, world().procs[p].vpid.into(), what);
@@ -453,18 +592,22 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
             let Some(desc) = find(a[0], DescKind::PIPE) else { return };
             uses.channel(Cell::PipeSize, desc, a[0], Use::Read);
             if command == libc::F_SETPIPE_SZ {
+                decides(Cell::PipeSize);
                 uses.channel(Cell::PipeSize, desc, a[0], Use::Write);
             }
         }
         libc::F_ADD_SEALS | libc::F_GET_SEALS if desc.is_none() => {
             if command == libc::F_ADD_SEALS {
-                machine().note_seals_change();
+                decides(Cell::Seals);
                 uses.global(Cell::Seals, 0, Use::Write);
             }
             uses.global(Cell::Seals, 0, Use::Read);
         }
         libc::F_GETFL | libc::F_SETFL if desc.is_none() => {
             let what = if command == libc::F_SETFL { Use::Write } else { Use::Read };
+            if what == Use::Write && is_ordinary(a[0]) {
+                decides(Cell::Flags);
+            }
             uses.global(Cell::Flags, description(a[0] as i32).into(), what);
         }
         libc::F_GETOWN | F_GETOWN_EX | F_GETSIG if desc.is_none() => {
@@ -485,13 +628,16 @@ pub fn with_cells(nr: i64, a: [u64; 6], call: impl FnOnce() -> i64) -> i64 {
     }
     let same = turn(nr, &a);
     let result = call();
-    if let Some((tries, same)) = same {
+    if let Some((tries, same)) = same.filter(|(_, same)| *same != GOES_BY) {
         let vain = same != 0 && same == fiber().looked;
         model().note_use(local().cur, tries, vain);
         fiber().looked = same;
     }
     result
 }
+
+/// In the place of what tells the same question again: nothing was asked, and whether the call is in vain is its own matter.
+const GOES_BY: u64 = 2;
 
 #[inline(never)]
 fn turn(nr: i64, a: &[u64; 6]) -> Option<(bool, u64)> {
@@ -506,7 +652,12 @@ fn turn(nr: i64, a: &[u64; 6]) -> Option<(bool, u64)> {
         // Whom it concerns may be another one by now.
         let now = plan();
         if now.set & !uses.set == 0 && (uses.changes || !now.changes) {
-            return Some((op.tries(), if uses.changes { 0 } else { mix(uses.set as u64, nr as u64) | 1 }));
+            let same = match () {
+                () if uses.changes => 0,
+                () if !uses.asks => GOES_BY,
+                () => mix(uses.set as u64, nr as u64) | 1,
+            };
+            return Some((op.tries(), same));
         }
         uses = now;
     }
@@ -528,7 +679,7 @@ fn pass(nr: i64, uses: &Uses) -> Option<Op> {
         () => Kind::PATH_LOOK,
     };
     let mut op = Op::on(kind, all_names());
-    if !uses.changes {
+    if uses.asks && !uses.changes {
         op = op.with(TRY);
     }
     if uses.names {
@@ -618,7 +769,8 @@ pub fn own_name(t: Tid, what: Use) {
 /// Who is in a group of processes is told, by an operation on which a change of that depends.
 pub fn group_told() {
     if watches() {
-        Uses::NOTHING.global(Cell::Members, 0, Use::Read);
+        let mut uses = Uses::NOTHING;
+        uses.global(Cell::Members, 0, Use::Read);
     }
 }
 
@@ -626,6 +778,7 @@ pub fn group_told() {
 pub fn queue_mask() {
     if watches() {
         // Together with the operation on the names of queues.
-        Uses::NOTHING.own(Cell::QueueMask, Use::Read);
+        let mut uses = Uses::NOTHING;
+        uses.own(Cell::QueueMask, Use::Read);
     }
 }

@@ -11,7 +11,8 @@ use core::cell::UnsafeCell;
 use vsrun_model::file::PLACED;
 
 use super::layer::file;
-use super::path::{mix, Stat};
+use super::path::{mix, Path, Stat};
+use super::room::with_stack;
 use crate::gate::{arena, local, me};
 use crate::sys::raw;
 
@@ -118,6 +119,7 @@ fn what(fd: i32) -> What {
     };
     let what = match file(&stat) {
         Some(id) => What::File(id, access()),
+        None if is_memfd(fd, &stat) => What::File(stat.id(), access()),
         // Without the private layer it may get a name yet.
         None if arena().files.private == 0 && stat.kind() == libc::S_IFREG => return What::Unknown,
         None => What::Other,
@@ -126,6 +128,18 @@ fn what(fd: i32) -> What {
         known.what = what;
     }
     what
+}
+
+/// A file that memfd_create made: the program's own, or its standard input.
+fn is_memfd(fd: i32, stat: &Stat) -> bool {
+    let is = || {
+        let mut name = Path::new();
+        let Some(own) = name.of_descriptor(fd).ok().and_then(|()| name.get().strip_prefix(b"/memfd:")) else {
+            return false;
+        };
+        !own.starts_with(b"vsrun-") || own.starts_with(b"vsrun-stdin")
+    };
+    stat.kind() == libc::S_IFREG && stat.links() == 0 && with_stack(is)
 }
 
 /// The numbers of the file of `fd` as the program knows it; `None`: it is no file of the program's.

@@ -19,7 +19,7 @@ pub use answer::{ask, call, keep_walk, known_as, locate};
 pub use cells::{copied, ending, group_told, is_there, own_name, queue_mask, replaced, thread_with_id, with_cells};
 pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
 pub use layer::{is_made, is_private};
-pub use names::CONNECT;
+pub use names::{others_told, CONNECT};
 pub use room::{forget_walk, with_stack};
 pub use shared::{announce, mapped, note, using};
 pub use uses::written_in_turn;

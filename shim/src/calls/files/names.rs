@@ -12,8 +12,8 @@ use super::room::{on_stack, room, Request, Room};
 use super::uses::{all_names, call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};
-use crate::gate::{arena, local, machine, model, world};
-use crate::sys::load;
+use crate::gate::{arena, is_threaded, local, machine, model, world};
+use crate::sys::{decimal, load};
 
 /// Stands for a call that looks for a socket by a path, its first argument: shown as connect.
 pub const CONNECT: i64 = libc::SYS_connect | 1 << 16;
@@ -270,6 +270,7 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     if matches!(name.does, Does::Makes(_)) {
         plan.cells.own(Cell::Umask, Use::Read);
     }
+    plan.cells.permitted();
     let found = place.find(name.dir, given(name.path), name.follow);
     // The call itself will follow the same path, at once.
     place.keep(name.dir, given(name.path), name.follow);
@@ -279,6 +280,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     for &link in &place.links[..place.followed] {
         use_hash((NAME, link), Use::Read, plan);
+    }
+    if tells_of_others(seen.get(), name.opens) {
+        unexplored(|| shown_below_proc(seen.get()));
     }
     let shm = seen.get().starts_with(b"/dev/shm/");
     if place.side == Side::Outside && !shm || seen.get().first() != Some(&b'/') {
@@ -372,6 +376,73 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     plan.same = mix(plan.same, hash(seen.get()));
     stat.is_some()
+}
+
+/// It lies below /proc and tells what other threads and processes of the program do: who is there, what they have open, their state. Who
+/// comes first is not explored. `opens`: it is opened, not just looked up.
+fn tells_of_others(path: &[u8], opens: bool) -> bool {
+    /// What a process alone decides about itself, or what is not about its threads.
+    const OWN: [&[u8]; 20] = [
+        b"auxv",
+        b"cgroup",
+        b"clear_refs",
+        b"cmdline",
+        b"coredump_filter",
+        b"cpuset",
+        b"environ",
+        b"exe",
+        b"loginuid",
+        b"maps",
+        b"map_files",
+        b"mem",
+        b"mountinfo",
+        b"mounts",
+        b"mountstats",
+        b"ns",
+        b"oom_score_adj",
+        b"personality",
+        b"smaps",
+        b"smaps_rollup",
+    ];
+    /// What others decide even where the process has one thread.
+    const ABOUT: [&[u8]; 4] = [b"children", b"stat", b"status", b"task"];
+    let Some(below) = path.strip_prefix(b"/proc") else { return false };
+    let mut parts = below.split(|&b| b == b'/').filter(|part| !part.is_empty());
+    let Some(first) = parts.next() else { return below.is_empty() && opens };
+    if below[0] != b'/' || !first.iter().all(u8::is_ascii_digit) {
+        return false;
+    }
+    if *first != *decimal(machine_id()) {
+        return true;
+    }
+    match parts.next() {
+        None => false,
+        Some(name) if OWN.contains(&name) => false,
+        Some(name) => is_threaded() || ABOUT.contains(&name),
+    }
+}
+
+/// What is asked below /proc tells whether another process of the program is there, or what it does.
+pub fn others_told() {
+    if layer::watches() {
+        unexplored(|| shown_below_proc(b"/proc/0"));
+    }
+}
+
+/// What the kernel knows this process as.
+fn machine_id() -> i64 {
+    world().procs.get(local().pid).map_or(0, |process| process.own.real_pid.into())
+}
+
+/// The name without the number that the kernel has for the process.
+fn shown_below_proc(path: &[u8]) -> Result<Path, i64> {
+    let digit = |b: &u8| b.is_ascii_digit();
+    let below = path.get(b"/proc/".len()..).unwrap_or(&[]);
+    let rest = below.iter().position(|b| !digit(b)).map_or(b"".as_slice(), |at| &below[at..]);
+    let mut name = Path::new();
+    let front: &[u8] = if below.is_empty() { b"/proc" } else { b"/proc/PID" };
+    name.set(&[front, rest])?;
+    Ok(name)
 }
 
 /// Notes the use of a name and of those on the way to it.

@@ -235,7 +235,7 @@ pub fn mapped(fd: i32, prot: i32, shared: bool) {
 #[inline(never)]
 fn keep(id: (u64, u64), fd: i32, writes: bool) {
     let name = || name_of(fd);
-    if name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/")) {
+    if name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:")) {
         return;
     }
     let mut visible = use_of(id, Use::Read, name) != NONE;

@@ -13,8 +13,8 @@ use crate::state::{DescId, Use, Verdict, CELL};
 
 /// The name of: a thread or process changes what another one has (nice value, policy, limits, ..).
 const OTHERS_CHANGE: u64 = 0x6f74_6865_7273_5f63;
-/// The name of: seals are added to files that have no name.
-const SEALS_CHANGE: u64 = 0x7365_616c_735f_6368;
+/// The name of: a cell that decides what calls do which neither set it nor ask for it is changed beside other threads.
+const DECIDES: u64 = 0x6465_6369_6465_735f;
 
 impl Arena {
     /// What names cell `what` of process `p` in every execution: by its first thread.
@@ -64,14 +64,14 @@ impl Arena {
         self.note(OTHERS_CHANGE, 0);
     }
 
-    /// Whether seals are added beside other threads: only then it is noted who writes.
-    pub fn seals_change(&self) -> bool {
-        self.is_known(SEALS_CHANGE)
+    /// Whether state of that kind is changed beside other threads: only then it is noted whose calls go by it.
+    pub fn decides(&self, what: u64) -> bool {
+        self.is_known(DECIDES ^ what << 8)
     }
 
-    /// They are.
-    pub fn note_seals_change(&mut self) {
-        self.note(SEALS_CHANGE, 0);
+    /// It is.
+    pub fn note_decides(&mut self, what: u64) {
+        self.note(DECIDES ^ what << 8, 0);
     }
 }
 
