@@ -132,6 +132,8 @@ pub struct Local {
     pub exits: bool,
     /// A path that was followed is kept for the call itself, see `files::keep_walk`.
     pub keeps_walk: bool,
+    /// The file whose last name the call takes away that comes next, beside other threads.
+    pub removes: Option<(u64, u64)>,
     /// See [`Hooks`].
     pub hooks: Hooks,
 }
@@ -163,6 +165,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     streams_copied: false,
     exits: false,
     keeps_walk: false,
+    removes: None,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
 }));
 

@@ -167,5 +167,9 @@ pub(super) fn file(stat: &Stat) -> Option<(u64, u64)> {
         return None;
     }
     let copied = arena().files.copies.as_slice().iter().find(|c| own && c.own == ino);
-    Some(copied.map_or((dev, ino), |c| (c.dev, c.ino)))
+    let id = copied.map_or((dev, ino), |c| (c.dev, c.ino));
+    if stat.links() > 0 && arena().files.used_files.len > 0 {
+        machine().file_has_name(id);
+    }
+    Some(id)
 }

@@ -35,11 +35,21 @@ struct Plan {
     same: u64,
     /// What it uses besides.
     cells: Uses,
+    /// The file whose last name it takes away.
+    removes: Option<(u64, u64)>,
 }
 
 impl Plan {
-    const NOTHING: Plan =
-        Plan { names: 0, changes: false, shown: NONE, writes: NONE, reads: NONE, same: 0, cells: Uses::NOTHING };
+    const NOTHING: Plan = Plan {
+        names: 0,
+        changes: false,
+        shown: NONE,
+        writes: NONE,
+        reads: NONE,
+        same: 0,
+        cells: Uses::NOTHING,
+        removes: None,
+    };
 
     fn is_visible(&self) -> bool {
         self.names != 0 || self.writes != NONE || self.reads != NONE
@@ -189,6 +199,7 @@ pub fn names(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     let mut plan = Plan::NOTHING;
     let both = [&raw mut request as u64, &raw mut plan as u64];
     on_stack(both.as_ptr() as u64, plan_names);
+    local().removes = plan.removes;
     if !plan.is_visible() {
         return None;
     }
@@ -343,6 +354,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     if let Some(id) = stat.as_ref().filter(|_| name.counts != Counts::Nothing).and_then(file) {
         let what = if name.counts == Counts::Changes { Use::Write } else { Use::Read };
         plan.cells.links(id, || Ok(seen.copy()), what);
+        if name.counts == Counts::Changes && makes && stat.is_some_and(|s| s.links() == 1) {
+            plan.removes = Some(id);
+        }
     }
     // It tells when something in it was made or taken away, which is not explored.
     if name.does == Does::Stats && stat.is_some_and(|s| s.is_dir()) {

@@ -22,6 +22,9 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let result = kernel();
     forget_walk();
     made(nr, &a, result);
+    if let Some(file) = local().removes.take().filter(|_| result >= 0) {
+        machine().file_removed(file);
+    }
     let Some((op, same)) = turn else { return result };
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
     let vain = matches!(result, ENOENT | EEXIST) || same != 0 && same == fiber().looked;

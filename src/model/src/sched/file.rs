@@ -18,8 +18,8 @@ use crate::arena::Arena;
 use crate::base::{ObjId, Pid, Tid, NONE};
 use crate::sched::sharing::name_of;
 use crate::state::{
-    Key, ObjKind, Thread, Use, Used, User, Verdict, World, CELL, FD_NUMBER, FILE_BUCKETS, LISTING, MAX_USERS, NAME,
-    NO_FILE, PLACE, SHARED, SOCKET,
+    Key, ObjKind, Thread, Use, Used, User, Verdict, World, CELL, FD_NUMBER, FILE_BUCKETS, GONE, LISTING, MAX_USERS,
+    NAME, NO_FILE, PLACE, SHARED, SOCKET,
 };
 
 /// In [`User`]: from some time on, until its process ends.
@@ -64,6 +64,23 @@ impl Arena {
         let row = self.files.used_files.push(Used { dev, ino, number, obj: NONE, next, state: 0, len: 0, users })?;
         self.files.buckets[place] = row + 1;
         Some(row)
+    }
+
+    /// The last name of a file was taken away. Who has it open still uses it.
+    pub fn file_removed(&mut self, id: (u64, u64)) {
+        if let Some(row) = self.used_file(id) {
+            self.files.used_files[row].state |= Used::REMOVED;
+        }
+    }
+
+    /// There is a file with these numbers that has a name: what is known of one that lost its last is not about it.
+    pub fn file_has_name(&mut self, id: (u64, u64)) {
+        if let Some(row) = self.used_file(id) {
+            let used = &mut self.files.used_files[row];
+            if used.state & Used::REMOVED != 0 {
+                used.dev = GONE;
+            }
+        }
     }
 
     /// What names it among what is known to be shared.

@@ -24,6 +24,8 @@ pub const SOCKET: u64 = u64::MAX - 2;
 pub const FD_NUMBER: u64 = u64::MAX - 4;
 /// [`Used::dev`] of other state that calls share (umask, groups, limits, ..): `ino` names it. See `sched::cells`.
 pub const CELL: u64 = u64::MAX - 5;
+/// [`Used::dev`] of a file that is no more, whose inode another one has.
+pub(crate) const GONE: u64 = CELL - 1;
 /// The least [`Used::dev`] that is none of a file's.
 pub const NO_FILE: u64 = CELL;
 /// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
@@ -74,6 +76,8 @@ impl Used {
     pub(crate) const NOTED: u32 = 8;
     /// A name that was changed.
     pub(crate) const CHANGED: u32 = 16;
+    /// Its last name was taken away: a file of this inode that has a name is another one.
+    pub(crate) const REMOVED: u32 = 32;
 
     /// Somebody has changed it beside other threads.
     pub fn is_changed(&self) -> bool {
