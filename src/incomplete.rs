@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
-use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO};
+use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE};
 use vsrun_model::End;
 
 /// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
@@ -55,6 +55,8 @@ pub enum Reason {
     NoCpuTimer,
     /// TCP_DEFER_ACCEPT was to keep connections back until there is data.
     NotDeferred,
+    /// A stop took effect at once on a process that could have gone on for a while.
+    StoppedAtOnce,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -128,6 +130,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but connections did not wait for their data (see the notes)",
                 "TCP_DEFER_ACCEPT was asked for: connections were there to be accepted at once, as they are once its time is over; that they come only with their data is not modelled",
             ),
+            Reason::StoppedAtOnce => (
+                "signals:stop",
+                "all schedules of what is modelled were run, but processes stopped at once when others stopped them (see the notes)",
+                "a process that another one stopped did nothing more; that it may go on for a while after kill has returned is not modelled",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -180,6 +187,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
         (world.never_come & DEFERRED != 0, Reason::NotDeferred),
+        (world.never_come & STOPS_LATE != 0, Reason::StoppedAtOnce),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.held_back, Reason::FairSchedules),

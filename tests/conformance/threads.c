@@ -63,6 +63,12 @@ static void tries(void) {
     pthread_mutex_unlock(&gate);
     NUMBER(pthread_join(t, &value));
     say("value %ld", (long)value);
+    NUMBER(pthread_tryjoin_np(pthread_self(), &value));
+    pthread_mutex_lock(&gate);
+    pthread_create(&t, 0, waits, (void *)6);
+    pthread_detach(t);
+    NUMBER(pthread_tryjoin_np(t, &value));
+    pthread_mutex_unlock(&gate);
 }
 
 static void mutexes(void) {

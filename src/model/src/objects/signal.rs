@@ -29,7 +29,7 @@ use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
     AWAITED, BEFORE, BY_CLOCK, CONTINUED, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL,
-    STOPPED, STOP_BEFORE, STOP_INTERRUPTS,
+    STOPPED, STOPS_LATE, STOP_BEFORE, STOP_INTERRUPTS,
 };
 
 kinds! {
@@ -412,6 +412,32 @@ impl World {
             self.procs[p].stopped = 0;
             self.procs[p].stop_news = CONTINUED;
             self.procs[p].stopper = sender;
+            for t in self.threads.as_mut_slice().iter_mut().filter(|t| t.pid == p) {
+                t.stops_late = false;
+            }
+        }
+    }
+
+    /// `op` of another process comes before what a stopped thread would have done, which natively it may still have done after the signal
+    /// that stopped it was sent.
+    pub(crate) fn note_late_stops(&mut self, t: Tid, op: &Op) {
+        let pid = self.threads[t].pid;
+        let same = |a: ObjId, b: &Op| a != NONE && (a == b.obj || a == b.obj2);
+        let meets = |b: &Op| {
+            let both_channels = op.kind.row().channels.any() && b.kind.row().channels.any();
+            match op.kind {
+                // Their operands are processes.
+                Kind::KILL => false,
+                Kind::WAIT => matches!(b.kind, Kind::EXIT | Kind::THREAD_EXIT),
+                _ => same(op.obj, b) || same(op.obj2, b) || both_channels,
+            }
+        };
+        let late = |&&u: &&Tid| {
+            let thread = &self.threads[u];
+            thread.stops_late && thread.pid != pid && self.procs[thread.pid].stopped != 0 && meets(&thread.pending)
+        };
+        if self.live.as_slice().iter().find(late).is_some() {
+            self.never_comes(STOPS_LATE);
         }
     }
 
@@ -622,6 +648,17 @@ impl World {
     pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
         if self.procs[p].stopped != 0 {
             return false;
+        }
+        if self.threads.get(sender).is_some_and(|s| s.pid != p) {
+            for at in 0..self.live.len {
+                let t = self.live[at];
+                let Thread { pid, state, pending: op, .. } = self.threads[t];
+                // One that waits could only give up meanwhile, as it could before.
+                let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
+                let goes_on = pid == p && state == ThreadState::PARKED && self.choices_of(t, &untimed) > 0;
+                self.threads[t].stops_late |= goes_on;
+                self.stops_late |= goes_on;
+            }
         }
         self.stop(p, signal, sender);
         self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);

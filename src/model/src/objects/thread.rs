@@ -132,6 +132,7 @@ impl World {
             within: 0,
             masked: false,
             stop_hit: false,
+            stops_late: false,
             sigpending: 0,
             taken: SigInfo::default(),
             handlers: [Handling::default(); MAX_HANDLERS],
@@ -196,8 +197,12 @@ impl World {
 
     /// True if a join returns at once, with success or not.
     pub(crate) fn join_ready(&self, t: Tid, op: &Op) -> bool {
-        self.join_deadlocks(t, op)
-            || self.threads.get(op.obj).is_none_or(|target| !target.alive() || target.detached || target.joined)
+        let gone =
+            |waits: bool| self.threads.get(op.obj).is_none_or(|o| !o.alive() || waits && (o.detached || o.joined));
+        if op.has(TRY) {
+            return gone(false);
+        }
+        self.join_deadlocks(t, op) || gone(true)
     }
 
     pub(crate) fn join_choices(&self, t: Tid, op: &Op) -> u32 {
@@ -214,7 +219,10 @@ impl World {
             return Applied::Done(errno::ESRCH);
         }
         let target = self.threads[op.obj];
-        Applied::Done(if target.detached || target.joined {
+        // pthread_tryjoin_np looks at nothing else first (nptl/pthread_tryjoin.c).
+        Applied::Done(if op.has(TRY) && target.alive() {
+            errno::EBUSY
+        } else if target.detached || target.joined {
             errno::EINVAL
         } else if self.join_deadlocks(t, op) {
             errno::EDEADLK
@@ -223,8 +231,6 @@ impl World {
             self.threads[op.obj].heir = t;
             self.threads[op.obj].joined_at = self.ops;
             0
-        } else if op.has(TRY) {
-            errno::EBUSY
         } else if self.cancelled(t, op) {
             errno::EINTR
         } else {

@@ -126,6 +126,8 @@ pub struct Thread {
     pub masked: bool,
     /// Its process has been stopped while it was parked at an operation that this can interrupt; see `signal`.
     pub stop_hit: bool,
+    /// Its process has been stopped by another one while it could have gone on.
+    pub stops_late: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
     /// The signal taken last.

@@ -27,6 +27,8 @@ pub const MAX_CYCLE: usize = 64;
 pub const SIGIO: u8 = 1;
 /// Bit of [`World::never_come`]: the wait of connections for their data, which TCP_DEFER_ACCEPT asks for.
 pub const DEFERRED: u8 = 4;
+/// Bit of [`World::never_come`]: what a process does between the signal of another one that stops it and the stop.
+pub const STOPS_LATE: u8 = 8;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
@@ -165,6 +167,8 @@ pub struct World {
     pub ticks_held: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
+    /// A process has been stopped by another one while it could have gone on.
+    pub stops_late: bool = at(false),
     /// What was asked for and is not modelled, so that it never comes: [`SIGIO`], [`CPU_TIMER`], [`DEFERRED`].
     pub never_come: u8 = at(0),
     /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].

@@ -131,6 +131,9 @@ impl World {
             _ if op.kind == Kind::FD_LOOK => thread.looks,
             _ => 0,
         };
+        if self.stops_late {
+            self.note_late_stops(t, &op);
+        }
         let applied = (row.perform)(self, t, &op, value);
         if op.tries() || op.has(TIMED) {
             self.note_poll(t, &op, applied);
