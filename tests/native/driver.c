@@ -815,10 +815,26 @@ static void parse(const char *text) {
 /* ---- running natively, many times ---- */
 
 /* All threads of the process group sleep: true natively means that nothing will happen any more. */
-static int all_asleep(pid_t group) {
-    char command[128];
-    snprintf(command, sizeof command, "ps -eLo pgid=,stat= | awk '$1 == %d && $2 !~ /^[SZTtD]/ { n++ } END { exit n > 0 }'", group);
+/* Whatever group or session they are in: all that come from this process, but for the shell that looks. */
+static int all_asleep(void) {
+    char command[512];
+    snprintf(command, sizeof command,
+        "ps -eLo pid=,ppid=,stat= | awk -v own=%d -v sh=$$ '{ up[$1] = $2; if ($3 !~ /^[SZTtD]/) awake[$1] = 1 } "
+        "END { for (p in awake) { for (q = p; q > 1 && up[q] != own; ) q = up[q]; if (q > 1 && q != sh) exit 1 } }'",
+        getpid());
     return system(command) == 0;
+}
+
+/* Ends what is left of a run, in groups and sessions of its own too: this process is the parent of what lost its own. */
+static void end_all(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    for (int status; waitpid(-1, &status, WNOHANG) >= 0;) {
+        FILE *children = fopen(path, "r");
+        for (int child; children && fscanf(children, "%d", &child) == 1;) kill(child, SIGKILL);
+        if (children) fclose(children);
+        usleep(500);
+    }
 }
 
 struct seen { char *outcome; int count; };
@@ -860,22 +876,22 @@ static void natively(int runs, uint64_t seed) {
         fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
-            setpgid(0, 0);
+            // As under vsrun: it leads a session.
+            setsid();
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             set_up(dir);
             whole();
             strcpy(result, w->outcome);
             _exit(0);
         }
-        setpgid(pid, pid);
         int status, pidfd = syscall(SYS_pidfd_open, pid, 0), over = 0;
         while (!over) {
             struct pollfd fd = { pidfd, POLLIN, 0 };
             over = poll(&fd, 1, 150) == 1;
-            if (!over && all_asleep(pid)) {
+            if (!over && all_asleep()) {
                 usleep(100000);
                 if (poll(&fd, 1, 0) == 1) break;
-                if (all_asleep(pid)) break;
+                if (all_asleep()) break;
             }
         }
         close(pidfd);
@@ -887,7 +903,7 @@ static void natively(int runs, uint64_t seed) {
         else if (WIFSIGNALED(status)) snprintf(text, sizeof text, "SIGNAL %d", WTERMSIG(status)), count(text);
         else if (result[0]) count(result);
         else snprintf(text, sizeof text, "EXIT %d", WEXITSTATUS(status)), count(text);
-        while (waitpid(-1, &status, 0) > 0) {}
+        end_all();
         if (made->set) semctl(made->set - 1, 0, IPC_RMID);
         if (made->queue) msgctl(made->queue - 1, IPC_RMID, NULL);
         if (made->segment) shmctl(made->segment - 1, IPC_RMID, NULL);
