@@ -92,5 +92,4 @@ impl Question<'_> {
         };
         self.dropped.iter().find_map(before).unwrap_or(self.act.state)
     }
-
 }
