@@ -677,12 +677,15 @@ fn earlier(
         lock_waits,
         any_moment: trace.any_moment,
     };
-    let (answer, _) = question.answer();
+    let (answer, told) = question.answer();
     let (there, here) = machine.run_prefix(program, &choices);
     let stands = there.last.iter().find(|s| s.act.tid == p.tid && s.act.op.kind == p.op.kind);
     let (Some(stands), false) = (stands.filter(|_| there.steps.len() == choices.len()), here.exiting) else {
         return Ok(2);
     };
+    if answer != Answer::No && told.only_looks() && !stands.act.only_looks() {
+        return Err(format!("{told:?} only looks\nwithout {:?}\nafter {choices:?}: {stands:?}", trace.steps[at].act));
+    }
     // Where the deadline of nobody need fire, as in the state asked about.
     let by_time = stands.act.fate & TIMED_OUT != 0;
     let wrong = match answer {

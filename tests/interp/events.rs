@@ -26,6 +26,8 @@ pub enum Fd {
     Queue,
     /// One for one message.
     Narrow,
+    /// A counter that nobody watches.
+    Plain,
 }
 
 /// How a watch reports.
@@ -82,13 +84,14 @@ pub fn uses(program: &super::Program) -> bool {
 }
 
 impl Run<'_> {
-    /// Gives the first process its descriptors. Both counters are watched: one by each instance, and the inner one by the
+    /// Gives the first process its descriptors. The first two counters are watched: one by each instance, and the inner one by the
     /// outer one.
     pub(super) fn make_descriptors(&mut self) {
         let counter = |value, period| (DescKind::EVENT, ChanKind::COUNTER, value, period);
         let all = [
             (Fd::Counter, counter(0, 0)),
             (Fd::Semaphore, counter(1, SEMAPHORE)),
+            (Fd::Plain, counter(0, 0)),
             (Fd::Timer, (DescKind::TIMER, ChanKind::TIMER, 0, 0)),
             (Fd::Inner, (DescKind::EPOLL, ChanKind::EPOLL, 0, 0)),
             (Fd::Outer, (DescKind::EPOLL, ChanKind::EPOLL, 0, 0)),

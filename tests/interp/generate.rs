@@ -361,9 +361,10 @@ fn timed() -> Block {
 }
 
 fn event() -> Block {
-    use Fd::{Counter, Inner, Outer, PipeIn, PipeOut, Semaphore, Timer};
-    let counter = || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore)];
-    let input = || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore), 2 => Just(PipeIn), 1 => Just(Timer)];
+    use Fd::{Counter, Inner, Outer, PipeIn, PipeOut, Plain, Semaphore, Timer};
+    let counter = || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore), 3 => Just(Plain)];
+    let input =
+        || prop_oneof![3 => Just(Counter), 2 => Just(Semaphore), 2 => Just(Plain), 2 => Just(PipeIn), 1 => Just(Timer)];
     let watched = || prop_oneof![4 => input(), 1 => Just(PipeOut), 1 => Just(Inner)];
     let instance = || prop_oneof![1 => Just(Inner), 1 => Just(Outer)];
     let watching = || {

@@ -4,7 +4,7 @@ use vsrun_model::op::{CANCEL_POINT, TRY};
 use vsrun_model::{inject as fault, Kind, Op};
 
 use super::{stream, sync, time};
-use crate::gate::{self, end, inject, local, machine, me, model};
+use crate::gate::{self, end, inject, local, machine, me, mirror, model};
 use crate::sys::errno::*;
 use crate::sys::{load, store, touch, writable, END_OF_ADDRESSES};
 
@@ -24,6 +24,7 @@ pub fn call(a: [u64; 6]) -> i64 {
     match command {
         libc::FUTEX_WAIT if private && value as u32 == 2 && timeout == 0 && stream::is_one(addr) => stream::waits(addr),
         libc::FUTEX_WAKE if private && value as u32 == 1 && stream::is_one(addr) => stream::wakes(addr),
+        libc::FUTEX_WAKE if private && mirror::is_once(addr) => 0,
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
             let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(CANCEL_POINT);
             op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };

@@ -88,6 +88,20 @@ pub fn sem(addr: u64, id: ObjId) {
     store_if(addr, world().objects[id].value);
 }
 
+/// Runs the initializer of a once control that no other fiber can tell of.
+pub fn while_alone(addr: u64, run: impl FnOnce() -> i32) -> i32 {
+    once_entered(NONE, addr);
+    let result = run();
+    settle_onces();
+    result
+}
+
+/// Whether libc gives its word at `addr` free with this call of the running fiber: a once control whose initializer was run. Those who
+/// wait for that do so in the model.
+pub fn is_once(addr: u64) -> bool {
+    local().onces[..local().n_onces].iter().any(|once| once.0 == local().cur && once.2 == addr)
+}
+
 /// The fiber enters the initializer of a once control.
 pub fn once_entered(id: ObjId, addr: u64) {
     let l = local();
@@ -106,7 +120,9 @@ pub fn settle_onces() {
         let (t, id, addr) = local().onces[i];
         let word: i32 = load(addr);
         if t == local().cur && (word == 2 || word == 0) {
-            model().once_over(id, word == 2);
+            if id != NONE {
+                model().once_over(id, word == 2);
+            }
             let l = local();
             l.n_onces -= 1;
             l.onces[i] = l.onces[l.n_onces];

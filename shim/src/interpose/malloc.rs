@@ -57,32 +57,25 @@ pub fn main_begins() {
     state().in_main = true;
 }
 
-extern "C" {
-    /// The loader's list of objects, for debuggers.
-    static _r_debug: u8;
-}
-
 /// The program's function of that index.
 fn real(which: usize) -> u64 {
     let found = state().real[which];
     if found != 0 {
         return found;
     }
-    let list = &raw const _r_debug as u64;
     let own = elf::own_base();
-    let mut map: u64 = load(list + 8);
     let mut behind = false;
-    while map != 0 {
+    let mut function = None;
+    elf::find_map(|map| {
         if behind {
-            if let Some(function) = elf::Image::of_map(map).find(NAMES[which]) {
-                state().real[which] = function;
-                return function;
-            }
+            function = elf::Image::of_map(map).find(NAMES[which]);
         }
         behind |= load::<u64>(map) == own;
-        map = load(map + 24);
-    }
-    end::bug(b"no function of libc for an allocation")
+        function.is_some()
+    });
+    let Some(function) = function else { end::bug(b"no function of libc for an allocation") };
+    state().real[which] = function;
+    function
 }
 
 type Fn1 = extern "C" fn(u64) -> u64;

@@ -191,6 +191,34 @@ pub fn libc_image(auxv: &Auxv) -> Option<Image> {
     None
 }
 
+extern "C" {
+    /// The loader's list of objects, for debuggers.
+    static _r_debug: u8;
+}
+
+/// The loader's record (link_map) of the first object of which `wanted` is true.
+pub fn find_map(mut wanted: impl FnMut(u64) -> bool) -> Option<u64> {
+    let list = &raw const _r_debug as u64;
+    let mut map: u64 = load(list + 8);
+    while map != 0 && !wanted(map) {
+        map = load(map + 24);
+    }
+    (map != 0).then_some(map)
+}
+
+/// Whether `addr` is in the data of an object that has `name` in its path.
+pub fn is_data_of(name: &[u8], addr: u64) -> bool {
+    let mut inside = false;
+    find_map(|map| {
+        let path: u64 = load(map + 8);
+        if path != 0 && contains(cstr(path, 4096), name) {
+            each_writable_segment(load(map), |start, end| inside |= (start..end).contains(&addr));
+        }
+        inside
+    });
+    inside
+}
+
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|w| w == part)
 }

@@ -3,6 +3,7 @@
 //! The model knows how much a channel holds; the bytes lie in a ring of the pool, where who performs the operation
 //! moves them.
 
+use super::question::Did;
 use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
@@ -25,7 +26,13 @@ kinds! {
     FD_WRITE = 65, "write" {
         operands: Operands::Objects, enabled: blocks(World::write_choices, |q| q.channel()),
         perform: |w, t, op, _| w.write_perform(t, op),
-        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        records: Records::number(World::channel_states), cells: |act, did, cells| match adds(act) {
+            true => {
+                cells.touch(Cell::Channels, How::Channels { mask: act.op.mask, by: act.op.concerns() });
+                cells.touch_all(act, How::Adds { value: 0 });
+            }
+            false => ON_CHANNELS(act, did, cells),
+        }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Writes, signals: Signals::TRANSFERS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
@@ -94,6 +101,13 @@ fn may_change(e: &Act, p: &Act) -> bool {
     theirs.any() && concerns && e.op.mask & p.op.mask != 0 || theirs == Channels::Ends
 }
 
+/// A write to a counter (eventfd) that is far from its limit: two of them commute, for who does not wait for both.
+fn adds(act: &Act) -> bool {
+    let state = ChannelState::of(act.state);
+    let counter = state.event == COUNTS && state.free > 0;
+    act.op.kind == Kind::FD_WRITE && counter && (0..1 << 32).contains(&act.op.arg)
+}
+
 impl Question<'_> {
     /// What is performed on a channel after a dropped operation on it depends on that one and is dropped too: the channel
     /// is as the first dropped operation on it found it.
@@ -114,7 +128,26 @@ impl Question<'_> {
             None if first.act.op.obj2 == p.op.obj => ChannelState::second(first.act.state),
             None => return Answer::Unknown,
         };
-        goes_on(found, &p.op)
+        match goes_on(found, &p.op) {
+            Answer::No if adds(first.act) && self.others_add() => self.added(),
+            answer => answer,
+        }
+    }
+
+    /// Whether a counter that is 0 without what is dropped is more than that by what stays, for who reads it.
+    fn added(&self) -> Answer {
+        let on = |d: &&Did| may_change(d.act, self.act);
+        let only_adds = self.kept.iter().filter(on).all(|d| adds(d.act) && d.act.op.arg > 0);
+        if only_adds {
+            Answer::Yes
+        } else {
+            Answer::Unknown
+        }
+    }
+
+    /// Something that stays adds to a counter that `p` concerns: it need not depend on what is dropped.
+    fn others_add(&self) -> bool {
+        self.kept.iter().any(|d| adds(d.act) && may_change(d.act, self.act))
     }
 
     /// Where it depends on several things together: known if none of them has changed.
@@ -135,7 +168,10 @@ impl Question<'_> {
                 None => {}
             }
         }
-        Answer::from(state != 0)
+        match state {
+            0 if self.dropped.iter().any(|d| adds(d.act)) && self.others_add() => Answer::Unknown,
+            _ => Answer::from(state != 0),
+        }
     }
 }
 
@@ -498,7 +534,8 @@ impl World {
             }
             let event = if channel.kind == ChanKind::COUNTER { COUNTS } else { OTHERWISE };
             let readable = self.event_readable(t, channel, op);
-            ChannelState { readable, broken: false, last: 0, free: 0, event }.pack()
+            let far = channel.kind == ChanKind::COUNTER && channel.value < u64::MAX / 2;
+            ChannelState { readable, broken: false, last: 0, free: u64::from(far), event }.pack()
         };
         let state = |obj| self.channel_of(obj).map_or(0, state);
         state(op.obj) | state(op.obj2) << STATE_BITS

@@ -2,6 +2,7 @@
 //! out, cancelled) it acquires the mutex again. A signal may wake any waiter: each is an alternative.
 
 use super::mutex::releases;
+use super::question::Did;
 use super::row::*;
 use crate::base::RESUMED;
 use crate::state::{Misuse, CANCELLED, DESTROYED, EXPIRED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
@@ -53,7 +54,7 @@ kinds! {
     COND_SIGNAL = 22, "cond_signal" {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.objects[op.obj].n_waiters.max(1)),
         perform: |w, t, op, value| w.cond_signal_perform(t, op, value),
-        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0, told: true }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -63,7 +64,7 @@ kinds! {
     COND_BROADCAST = 23, "cond_broadcast" {
         operands: Operands::Objects, enabled: Enabled::Always,
         perform: |w, t, op, value| w.cond_signal_perform(t, op, value),
-        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: true, nobody: act.state == 0 }),
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: true, nobody: act.state == 0, told: true }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Notifies, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -96,7 +97,8 @@ pub fn others_wait(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
 /// 1 + the owner of the mutex.
 const OF_MUTEX: Records = Records::owner(|w, _, op| w.mutex_state(op.obj2));
 /// The number of waiters.
-pub(crate) const WAITERS: Records = Records::number(|w, _, op| w.objects[op.obj].n_waiters as i64);
+pub(crate) const WAITERS: Records =
+    Records::number(|w, _, op| w.objects[op.obj].n_waiters as i64).looking(|q| q.waiters(), 1);
 
 /// The condition variable in this way, the mutex in any.
 fn touch_both(act: &Act, how: How, cells: &mut Footprint) {
@@ -136,6 +138,20 @@ impl Act {
 }
 
 impl Question<'_> {
+    /// How many wait on its object: without those who came with what is dropped, with those who left. Not less.
+    fn waiters(&self) -> i64 {
+        let obj = self.act.op.obj;
+        let came = |d: &Did| match (d.found, d.act.op.kind.row().role) {
+            (Some((before, after)), _) => after - before,
+            _ if !d.act.op.names(obj) => 0,
+            (_, Role::WaitsOn) => 1,
+            (_, Role::Notifies) if d.act.op.kind == Kind::COND_SIGNAL => -d.act.state.min(1),
+            (_, Role::Notifies) => -d.act.state,
+            _ => -i64::from(d.act.fate & WOKEN == 0),
+        };
+        (self.act.state - self.dropped.iter().map(came).sum::<i64>()).max(0)
+    }
+
     /// One that gives up needs no mutex.
     fn cond_wake(&self) -> Answer {
         match (self.has_expired() || self.is_cancelled()) && !self.woken() {

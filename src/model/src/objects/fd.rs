@@ -84,7 +84,7 @@ pub fn event_words(world: &World, desc: DescId, events: u16, words: &mut dyn Wor
 
 /// The states of the channels. Which number a descriptor has depends on what others had at the time; it is the same description.
 const UNNUMBERED: Records =
-    Records { state: World::channel_states, renamed: |act, _| (act.op.arg, act.op.deadline) = (0, 0), settles: false };
+    Records { renamed: |act, _| (act.op.arg, act.op.deadline) = (0, 0), ..Records::number(World::channel_states) };
 
 impl World {
     /// The description that descriptor `fd` of process `p` names, if it is one of the model.

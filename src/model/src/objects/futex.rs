@@ -31,7 +31,7 @@ kinds! {
     /// FUTEX_WAKE of `arg` waiters.
     FUTEX_WAKE = 62, "futex_wake" {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_wake_perform,
-        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0 }),
+        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::Wakes { all: false, nobody: act.state == 0, told: false }),
         follows: NOBODY, blocks: GIVES,
         role: Role::Wakes, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,

@@ -129,9 +129,8 @@ fn by_range(world: &World, _: Tid, op: &Op, add: &mut dyn FnMut(u64)) {
 
 /// See [`LockState`].
 const RECORDS: Records = Records {
-    state: |w, t, op| w.lock_state(t, op).pack(),
     renamed: |act, to| act.state = LockState::of(act.state, 0).renamed(to.process).pack(),
-    settles: false,
+    ..Records::number(|w, t, op| w.lock_state(t, op).pack())
 };
 
 fn touch_range(act: &Act, tests: bool, cells: &mut Footprint) {

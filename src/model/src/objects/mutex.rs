@@ -37,11 +37,12 @@ kinds! {
 }
 
 /// 1 + the owner of the mutex.
-const OF_MUTEX: Records = Records::owner(|w, _, op| w.mutex_state(op.obj));
+const OF_MUTEX: Records = Records::owner(|w, _, op| w.mutex_state(op.obj)).looking(|q| q.lock_state(q.act.op.obj), 0);
 
 /// [`Row::cells`] of an acquire (Figure 3): while the lock is owned the owner may acquire it again, and all others fail or wait.
 pub(crate) fn acquires(act: &Act, _: Effects, cells: &mut Footprint) {
-    cells.touch_all(act, How::Acquires { owned: act.state != 0 });
+    let fails = act.state != 0 && !owns(act) && act.gives_up();
+    cells.touch_all(act, if fails { How::Looks } else { How::Acquires { owned: act.state != 0 } });
 }
 
 /// `b` releases the mutex or spin lock `m`, which its thread owns.

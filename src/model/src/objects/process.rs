@@ -17,11 +17,11 @@ kinds! {
     WAIT = 5, "wait" {
         operands: Operands::Nothing, enabled: blocks(World::wait_choices, |q| q.wait()),
         perform: |w, t, op, value| w.wait_perform(t, op, value),
-        records: Records { state: |w, t, op| w.wait_state(t, op).pack(), renamed: |act, to| {
+        records: Records { renamed: |act, to| {
             let state = WaitState::of(act.state);
             let target = if state.target == 0 { 0 } else { (to.process)(state.target - 1) + 1 };
             act.state = WaitState { target, ..state }.pack();
-        }, settles: false },
+        }, ..Records::number(|w, t, op| w.wait_state(t, op).pack()) },
         cells: |act, _, cells| {
             // Who waits for any child, of the same process, gets another one then.
             let (child, sees) = (WaitState::of(act.state).target, act.op.has(TRY) || act.fate & EXPIRED != 0);

@@ -77,14 +77,19 @@ impl Question<'_> {
     /// Operations on a lock all depend on each other: it stands as the first dropped one found it. Others that change it
     /// (the end of a thread that owns it) show in what `p` found.
     pub(crate) fn lock_is_free(&self, lock: ObjId) -> Answer {
+        let state = self.lock_state(lock);
+        let mine = self.act.tid as i64 + 1;
+        // A mutex that the thread owns lets it through or not, by its type.
+        Answer::from(state == 0 || state == mine && self.act.state == mine && self.performed)
+    }
+
+    /// 1 + its owner, 0 for none.
+    pub(crate) fn lock_state(&self, lock: ObjId) -> i64 {
         let before = |d: &Did| match d.found {
             _ if d.act.op.names(lock) => Some(d.act.state),
             Some((before, after)) if before != after => Some(before),
             _ => None,
         };
-        let state = self.dropped.iter().find_map(before).unwrap_or(self.act.state);
-        let mine = self.act.tid as i64 + 1;
-        // A mutex that the thread owns lets it through or not, by its type.
-        Answer::from(state == 0 || state == mine && self.act.state == mine && self.performed)
+        self.dropped.iter().find_map(before).unwrap_or(self.act.state)
     }
 }

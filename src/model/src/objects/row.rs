@@ -105,6 +105,10 @@ pub struct Records {
     pub renamed: fn(&mut Act, &Renaming),
     /// What counts is what it was performed with, also where it stood at it before.
     pub settles: bool,
+    /// What it finds in a state that has not been seen.
+    pub there: fn(&Question) -> i64,
+    /// Of what only looks in some states: a state in which it does more.
+    pub most: Option<i64>,
 }
 
 /// Other numbers for threads, processes and objects: those that mean the same in every execution.
@@ -123,13 +127,18 @@ impl Records {
 
     /// A number that means the same everywhere.
     pub const fn number(state: fn(&World, Tid, &Op) -> i64) -> Records {
-        Records { state, renamed: |_, _| (), settles: false }
+        Records { state, renamed: |_, _| (), settles: false, there: |q| q.act.state, most: None }
+    }
+
+    /// The same, of what only looks in some states: what it finds in one that has not been seen, and one in which it does more.
+    pub const fn looking(self, there: fn(&Question) -> i64, most: i64) -> Records {
+        Records { there, most: Some(most), ..self }
     }
 
     /// 1 + a thread, 0 for none.
     pub const fn owner(state: fn(&World, Tid, &Op) -> i64) -> Records {
         let renamed = |act: &mut Act, to: &Renaming<'_>| act.state = i64::from(to.owner(act.state as u32));
-        Records { state, renamed, settles: false }
+        Records { renamed, ..Records::number(state) }
     }
 }
 

@@ -21,7 +21,11 @@ kinds! {
     RW_WRLOCK = 29, "rwlock_wrlock" {
         operands: Operands::Objects, enabled: blocks(World::wrlock_choices, |q| q.rwlock()),
         perform: |w, t, op, _| w.wrlock_perform(t, op),
-        records: RECORDS, cells: ON_OBJECTS,
+        records: RECORDS, cells: |act, _, cells| {
+            let found = RwState::of(act.state);
+            let fails = act.op.has(TRY) && (found.owner != 0 || found.readers > 0);
+            cells.touch_all(act, if fails { How::Looks } else { How::Writes });
+        },
         follows: |a, b| same(a, b) && holds(b) && !RwState::of(a.state).prefers, blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Write), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         // One that would have to announce itself parks.
@@ -86,12 +90,11 @@ fn waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
 
 /// See [`RwState`].
 const RECORDS: Records = Records {
-    state: |w, t, op| w.rw_state(t, op.obj).pack(),
     renamed: |act, to| {
         let state = RwState::of(act.state);
         act.state = RwState { owner: to.owner(state.owner), ..state }.pack();
     },
-    settles: false,
+    ..Records::number(|w, t, op| w.rw_state(t, op.obj).pack()).looking(|q| q.rw_state().pack(), 0)
 };
 
 /// `b` releases the lock that `a` is on.
@@ -116,6 +119,16 @@ fn releases_read(a: &Act) -> bool {
 
 impl Question<'_> {
     fn rwlock(&self) -> Answer {
+        let (p, found) = (self.act, self.rw_state());
+        Answer::from(match p.op.kind {
+            _ if found.owner == p.tid + 1 => true,
+            Kind::RW_RDLOCK => found.owner == 0 && !(found.prefers && found.announced > 0),
+            Kind::RW_WRLOCK if found.prefers => true,
+            _ => found.owner == 0 && found.readers == 0,
+        })
+    }
+
+    fn rw_state(&self) -> RwState {
         let p = self.act;
         let at_end = RwState::of(p.state);
         let start = self.first_on(p.op.obj).map_or(at_end, |first| RwState::of(first.state));
@@ -132,12 +145,7 @@ impl Question<'_> {
             None => 0,
         };
         let readers = i64::from(at_end.readers) - self.dropped.iter().map(added).sum::<i64>();
-        Answer::from(match p.op.kind {
-            _ if start.owner == p.tid + 1 => true,
-            Kind::RW_RDLOCK => start.owner == 0 && !(start.prefers && start.announced > 0),
-            Kind::RW_WRLOCK if start.prefers => true,
-            _ => start.owner == 0 && readers == 0,
-        })
+        RwState { readers: readers.max(0) as u32, holds: at_end.holds, ..start }
     }
 }
 

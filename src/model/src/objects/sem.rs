@@ -14,7 +14,10 @@ kinds! {
             |q| Answer::from(q.semaphore() > 0),
         ),
         perform: |w, t, op, _| w.sem_wait_perform(t, op),
-        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Takes { value: act.state }), follows: NOBODY, blocks: MAY_BLOCK,
+        records: VALUE, cells: |act, _, cells| {
+            let fails = act.state == 0 && act.gives_up();
+            cells.touch_all(act, if fails { How::Looks } else { How::Takes { value: act.state } });
+        }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
         polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("sem_wait", "sem_trywait", "sem_timedwait"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
@@ -31,7 +34,7 @@ kinds! {
     /// Read the value of a POSIX semaphore.
     SEM_GET = 50, "sem_getvalue" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.sem_get_perform(t, op),
-        records: VALUE, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
+        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Looks), follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
@@ -56,7 +59,7 @@ kinds! {
 }
 
 /// The value of the semaphore.
-const VALUE: Records = Records::number(|w, _, op| w.objects[op.obj].value as i64);
+const VALUE: Records = Records::number(|w, _, op| w.objects[op.obj].value as i64).looking(|q| q.semaphore().max(0), 1);
 
 impl Question<'_> {
     /// The value of the semaphore without what the dropped ones added.

@@ -2,6 +2,7 @@
 
 use super::cond::{others_wait, woken, WAITERS};
 use super::mutex::{acquires, owns};
+use super::question::Did;
 use super::row::*;
 use crate::base::RESUMED;
 use crate::state::{Misuse, DESTROYED, SOME_ONCE};
@@ -62,10 +63,10 @@ kinds! {
         operands: Operands::Objects,
         enabled: blocks(|w, _, op| u32::from(w.objects[op.obj].owner == NONE), |q| q.once_is_free()),
         perform: |w, t, op, _| w.once_perform(t, op),
-        records: OWNER, cells: |act, _, cells| {
+        records: RUNNER, cells: |act, _, cells| {
             // The initializer may end with any transition of the thread that runs it.
             cells.touch(Cell::Initializers, How::Looks);
-            cells.touch_all(act, How::Writes);
+            cells.touch_all(act, if act.state == HAS_BEEN { How::Looks } else { How::Writes });
         }, follows: |a, b| {
             let next = b.op.kind == Kind::ONCE && b.op.obj == a.op.obj;
             a.state == b.tid as i64 + 1 && b.op.kind != Kind::CANCEL && !next
@@ -77,22 +78,42 @@ kinds! {
 }
 
 /// 1 + the owner.
-const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64);
+const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64)
+    .looking(|q| q.lock_state(q.act.op.obj), 0);
+
+/// 1 + the thread that runs the initializer, 0 if none does yet; [`HAS_BEEN`].
+const RUNNER: Records = Records {
+    renamed: |act, to| {
+        if act.state != HAS_BEEN {
+            act.state = i64::from(to.owner(act.state as u32));
+        }
+    },
+    ..Records::number(|w, _, op| w.once_state(op.obj)).looking(|q| q.once_state().unwrap_or(0), 0)
+};
+
+/// The initializer has been run.
+const HAS_BEEN: i64 = 1 << 32;
+/// A thread that is not known runs it.
+const SOMEBODY: i64 = u32::MAX as i64;
 
 impl Question<'_> {
-    /// Its initializer may end with any transition of the thread that runs it.
     fn once_is_free(&self) -> Answer {
-        if let Some(first) = self.first_on(self.act.op.obj) {
-            return Answer::from(first.state == 0);
+        match self.once_state() {
+            None => Answer::Unknown,
+            Some(state) => Answer::from(state == 0 || state == HAS_BEEN),
         }
-        let runs = |once: u16| self.dropped.iter().any(|d| d.before && d.act.once == once);
-        if u16::try_from(self.act.op.obj + 1).is_ok_and(runs) {
-            Answer::No
-        } else if runs(SOME_ONCE) {
-            Answer::Unknown
-        } else {
-            Answer::from(self.act.state == 0)
-        }
+    }
+
+    /// See [`RUNNER`]; `None`: it is not told. The initializer may end with any transition of the thread that runs it.
+    fn once_state(&self) -> Option<i64> {
+        let obj = self.act.op.obj;
+        let tells = |d: &Did| match d.act.once {
+            _ if d.act.op.names(obj) => Some(Some(d.act.state)),
+            SOME_ONCE if d.before => Some(None),
+            once if d.before && u32::from(once) == obj + 1 => Some(Some(SOMEBODY)),
+            _ => None,
+        };
+        self.dropped.iter().find_map(tells).unwrap_or(Some(self.act.state))
     }
 }
 
@@ -138,6 +159,14 @@ impl World {
         self.enqueue(op.obj, t);
         self.park(t, Op { kind: Kind::BARRIER_WAKE, ..*op });
         Applied::Parked
+    }
+
+    /// See [`RUNNER`].
+    fn once_state(&self, id: ObjId) -> i64 {
+        match self.objects[id].value {
+            HAS_RUN => HAS_BEEN,
+            _ => self.objects[id].owner.wrapping_add(1) as i64,
+        }
     }
 
     /// Done(0): the caller runs the initializer and then calls [`World::once_over`]. Done(1): it has been run.

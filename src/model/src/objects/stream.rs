@@ -54,7 +54,8 @@ pub const LIBC_USES: [&str; 8] =
     ["random", "srandom", "initstate", "setstate", "__cxa_atexit", "on_exit", "__cxa_at_quick_exit", "exit"];
 
 /// 1 + the owner.
-const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64);
+const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64)
+    .looking(|q| q.lock_state(q.act.op.obj), 0);
 
 impl World {
     /// True if `t` would get the lock of stream `s` at once.

@@ -42,14 +42,14 @@ impl Question<'_> {
         // A signal that is for its thread alone stays pending, and lets it go on in one way or another.
         let comes = |a: &Act| a.op.signals & (BEFORE | INTERRUPTS) != 0 && a.op.signals & (SHARED_PENDING | DIES) == 0;
         if self.seen.is_some_and(|s| comes(s.0)) && comes(self.act) {
-            return (Answer::Yes, *self.seen.map_or(self.act, |s| s.0));
+            return (Answer::Yes, self.seen.map_or(self.act, |s| s.0).at_most());
         }
         let bare = |a: &Act| Act { op: Op { signals: 0, ..a.op }, ..*a };
         let concerns = |a: &Act| dependent_after(&bare(a), Effects::NONE, &bare(self.act), Effects::NONE, false);
         let mut others = self.kept.iter().chain(self.dropped).map(|d| d.act);
         let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(signals);
         if own || others.any(|a| signals(a) && concerns(a)) {
-            return (Answer::Unknown, act);
+            return (Answer::Unknown, act.at_most());
         }
         let (expired, cancelled) = (self.has_expired(), self.is_cancelled());
         let by_itself = self.by_itself(false);
@@ -58,6 +58,7 @@ impl Question<'_> {
         act.fate |= if expired { EXPIRED } else { 0 };
         act.fate |= if expired && !self.any_moment && by_itself == Answer::No { TIMED_OUT } else { 0 };
         act.fate |= if self.woken() { WOKEN } else { 0 };
+        act.state = (act.op.kind.row().records.there)(self);
         (answer, act)
     }
 

@@ -81,10 +81,13 @@ impl How {
             (Waits | Woken { .. }, Waits | Woken { .. }) => true,
             // Woken is woken, in every state from then on.
             (Woken { given }, Wakes { .. } | WakesAndMore) | (Wakes { .. } | WakesAndMore, Woken { given }) => given,
-            // Two that wake everybody wake nobody twice.
-            (Wakes { all: a, nobody: m }, Wakes { all: b, nobody: n }) => conditional && (a && b || m && n),
+            // Two that wake everybody wake nobody twice. What has woken nobody has looked.
+            (Wakes { all: a, nobody: m, told }, Wakes { all: b, nobody: n, told: also }) => {
+                m && n && told && also || conditional && (a && b || m && n)
+            }
             // Figure 3: while the lock is owned the owner may acquire it again and all others fail or wait.
             (Acquires { owned: a }, Acquires { owned: b }) => conditional && a && b,
+            (Acquires { owned }, Looks) | (Looks, Acquires { owned }) => conditional && owned,
             (Adds { value: a }, Adds { value: b }) => is_far_from_limit(a.max(b)),
             (Adds { value: a }, Takes { value: b }) | (Takes { value: b }, Adds { value: a }) => {
                 conditional && a.min(b) >= 1
@@ -188,7 +191,8 @@ pub fn either(came: &Act, expected: &Act) -> Act {
     }
     let fate = (came.fate | expected.fate) & !WOKEN | came.fate & expected.fate & WOKEN;
     let op = Op { signals: came.op.signals | expected.op.signals, ..came.op };
-    let act = Act { fate, op, ..*came };
+    let state = if came.only_looks() { expected.state } else { came.state };
+    let act = Act { fate, op, state, ..*came };
     Reach::of(came).zip(Reach::of(expected)).map_or(act, |(a, b)| a.with(b).put(&act))
 }
 
@@ -256,6 +260,21 @@ pub fn releases_held(a: &Act) -> bool {
 }
 
 impl Act {
+    /// In the state recorded it changes nothing of the object that it names, and commutes with others that do not: a lock that is tried
+    /// in vain, an initializer that has run, a wake-up for nobody. Put before what it found, it may do more.
+    pub fn only_looks(&self) -> bool {
+        let looks = |&(cell, how): &(Cell, How)| {
+            matches!((cell, how), (Cell::Object(_), How::Looks | How::Wakes { nobody: true, told: true, .. }))
+        };
+        Footprint::of(self, Effects::NONE).cells().iter().any(looks)
+    }
+
+    /// In a state that is not known: as it does most.
+    pub fn at_most(&self) -> Act {
+        let most = self.op.kind.row().records.most.filter(|_| self.only_looks());
+        Act { state: most.unwrap_or(self.state), ..*self }
+    }
+
     /// The same with other numbers for threads, processes and objects.
     pub fn renamed(&self, to: &Renaming) -> Act {
         let mut act = *self;

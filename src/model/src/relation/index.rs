@@ -41,7 +41,7 @@ enum Tag {
 }
 
 /// Ways to touch an object.
-const OF_OBJECTS: [Tag; 5] = [Tag::Waits, Tag::Shares, Tag::Adds, Tag::Semop, Tag::Other];
+const OF_OBJECTS: [Tag; 6] = [Tag::Waits, Tag::Shares, Tag::Looks, Tag::Adds, Tag::Semop, Tag::Other];
 
 impl Place {
     /// From the first to the last place under which the steps of threads are kept: all steps, each once.
@@ -113,7 +113,7 @@ fn against(cell: Cell, how: How, mut look: impl FnMut(Tag)) {
             look(Tag::Awaits);
             look(if sees { Tag::Moves } else { Tag::Ends });
         }
-        How::Looks => look(Tag::Changes),
+        How::Looks if !matches!(cell, Cell::Object(_)) => look(Tag::Changes),
         How::Changes => look(Tag::Looks),
         How::Channels { by, .. } => {
             look(Tag::Many);
@@ -139,6 +139,7 @@ fn of_object(how: How) -> Tag {
     match how {
         How::Waits | How::Woken { .. } => Tag::Waits,
         How::Shares => Tag::Shares,
+        How::Looks => Tag::Looks,
         How::Adds { value } if is_far_from_limit(value) => Tag::Adds,
         How::Semop { .. } => Tag::Semop,
         _ => Tag::Other,

@@ -1,6 +1,6 @@
 //! A recorded operation, and what a transition did beyond its operation.
 
-use crate::base::{Kind, Op, Pid, Tid, Uid, NONE};
+use crate::base::{Kind, Op, Pid, Tid, Uid, NONE, TRY};
 use crate::state::ObjKind;
 
 /// An operation of a thread, with what its dependencies are conditional on.
@@ -68,6 +68,11 @@ impl Act {
         op: Op::new(Kind::NONE),
         state: 0,
     };
+
+    /// It goes on without what it waits for.
+    pub(crate) fn gives_up(&self) -> bool {
+        self.op.has(TRY) || self.fate & (EXPIRED | CANCELLED) != 0
+    }
 }
 
 /// What an executed transition did beyond its operation: known only once it has been executed. Bits.

@@ -57,8 +57,9 @@ pub enum How {
     Woken { given: bool },
     /// Acquires a lock; `owned`: somebody has it.
     Acquires { owned: bool },
-    /// Wakes; all who wait; nobody.
-    Wakes { all: bool, nobody: bool },
+    /// Wakes; all who wait; nobody, and it can be told of other states whether that is so there too (of futexes it cannot: who comes to
+    /// wait rests on the program's memory).
+    Wakes { all: bool, nobody: bool, told: bool },
     /// Wakes, and does more.
     WakesAndMore,
     /// Takes or gives back what several may have.

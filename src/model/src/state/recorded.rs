@@ -20,7 +20,7 @@ pub struct ChannelState {
     pub broken: bool,
     /// Bytes left in the buffer written last.
     pub last: u64,
-    /// Buffers not in use.
+    /// Buffers not in use; 1 for a counter that is far from its limit.
     pub free: u64,
     /// It is no pipe: then only `readable` is known of it, and of a message queue whether there is room.
     pub event: u8,
