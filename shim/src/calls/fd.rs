@@ -43,7 +43,7 @@ pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program has more descriptors than vsrun can hold"])
+    end::no_room(&[b"the program has more descriptors than vsrun can hold"])
 }
 
 /// A channel made by the running thread.

@@ -92,7 +92,7 @@ fn again(rights: u32) -> u32 {
 fn add_right(list: u32, desc: DescId) -> u32 {
     model()
         .rights_push(list, desc)
-        .unwrap_or_else(|| end::unsupported(&[b"more descriptors under way in messages than vsrun can hold"]))
+        .unwrap_or_else(|| end::no_room(&[b"more descriptors under way in messages than vsrun can hold"]))
 }
 
 /// Where that fault is asked for, the connection of a TCP socket may be reset before it is used.

@@ -40,3 +40,4 @@ pub mod table;
 pub mod thread;
 pub mod time;
 pub mod timer;
+pub mod uncontrolled;

@@ -39,7 +39,7 @@ pub struct CloneArgs {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program creates more threads or processes than vsrun can hold"])
+    end::no_room(&[b"the program creates more threads or processes than vsrun can hold"])
 }
 
 /// clone, clone3, fork, vfork.

@@ -11,7 +11,7 @@ use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, load, raw};
 
 fn no_room(what: &[u8]) -> ! {
-    end::unsupported(&[b"there is no room for the private copy of ", what, b"; --files real does without"])
+    end::no_room(&[b"there is no room for the private copy of ", what, b"; --files real does without"])
 }
 
 /// Whether the program may change what is in a real directory: the kernel's error if not.
@@ -40,7 +40,7 @@ pub fn shadow(place: &mut Place) -> Result<u32, i64> {
         return Ok(row);
     }
     let Some(row) = machine().shadow_make(dev, ino, dir.get()) else {
-        end::unsupported(&[b"files are changed in more directories, or ones with longer names, than vsrun can hold"])
+        end::no_room(&[b"files are changed in more directories, or ones with longer names, than vsrun can hold"])
     };
     let mut own = Path::new();
     own.set(&[private(), b"/files"])?;
@@ -165,7 +165,7 @@ pub fn copy(place: &mut Place, data: bool) -> Result<(), i64> {
     raw!(libc::SYS_utimensat, libc::AT_FDCWD, own.ptr(), times.as_ptr(), nofollow);
     let (dev, ino) = stat.id();
     if !machine().note_copy(Copied { own: mine.id().1, dev, ino }) {
-        end::unsupported(&[b"the program changes more files than vsrun can hold"]);
+        end::no_room(&[b"the program changes more files than vsrun can hold"]);
     }
     place.stat = Some(Stat::of(own.ptr())?);
     (place.side, place.clean) = (Side::Own, false);
