@@ -8,7 +8,8 @@ use vsrun_model::NONE;
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{
-    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, pipe, poll, socket, sockopt, splice,
+    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, owner, pipe, poll, socket, sockopt,
+    splice,
 };
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
@@ -294,9 +295,8 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
         }
         libc::F_GETPIPE_SZ => pipe::size(desc),
         libc::F_SETPIPE_SZ => pipe::resize(desc, a[2]),
-        libc::F_GETOWN => 0,
-        libc::F_SETOWN => 0,
         libc::F_ADD_SEALS | libc::F_GET_SEALS => EINVAL,
+        8..=11 | 15 | 16 => owner::control(desc, a).unwrap_or(EINVAL),
         12 | 13 | 14 | 18..=35 | 39..=1023 | 1041.. => EINVAL,
         ..=-1 => EINVAL,
         _ => refuse(libc::SYS_fcntl, desc, a),
@@ -338,6 +338,7 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
         }
         libc::FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
         libc::FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        0x8901..=0x8904 if world().descs[desc].kind == DescKind::SOCKET => owner::ioctl(desc, a).unwrap_or(ENOTTY),
         // SIOCATMARK: nothing is urgent.
         0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
             store(a[2], 0i32);

@@ -4,7 +4,7 @@ use vsrun_model::arena::{FIRST_FD, LAST_FD};
 use vsrun_model::calls::{fate, kind_name, name, Fate};
 
 use super::fd::{is_open, is_ours};
-use super::{files, locks, proc, shm, uncontrolled};
+use super::{files, locks, owner, proc, shm, uncontrolled};
 use crate::gate::{end, through, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, raw};
@@ -49,6 +49,7 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
             result
         }
         libc::SYS_fcntl if locks::is_lock(a[1] as i32) => locks::fcntl(a[0] as i32, a[1] as i32, a[2], false),
+        libc::SYS_fcntl if owner::concerns(a[1] as i32) => owner::of_file(a),
         libc::SYS_flock if is_ours(a[0]) => EBADF,
         libc::SYS_flock => locks::flock(a[0] as i32, a[1] as i32),
         libc::SYS_close => closing(a[0] as i32, || through(nr, a)),

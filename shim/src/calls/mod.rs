@@ -21,6 +21,7 @@ pub mod mqueue;
 pub mod msg;
 pub mod netlink;
 pub mod numbers;
+pub mod owner;
 pub mod pipe;
 pub mod poll;
 pub mod priority;

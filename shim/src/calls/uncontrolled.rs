@@ -3,13 +3,13 @@
 
 use vsrun_model::{Kind, Op};
 
-use super::fd;
-use crate::gate::{self, local, through, world};
+use super::{fd, files};
+use crate::gate::{self, local, world};
 use crate::sys::{decimal, raw};
 
-/// Performs a call of a kind that was asked for.
+/// Performs a call of a kind that was asked for. What it watches may lie in the private layer.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
-    through(nr, a)
+    files::call(nr, a)
 }
 
 /// True if `fd` is a descriptor that such a call has made.

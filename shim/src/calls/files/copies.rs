@@ -44,7 +44,11 @@ pub fn shadow(place: &mut Place) -> Result<u32, i64> {
     };
     let mut own = Path::new();
     own.set(&[private(), b"/files"])?;
-    raw!(libc::SYS_mkdir, own.ptr(), 0o700);
+    // Users of whom the program has become another one make theirs beside it; see NOTE [Users] of the runtime. Whether they may
+    // change the directory that it stands for, `may_change` asks.
+    if raw!(libc::SYS_mkdir, own.ptr(), 0o700) == 0 {
+        raw!(libc::SYS_chmod, own.ptr(), 0o777);
+    }
     shadow_path(&mut own, row, b"")?;
     let made = raw!(libc::SYS_mkdir, own.ptr(), 0o700);
     if made < 0 {
@@ -54,7 +58,7 @@ pub fn shadow(place: &mut Place) -> Result<u32, i64> {
         // What is made in a directory with the set-group-id bit gets its group.
         raw!(libc::SYS_chown, own.ptr(), -1i64, stat.gid());
     }
-    raw!(libc::SYS_chmod, own.ptr(), stat.mode() & libc::S_ISGID | 0o700);
+    raw!(libc::SYS_chmod, own.ptr(), stat.mode() & libc::S_ISGID | 0o777);
     machine().layer_is_on(Stat::of(own.ptr())?.id().0);
     Ok(row)
 }
