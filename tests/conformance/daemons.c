@@ -1,7 +1,13 @@
-// What daemons and their libraries ask for: owners of descriptors, times for messages, /dev/shm by name.
+// What daemons and their libraries ask for: owners of descriptors, times for messages, /dev/shm by name, descriptors
+// of processes.
 #include "check.h"
 #include <asm/ioctls.h>
 #include <asm/sockios.h>
+#include <linux/sched.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
 
 static void owners_of(int fd) {
     struct f_owner_ex owner = {9, 9};
@@ -124,8 +130,116 @@ static void shared_memory(void) {
     CHECK(access("/dev/shmvsrun", F_OK));
 }
 
+// Of processes.
+static int pidfd_open_(pid_t pid, unsigned flags) { return syscall(SYS_pidfd_open, pid, flags); }
+static int pidfd_send(int fd, int sig, siginfo_t *info, unsigned flags) { return syscall(SYS_pidfd_send_signal, fd, sig, info, flags); }
+
+static volatile sig_atomic_t came;
+static void on_usr1(int signal) { came = signal; }
+
+static void pidfds(void) {
+    siginfo_t info;
+    signal(SIGUSR1, on_usr1);
+    CHECK(pidfd_open_(-1, 0));
+    CHECK(pidfd_open_(0, 0));
+    CHECK(pidfd_open_(999999, 0));
+    CHECK(pidfd_open_(getpid(), 1));
+    int own = pidfd_open_(getpid(), 0);
+    FINE(own);
+    CHECK(fcntl(own, F_GETFD));
+    CHECK(fcntl(own, F_GETFL) & (O_NONBLOCK | O_ACCMODE));
+    char byte;
+    CHECK(read(own, &byte, 1));
+    CHECK(write(own, "x", 1));
+    CHECK(poll(&(struct pollfd){own, POLLIN, 0}, 1, 0));
+    CHECK(pidfd_send(own, SIGUSR1, 0, 0));
+    say("came %d", (int)came);
+    CHECK(pidfd_send(own, 0, 0, 0));
+    CHECK(pidfd_send(own, 65, 0, 0));
+    CHECK(pidfd_send(own, SIGUSR1, 0, 64));
+    CHECK(pidfd_send(0, SIGUSR1, 0, 0));
+    CHECK(pidfd_send(999, SIGUSR1, 0, 0));
+    memset(&info, 0, sizeof info);
+    info.si_signo = SIGUSR2;
+    CHECK(pidfd_send(own, SIGUSR1, &info, 0));
+    CHECK(pidfd_send(own, SIGUSR1, (void *)8, 0));
+    CHECK(waitid(P_PIDFD, own, &info, WEXITED | WNOHANG));
+    CHECK(waitid(P_PIDFD, 999, &info, WEXITED | WNOHANG));
+    CHECK(waitid(P_PIDFD, 0, &info, WEXITED | WNOHANG));
+    CHECK(waitid(P_PIDFD, -1, &info, WEXITED | WNOHANG));
+    int ends[2];
+    pipe(ends);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 7 : 8);
+    }
+    int fd = pidfd_open_(child, O_NONBLOCK);
+    FINE(fd);
+    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED));
+    CHECK(fcntl(fd, F_SETFL, 0));
+    memset(&info, 0, sizeof info);
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG));
+    say("of %d", info.si_pid);
+    struct pollfd asked = {fd, POLLIN | POLLOUT, 0};
+    CHECK(poll(&asked, 1, 0));
+    int epoll = epoll_create1(0);
+    struct epoll_event event = {EPOLLIN, {.u32 = 5}}, got;
+    CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+    CHECK(epoll_wait(epoll, &got, 1, 0));
+    close(ends[1]);
+    CHECK(poll(&asked, 1, -1));
+    say("events %x", asked.revents & ~POLLHUP);
+    CHECK(epoll_wait(epoll, &got, 1, -1));
+    say("events %x %u", got.events & ~EPOLLHUP, got.data.u32);
+    CHECK(pidfd_send(fd, 0, 0, 0));
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED | WNOWAIT));
+    say("of %d, code %d, status %d", info.si_pid == child, info.si_code, info.si_status);
+    int late = pidfd_open_(child, 0);
+    FINE(late);
+    CHECK(poll(&(struct pollfd){late, POLLIN, 0}, 1, 0));
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED));
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED));
+    CHECK(pidfd_send(fd, 0, 0, 0));
+    CHECK(pidfd_open_(child, 0));
+    asked.revents = 0;
+    CHECK(poll(&asked, 1, 0));
+    say("events %x", asked.revents & ~POLLHUP);
+    // A child that is killed, by its descriptor.
+    child = fork();
+    if (child == 0) pause();
+    fd = pidfd_open_(child, 0);
+    CHECK(pidfd_send(fd, SIGKILL, 0, 0));
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED));
+    say("code %d, status %d", info.si_code, info.si_status);
+    // Given by clone.
+    int given = -1;
+    child = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, 0, &given, 0, 0);
+    if (child == 0) _exit(fcntl(given, F_GETFD) == -1 ? 3 : 4);
+    say("given %d, %d", given >= 0, fcntl(given, F_GETFD));
+    CHECK(waitid(P_PIDFD, given, &info, WEXITED));
+    say("code %d, status %d", info.si_code, info.si_status);
+    uint64_t args[8] = {CLONE_PIDFD, (uint64_t)&given, 0, 0, SIGCHLD};
+    given = -1;
+    child = syscall(SYS_clone3, args, sizeof args);
+    if (child == 0) _exit(5);
+    say("given %d", given >= 0);
+    CHECK(waitid(P_PIDFD, given, &info, WEXITED));
+    say("code %d, status %d", info.si_code, info.si_status);
+    CHECK(syscall(SYS_clone, CLONE_PIDFD | CLONE_PARENT_SETTID | SIGCHLD, 0, &given, 0, 0));
+    struct stat stat;
+    CHECK(fstat(own, &stat));
+    say("mode %o", stat.st_mode & 0777);
+    CHECK(lseek(own, 0, SEEK_CUR));
+    CHECK(ioctl(own, FIONREAD, &given));
+    CHECK(syscall(SYS_pidfd_getfd, own, 0, 1));
+    CHECK(syscall(SYS_pidfd_getfd, 999, 0, 0));
+}
+
 static const struct group groups[] = {
-    {"owners", owners}, {"received_in_time", received_in_time}, {"shared_memory", shared_memory}, {0, 0},
+    {"owners", owners}, {"received_in_time", received_in_time}, {"shared_memory", shared_memory},
+    {"pidfds", pidfds}, {0, 0},
 };
 
 int main(int argc, char **argv) {

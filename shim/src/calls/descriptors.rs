@@ -8,8 +8,8 @@ use vsrun_model::NONE;
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{
-    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, owner, pipe, poll, socket, sockopt,
-    splice,
+    address, epoll, event, files, interfaces, locks, message, mqueue, numbers, owner, pidfd, pipe, poll, socket,
+    sockopt, splice,
 };
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
@@ -69,7 +69,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
     }
-    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)) {
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| pidfd::call(nr, a)) {
         return Some(result);
     }
     if !world().has_fds(local().pid) {
@@ -379,6 +379,7 @@ fn identity(desc: DescId) -> (u32, u64) {
         DescKind::PIPE => libc::S_IFIFO | 0o600,
         DescKind::SOCKET => libc::S_IFSOCK | 0o777,
         DescKind::QUEUE => mqueue::mode(desc),
+        DescKind::PROCESS => 0o700,
         _ => 0o600,
     };
     (mode, 10_000 + (name & 0xffff_ffff))

@@ -22,6 +22,7 @@ pub mod msg;
 pub mod netlink;
 pub mod numbers;
 pub mod owner;
+pub mod pidfd;
 pub mod pipe;
 pub mod poll;
 pub mod priority;

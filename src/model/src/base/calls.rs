@@ -122,9 +122,9 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
     320: kexec_file_load DENIED, bpf DENIED, execveat Modelled, userfaultfd DENIED, membarrier Real, mlock2 Real,
          copy_file_range Mixed, preadv2 Mixed, pwritev2 Mixed, pkey_mprotect Real, pkey_alloc Real, pkey_free Real,
          statx Mixed, io_pgetevents UNKNOWN, rseq Modelled;
-    424: pidfd_send_signal UNKNOWN, io_uring_setup IO_URING, io_uring_enter IO_URING, io_uring_register IO_URING,
+    424: pidfd_send_signal Modelled, io_uring_setup IO_URING, io_uring_enter IO_URING, io_uring_register IO_URING,
          open_tree DENIED, move_mount DENIED, fsopen DENIED, fsconfig DENIED, fsmount DENIED, fspick DENIED,
-         pidfd_open UNKNOWN, clone3 Modelled, close_range Mixed, openat2 Mixed, pidfd_getfd UNKNOWN, faccessat2 Real;
+         pidfd_open Modelled, clone3 Modelled, close_range Mixed, openat2 Mixed, pidfd_getfd Modelled, faccessat2 Real;
     440: process_madvise UNKNOWN, epoll_pwait2 Mixed, mount_setattr DENIED, quotactl_fd DENIED,
          landlock_create_ruleset UNKNOWN, landlock_add_rule UNKNOWN, landlock_restrict_self UNKNOWN,
          memfd_secret Real, process_mrelease UNKNOWN, futex_waitv UNKNOWN, set_mempolicy_home_node Real,

@@ -31,6 +31,7 @@ numbers! {
     QUEUE = 7, "message queue";
     /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
     FILE = 8, "file";
+    PROCESS = 9, "pidfd";
 }
 
 /// An open file description.
