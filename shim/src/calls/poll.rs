@@ -229,7 +229,16 @@ fn let_go(asked: &[Asked]) {
 }
 
 /// Asks, waiting until something is ready. Gives how many descriptors are, or a negative error number.
+#[inline]
 fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    if world().uncontrolled != 0 && timeout != Some(0) && asked.iter().any(|one| uncontrolled::is(one.fd as u64)) {
+        return by_turns(asked, timeout);
+    }
+    ask_once(asked, timeout)
+}
+
+#[inline]
+fn ask_once(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     resolve(asked);
     let modelled = asked.iter().filter(|one| one.desc != NONE).count();
     if modelled > MAX_POLLED {
@@ -239,9 +248,6 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     let waits_outside = files == 0 && asked.iter().any(|one| one.fd >= 0 && one.desc == NONE);
     if waits_outside {
         // Whether input from outside comes is not the model's to say.
-        if timeout != Some(0) && asked.iter().any(|one| one.desc == NONE && uncontrolled::is(one.fd as u64)) {
-            return by_turns(asked, timeout);
-        }
         if modelled == 0 && timeout != Some(0) {
             return outside(asked, timeout);
         }
@@ -297,9 +303,10 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
 /// Asks again and again, and lets others go on in between: some of it is what the kernel has by the user's wish. Once nobody else can
 /// go on, the kernel waits.
 #[cold]
+#[inline(never)]
 fn by_turns(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     loop {
-        let result = ask(asked, Some(0));
+        let result = ask_now(asked);
         if result != 0 {
             return result;
         }
@@ -309,9 +316,14 @@ fn by_turns(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     }
     match timeout.map(|ns| time::sleep_until(time::relative(ns), 0)) {
         Some(error) if error < 0 => error,
-        Some(_) => ask(asked, Some(0)),
+        Some(_) => ask_now(asked),
         None => outside(asked, None),
     }
+}
+
+#[inline(never)]
+fn ask_now(asked: &mut [Asked]) -> i64 {
+    ask_once(asked, Some(0))
 }
 
 /// Who has waited looks the numbers up once more (fs/select.c): those that have been closed meanwhile are told.

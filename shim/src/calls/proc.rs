@@ -1,6 +1,7 @@
 //! Names below /proc: the numbers in them are those that the program knows. A process outside that happens to have such a number for
 //! the kernel is none of the program's; and what the program writes about another process reaches none outside at all.
 
+use super::files::with_stack;
 use crate::gate::{local, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, bytes_mut, cstr, decimal, load, raw};
@@ -131,6 +132,19 @@ pub fn with_real_numbers(nr: i64, a: [u64; 6], call: impl FnOnce([u64; 6]) -> i6
     if path.len() == LONGEST || !components(path).any(|c| number(c).is_some()) {
         return call(a);
     }
+    with_numbers(nr, a, path, dir_at, path_at, call)
+}
+
+/// The same, for a path with numbers. What needs room on the program's stack is apart, since most calls do without.
+#[inline(never)]
+fn with_numbers(
+    nr: i64,
+    a: [u64; 6],
+    path: &[u8],
+    dir_at: Option<usize>,
+    path_at: usize,
+    call: impl FnOnce([u64; 6]) -> i64,
+) -> i64 {
     let mut buffer = [0u8; LONGEST + 64];
     match translated(path, dir_at.map_or(libc::AT_FDCWD, |at| a[at] as i32), writes(nr, &a), &mut buffer) {
         Ok(false) => call(a),
@@ -173,12 +187,17 @@ fn translated(path: &[u8], dir: i32, writes: bool, to: &mut [u8; LONGEST + 64]) 
 
 /// What was opened: a `stat` or `status` of a process below /proc is exchanged for one with the program's numbers, as it is now.
 pub fn opened(nr: i64, a: [u64; 6], fd: i64) -> i64 {
-    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
     let path = cstr(if nr == libc::SYS_open { a[0] } else { a[1] }, LONGEST);
     let last = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
     if last != b"stat" && last != b"status" {
         return fd;
     }
+    with_stack(|| exchanged(fd, last))
+}
+
+#[inline(never)]
+fn exchanged(fd: i64, last: &[u8]) -> i64 {
+    const PROC_SUPER_MAGIC: u64 = 0x9fa0;
     let mut system = [0u64; 15];
     if raw!(libc::SYS_fstatfs, fd, system.as_mut_ptr()) < 0 || system[0] != PROC_SUPER_MAGIC {
         return fd;

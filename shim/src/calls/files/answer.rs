@@ -25,7 +25,7 @@ fn asked(nr: i64, args: [u64; 6]) -> Option<Answer> {
 /// A call that may name or change a file, with the private layer in its place.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     if arena().files.private == 0 {
-        return memory::with(nr, a, |nr, a| through(nr, a));
+        return memory::with(nr, a, through);
     }
     if !concerns_files(nr, &a) {
         return through(nr, a);

@@ -17,7 +17,7 @@ use super::path::{mix, Path, Stat};
 use super::room::with_stack;
 use super::uses::{all_names, call_it, first_use, unexplored};
 use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
-use crate::sys::{any_of, decimal, load};
+use crate::sys::{any_of, decimal};
 
 /// A kind of state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -622,7 +622,8 @@ pub fn own_name(t: Tid, what: Use) {
 /// Who is in a group of processes is told, by an operation on which a change of that depends.
 pub fn group_told() {
     if watches() {
-        Uses::NOTHING.global(Cell::Members, 0, Use::Read);
+        let mut uses = Uses::NOTHING;
+        uses.global(Cell::Members, 0, Use::Read);
     }
 }
 
@@ -630,6 +631,7 @@ pub fn group_told() {
 pub fn queue_mask() {
     if watches() {
         // Together with the operation on the names of queues.
-        Uses::NOTHING.own(Cell::QueueMask, Use::Read);
+        let mut uses = Uses::NOTHING;
+        uses.own(Cell::QueueMask, Use::Read);
     }
 }

@@ -45,7 +45,7 @@ fn below(path: u64) -> Option<&'static [u8]> {
 /// Makes a call with the execution's own directory in the place of `/dev/shm`.
 pub fn with(nr: i64, a: [u64; 6], call: impl FnOnce(i64, [u64; 6]) -> i64) -> i64 {
     if nr == libc::SYS_getcwd && arena().control.shm_used != 0 {
-        return match with_stack(|| seen::working_directory(a[0], a[1])) {
+        return match with_stack(|| working_directory(a)) {
             Ok(Answer::Done(result)) | Err(result) => result,
             Ok(_) => call(nr, a),
         };
@@ -58,22 +58,30 @@ pub fn with(nr: i64, a: [u64; 6], call: impl FnOnce(i64, [u64; 6]) -> i64) -> i6
 }
 
 #[inline(never)]
+fn working_directory(a: [u64; 6]) -> Result<Answer, i64> {
+    seen::working_directory(a[0], a[1])
+}
+
+/// Writes the execution's own name for what is `rest` below `/dev/shm`. What it takes of the stack is not the caller's, whose is the program's.
+#[inline(never)]
+fn write_name(rest: &[u8], name: &mut [u8; LONGEST]) -> Result<(), i64> {
+    let mut own = Path::new();
+    shm_directory(&mut own)?;
+    let len = own.get().len();
+    if len + rest.len() >= LONGEST {
+        return Err(ENAMETOOLONG);
+    }
+    name[..len].copy_from_slice(own.get());
+    name[len..len + rest.len()].copy_from_slice(rest);
+    Ok(())
+}
+
+#[inline(never)]
 fn exchanged(nr: i64, mut a: [u64; 6], places: [Option<usize>; 2], call: impl FnOnce(i64, [u64; 6]) -> i64) -> i64 {
     let mut names = [[0u8; LONGEST]; 2];
     for (at, name) in places.into_iter().zip(&mut names).filter_map(|(at, name)| Some((at?, name))) {
         let Some(rest) = below(a[at]) else { continue };
-        let written = with_stack(|| {
-            let mut own = Path::new();
-            shm_directory(&mut own)?;
-            let len = own.get().len();
-            if len + rest.len() >= LONGEST {
-                return Err(ENAMETOOLONG);
-            }
-            name[..len].copy_from_slice(own.get());
-            name[len..len + rest.len()].copy_from_slice(rest);
-            Ok(())
-        });
-        if let Err(error) = written {
+        if let Err(error) = with_stack(|| write_name(rest, name)) {
             return error;
         }
         a[at] = name.as_ptr() as u64;
