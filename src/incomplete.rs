@@ -15,10 +15,14 @@ use vsrun_model::End;
 pub enum Reason {
     /// The run did not take place, or came to nothing.
     Failed,
+    /// vsrun was at fault in one execution.
+    Fault,
     /// What an execution came to, the same schedule did not come to again.
     Unconfirmed,
     /// Somebody outside interfered.
     Disturbed,
+    /// Calls that are not modelled went to the kernel, by the user's wish.
+    Uncontrolled,
     /// The first bug ended the exploration.
     FirstBug,
     /// The program did something that vsrun does not support.
@@ -31,6 +35,8 @@ pub enum Reason {
     Time,
     /// The number of executions was reached.
     Executions,
+    /// Executions were cut where the program had more of something than there is room for.
+    Room,
     /// Executions were cut at the depth bound.
     Depth,
     /// One execution was asked for.
@@ -106,14 +112,17 @@ impl Reason {
         const COUNT: &str = "budget spent: the number of executions is reached (--max-executions, --once)";
         match self {
             Reason::Failed => ("failed", "the run did not take place", ""),
+            Reason::Fault => ("vsrun-bug", "vsrun failed in one execution, which ended the search", ""),
             Reason::Unconfirmed => ("unconfirmed", "what an execution came to did not come again: executions do not depend on their schedules alone", ""),
             Reason::Disturbed => ("environment", "somebody outside of the program interfered", ""),
+            Reason::Uncontrolled => ("uncontrolled", "calls that are not modelled went to the kernel, as --uncontrolled asks: what they do was not explored", ""),
             Reason::FirstBug => ("first-bug", "stopped at the first bug; --keep-going explores on", ""),
             Reason::Unsupported => ("unsupported", "the program does something that is not supported", ""),
             Reason::Interrupted => ("interrupted", "interrupted before the end", ""),
             Reason::Random => ("random", "a random search never is complete", ""),
             Reason::Time => ("time", "budget spent: the time is over (--time)", ""),
             Reason::Executions => ("executions", COUNT, ""),
+            Reason::Room => ("room", "bounded: executions were cut where the program had more of something than vsrun can hold (see the notes)", ""),
             Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
             Reason::Once => ("executions", COUNT, ""),
             Reason::PassedThrough => ("passed-through", CALLS, ""),
@@ -177,6 +186,20 @@ impl From<Unproven> for Reason {
     }
 }
 
+/// What begins whatever is said of executions in which calls of these kinds (bits of [`KINDS`](vsrun_model::calls::KINDS)) went
+/// to the kernel. `None`: no kind was let through.
+pub fn uncontrolled(kinds: u32) -> Option<String> {
+    let all: Vec<_> = vsrun_model::calls::kinds_of(kinds).collect();
+    let list = |names: Vec<&str>, by: &str| names.join(by);
+    (!all.is_empty()).then(|| {
+        format!(
+            "UNCONTROLLED: {} went to the kernel (--uncontrolled {}): never complete, and replays are best effort",
+            list(all.iter().map(|kind| kind.1).collect(), ", "),
+            list(all.iter().map(|kind| kind.0).collect(), ","),
+        )
+    })
+}
+
 /// A set of reasons, in their order.
 pub type Reasons = BTreeSet<Reason>;
 
@@ -184,6 +207,7 @@ pub type Reasons = BTreeSet<Reason>;
 pub fn seen_in(world: &World) -> Reasons {
     let seen = [
         (world.end == End::DEPTH, Reason::Depth),
+        (world.end == End::ROOM, Reason::Room),
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
         (world.never_come & DEFERRED != 0, Reason::NotDeferred),

@@ -113,10 +113,10 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
         }
     })?;
     match replayed {
-        Replayed::Same(bug) => {
+        Replayed::Same(bug, kinds) => {
             let text = match args.format {
-                Format::Json => json::replayed(&bug) + "\n",
-                Format::Text => text::replayed(&bug, colours_for(&io::stdout())),
+                Format::Json => json::replayed(&bug, kinds) + "\n",
+                Format::Text => text::replayed(&bug, kinds, colours_for(&io::stdout())),
             };
             write!(io::stdout(), "{text}").or_else(ignore_closed_pipe)?;
             Ok(1)

@@ -19,8 +19,8 @@ const KNOWN: &[(&str, &str, &str)] =
 
 /// Groups of checks that vsrun refuses: its program, its name, what the refusal says.
 const REFUSED: &[(&str, &str, &str)] = &[
-    ("fds", "locks", "system call 73 on a pipe"),
-    ("fds", "record_locks", "system call 72 on a pipe"),
+    ("fds", "locks", "system call flock on a pipe"),
+    ("fds", "record_locks", "system call fcntl on a pipe"),
     ("processes", "death_signal", "PR_SET_PDEATHSIG"),
     ("processes", "subreaper", "PR_SET_CHILD_SUBREAPER"),
     ("threads", "protect", "PTHREAD_PRIO_PROTECT"),

@@ -225,7 +225,9 @@ fn the_layer_is_removed_however_vsrun_ends() {
         let mut child = place.vsrun(&["--search", "random", "--output", "../output", "../program", "append"]);
         let guarded = until("vsrun has a directory", || {
             let guard = place.processes().into_iter().find(|(_, command)| command.contains("__guard"))?;
-            guard.1.split('\0').nth(2).map(PathBuf::from).filter(|dir| dir.join("files").exists())
+            let dir = PathBuf::from(guard.1.split('\0').nth(2)?);
+            let places = fs::read_dir(&dir).ok()?.flatten();
+            places.map(|place| place.path().join("files")).any(|layer| layer.exists()).then_some(dir)
         });
         kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
         child.wait().expect("vsrun ends");

@@ -124,3 +124,131 @@ fn a_breach_is_found() {
         assert_eq!(!breaches(line).is_empty(), breach, "{line}");
     }
 }
+
+/// The literals `b".."` of a list as one text, `..` for what is none of them.
+fn template(list: &str) -> String {
+    let (mut text, mut depth, mut part) = (String::new(), 0i32, String::new());
+    let mut flush = |part: &mut String| {
+        let word = part.trim();
+        if !word.is_empty() {
+            text.push_str(literal(word).as_deref().unwrap_or(".."));
+        }
+        part.clear();
+    };
+    let (mut quoted, mut escaped) = (false, false);
+    for c in list.chars() {
+        match c {
+            '"' if !escaped => quoted = !quoted,
+            '(' | '[' | '{' if !quoted => depth += 1,
+            ')' | ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                flush(&mut part);
+                continue;
+            }
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        part.push(c);
+    }
+    flush(&mut part);
+    text
+}
+
+/// What the byte string literal `word` says.
+fn literal(word: &str) -> Option<String> {
+    let text = word.strip_prefix("b\"")?.strip_suffix('"')?;
+    // A backslash at the end of a line goes with the blanks of the next.
+    let mut lines = text.split("\\\n");
+    let first = lines.next()?.to_string();
+    Some(lines.fold(first, |all, line| all + line.trim_start()))
+}
+
+/// What stands in `text` from each `start` to the bracket that closes the last one in it.
+fn lists<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(start).map(move |(at, _)| {
+        let rest = &text[at + start.len()..];
+        let (mut depth, mut quoted, mut escaped) = (1, false, false);
+        let end = rest.find(|c| {
+            match c {
+                '"' if !escaped => quoted = !quoted,
+                '[' | '(' if !quoted => depth += 1,
+                ']' | ')' if !quoted => depth -= 1,
+                _ => {}
+            }
+            escaped = c == '\\' && !escaped;
+            depth == 0
+        });
+        &rest[..end.unwrap_or(rest.len())]
+    })
+}
+
+/// Every message of a refusal in the sources.
+fn refusals() -> std::collections::BTreeSet<String> {
+    let mut all = std::collections::BTreeSet::new();
+    for (_, text) in sources() {
+        for start in ["unsupported(&[", "no_room(&["] {
+            all.extend(lists(&text, start).map(template));
+        }
+        // What others begin their message with.
+        let first = |list: &str| Some(list.strip_prefix("b\"")?.split('"').next()?.to_string());
+        all.extend(lists(&text, "refuse(").filter_map(first));
+    }
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model/src");
+    let read = |name: &str| fs::read_to_string(model.join(name)).expect("a source of the model");
+    for name in ["lock", "rwlock", "connect", "mqueue", "sysv", "msg", "transfer"] {
+        let text = read(&format!("objects/{name}.rs"));
+        let what = |list: &str| format!("the program uses more {} than vsrun can hold", list.trim_matches('"'));
+        all.extend(lists(&text, ".full(").map(what));
+    }
+    all
+}
+
+/// Messages of the model, by words that must stand in its sources.
+const OF_THE_MODEL: [(&str, &str); 4] = [
+    ("objects/lock.rs", "fcntl(F_SETLKW) blocked by several processes"),
+    ("world/perform.rs", "a signal handler that interrupted a wait in a queue waits in another one: "),
+    ("objects/process.rs", "a process that ends before a child that asked for a signal then (PR_SET_PDEATHSIG)"),
+    ("objects/process.rs", "a process that leaves children to a subreaper (PR_SET_CHILD_SUBREAPER)"),
+];
+
+#[test]
+fn every_refusal_is_in_the_table() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = fs::read_to_string(root.join("docs/REFUSED.md")).expect("the table");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split("` |").next());
+    let mut rows: std::collections::BTreeSet<String> = rows.map(str::to_string).collect();
+    for (file, words) in OF_THE_MODEL {
+        let text = fs::read_to_string(root.join("src/model/src").join(file)).expect("a source");
+        assert!(text.contains(words), "{file} does not say {words}");
+        let count = rows.len();
+        rows.retain(|row| !row.starts_with(words));
+        assert_eq!(rows.len() + 1, count, "docs/REFUSED.md: {words}");
+    }
+    let found = refusals();
+    assert!(found.len() > 80, "the refusals were not found");
+    let missing: Vec<_> = found.difference(&rows).collect();
+    assert!(missing.is_empty(), "docs/REFUSED.md does not have {missing:#?}");
+    let gone: Vec<_> = rows.difference(&found).collect();
+    assert!(gone.is_empty(), "docs/REFUSED.md has what is not refused any more: {gone:#?}");
+    // The model has no other end of that kind.
+    let model = ["objects/lock.rs", "world/perform.rs"];
+    for (path, text) in model_sources() {
+        let ends = text.matches("End::UNSUPPORTED,").count();
+        assert!(ends == 0 || model.iter().any(|known| path.ends_with(known)), "{path} refuses something");
+    }
+}
+
+/// The model's sources: path and text.
+fn model_sources() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/model/src")];
+    while let Some(dir) = open.pop() {
+        for path in fs::read_dir(&dir).expect("a directory").flatten().map(|entry| entry.path()) {
+            match path.is_dir() {
+                true => open.push(path),
+                false => all.push((path.display().to_string(), fs::read_to_string(&path).expect("UTF-8"))),
+            }
+        }
+    }
+    all
+}

@@ -8,6 +8,7 @@ use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
 use crate::gate::{self, exit, local, model, signal, world};
+use crate::sys::errno::EINVAL;
 use crate::sys::{any_of, context as reg, guard, load, store, store_if};
 
 /// Handler of SIGSYS.
@@ -132,6 +133,7 @@ fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
         libc::SYS_clone3 => {
             let p = a[0];
             args.flags = load::<u64>(p);
+            args.pidfd = load(p + 8);
             args.child_tid = load(p + 16);
             args.parent_tid = load(p + 24);
             args.stack = load::<u64>(p + 40) + load::<u64>(p + 48);
@@ -141,10 +143,16 @@ fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
             args.flags = a[0] & !0xff;
             args.stack = a[1];
             args.parent_tid = a[2];
+            args.pidfd = a[2];
             args.child_tid = a[3];
             args.tls = a[4];
         }
         _ => {}
+    }
+    // Both are told where the first is to be.
+    const BOTH: u64 = (libc::CLONE_PIDFD | libc::CLONE_PARENT_SETTID) as u64;
+    if nr == libc::SYS_clone && args.flags & BOTH == BOTH {
+        return EINVAL;
     }
     process::clone(&args)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::search::Bound;
-use values::{bound, command_words, fault, seconds, signal_number};
+use values::{bound, command_words, fault, seconds, signal_number, uncontrolled};
 
 mod values;
 
@@ -293,6 +293,10 @@ pub struct Config {
     /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
     #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "Objects")]
     pub stop_signal: Option<i32>,
+    /// Let calls that are not modelled go to the kernel, by kind, separated by commas: inotify, fanotify, io_uring, remap.
+    /// Nothing is complete then, and replays are best effort
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled, help_heading = "Objects")]
+    pub uncontrolled: Vec<u32>,
     #[arg(long, hide = true)]
     pub(crate) watch: Vec<OsString>,
     #[arg(long, hide = true)]
@@ -300,6 +304,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Kinds of calls that go to the kernel, bits of [`vsrun_model::calls::KINDS`].
+    pub fn kinds_let_through(&self) -> u32 {
+        self.uncontrolled.iter().fold(0, |all, bit| all | bit)
+    }
+
     /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as
     /// it would by itself.
     pub fn private_files(&self) -> bool {

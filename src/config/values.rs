@@ -12,6 +12,13 @@ pub(super) fn fault(text: &str) -> Result<u32, String> {
     found.ok_or_else(|| format!("faults are {}", known.map(|(name, _)| name).join(", ")))
 }
 
+/// One of the names of [`vsrun_model::calls::KINDS`], as its bit.
+pub(super) fn uncontrolled(text: &str) -> Result<u32, String> {
+    let known = vsrun_model::calls::KINDS;
+    let found = known.iter().find(|kind| kind.0 == text).map(|kind| kind.1);
+    found.ok_or_else(|| format!("kinds are {}", known.map(|kind| kind.0).join(", ")))
+}
+
 /// `preemptions=K` or `delays=K`.
 pub(super) fn bound(text: &str) -> Result<Bound, String> {
     let wrong = || "preemptions=K or delays=K is needed".to_string();

@@ -255,8 +255,9 @@ fn rank(kind: BugKind) -> u8 {
         BugKind::Livelock => 4,
         BugKind::Divergence => 5,
         BugKind::Unconfirmed => 6,
-        BugKind::Environment => 7,
-        BugKind::Error => 8,
+        BugKind::Fault => 7,
+        BugKind::Environment => 8,
+        BugKind::Error => 9,
     }
 }
 

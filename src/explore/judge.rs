@@ -1,5 +1,7 @@
 //! What the end of an execution means for the exploration.
 
+use std::borrow::Cow;
+
 use vsrun_model::{dependent, End};
 
 use super::executions::replayable;
@@ -11,6 +13,8 @@ use crate::trace::Trace;
 
 const IDLE: &str = "an execution ended with processes that wait for peers that do not come, which is no deadlock; \
                     --stop-signal TERM explores their end";
+const UNFOLLOWED: &str = "an execution did not follow its schedule and counts for nothing: what went to the kernel \
+                          (--uncontrolled) was not the same each time";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
 /// What an execution showed.
@@ -18,7 +22,7 @@ pub(super) enum Judged {
     /// Nothing.
     Clean,
     /// Nothing, but the reader should know this.
-    Note(&'static str),
+    Note(Cow<'static, str>),
     /// A bug.
     Bug {
         /// Its kind.
@@ -28,6 +32,8 @@ pub(super) enum Judged {
     },
     /// Something that vsrun does not support: the exploration is over.
     Unsupported(Box<Bug>),
+    /// vsrun failed: the exploration is over, and the execution counts for nothing.
+    Failed(Failure),
     /// Somebody outside interfered: the exploration is over, and the execution counts for nothing.
     Disturbed(Box<Bug>),
 }
@@ -41,8 +47,9 @@ pub(super) fn judge(
 ) -> Result<Judged, Failure> {
     match &outcome.sign {
         Sign::Clean => Ok(Judged::Clean),
-        Sign::Idle => Ok(Judged::Note(IDLE)),
-        Sign::Input => Ok(Judged::Note(INPUT)),
+        Sign::Idle => Ok(Judged::Note(IDLE.into())),
+        Sign::Input => Ok(Judged::Note(INPUT.into())),
+        Sign::NoRoom(line) => Ok(Judged::Note(format!("an execution was cut: {line}").into())),
         Sign::Bug { kind, identity } => Ok(Judged::Bug { kind: *kind, identity: *identity }),
         Sign::Unsupported(line) => {
             let transitions = outcome.trace.steps.len() as u64;
@@ -62,21 +69,26 @@ pub(super) fn judge(
             let mut said = Vec::new();
             let _ = worker.output.copy_to(&mut said);
             let said = String::from_utf8_lossy(&said).lines().last().unwrap_or("").to_string();
-            Err(Failure::own(format!("vsrun bug: a process ended behind the model's back (status {status}) {said}")))
+            failed(format!("a process ended behind the model's back (status {status}) {said}"))
         }
         Sign::Outside(line) => {
             let transitions = outcome.trace.steps.len() as u64 + outcome.trace.unrecorded;
             Ok(Judged::Disturbed(Box::new(Bug::environment(line, number, transitions))))
         }
         Sign::Unfollowed(_) if schedule.unsure => Ok(Judged::Clean),
-        Sign::Unfollowed(step) => Err(Failure::own(format!(
-            "vsrun bug: execution {number} did not follow its schedule at step {}: {}; the program may depend on \
+        Sign::Unfollowed(_) if worker.is_uncontrolled() => Ok(Judged::Note(UNFOLLOWED.into())),
+        Sign::Unfollowed(step) => failed(format!(
+            "execution {number} did not follow its schedule at step {}: {}; the program may depend on \
              something that vsrun does not control",
             step + 1,
             mismatch(&outcome.trace)
-        ))),
-        Sign::Fault(message) => Err(Failure::own(format!("vsrun bug: {message}"))),
+        )),
+        Sign::Fault(message) => failed(message.clone()),
     }
+}
+
+fn failed(line: String) -> Result<Judged, Failure> {
+    Ok(Judged::Failed(Failure::own(format!("vsrun bug: {line}"))))
 }
 
 fn unsupported(bug: Bug) -> Judged {

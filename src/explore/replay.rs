@@ -13,6 +13,7 @@ use super::found::came_instead;
 use super::setting::{identity_of, output_file};
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::incomplete::uncontrolled;
 use crate::report::mismatch::mismatch;
 use crate::runtime::session::Input;
 use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
@@ -63,8 +64,8 @@ fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
 
 /// What came of a replay.
 pub enum Replayed {
-    /// What the scenario records.
-    Same(Bug),
+    /// What the scenario records, with calls of these kinds let through to the kernel.
+    Same(Bug, u32),
     /// Something else.
     Otherwise(Otherwise),
 }
@@ -104,11 +105,15 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         _ => {}
     }
     if let Some(line) = difference(&scenario, &finding) {
+        let line = match uncontrolled(scenario.options.uncontrolled) {
+            Some(said) => format!("{said}: {line}"),
+            None => line,
+        };
         let expected = (scenario.bug.kind, scenario.bug.summary);
         return Ok(Replayed::Otherwise(Otherwise { expected, came: finding.kind, line }));
     }
     let bug = Bug::new(finding, scenario.found.execution);
-    Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }))
+    Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
 }
 
 /// At which step a replay went another way, what was expected and what came. `None`: it came to the bug that the scenario

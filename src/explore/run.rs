@@ -100,7 +100,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();
     state.progress.clear();
-    let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state)?;
+    let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state);
     if let Some(mut saver) = state.saver.take() {
         let saved = state.save(&setting, &mut saver, found.iter());
         let over = state.stop == Some(Stop::Over);
@@ -117,12 +117,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
 
 /// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker
 /// is left with the execution of the last bug.
-fn finish_bugs(
-    setting: &Setting,
-    worker: &mut Worker,
-    inspector: &mut Inspector,
-    state: &mut State,
-) -> Result<Vec<Found>, Failure> {
+fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector, state: &mut State) -> Vec<Found> {
     // What was found is reported all the same; who asks again is heard again.
     tracee::forget_requests();
     let mut found: Vec<Found> = std::mem::take(&mut state.found).into_values().collect();
@@ -131,9 +126,13 @@ fn finish_bugs(
     let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(Found::is_stale);
     let last = found.len().checked_sub(1).filter(|_| !in_hand);
     for (i, bug) in found.iter_mut().enumerate() {
-        let disturbed = state.obstacle.as_ref().is_some_and(|obstacle| obstacle.kind == BugKind::Environment);
+        let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
+        let disturbed = state.obstacle.as_ref().is_some_and(failed);
         if !disturbed && !bug.is_doubtful() && (bug.is_stale() || last == Some(i)) {
-            match look(worker, inspector, setting, (bug.kind, bug.identity), None, &bug.best)? {
+            // What was seen of it before is reported all the same.
+            let seen = look(worker, inspector, setting, (bug.kind, bug.identity), None, &bug.best);
+            let seen = seen.map_err(|failure| state.counts.note(&failure.message));
+            match seen.unwrap_or(Look::Interrupted) {
                 Look::Interrupted => break,
                 Look::Disturbed(obstacle) => {
                     state.obstacle.get_or_insert(*obstacle);
@@ -149,5 +148,5 @@ fn finish_bugs(
             state.counts.note(&e.to_string());
         }
     }
-    Ok(found)
+    found
 }

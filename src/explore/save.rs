@@ -227,6 +227,7 @@ fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<
     let same = [
         ("--timeouts", one.timeouts_any == two.timeouts_any),
         ("--inject", one.inject == two.inject),
+        ("--uncontrolled", one.uncontrolled == two.uncontrolled),
         ("--allow-misuse", one.allow_misuse == two.allow_misuse),
         ("--livelock", one.livelock == two.livelock),
         ("--files", one.real_files == two.real_files),

@@ -73,6 +73,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let options = Options {
         timeouts_any: config.timeouts == Timeouts::Any,
         inject: config.inject.iter().fold(0, |all, bit| all | bit),
+        uncontrolled: config.kinds_let_through(),
         allow_misuse: config.allow_misuse,
         livelock: config.livelock.unwrap_or(0),
         fail_on_exit: config.fail_on_exit,
@@ -133,7 +134,7 @@ impl Search for Once {
     }
     fn done(&mut self, _ticket: u64, trace: &Trace) {
         self.transitions = trace.steps.len() as u64 + trace.unrecorded;
-        self.choices = self.transitions > 0 || trace.end == End::DEPTH;
+        self.choices = self.transitions > 0 || matches!(trace.end, End::DEPTH | End::ROOM);
     }
     fn exhaustive(&self) -> bool {
         !self.choices

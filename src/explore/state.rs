@@ -54,11 +54,9 @@ pub(super) struct State {
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
-    /// What ended the exploration: something that is not supported, or somebody outside.
+    /// What ended the exploration: something that is not supported, somebody outside, or a failure.
     pub obstacle: Option<Bug>,
     pub stop: Option<Stop>,
-    /// invariant: `stop` is set if this is.
-    pub failure: Option<Failure>,
     /// Calls that went to the kernel, by worker, those of the root only with the first.
     pub passed: Vec<Vec<u32>>,
     /// The same before this run, if it was resumed.
@@ -89,7 +87,6 @@ impl State {
             found: BTreeMap::new(),
             obstacle: None,
             stop: None,
-            failure: None,
             passed: Vec::new(),
             passed_earlier: Vec::new(),
             progress,
@@ -138,6 +135,19 @@ impl State {
     /// Ends the exploration unless something else has ended it.
     pub fn end(&mut self, stop: Stop) {
         self.stop.get_or_insert(stop);
+    }
+
+    /// Ends the exploration because it failed; what was found before is kept. A failure that is only that vsrun is asked to end,
+    /// or that comes of the exploration's being over, is none.
+    pub fn fail(&mut self, failure: &Failure) {
+        const INTERRUPTED: i32 = 3;
+        if failure.code == INTERRUPTED {
+            return self.end(Stop::Interrupted);
+        }
+        if !matches!(self.stop, Some(Stop::FirstBug | Stop::Interrupted)) {
+            self.obstacle.get_or_insert_with(|| Bug::failure(&failure.message, failure.code == 4));
+        }
+        self.end(Stop::FirstBug);
     }
 
     pub fn report_progress(&mut self) {

@@ -19,6 +19,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
     reasons.extend(bugs.iter().filter_map(|bug| match bug.kind {
         BugKind::Error => Some(Reason::Unsupported),
         BugKind::Environment => Some(Reason::Disturbed),
+        BugKind::Fault => Some(Reason::Fault),
         BugKind::Unconfirmed => Some(Reason::Unconfirmed),
         _ => None,
     }));
@@ -29,6 +30,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         _ => Reason::PassedThrough,
     };
     reasons.extend(passed_calls.iter().map(passed));
+    reasons.extend((config.kinds_let_through() != 0).then_some(Reason::Uncontrolled));
     let counts = &mut state.counts;
     if stop == Stop::Interrupted {
         counts.note("interrupted: what follows is what was found until then");
@@ -58,6 +60,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         program_status: worker.status().map(ProgramStatus::from_wait),
         notes: std::mem::take(&mut counts.notes),
         passed_calls,
+        uncontrolled: config.kinds_let_through(),
         with: config.with.iter().map(|words| words.0.clone()).collect(),
         bugs,
     }

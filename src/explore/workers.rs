@@ -74,17 +74,15 @@ impl<'a> Shared<'a> {
                 let mut inspector = Inspector::default();
                 self.learn_bounds(&worker);
                 self.open(&worker)?;
-                self.work(0, &mut worker, &mut inspector, None)?;
+                if let Err(failure) = self.work(0, &mut worker, &mut inspector, None) {
+                    self.fail(&failure);
+                }
                 Ok((worker, inspector))
             });
             if result.is_err() {
                 self.end(Stop::Failed);
             }
             result
-        })
-        .and_then(|done| match self.lock().failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(done),
         })
         .inspect(|_| self.stop.store(false, Ordering::Relaxed))
     }
@@ -121,6 +119,13 @@ impl<'a> Shared<'a> {
         self.changed.notify_all();
     }
 
+    /// Ends the exploration because it failed, and what is under way.
+    fn fail(&self, failure: &Failure) {
+        self.lock().fail(failure);
+        self.stop.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
     /// A worker other than the first: it starts its world when there is work for it.
     fn help(&self, place: usize, cpu: Option<usize>, eager: bool) {
         if !self.is_needed(eager) {
@@ -132,13 +137,7 @@ impl<'a> Shared<'a> {
             self.work(place, &mut worker, &mut inspector, Some(task))
         });
         if let Err(failure) = result {
-            let mut state = self.lock();
-            // What fails because the others have ended is no failure.
-            if !matches!(state.stop, Some(Stop::FirstBug | Stop::Failed | Stop::Interrupted)) {
-                state.failure = Some(failure);
-            }
-            drop(state);
-            self.end(Stop::Failed);
+            self.fail(&failure);
         }
     }
 
@@ -227,8 +226,7 @@ impl<'a> Shared<'a> {
             let spent = self.spent(&state);
             if state.sharing.is_due() && state.under_way == 0 && spent.is_none() {
                 if let Err(failure) = state.start_over(self.setting.config) {
-                    state.failure = Some(failure);
-                    state.end(Stop::Failed);
+                    state.fail(&failure);
                     continue;
                 }
             }
@@ -279,10 +277,14 @@ impl<'a> Shared<'a> {
     ) -> Result<bool, Failure> {
         match judged {
             Judged::Clean => {}
-            Judged::Note(text) => self.lock().counts.note(text),
+            Judged::Note(text) => self.lock().counts.note(&text),
             Judged::Unsupported(bug) => self.stop_at(*bug),
             Judged::Disturbed(bug) => {
                 self.stop_at(*bug);
+                return Ok(false);
+            }
+            Judged::Failed(failure) => {
+                self.fail(&failure);
                 return Ok(false);
             }
             Judged::Bug { kind, identity } => {

@@ -82,6 +82,8 @@ pub enum BugKind {
     Environment,
     /// No bug that can be relied on: what one execution came to, the same schedule did not come to again.
     Unconfirmed,
+    /// No bug of the program: vsrun was at fault.
+    Fault,
 }
 
 impl BugKind {
@@ -97,12 +99,13 @@ impl BugKind {
             BugKind::Error => "error",
             BugKind::Environment => "environment",
             BugKind::Unconfirmed => "unconfirmed",
+            BugKind::Fault => "fault",
         }
     }
 
     /// True if it is the program that is wrong; otherwise the exploration went wrong.
     pub fn is_of_program(self) -> bool {
-        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed)
+        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault)
     }
 }
 
@@ -121,7 +124,8 @@ impl Verdict {
     /// counts, then what vsrun may be to blame for.
     pub fn of(kinds: impl Iterator<Item = BugKind> + Clone) -> Verdict {
         let first = |wanted: fn(BugKind) -> bool| kinds.clone().find(|&kind| wanted(kind));
-        let found = first(BugKind::is_of_program).or_else(|| first(|kind| kind == BugKind::Unconfirmed));
+        let found = first(BugKind::is_of_program)
+            .or_else(|| first(|kind| matches!(kind, BugKind::Unconfirmed | BugKind::Fault)));
         found.or_else(|| first(|_| true)).map_or(Verdict::Ok, Verdict::Found)
     }
 

@@ -65,6 +65,11 @@ impl Bug {
         Bug { kind, summary, scenario: None, execution, transitions, finding: None }
     }
 
+    /// What an exploration failed of, as `line` says: by vsrun's own fault, or by that of what is around it.
+    pub fn failure(line: &str, own: bool) -> Bug {
+        Bug { kind: if own { BugKind::Fault } else { BugKind::Environment }, ..Bug::error(line, 0, 0) }
+    }
+
     /// An execution was disturbed from outside, as `line` says.
     pub fn environment(line: &str, execution: u64, transitions: u64) -> Bug {
         Bug { kind: BugKind::Environment, ..Bug::error(format!("environment: {line}"), execution, transitions) }
@@ -106,6 +111,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// System calls that went to the kernel and could block or communicate, with how often.
     pub passed_calls: Vec<(String, u64)>,
+    /// Kinds of calls that went to the kernel by the user's wish, bits of [`vsrun_model::calls::KINDS`].
+    pub uncontrolled: u32,
     /// Further root processes: their arguments, the name first.
     pub with: Vec<Vec<OsString>>,
 }
@@ -131,7 +138,7 @@ impl Summary {
     /// The exit code of the contract.
     pub fn exit_code(&self) -> i32 {
         match self.verdict {
-            Verdict::Found(BugKind::Unconfirmed) => 4,
+            Verdict::Found(BugKind::Unconfirmed | BugKind::Fault) => 4,
             Verdict::Found(kind) if kind.is_of_program() => 1,
             Verdict::Found(_) => 2,
             Verdict::Ok if self.is_complete() => 0,

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{json, Map, Value};
 
 use crate::finding::{Bug, BugKind, Summary};
-use crate::incomplete::Reason;
+use crate::incomplete::{uncontrolled, Reason};
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
 pub fn object(summary: &Summary) -> Value {
@@ -36,6 +36,9 @@ pub fn object(summary: &Summary) -> Value {
         "notes": summary.notes,
         "passed_through": passed,
     });
+    if let Some(line) = uncontrolled(summary.uncontrolled) {
+        object["uncontrolled"] = line.into();
+    }
     if !summary.with.is_empty() {
         let words = |command: &Vec<OsString>| -> Vec<String> {
             command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
@@ -79,12 +82,15 @@ pub fn not_replayed(file: &Path, message: &str) -> String {
     line.to_string()
 }
 
-/// The line for a scenario that was replayed and has shown its bug again.
-pub fn replayed(bug: &Bug) -> String {
-    let line = json!({
+/// The line for a scenario that was replayed and has shown its bug again, with calls of these kinds let through.
+pub fn replayed(bug: &Bug, kinds: u32) -> String {
+    let mut line = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "replayed": true, "kind": bug.kind.name(), "summary": bug.summary,
         "scenario": bug.scenario.as_ref().map(|path| path.to_string_lossy()), "transitions": bug.transitions,
     });
+    if let Some(said) = uncontrolled(kinds) {
+        line["uncontrolled"] = said.into();
+    }
     line.to_string()
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::steps;
 use super::terminal::{replay_lines, shell_word, Paint};
+use super::{steps, text};
 use crate::base::text::one_line;
 use crate::scenario::{Options, Scenario};
 
@@ -15,7 +15,8 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     let program = &scenario.program;
     let words: Vec<_> = program.argv.iter().map(|arg| shell_word(arg.as_bytes())).collect();
     let bug = &scenario.bug;
-    let mut out = format!("{}: {}\n", paint.bad(bug.kind.name()), one_line(&bug.summary));
+    let mut out = text::uncontrolled(scenario.options.uncontrolled);
+    let _ = writeln!(out, "{}: {}", paint.bad(bug.kind.name()), one_line(&bug.summary));
     let _ = writeln!(out, "  program    {} ({})", words.join(" "), shell_word(program.exe.as_bytes()));
     let _ = writeln!(out, "  directory  {}", shell_word(program.cwd.as_bytes()));
     let _ = writeln!(out, "  found by   {}, execution {}", one_line(&scenario.found.search), scenario.found.execution);
@@ -37,6 +38,10 @@ fn options(options: &Options) -> String {
         let names =
             vsrun_model::inject::NAMES.iter().filter(|(_, bit)| options.inject & bit != 0).map(|(name, _)| *name);
         words.push(format!("--inject {}", names.collect::<Vec<_>>().join(",")));
+    }
+    if options.uncontrolled != 0 {
+        let names = vsrun_model::calls::kinds_of(options.uncontrolled).map(|kind| kind.0);
+        words.push(format!("--uncontrolled {}", names.collect::<Vec<_>>().join(",")));
     }
     words.extend(options.allow_misuse.then(|| "--allow-misuse".to_string()));
     words.extend(options.fail_on_exit.then(|| "--fail-on-exit".to_string()));

@@ -11,7 +11,7 @@ use crate::finding::{
     Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
     Words,
 };
-use crate::incomplete::undoing;
+use crate::incomplete::{self, undoing};
 
 /// Most threads shown one by one.
 const MAX_THREADS: usize = 64;
@@ -21,9 +21,17 @@ const MAX_FRAMES: usize = 24;
 /// What `complete` stands on.
 const ASSUMPTION: &str = "This assumes that code between visible operations touches shared data only under locks.";
 
+/// The first line of whatever is said of executions in which calls of these kinds went to the kernel; nothing if there are none.
+pub fn uncontrolled(kinds: u32) -> String {
+    match incomplete::uncontrolled(kinds) {
+        Some(line) => line + "\n",
+        None => String::new(),
+    }
+}
+
 /// The whole report: every bug, then what was explored.
 pub fn report(summary: &Summary, colours: bool) -> String {
-    let mut out = String::new();
+    let mut out = uncontrolled(summary.uncontrolled);
     for bug in &summary.bugs {
         out.push_str(&self::bug(bug, colours));
         out.push('\n');
@@ -45,10 +53,10 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
     out
 }
 
-/// The report on a replay that came to the bug that its scenario records.
-pub fn replayed(bug: &Bug, colours: bool) -> String {
+/// The report on a replay that came to the bug that its scenario records, with calls of these kinds let through.
+pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
     let same = "the replay came to the same end as the scenario records: the same bug, by the same steps";
-    format!("{}\n{}: {same}\n", self::bug(bug, colours), Paint(colours).head("Replay"))
+    format!("{}{}\n{}: {same}\n", uncontrolled(kinds), self::bug(bug, colours), Paint(colours).head("Replay"))
 }
 
 /// What was seen, a section each.

@@ -38,6 +38,8 @@ pub enum Sign {
         /// Equal for equal bugs.
         identity: u64,
     },
+    /// It was cut where the program had more of something than there is room for: the line about it.
+    NoRoom(String),
     /// Something that vsrun does not support: the line about it.
     Unsupported(String),
     /// The world sits in a system call that went to the kernel.
@@ -73,6 +75,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
             End::FINISHED | End::SLEEP_BLOCKED | End::DEPTH => Sign::Clean,
             End::WAITS_OUTSIDE => Sign::Idle,
             End::MISMATCH => Sign::Unfollowed(world.end_code),
+            End::ROOM => Sign::NoRoom(message().trim_end().to_string()),
             End::UNSUPPORTED => Sign::Unsupported(message().trim_end().to_string()),
             _ => headline(world).map_or_else(|| Sign::Fault(message()), |(kind, _)| bug(kind)),
         },

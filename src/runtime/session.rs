@@ -2,11 +2,11 @@
 //! up even if vsrun is killed.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -28,8 +28,14 @@ const SHIM_NAME: &str = "libvsrun.so";
 pub const GUARD: &str = "__guard";
 
 /// A directory of this run alone, removed at the end, also when vsrun is killed.
+///
+/// NOTE [Users] A program that vsrun runs as root may go on as another user, whose processes need the shim (exec), /dev/shm and the
+/// private layer. So everybody may pass through the directory then, but to a place in it whose name only they know: nobody else
+/// finds what is open to everybody there.
 pub struct PrivateDir {
     path: PathBuf,
+    /// The place in it.
+    place: PathBuf,
     guard: Option<Child>,
 }
 
@@ -44,6 +50,19 @@ fn unique_name(attempt: u32) -> String {
     let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let mixed = (time.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id()) << 8 ^ u64::from(attempt);
     format!("vsrun-{mixed:016x}")
+}
+
+/// A name that nobody can guess.
+fn secret_name() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+/// Whatever the umask is.
+fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
 impl PrivateDir {
@@ -65,15 +84,19 @@ impl PrivateDir {
     fn create_at(path: PathBuf, inject: u32) -> io::Result<PrivateDir> {
         // The guard comes first: if vsrun is killed, a directory that nobody guards stays.
         let mut guard = start_guard(&path)?;
-        if let Err(e) = fs::DirBuilder::new().mode(0o700).create(&path) {
+        let root = nix::unistd::geteuid().is_root();
+        let passage = if root { 0o711 } else { 0o700 };
+        if let Err(e) = make_directory(&path, passage) {
             // It must not get to remove what is another's.
             let _ = guard.kill();
             let _ = guard.wait();
             return Err(e);
         }
-        let dir = PrivateDir { path, guard: Some(guard) };
-        fs::DirBuilder::new().mode(0o700).create(dir.path.join("shm"))?;
+        let dir = PrivateDir { place: path.join(secret_name()?), path, guard: Some(guard) };
+        make_directory(&dir.place, passage)?;
+        make_directory(&dir.place.join("shm"), if root { 0o1777 } else { 0o700 })?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
+        file.set_permissions(Permissions::from_mode(if root { 0o555 } else { 0o500 }))?;
         file.write_all(if inject & vsrun_model::inject::ENOMEM != 0 { SHIM_ENOMEM } else { SHIM })?;
         drop(file);
         if !executable_mount(&dir.path) {
@@ -84,7 +107,7 @@ impl PrivateDir {
 
     /// The shim library.
     pub fn shim(&self) -> PathBuf {
-        self.path.join(SHIM_NAME)
+        self.place.join(SHIM_NAME)
     }
 
     /// The guard's process.
@@ -99,7 +122,7 @@ impl PrivateDir {
 
     /// Empties the executions' /dev/shm.
     pub fn clear_shm(&self) -> io::Result<()> {
-        for entry in fs::read_dir(self.path.join("shm"))? {
+        for entry in fs::read_dir(self.place.join("shm"))? {
             let entry = entry?;
             match entry.file_type()?.is_dir() {
                 true => fs::remove_dir_all(entry.path())?,
@@ -111,7 +134,7 @@ impl PrivateDir {
 
     /// Empties the executions' private layer over the file system.
     pub fn clear_files(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.path.join("files")) {
+        match fs::remove_dir_all(self.place.join("files")) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         }

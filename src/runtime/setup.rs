@@ -46,6 +46,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;
+    arena.world.uncontrolled = spec.options.uncontrolled;
     arena.world.allow_misuse = spec.options.allow_misuse;
     arena.world.livelock = spec.options.livelock;
     arena.files.private = u32::from(!spec.options.real_files);

@@ -193,11 +193,16 @@ impl Worker {
         let _ = self.output.copy_to(&mut said);
         let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
         let world = &self.arena.world;
-        if world.end == End::UNSUPPORTED || world.end == End::BUG {
+        if matches!(world.end, End::UNSUPPORTED | End::ROOM | End::BUG) {
             return StartError::Refused(format!("before main: {}", String::from_utf8_lossy(world.message())));
         }
         let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
         StartError::Refused(format!("the program ended before its main began: {how}{said}"))
+    }
+
+    /// Calls that are not modelled go to the kernel, by the user's wish.
+    pub fn is_uncontrolled(&self) -> bool {
+        self.spec.options.uncontrolled != 0
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::types::Scenario;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
+use crate::incomplete::uncontrolled;
 
 /// The version of the format. It changes when an older vsrun would misread a file.
 pub const VERSION: u64 = 3;
@@ -105,7 +106,12 @@ impl std::error::Error for WriteError {}
 impl Scenario {
     /// The content of the file: two levels on lines of their own, so that it can be read and compared, a step a line.
     pub fn to_json(&self) -> String {
-        let mut out = format!("{{\n  \"{VERSION_KEY}\": {VERSION}");
+        let mut out = "{".to_string();
+        // For people, who look at the first line.
+        if let Some(said) = uncontrolled(self.options.uncontrolled) {
+            out.push_str(&format!("\"uncontrolled\": {},", Value::from(said)));
+        }
+        let _ = write!(out, "\n  \"{VERSION_KEY}\": {VERSION}");
         member(&mut out, "program", &self.program);
         member(&mut out, "fingerprint", &self.fingerprint);
         member(&mut out, "options", &self.options);

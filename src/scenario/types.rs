@@ -81,6 +81,9 @@ pub struct Options {
     /// Faults that may strike, bits of [`vsrun_model::inject`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub inject: u32,
+    /// Calls that went to the kernel by the user's wish, bits of [`vsrun_model::calls::KINDS`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncontrolled: u32,
     /// Misuse of objects does what glibc does.
     pub allow_misuse: bool,
     /// States in a row without anything enabled that are a livelock; 0 = off.

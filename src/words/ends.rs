@@ -126,7 +126,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
             let kills = " kills the first process, sent by thread ";
             (BugKind::Crash, words![Thing::Signal(world.end_code), kills, thread()])
         }
-        End::UNSUPPORTED => (BugKind::Error, message().into()),
+        End::UNSUPPORTED | End::ROOM => (BugKind::Error, message().into()),
         _ => return None,
     })
 }

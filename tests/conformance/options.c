@@ -244,6 +244,8 @@ static void stamped(const char *what, int from, int to, int name) {
         char byte = 'x', control[64] = "";
         struct iovec v = {&byte, 1};
         struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = room};
+        // The kernel begins to take stamps a little after it has been asked to (net_enable_timestamp).
+        usleep(20000);
         clock_gettime(CLOCK_REALTIME, &before);
         send(from, &byte, 1, 0);
         // The first ones after times are asked for may get theirs when they are received.

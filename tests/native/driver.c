@@ -184,6 +184,8 @@ OP(do_thread) {
     w->pid[a] = getpid();
     return minus(pthread_create(&w->thread[a], NULL, body, (void *)(intptr_t)a));
 }
+/* The strands that this process has forked, or the one that forked it had by then. */
+static pid_t forked[STRANDS];
 OP(do_fork) {
     UNUSED;
     w->creator[a] = self;
@@ -197,6 +199,7 @@ OP(do_fork) {
     }
     if (pid < 0) return -errno;
     w->pid[a] = pid;
+    forked[a] = pid;
     w->started[a] = 2;
     return 0;
 }
@@ -315,6 +318,29 @@ OP(do_peek) {
     return result;
 }
 OP(do_kill) { UNUSED; return error(kill(w->pid[a], b)); }
+/* Descriptors of processes, a strand's own. */
+static int of_process[STRANDS];
+OP(do_pidfd) {
+    UNUSED;
+    if (!forked[a] || of_process[a]) return -600;
+    int fd = syscall(SYS_pidfd_open, forked[a], 0);
+    if (fd >= 0) of_process[a] = fd;
+    return fd < 0 ? -errno : 0;
+}
+OP(do_overyet) { UNUSED; struct pollfd p = { of_process[a], POLLIN, 0 }; return of_process[a] ? error(poll(&p, 1, 0)) : -600; }
+OP(do_over) { UNUSED; struct pollfd p = { of_process[a], POLLIN, 0 }; return of_process[a] ? error(poll(&p, 1, -1)) : -600; }
+OP(do_sendpidfd) { UNUSED; return of_process[a] ? error(syscall(SYS_pidfd_send_signal, of_process[a], b, 0, 0)) : -600; }
+OP(do_trypidfd) {
+    UNUSED;
+    siginfo_t info = { 0 };
+    if (!of_process[a]) return -600;
+    long result = error(waitid(P_PIDFD, of_process[a], &info, WEXITED | WNOHANG));
+    if (info.si_pid)
+        for (int i = 1; i < strands; i++)
+            if (w->pid[i] == info.si_pid) w->ended[i] = (info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status) + 1;
+    note("%s,%d,", who(info.si_pid), info.si_pid ? info.si_status : 0);
+    return result;
+}
 OP(do_getppid) { UNUSED; note("%s,", who(getppid())); return 0; }
 OP(do__exit) { UNUSED; _exit(a); }
 OP(do_exit) { UNUSED; exit(a); }
@@ -529,7 +555,7 @@ static const struct row {
     R(rd), R(wr), R(tryrd), R(trywr), R(timedrd), R(timedwr), R(rwunlock), R(barrier), R(once), R(spin), R(tryspin), R(unspin),
     R(flockfile), R(ftrylockfile), R(funlockfile), R(putc), R(fflush),
     R(getc), R(ftell), R(flushall), R(reopen), R(rand),
-    R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(kill), R(getppid), R(_exit), R(exit),
+    R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(pidfd), R(overyet), R(over), R(sendpidfd), R(trypidfd), R(kill), R(getppid), R(_exit), R(exit),
     R(handle), R(ignore), R(default), R(block), R(unblock), R(send), R(sendthread), R(raise), R(pending), R(pause), R(suspend),
     R(sigwait), R(sigtimed), R(alarm),
     R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw),

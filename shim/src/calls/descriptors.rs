@@ -9,8 +9,8 @@ use vsrun_model::NONE;
 use super::fd::{self, find, refuse};
 use super::memory::{vector, Memory};
 use super::{
-    address, epoll, event, files, interfaces, locks, message, mqueue, netlink, numbers, pipe, poll, socket, sockopt,
-    splice,
+    address, epoll, event, files, interfaces, locks, message, mqueue, netlink, numbers, owner, pidfd, pipe, poll,
+    socket, sockopt, splice,
 };
 use crate::gate::{end, local, model, world};
 use crate::sys::errno::*;
@@ -70,7 +70,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
     }
-    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)) {
+    if let Some(result) = event::call(nr, a).or_else(|| epoll::call(nr, a)).or_else(|| pidfd::call(nr, a)) {
         return Some(result);
     }
     if !world().has_fds(local().pid) {
@@ -296,9 +296,8 @@ fn control(desc: DescId, a: [u64; 6]) -> i64 {
         }
         libc::F_GETPIPE_SZ => pipe::size(desc),
         libc::F_SETPIPE_SZ => pipe::resize(desc, a[2]),
-        libc::F_GETOWN => 0,
-        libc::F_SETOWN => 0,
         libc::F_ADD_SEALS | libc::F_GET_SEALS => EINVAL,
+        8..=11 | 15 | 16 => owner::control(desc, a).unwrap_or(EINVAL),
         12 | 13 | 14 | 18..=35 | 39..=1023 | 1041.. => EINVAL,
         ..=-1 => EINVAL,
         _ => refuse(libc::SYS_fcntl, desc, a),
@@ -340,6 +339,7 @@ fn ioctl(desc: DescId, a: [u64; 6]) -> i64 {
         }
         libc::FIOCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, libc::FD_CLOEXEC),
         libc::FIONCLEX => raw!(libc::SYS_fcntl, a[0], libc::F_SETFD, 0),
+        0x8901..=0x8904 if world().descs[desc].kind == DescKind::SOCKET => owner::ioctl(desc, a).unwrap_or(ENOTTY),
         // SIOCATMARK: nothing is urgent.
         0x8905 if world().descs[desc].kind == DescKind::SOCKET => {
             store(a[2], 0i32);
@@ -380,6 +380,7 @@ fn identity(desc: DescId) -> (u32, u64) {
         DescKind::PIPE => libc::S_IFIFO | 0o600,
         DescKind::SOCKET => libc::S_IFSOCK | 0o777,
         DescKind::QUEUE => mqueue::mode(desc),
+        DescKind::PROCESS => 0o700,
         _ => 0o600,
     };
     (mode, 10_000 + (name & 0xffff_ffff))

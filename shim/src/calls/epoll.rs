@@ -126,7 +126,7 @@ fn apply(epfd: u64, fd: i32, request: Control) -> i64 {
     };
     match model().epoll_control(local().cur, epoll, gate::shown(fd), desc, request) {
         Some(result) => result,
-        None => end::unsupported(&[b"the program watches more descriptors with epoll than vsrun can hold"]),
+        None => end::no_room(&[b"the program watches more descriptors with epoll than vsrun can hold"]),
     }
 }
 

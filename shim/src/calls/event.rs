@@ -157,6 +157,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
 /// Call `nr` on such a descriptor, or on an epoll instance. `None`: what holds for all descriptors.
 pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
     let kind = world().descs[desc].kind;
+    if kind == DescKind::PROCESS {
+        return of_process(nr, a);
+    }
     if !matches!(kind, DescKind::EVENT | DescKind::TIMER | DescKind::SIGNAL | DescKind::EPOLL) {
         return None;
     }
@@ -177,6 +180,16 @@ pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
                 ENOTTY
             }
         }
+        _ => return None,
+    })
+}
+
+/// Of a process there is nothing to be read.
+fn of_process(nr: i64, a: [u64; 6]) -> Option<i64> {
+    Some(match nr {
+        libc::SYS_read | libc::SYS_write | libc::SYS_readv | libc::SYS_writev => EINVAL,
+        libc::SYS_preadv2 | libc::SYS_pwritev2 => EINVAL,
+        libc::SYS_ioctl if !matches!(a[1] & 0xffff_ffff, libc::FIONBIO | libc::FIOCLEX | libc::FIONCLEX) => ENOTTY,
         _ => return None,
     })
 }

@@ -6,6 +6,7 @@
 //! have been modelled and was not fails instead of meeting something else.
 
 use vsrun_model::arena::{FIRST_FD, LAST_FD, PLACE_FD};
+use vsrun_model::calls::name;
 use vsrun_model::channel::{ChanId, ChanKind};
 use vsrun_model::fd::{DescId, DescKind};
 use vsrun_model::file::Use;
@@ -31,7 +32,7 @@ pub fn find(fd: u64) -> Option<DescId> {
 pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
     end::unsupported(&[
         b"system call ",
-        &decimal(nr),
+        name(nr).unwrap_or("without a name").as_bytes(),
         b" on a ",
         world().descs[desc].kind.name().as_bytes(),
         b" (arguments ",
@@ -43,7 +44,7 @@ pub fn refuse(nr: i64, desc: DescId, a: [u64; 6]) -> ! {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program has more descriptors than vsrun can hold"])
+    end::no_room(&[b"the program has more descriptors than vsrun can hold"])
 }
 
 /// A channel made by the running thread.

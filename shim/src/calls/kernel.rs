@@ -1,11 +1,11 @@
 //! Calls that the kernel performs, with what has to be done around them.
 
 use vsrun_model::arena::{FIRST_FD, LAST_FD};
-use vsrun_model::calls::{fate, name, Fate};
+use vsrun_model::calls::{fate, kind_name, name, Fate};
 
 use super::fd::{is_open, is_ours};
-use super::{files, locks, proc, shm};
-use crate::gate::{end, through};
+use super::{files, locks, owner, proc, shm, uncontrolled};
+use crate::gate::{end, through, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, raw};
 
@@ -27,6 +27,8 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     }
 }
 
+// What it takes of the stack, which is the program's and may be small, calls that are not for it need not have.
+#[inline(never)]
 fn guarded(nr: i64, a: [u64; 6]) -> i64 {
     match nr {
         libc::SYS_close if is_ours(a[0]) => EBADF,
@@ -49,17 +51,37 @@ fn guarded(nr: i64, a: [u64; 6]) -> i64 {
             result
         }
         libc::SYS_fcntl if locks::is_lock(a[1] as i32) => locks::fcntl(a[0] as i32, a[1] as i32, a[2], false),
+        libc::SYS_fcntl if owner::concerns(a[1] as i32) => owner::of_file(a),
         libc::SYS_flock if is_ours(a[0]) => EBADF,
         libc::SYS_flock => locks::flock(a[0] as i32, a[1] as i32),
         libc::SYS_close => closing(a[0] as i32, || through(nr, a)),
         libc::SYS_dup2 | libc::SYS_dup3 if a[0] != a[1] && is_open(a[0]) => closing(a[1] as i32, || through(nr, a)),
         libc::SYS_open | libc::SYS_openat | libc::SYS_unlink | libc::SYS_unlinkat => shm::open(nr, a),
+        libc::SYS_read | libc::SYS_readv if world().uncontrolled != 0 => {
+            uncontrolled::before_read(a[0]);
+            files::call(nr, a)
+        }
         _ => match fate(nr) {
             Fate::Real | Fate::Mixed => files::call(nr, a),
             Fate::Fails(error) => error,
+            Fate::OnRequest(kind, _) if world().uncontrolled & kind != 0 => uncontrolled::call(nr, a),
+            Fate::OnRequest(_, error) if error < 0 => error,
+            Fate::OnRequest(kind, _) => refuse_kind(nr, kind),
             Fate::Modelled | Fate::Refused => refuse(nr, a),
         },
     }
+}
+
+/// A call that may go to the kernel, but was not asked to.
+fn refuse_kind(nr: i64, kind: u32) -> ! {
+    let (call, kind) = (name(nr).unwrap_or("").as_bytes(), kind_name(kind).as_bytes());
+    end::unsupported(&[
+        b"system call ",
+        call,
+        b"; or --uncontrolled ",
+        kind,
+        b", and the kernel performs it, unexplored",
+    ])
 }
 
 /// A call that nothing is made of: the execution ends with its name and arguments.

@@ -189,7 +189,7 @@ fn path(prefix: &[u8], fd: i32, out: &mut [u8; 64]) {
 }
 
 fn too_many() -> ! {
-    end::unsupported(&[b"the program locks more files than vsrun can hold"])
+    end::no_room(&[b"the program locks more files than vsrun can hold"])
 }
 
 /// The file behind a descriptor, by the numbers that the program knows it by: those of a file and of its private copy are

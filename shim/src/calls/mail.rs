@@ -125,7 +125,7 @@ pub fn put(fd: i32) -> Result<DescId, i64> {
         end::unsupported(&[b"the descriptor of a file that is locked (flock, F_OFD_SETLK) in a message"]);
     }
     let Some(desc) = model().desc_of_file() else {
-        end::unsupported(&[b"the program has more descriptors than vsrun can hold"])
+        end::no_room(&[b"the program has more descriptors than vsrun can hold"])
     };
     let number = world().descs[desc].extra;
     let mut error = send(fd, number.into());

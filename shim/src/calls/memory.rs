@@ -164,7 +164,7 @@ pub fn vector(at: u64, n: u64, transfer: impl FnOnce(Memory) -> i64) -> i64 {
 /// Copies `n` bytes between a channel's ring, from position `from` on, and memory from byte `skip` on.
 pub fn copy(channel: ChanId, from: u64, memory: &Memory, skip: u64, n: u64, to_ring: bool) {
     let Some(ring) = machine().ring(channel) else {
-        end::unsupported(&[b"the program keeps more in pipes and sockets than vsrun can hold"])
+        end::no_room(&[b"the program keeps more in pipes and sockets than vsrun can hold"])
     };
     let room = world().channels[channel].room;
     memory.stretches(skip, n, |at, len, before| {

@@ -6,11 +6,11 @@ use vsrun_model::socket::{
     Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STAMPED, STAMPED_NS,
     STREAM, TO_ADDRESS,
 };
-use vsrun_model::{inject as fault, op, Address, Kind, NONE};
+use vsrun_model::{inject as fault, op, Address, Kind, Op, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
 use super::{address, fd, mail, netlink, numbers, pipe, socket, time};
-use crate::gate::{end, inject, local, me, model, note_passed, world};
+use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, load, store, touch, writable};
 
@@ -92,7 +92,7 @@ fn again(rights: u32) -> u32 {
 fn add_right(list: u32, desc: DescId) -> u32 {
     model()
         .rights_push(list, desc)
-        .unwrap_or_else(|| end::unsupported(&[b"more descriptors under way in messages than vsrun can hold"]))
+        .unwrap_or_else(|| end::no_room(&[b"more descriptors under way in messages than vsrun can hold"]))
 }
 
 /// Where that fault is asked for, the connection of a TCP socket may be reset before it is used.
@@ -294,9 +294,13 @@ fn begin(at: u64, len: u64, typ: i32) {
 
 /// recvmmsg.
 pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
-    if a[4] != 0 {
-        end::unsupported(&[b"recvmmsg with a timeout"]);
-    }
+    let until = match a[4] {
+        0 => None,
+        at => match time::timespec(at) {
+            Some(ns) => Some(time::relative(ns)),
+            None => return EINVAL,
+        },
+    };
     let mut flags = a[3] as i32;
     let mut done = 0;
     while done < a[2].min(1024) && !is_missing(a[1], done) {
@@ -309,8 +313,28 @@ pub fn recvmmsg(desc: DescId, a: [u64; 6]) -> i64 {
         if flags & libc::MSG_WAITFORONE != 0 {
             flags |= libc::MSG_DONTWAIT;
         }
+        if let Some(until) = until {
+            let over = done < a[2].min(1024) && is_over(until);
+            time::put_timespec(a[4], if over { 0 } else { until.saturating_sub(world().now) });
+            if over {
+                break;
+            }
+        }
     }
     done as i64
+}
+
+/// Whether the kernel, which looks at the time after each message only (net/socket.c, do_recvmmsg), finds it over: at any moment it may
+/// have passed.
+fn is_over(until: u64) -> bool {
+    if world().now >= until {
+        return true;
+    }
+    if !world().timeouts_any {
+        model().left_timeouts_out();
+        return false;
+    }
+    gate::pass(Op::new(Kind::TOSS).arg(1)) == 1
 }
 
 /// The headers from `at` on of several messages end before that one, which is not the first.

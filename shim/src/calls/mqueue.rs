@@ -141,7 +141,7 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
     let cur = local().cur;
     match model().mqueue_new(cur, queue) {
         Some(id) if model().mqueue_call(id, name.get()) => Ok(id),
-        _ => end::unsupported(&[b"the program uses more message queues or names than vsrun can hold"]),
+        _ => end::no_room(&[b"the program uses more message queues or names than vsrun can hold"]),
     }
 }
 
@@ -212,7 +212,7 @@ fn send(fd: u64, at: u64, len: u64, priority: u32, timeout: u64) -> Result<i64, 
         inject::interrupts();
     }
     if !model().stage(local().cur, contents) {
-        end::unsupported(&[b"the program has more bytes in message queues than vsrun can hold"]);
+        end::no_room(&[b"the program has more bytes in message queues than vsrun can hold"]);
     }
     Ok(fd::pass(desc, op, |result| {
         if let Some(notice) = (result == 0).then(|| model().mqueue_notice(queue)).flatten() {

@@ -46,10 +46,10 @@ fn get(key: i32, flags: i32) -> i64 {
     let mode = flags as u32 & 0o777;
     let made = Queue { key, limit: MSGMNB, longest: MSGMAX, mode, dates, ..Queue::default() };
     let Some(queue) = model().queue_make(ObjKind::MSGQ, id, made) else {
-        end::unsupported(&[b"the program uses more message queues than vsrun can hold"])
+        end::no_room(&[b"the program uses more message queues than vsrun can hold"])
     };
     if key != libc::IPC_PRIVATE && !model().name_add(&key.to_ne_bytes(), queue) {
-        end::unsupported(&[b"the program uses more names than vsrun can hold"]);
+        end::no_room(&[b"the program uses more names than vsrun can hold"]);
     }
     id as i64
 }
@@ -85,7 +85,7 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
         inject::interrupts();
     }
     if !model().stage(local().cur, bytes(message + 8, size as usize)) {
-        end::unsupported(&[b"the program has more bytes in message queues than vsrun can hold"]);
+        end::no_room(&[b"the program has more bytes in message queues than vsrun can hold"]);
     }
     let nowait = if flags & libc::IPC_NOWAIT != 0 { TRY } else { 0 };
     let mut op = Op::on(Kind::MSG_SEND, queue).arg(mtype).with(point | nowait);

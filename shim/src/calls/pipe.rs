@@ -247,5 +247,5 @@ pub fn open_fifo(dir: i32, path: u64, flags: i32) -> Option<i64> {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program opens more FIFOs than vsrun can hold"])
+    end::no_room(&[b"the program opens more FIFOs than vsrun can hold"])
 }

@@ -3,7 +3,7 @@
 use vsrun_model::fd::{poll, DescId, Polled, ASKS_MANY, MAX_FDS, MAX_POLLED, MAX_TOLD};
 use vsrun_model::{op, Kind, Op, NONE};
 
-use super::{fd, numbers, signal, time};
+use super::{fd, numbers, signal, time, uncontrolled};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{load, raw, store, writable, END_OF_ADDRESSES};
@@ -229,7 +229,16 @@ fn let_go(asked: &[Asked]) {
 }
 
 /// Asks, waiting until something is ready. Gives how many descriptors are, or a negative error number.
+#[inline]
 fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    if world().uncontrolled != 0 && timeout != Some(0) && asked.iter().any(|one| uncontrolled::is(one.fd as u64)) {
+        return by_turns(asked, timeout);
+    }
+    ask_once(asked, timeout)
+}
+
+#[inline]
+fn ask_once(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     resolve(asked);
     let modelled = asked.iter().filter(|one| one.desc != NONE).count();
     if modelled > MAX_POLLED {
@@ -291,6 +300,32 @@ fn ask(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     asked.iter().filter(|one| one.ready != 0).count() as i64
 }
 
+/// Asks again and again, and lets others go on in between: some of it is what the kernel has by the user's wish. Once nobody else can
+/// go on, the kernel waits.
+#[cold]
+#[inline(never)]
+fn by_turns(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
+    loop {
+        let result = ask_now(asked);
+        if result != 0 {
+            return result;
+        }
+        if !uncontrolled::give_way() {
+            break;
+        }
+    }
+    match timeout.map(|ns| time::sleep_until(time::relative(ns), 0)) {
+        Some(error) if error < 0 => error,
+        Some(_) => ask_now(asked),
+        None => outside(asked, None),
+    }
+}
+
+#[inline(never)]
+fn ask_now(asked: &mut [Asked]) -> i64 {
+    ask_once(asked, Some(0))
+}
+
 /// Who has waited looks the numbers up once more (fs/select.c): those that have been closed meanwhile are told.
 #[cold]
 fn look_again(asked: &mut [Asked]) {
@@ -321,7 +356,8 @@ fn outside(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
 fn outside_in<const ROOM: usize>(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     let mut entries = [0u64; ROOM];
     for (entry, one) in entries.iter_mut().zip(asked.iter()) {
-        *entry = one.fd as u32 as u64 | u64::from(one.events) << 32;
+        let fd = if one.desc == NONE { one.fd } else { -1 };
+        *entry = fd as u32 as u64 | u64::from(one.events) << 32;
     }
     let ms = timeout.map_or(-1, |ns| (ns / 1_000_000).min(i32::MAX as u64) as i64);
     let result = fd::on_file(libc::SYS_poll, [entries.as_mut_ptr() as u64, asked.len() as u64, ms as u64, 0, 0, 0]);

@@ -4,7 +4,7 @@ use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
 
-use super::{env, files, locks, numbers, priority, stream};
+use super::{env, files, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
@@ -18,8 +18,9 @@ const CLONE_VFORK: u64 = 0x4000;
 const CLONE_PARENT_SETTID: u64 = 0x100000;
 const CLONE_CHILD_CLEARTID: u64 = 0x200000;
 const CLONE_CHILD_SETTID: u64 = 0x1000000;
-/// Namespaces, pidfd, cgroup: not modelled.
-const CLONE_UNSUPPORTED: u64 = 0x7e02_0000 | 0x1000 | 0x2_0000_0000;
+const CLONE_PIDFD: u64 = 0x1000;
+/// Namespaces, cgroup: not modelled.
+const CLONE_UNSUPPORTED: u64 = 0x7e02_0000 | 0x2_0000_0000;
 
 /// The arguments of clone or clone3, brought to one form.
 #[derive(Clone, Copy, Default)]
@@ -32,6 +33,8 @@ pub struct CloneArgs {
     pub parent_tid: u64,
     /// Where the child wants it, and wants it cleared.
     pub child_tid: u64,
+    /// Where the parent wants a descriptor of it.
+    pub pidfd: u64,
     /// Thread pointer.
     pub tls: u64,
     /// Registers at the call.
@@ -39,7 +42,7 @@ pub struct CloneArgs {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program creates more threads or processes than vsrun can hold"])
+    end::no_room(&[b"the program creates more threads or processes than vsrun can hold"])
 }
 
 /// clone, clone3, fork, vfork.
@@ -47,11 +50,14 @@ pub fn clone(args: &CloneArgs) -> i64 {
     if inject::strikes(fault::ENOMEM) {
         return EAGAIN;
     }
+    if args.flags & CLONE_PIDFD != 0 {
+        return with_descriptor(args);
+    }
     if args.flags & CLONE_THREAD != 0 {
         return create_thread(args);
     }
     if args.flags & CLONE_UNSUPPORTED != 0 {
-        end::unsupported(&[b"clone with namespaces or a pidfd"]);
+        end::unsupported(&[b"clone with namespaces"]);
     }
     if args.flags & CLONE_VM != 0 {
         if args.flags & CLONE_VFORK == 0 {
@@ -64,6 +70,24 @@ pub fn clone(args: &CloneArgs) -> i64 {
         }
     }
     fork(args)
+}
+
+/// CLONE_PIDFD: the caller gets a descriptor of the child.
+fn with_descriptor(args: &CloneArgs) -> i64 {
+    if args.flags & CLONE_THREAD != 0 {
+        end::unsupported(&[b"clone of a thread with a pidfd"]);
+    }
+    if writable(args.pidfd, 4) < 4 {
+        return EFAULT;
+    }
+    local().child_has_pidfd = true;
+    let vpid = clone(&CloneArgs { flags: args.flags & !CLONE_PIDFD, ..*args });
+    local().child_has_pidfd = false;
+    let child = world().procs.as_slice().iter().position(|p| vpid > 0 && i64::from(p.vpid) == vpid);
+    if let Some(p) = child {
+        store(args.pidfd, pidfd::of_process(p as Pid, libc::O_CLOEXEC) as i32);
+    }
+    vpid
 }
 
 fn create_thread(args: &CloneArgs) -> i64 {
@@ -148,6 +172,9 @@ fn fork_in_model(creator: Tid) -> (Pid, Tid) {
     let Some((p, t)) = model().fork(creator) else { out_of_room() };
     fiber_of(t).fs = fiber_of(creator).fs;
     priority::inherit(creator, t);
+    if core::mem::take(&mut local().child_has_pidfd) {
+        model().tells_its_end(p);
+    }
     model().give_turn(t);
     (p, t)
 }
@@ -278,6 +305,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
     if options & !KNOWN != 0 {
         return EINVAL;
     }
+    let mut at_once = false;
     let selector = match kind as u32 {
         libc::P_ALL => -1,
         libc::P_PID if id <= 0 => return EINVAL,
@@ -285,7 +313,13 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         libc::P_PGID if id < 0 => return EINVAL,
         libc::P_PGID if id == 0 => 0,
         libc::P_PGID => -(id as i64),
-        libc::P_PIDFD if id >= 0 => end::unsupported(&[b"waitid with a pidfd"]),
+        libc::P_PIDFD => match pidfd::waited_for(id) {
+            Ok((selector, dont_wait)) => {
+                at_once = dont_wait && options & libc::WNOHANG == 0;
+                selector
+            }
+            Err(error) => return error,
+        },
         _ => return EINVAL,
     };
     if options & (libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED) == 0 {
@@ -293,7 +327,8 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
     }
     let flags = wait_flags(options)
         | if options & libc::WNOWAIT != 0 { WNOWAIT } else { 0 }
-        | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 };
+        | if options & libc::WEXITED == 0 { WEXITED_NOT } else { 0 }
+        | if at_once { WNOHANG } else { 0 };
     if flags & WNOHANG == 0 {
         inject::interrupts();
     }
@@ -301,7 +336,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
         files::group_told();
     }
     let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
-    if r != 0 && r != EAGAIN {
+    if r != 0 && (r != EAGAIN || at_once) {
         return r;
     }
     if info != 0 {

@@ -81,7 +81,7 @@ pub fn open(name: u64, flags: i32, value: u32) -> u64 {
             mirror::sem(addr, id);
             addr
         }
-        _ => end::unsupported(&[b"the program uses more named semaphores than vsrun can hold"]),
+        _ => end::no_room(&[b"the program uses more named semaphores than vsrun can hold"]),
     }
 }
 

@@ -66,7 +66,7 @@ fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
 }
 
 fn too_many() -> ! {
-    end::unsupported(&[b"the program has more shared mappings than vsrun can hold"])
+    end::no_room(&[b"the program has more shared mappings than vsrun can hold"])
 }
 
 fn moved(old: u64, old_len: u64, new: u64, new_len: u64) {
@@ -85,7 +85,7 @@ fn moved(old: u64, old_len: u64, new: u64, new_len: u64) {
 fn take_pool(len: u64) -> u64 {
     machine()
         .take_pool(len)
-        .unwrap_or_else(|| end::unsupported(&[b"the program uses more SysV shared memory than vsrun can hold"]))
+        .unwrap_or_else(|| end::no_room(&[b"the program uses more SysV shared memory than vsrun can hold"]))
 }
 
 /// Room for a named semaphore; its address, the same in every process.

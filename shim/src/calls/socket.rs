@@ -60,7 +60,7 @@ fn new((domain, typ, protocol): (u16, u8, i32), flags: i32) -> DescId {
     let nonblock = if flags & libc::SOCK_NONBLOCK != 0 { NONBLOCK } else { 0 };
     model()
         .socket_new(local().cur, domain, typ, protocol, nonblock)
-        .unwrap_or_else(|| end::unsupported(&[b"the program has more sockets than vsrun can hold"]))
+        .unwrap_or_else(|| end::no_room(&[b"the program has more sockets than vsrun can hold"]))
 }
 
 /// The socket of a description that is known to be one.

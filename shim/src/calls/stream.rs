@@ -168,7 +168,7 @@ fn key(file: u64, lock: u64) -> Key {
 }
 
 fn made(id: Option<ObjId>) -> ObjId {
-    id.unwrap_or_else(|| end::unsupported(&[b"the program uses more streams and locks than vsrun can hold"]))
+    id.unwrap_or_else(|| end::no_room(&[b"the program uses more streams and locks than vsrun can hold"]))
 }
 
 fn object(stream: &Stream) -> ObjId {
@@ -186,7 +186,7 @@ fn add(stream: Stream) {
         return;
     }
     if streams().n == MAX_STREAMS {
-        end::unsupported(&[b"the program has more streams open than vsrun can hold"]);
+        end::no_room(&[b"the program has more streams open than vsrun can hold"]);
     }
     // Another one was there before it.
     let key = key(stream.file, stream.lock);

@@ -24,7 +24,7 @@ const ROBUST_BIT: i32 = 16;
 const PSHARED_BIT: i32 = 128;
 
 fn made(id: Option<ObjId>) -> ObjId {
-    id.unwrap_or_else(|| end::unsupported(&[b"the program uses more synchronization objects than vsrun can hold"]))
+    id.unwrap_or_else(|| end::no_room(&[b"the program uses more synchronization objects than vsrun can hold"]))
 }
 
 fn key(kind: ObjKind, addr: u64) -> Key {

@@ -43,11 +43,11 @@ fn get(key: i32, n: i64, flags: i32) -> i64 {
     }
     let id = next_set();
     let Some(set) = model().sysv_make(id, n as u32) else {
-        end::unsupported(&[b"the program uses more SysV semaphores than vsrun can hold"])
+        end::no_room(&[b"the program uses more SysV semaphores than vsrun can hold"])
     };
     model().sysv_name(set, key, flags as u32 & 0o777);
     if key != libc::IPC_PRIVATE && !model().name_add(&key.to_ne_bytes(), set) {
-        end::unsupported(&[b"the program uses more names than vsrun can hold"]);
+        end::no_room(&[b"the program uses more names than vsrun can hold"]);
     }
     id as i64
 }

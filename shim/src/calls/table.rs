@@ -53,7 +53,7 @@ static TABLE: [u16; 463] = {
     calls!(SECOND | HOLDS; SYS_symlinkat);
     calls!(FIFTH | HOLDS; SYS_mmap);
     calls!(FIRST | HOLDS | MAKES; SYS_openat SYS_openat2 SYS_accept SYS_accept4 SYS_dup);
-    calls!(MAKES; SYS_open SYS_creat SYS_memfd_create SYS_socket SYS_epoll_create SYS_epoll_create1 SYS_eventfd SYS_eventfd2
+    calls!(MAKES; SYS_open SYS_creat SYS_memfd_create SYS_socket SYS_epoll_create SYS_epoll_create1 SYS_eventfd SYS_eventfd2 SYS_pidfd_open
         SYS_timerfd_create SYS_mq_open SYS_memfd_secret);
     calls!(FIRST | MAKES; SYS_signalfd SYS_signalfd4);
     calls!(MAKES | PAIR; SYS_pipe SYS_pipe2 SYS_socketpair);

@@ -48,7 +48,7 @@ fn itimer(which: i32) -> u32 {
 }
 
 fn out_of_room() -> ! {
-    end::unsupported(&[b"the program has more timers than vsrun can hold"])
+    end::no_room(&[b"the program has more timers than vsrun can hold"])
 }
 
 fn timer(id: i32) -> Option<u32> {

@@ -137,7 +137,7 @@ fn say() -> i32 {
     }
     match w.end {
         End::FINISHED | End::MISMATCH | End::BUG => 4,
-        End::UNSUPPORTED => 2,
+        End::UNSUPPORTED | End::ROOM => 2,
         _ => 1,
     }
 }

@@ -31,6 +31,16 @@ pub fn unsupported(parts: &[&[u8]]) -> ! {
     finish()
 }
 
+/// Ends the execution because the program has more of something than there is room for: others may need less.
+pub fn no_room(parts: &[&[u8]]) -> ! {
+    let t = local().cur;
+    if t == NONE {
+        unsupported(parts);
+    }
+    model().finish_with(End::ROOM, t, parts);
+    finish()
+}
+
 /// Ends the execution because vsrun itself is at fault.
 pub fn bug(text: &[u8]) -> ! {
     if local().phase == Phase::Off {
@@ -49,7 +59,7 @@ pub fn assertion(parts: &[&[u8]]) -> ! {
 
 /// Ends the execution because more signals are pending than there is room for.
 pub fn no_room_for_signal() -> ! {
-    unsupported(&[b"more signals are pending at a time than vsrun can hold"])
+    no_room(&[b"more signals are pending at a time than vsrun can hold"])
 }
 
 /// Ends process `p`, which is over in the model, for the kernel.

@@ -106,7 +106,7 @@ pub fn is_once(addr: u64) -> bool {
 pub fn once_entered(id: ObjId, addr: u64) {
     let l = local();
     if l.n_onces == l.onces.len() {
-        end::unsupported(&[b"more nested pthread_once initializers than vsrun can hold"]);
+        end::no_room(&[b"more nested pthread_once initializers than vsrun can hold"]);
     }
     l.onces[l.n_onces] = (l.cur, id, addr);
     l.n_onces += 1;

@@ -5,7 +5,7 @@
 
 use super::path::{given, is_empty, Path};
 use super::room::{on_stack, room, Answer, Request, Room};
-use super::{calls, layer, open, seen};
+use super::{calls, layer, memory, open, seen};
 use crate::gate::{self, arena, end, note_passed, through};
 use crate::sys::{load, raw6};
 
@@ -24,7 +24,10 @@ fn asked(nr: i64, args: [u64; 6]) -> Option<Answer> {
 
 /// A call that may name or change a file, with the private layer in its place.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
-    if arena().files.private == 0 || !concerns_files(nr, &a) {
+    if arena().files.private == 0 {
+        return memory::with(nr, a, through);
+    }
+    if !concerns_files(nr, &a) {
         return through(nr, a);
     }
     match asked(nr, a) {
@@ -55,7 +58,10 @@ pub fn known_as(fd: i32, real: (u64, u64), name: impl FnOnce(&[u8])) -> (u64, u6
 /// A call of the shim's own about a name, with the private layer in its place: not counted, and nothing is delivered.
 pub fn ask(nr: i64, a: [u64; 6]) -> i64 {
     let kernel = |nr: i64, a: [u64; 6]| raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-    if arena().files.private == 0 || !concerns_files(nr, &a) {
+    if arena().files.private == 0 {
+        return memory::with(nr, a, kernel);
+    }
+    if !concerns_files(nr, &a) {
         return kernel(nr, a);
     }
     match asked(nr, a) {

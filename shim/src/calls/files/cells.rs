@@ -587,6 +587,10 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
     const F_GETOWN_EX: i32 = 16;
     let desc = world().has_fds(local().pid).then(|| world().fd(local().pid, a[0] as i32)).flatten();
     let command = a[1] as i32;
+    let owner = |uses: &mut Uses, what| match desc {
+        Some(desc) => uses.channel(Cell::Owner, desc, a[0], what),
+        None => uses.global(Cell::Owner, description(a[0] as i32).into(), what),
+    };
     match command {
         libc::F_GETPIPE_SZ | libc::F_SETPIPE_SZ => {
             let Some(desc) = find(a[0], DescKind::PIPE) else { return };
@@ -610,11 +614,11 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
             }
             uses.global(Cell::Flags, description(a[0] as i32).into(), what);
         }
-        libc::F_GETOWN | F_GETOWN_EX | F_GETSIG if desc.is_none() => {
-            uses.global(Cell::Owner, description(a[0] as i32).into(), Use::Read);
+        libc::F_GETOWN | F_GETOWN_EX | F_GETSIG => {
+            owner(uses, Use::Read);
         }
-        libc::F_SETOWN | F_SETOWN_EX | F_SETSIG if desc.is_none() => {
-            uses.global(Cell::Owner, description(a[0] as i32).into(), Use::Write);
+        libc::F_SETOWN | F_SETOWN_EX | F_SETSIG => {
+            owner(uses, Use::Write);
         }
         _ => {}
     }

@@ -11,7 +11,7 @@ use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, load, raw};
 
 fn no_room(what: &[u8]) -> ! {
-    end::unsupported(&[b"there is no room for the private copy of ", what, b"; --files real does without"])
+    end::no_room(&[b"there is no room for the private copy of ", what, b"; --files real does without"])
 }
 
 /// Whether the program may change what is in a real directory: the kernel's error if not.
@@ -40,11 +40,15 @@ pub fn shadow(place: &mut Place) -> Result<u32, i64> {
         return Ok(row);
     }
     let Some(row) = machine().shadow_make(dev, ino, dir.get()) else {
-        end::unsupported(&[b"files are changed in more directories, or ones with longer names, than vsrun can hold"])
+        end::no_room(&[b"files are changed in more directories, or ones with longer names, than vsrun can hold"])
     };
     let mut own = Path::new();
     own.set(&[private(), b"/files"])?;
-    raw!(libc::SYS_mkdir, own.ptr(), 0o700);
+    // Users of whom the program has become another one make theirs beside it; see NOTE [Users] of the runtime. Whether they may
+    // change the directory that it stands for, `may_change` asks.
+    if raw!(libc::SYS_mkdir, own.ptr(), 0o700) == 0 {
+        raw!(libc::SYS_chmod, own.ptr(), 0o777);
+    }
     shadow_path(&mut own, row, b"")?;
     let made = raw!(libc::SYS_mkdir, own.ptr(), 0o700);
     if made < 0 {
@@ -54,7 +58,7 @@ pub fn shadow(place: &mut Place) -> Result<u32, i64> {
         // What is made in a directory with the set-group-id bit gets its group.
         raw!(libc::SYS_chown, own.ptr(), -1i64, stat.gid());
     }
-    raw!(libc::SYS_chmod, own.ptr(), stat.mode() & libc::S_ISGID | 0o700);
+    raw!(libc::SYS_chmod, own.ptr(), stat.mode() & libc::S_ISGID | 0o777);
     machine().layer_is_on(Stat::of(own.ptr())?.id().0);
     Ok(row)
 }
@@ -165,7 +169,7 @@ pub fn copy(place: &mut Place, data: bool) -> Result<(), i64> {
     raw!(libc::SYS_utimensat, libc::AT_FDCWD, own.ptr(), times.as_ptr(), nofollow);
     let (dev, ino) = stat.id();
     if !machine().note_copy(Copied { own: mine.id().1, dev, ino }) {
-        end::unsupported(&[b"the program changes more files than vsrun can hold"]);
+        end::no_room(&[b"the program changes more files than vsrun can hold"]);
     }
     place.stat = Some(Stat::of(own.ptr())?);
     (place.side, place.clean) = (Side::Own, false);

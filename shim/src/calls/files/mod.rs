@@ -6,6 +6,7 @@ mod cells;
 mod copies;
 mod descriptors;
 mod layer;
+mod memory;
 mod names;
 mod open;
 mod path;

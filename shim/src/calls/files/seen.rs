@@ -183,7 +183,7 @@ fn shadowed_directory(nr: i64, to: u64, row: u32) -> Result<(), i64> {
 }
 
 /// getcwd.
-fn working_directory(buffer: u64, size: u64) -> Result<Answer, i64> {
+pub(super) fn working_directory(buffer: u64, size: u64) -> Result<Answer, i64> {
     let mut path = Path::new();
     path.of_cwd()?;
     layer::leave_listing(&mut path)?;

@@ -73,7 +73,7 @@ fn judged(verdict: Verdict, row: u32, name: impl Fn() -> Result<Path, i64>) -> O
 #[inline(never)]
 pub(super) fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
     let Some((obj, new)) = machine().file_object(row) else {
-        end::unsupported(&[b"the program shares more files than vsrun can hold"])
+        end::no_room(&[b"the program shares more files than vsrun can hold"])
     };
     if new && world().objects[obj].key.kind == ObjKind::FILE {
         if let Ok(name) = name() {
@@ -87,7 +87,7 @@ pub(super) fn object(row: u32, name: impl Fn() -> Result<Path, i64>) -> ObjId {
 pub(super) fn all_names() -> ObjId {
     model()
         .object_at(SHARED, ObjKind::PATHS, 0, 0)
-        .unwrap_or_else(|| end::unsupported(&[b"the program shares more files than vsrun can hold"]))
+        .unwrap_or_else(|| end::no_room(&[b"the program shares more files than vsrun can hold"]))
 }
 
 /// The name in reports; where there is no room for it, the object is shown by its number.

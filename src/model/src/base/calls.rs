@@ -1,7 +1,7 @@
 //! What becomes of each system call of x86-64 Linux: the one table that says it. Nothing passes by default.
 
 use crate::base::errno::{EACCES, ENOSYS, EPERM};
-use Fate::{Fails, Mixed, Modelled, Real, Refused};
+use Fate::{Fails, Mixed, Modelled, OnRequest, Real, Refused};
 
 /// What becomes of a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,23 @@ pub enum Fate {
     Fails(i64),
     /// The execution ends with a report that names it.
     Refused,
+    /// The kernel performs it where the user asks for that, by the kind it belongs to (`--uncontrolled`): a bit of [`KINDS`].
+    /// Otherwise it fails with that error, as on a kernel without it, or is refused (0).
+    OnRequest(u32, i64),
 }
+
+/// Kinds of calls that are not modelled and that the user may let through to the kernel: name, bit, and what then goes there.
+pub const KINDS: [(&str, u32, &str); 4] = [
+    ("inotify", 1, "events of files (inotify)"),
+    ("fanotify", 2, "events of files (fanotify)"),
+    ("io_uring", 4, "input and output by rings (io_uring)"),
+    ("remap", 8, "pages of mappings in another order (remap_file_pages)"),
+];
+
+const INOTIFY: Fate = OnRequest(1, 0);
+const FANOTIFY: Fate = OnRequest(2, 0);
+const IO_URING: Fate = OnRequest(4, ENOSYS);
+const REMAP: Fate = OnRequest(8, 0);
 
 /// It fails as on a kernel without it.
 const UNKNOWN: Fate = Fails(ENOSYS);
@@ -81,7 +97,7 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
     200: tkill Modelled, time Modelled, futex Modelled, sched_setaffinity Modelled, sched_getaffinity Modelled,
          set_thread_area UNKNOWN, io_setup UNKNOWN, io_destroy UNKNOWN, io_getevents UNKNOWN, io_submit UNKNOWN,
          io_cancel UNKNOWN, get_thread_area UNKNOWN, lookup_dcookie UNKNOWN, epoll_create Modelled,
-         epoll_ctl_old UNKNOWN, epoll_wait_old UNKNOWN, remap_file_pages Refused, getdents64 Mixed,
+         epoll_ctl_old UNKNOWN, epoll_wait_old UNKNOWN, remap_file_pages REMAP, getdents64 Mixed,
          set_tid_address Modelled, restart_syscall Refused;
     220: semtimedop Modelled, fadvise64 Mixed, timer_create Modelled, timer_settime Modelled, timer_gettime Modelled,
          timer_getoverrun Modelled, timer_delete Modelled, clock_settime Modelled, clock_gettime Modelled,
@@ -89,26 +105,26 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
          tgkill Modelled, utimes Real, vserver UNKNOWN, mbind Real, set_mempolicy Real, get_mempolicy Real;
     240: mq_open Modelled, mq_unlink Modelled, mq_timedsend Modelled, mq_timedreceive Modelled, mq_notify Modelled,
          mq_getsetattr Modelled, kexec_load DENIED, waitid Modelled, add_key DENIED, request_key DENIED,
-         keyctl DENIED, ioprio_set Real, ioprio_get Real, inotify_init Refused, inotify_add_watch Refused,
-         inotify_rm_watch Refused, migrate_pages DENIED, openat Mixed, mkdirat Real, mknodat Mixed;
+         keyctl DENIED, ioprio_set Real, ioprio_get Real, inotify_init INOTIFY, inotify_add_watch INOTIFY,
+         inotify_rm_watch INOTIFY, migrate_pages DENIED, openat Mixed, mkdirat Real, mknodat Mixed;
     260: fchownat Real, futimesat Real, newfstatat Mixed, unlinkat Mixed, renameat Real, linkat Real, symlinkat Real,
          readlinkat Mixed, fchmodat Real, faccessat Real, pselect6 Mixed, ppoll Mixed, unshare DENIED,
          set_robust_list Modelled, get_robust_list Real, splice Mixed, tee Mixed, sync_file_range Mixed,
          vmsplice Mixed, move_pages DENIED;
     280: utimensat Real, epoll_pwait Mixed, signalfd Modelled, timerfd_create Modelled, eventfd Modelled,
          fallocate Mixed, timerfd_settime Mixed, timerfd_gettime Mixed, accept4 Mixed, signalfd4 Modelled,
-         eventfd2 Modelled, epoll_create1 Modelled, dup3 Mixed, pipe2 Modelled, inotify_init1 Refused, preadv Mixed,
+         eventfd2 Modelled, epoll_create1 Modelled, dup3 Mixed, pipe2 Modelled, inotify_init1 INOTIFY, preadv Mixed,
          pwritev Mixed, rt_tgsigqueueinfo Modelled, perf_event_open Fails(EACCES), recvmmsg Mixed;
-    300: fanotify_init Refused, fanotify_mark Refused, prlimit64 Real, name_to_handle_at Real,
+    300: fanotify_init FANOTIFY, fanotify_mark FANOTIFY, prlimit64 Real, name_to_handle_at Real,
          open_by_handle_at DENIED, clock_adjtime Real, syncfs Mixed, sendmmsg Mixed, setns DENIED, getcpu Modelled,
          process_vm_readv DENIED, process_vm_writev DENIED, kcmp DENIED, finit_module DENIED, sched_setattr Real,
          sched_getattr Real, renameat2 Real, seccomp Modelled, getrandom Modelled, memfd_create Real;
     320: kexec_file_load DENIED, bpf DENIED, execveat Modelled, userfaultfd DENIED, membarrier Real, mlock2 Real,
          copy_file_range Mixed, preadv2 Mixed, pwritev2 Mixed, pkey_mprotect Real, pkey_alloc Real, pkey_free Real,
          statx Mixed, io_pgetevents UNKNOWN, rseq Modelled;
-    424: pidfd_send_signal UNKNOWN, io_uring_setup UNKNOWN, io_uring_enter UNKNOWN, io_uring_register UNKNOWN,
+    424: pidfd_send_signal Modelled, io_uring_setup IO_URING, io_uring_enter IO_URING, io_uring_register IO_URING,
          open_tree DENIED, move_mount DENIED, fsopen DENIED, fsconfig DENIED, fsmount DENIED, fspick DENIED,
-         pidfd_open UNKNOWN, clone3 Modelled, close_range Mixed, openat2 Mixed, pidfd_getfd UNKNOWN, faccessat2 Real;
+         pidfd_open Modelled, clone3 Modelled, close_range Mixed, openat2 Mixed, pidfd_getfd Modelled, faccessat2 Real;
     440: process_madvise UNKNOWN, epoll_pwait2 Mixed, mount_setattr DENIED, quotactl_fd DENIED,
          landlock_create_ruleset UNKNOWN, landlock_add_rule UNKNOWN, landlock_restrict_self UNKNOWN,
          memfd_secret Real, process_mrelease UNKNOWN, futex_waitv UNKNOWN, set_mempolicy_home_node Real,
@@ -120,6 +136,16 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
 /// What becomes of call `nr`.
 pub fn fate(nr: i64) -> Fate {
     usize::try_from(nr).ok().and_then(|nr| CALLS.get(nr)).map_or(UNKNOWN, |call| call.1)
+}
+
+/// The name on the command line of the kind with that bit.
+pub fn kind_name(bit: u32) -> &'static str {
+    KINDS.iter().find(|kind| kind.1 == bit).map_or("", |kind| kind.0)
+}
+
+/// The kinds that bits stand for: name and what goes to the kernel.
+pub fn kinds_of(bits: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
+    KINDS.into_iter().filter(move |kind| bits & kind.1 != 0).map(|kind| (kind.0, kind.2))
 }
 
 /// The name of call `nr`, if it has one.
@@ -137,15 +163,28 @@ mod tests {
             (libc_numbers::READ, "read", Mixed),
             (libc_numbers::FUTEX, "futex", Modelled),
             (libc_numbers::MPROTECT, "mprotect", Real),
-            (libc_numbers::IO_URING_SETUP, "io_uring_setup", Fails(ENOSYS)),
+            (libc_numbers::IO_URING_SETUP, "io_uring_setup", OnRequest(4, ENOSYS)),
             (libc_numbers::MOUNT, "mount", Fails(EPERM)),
-            (libc_numbers::INOTIFY_INIT, "inotify_init", Refused),
+            (libc_numbers::INOTIFY_INIT, "inotify_init", OnRequest(1, 0)),
         ] {
             assert_eq!((name(nr), fate(nr)), (Some(known), what));
         }
         assert_eq!((name(-1), fate(-1)), (None, Fails(ENOSYS)));
         assert_eq!((name(350), fate(350)), (None, Fails(ENOSYS)));
         assert_eq!(fate(100_000), Fails(ENOSYS));
+    }
+
+    #[test]
+    fn each_kind_has_calls_and_each_call_its_kind() {
+        for (name, bit, what) in KINDS {
+            assert!(bit.is_power_of_two() && !what.is_empty(), "{name}");
+            assert_eq!(KINDS.iter().filter(|kind| kind.1 == bit || kind.0 == name).count(), 1, "{name}");
+            assert!(CALLS.iter().any(|call| matches!(call.1, OnRequest(of, _) if of == bit)), "{name}");
+        }
+        for (name, fate) in CALLS {
+            assert!(!matches!(fate, OnRequest(bit, _) if kind_name(bit).is_empty()), "{name}");
+        }
+        assert_eq!(kinds_of(5).map(|kind| kind.0).collect::<std::vec::Vec<_>>(), ["inotify", "io_uring"]);
     }
 
     /// Numbers of x86-64.

@@ -55,6 +55,7 @@ fn read_waits(world: &World, _: Tid, op: &Op, words: &mut dyn Words) {
         ChanKind::COUNTER => say![words, name, " to be written to (its value is 0)"],
         ChanKind::TIMER => say![words, name, " to be set"],
         ChanKind::SIGNALS => say![words, "a signal of ", name],
+        ChanKind::PROCESS => say![words, "the end of the process of ", name],
         _ => {
             let holders = Holders(world, id, true, 4);
             say![words, "something in ", name, ", which is empty (its end for writing is open in ", holders, ")"];

@@ -260,7 +260,7 @@ impl World {
     pub fn readiness_for(&self, t: Tid, desc: DescId) -> u16 {
         let Some(d) = self.descs.get(desc) else { return poll::NVAL };
         match d.kind {
-            DescKind::EVENT | DescKind::TIMER | DescKind::SIGNAL => self.event_readiness(t, d),
+            DescKind::EVENT | DescKind::TIMER | DescKind::SIGNAL | DescKind::PROCESS => self.event_readiness(t, d),
             DescKind::EPOLL if self.epoll_ready(t, d.input) => poll::IN | poll::RDNORM,
             DescKind::EPOLL => 0,
             _ => self.readiness(desc),

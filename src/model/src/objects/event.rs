@@ -7,8 +7,10 @@
 //! [`TIMED_OUT`](crate::depend::TIMED_OUT) in its fate then, so that it depends on everything, like one that gives up at its deadline.
 
 use super::row::Channels;
-use crate::base::{Op, Tid, NONE};
-use crate::state::{poll, Applied, ChanId, ChanKind, Channel, Desc, DescId, DescKind, SigInfo, World, TICKS};
+use crate::base::{Op, Pid, Tid, NONE};
+use crate::state::{
+    poll, Applied, ChanId, ChanKind, Channel, Desc, DescId, DescKind, ProcState, SigInfo, World, TICKS,
+};
 
 /// Largest value of a counter; one more is what a read would never see (fs/eventfd.c).
 pub const COUNTER_MAX: u64 = u64::MAX - 1;
@@ -18,7 +20,10 @@ pub const SEMAPHORE: u64 = 1;
 impl Channel {
     /// True for what this file is about.
     pub(crate) fn is_event(&self) -> bool {
-        matches!(self.kind, ChanKind::COUNTER | ChanKind::TIMER | ChanKind::SIGNALS | ChanKind::EPOLL)
+        matches!(
+            self.kind,
+            ChanKind::COUNTER | ChanKind::TIMER | ChanKind::SIGNALS | ChanKind::EPOLL | ChanKind::PROCESS
+        )
     }
 
     /// Room for `n` more on a counter.
@@ -43,6 +48,7 @@ impl World {
                 self.timer_due(channel) || channel.value != 0 && early
             }
             ChanKind::SIGNALS => self.pending_of(t) & channel.value != 0,
+            ChanKind::PROCESS => self.is_over(channel),
             _ => true,
         }
     }
@@ -100,6 +106,8 @@ impl World {
             ChanKind::COUNTER => input(channel.value > 0) | if channel.value < COUNTER_MAX { poll::OUT } else { 0 },
             ChanKind::TIMER => input(self.timer_due(channel)),
             ChanKind::SIGNALS => input(self.pending_of(t) & channel.value != 0),
+            // POLLHUP of those that have been waited for is of kernels from 6.9 on.
+            ChanKind::PROCESS if self.is_over(channel) => poll::IN | poll::RDNORM,
             _ => 0,
         }
     }
@@ -344,6 +352,32 @@ impl World {
     }
 
     /// The signals that a signal descriptor is for.
+    pub fn process_watched(&mut self, id: ChanId, p: Pid) {
+        self.channels[id].value = p.into();
+        self.procs[p].has_pidfd = true;
+    }
+
+    /// Process `p` has a descriptor, or is to have one: when it ends can be told.
+    pub fn tells_its_end(&mut self, p: Pid) {
+        self.procs[p].has_pidfd = true;
+    }
+
+    /// The process of a descriptor's channel is over.
+    fn is_over(&self, channel: &Channel) -> bool {
+        self.procs.get(channel.value as Pid).is_none_or(|p| p.state != ProcState::LIVE)
+    }
+
+    /// Process `p` is over: those who watch it by descriptors are told.
+    pub(crate) fn process_over(&mut self, p: Pid) {
+        for id in 0..self.channels.len {
+            let channel = &self.channels[id];
+            if channel.obj != NONE && channel.kind == ChanKind::PROCESS && channel.value == u64::from(p) {
+                self.woke(id, poll::IN | poll::RDNORM);
+            }
+        }
+    }
+
+    /// Sets the signals of a signal descriptor.
     pub fn signals_set(&mut self, id: ChanId, mask: u64) {
         self.channels[id].value = mask;
     }

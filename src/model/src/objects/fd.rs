@@ -12,8 +12,8 @@
 use super::row::*;
 use crate::base::SEVERAL;
 use crate::state::{
-    poll, Applied, ChanId, Desc, DescId, DescKind, Polled, ThreadState, World, FDS_PER_PAGE, FD_PAGES, MAX_POLLED,
-    NONBLOCK,
+    poll, Applied, ChanId, Desc, DescId, DescKind, Owner, Polled, ThreadState, World, FDS_PER_PAGE, FD_PAGES,
+    MAX_POLLED, NONBLOCK,
 };
 
 kinds! {
@@ -226,7 +226,8 @@ impl World {
 
     /// A new description without names. Each channel gets an end. `None`: no room.
     pub fn desc_new(&mut self, kind: DescKind, flags: u32, input: ChanId, output: ChanId) -> Option<DescId> {
-        let fresh = Desc { kind, pad: [0; 3], flags, refs: 0, input, output, extra: NONE };
+        let fresh =
+            Desc { kind, flags, refs: 0, input, output, extra: NONE, owner_kind: Owner::PROCESS, ..Desc::default() };
         let desc = match self.free_desc {
             NONE => self.descs.push(fresh)?,
             free => {
@@ -417,6 +418,18 @@ impl World {
     /// The file status flags of a description become `flags`, as far as F_SETFL changes them.
     pub fn with_settable(&self, desc: DescId, flags: u32) -> u32 {
         self.descs[desc].flags & !SETTABLE | flags & SETTABLE
+    }
+
+    /// Who is told of input on a description.
+    pub fn owner_of(&self, desc: DescId) -> Owner {
+        let d = &self.descs[desc];
+        Owner { kind: d.owner_kind, id: d.owner, signal: d.signal }
+    }
+
+    /// Sets that.
+    pub fn desc_set_owner(&mut self, desc: DescId, owner: Owner) {
+        let d = &mut self.descs[desc];
+        (d.owner_kind, d.owner, d.signal) = (owner.kind, owner.id, owner.signal);
     }
 
     /// Sets the file status flags of a description.

@@ -129,6 +129,7 @@ impl World {
             vfork_child: false,
             threaded: false,
             record_locks: false,
+            has_pidfd: false,
             description_locks: false,
             execs: 0,
             status: 0,
@@ -208,6 +209,7 @@ impl World {
     /// The end of process `p` changes what others may do, even if it ends with its last thread.
     pub(crate) fn end_changes_more(&self, p: Pid) -> bool {
         self.procs[p].record_locks
+            || self.procs[p].has_pidfd
             || self.procs[p].description_locks
             // They are closed visibly, by whichever thread is the last.
             || self.has_fds(p)
@@ -235,6 +237,9 @@ impl World {
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
         self.procs[p].state = if orphan { ProcState::REAPED } else { ProcState::ZOMBIE };
+        if self.procs[p].has_pidfd {
+            self.process_over(p);
+        }
         for child in 0..self.procs.len {
             if self.procs[child].parent == p && child != p {
                 self.procs[child].parent = NONE;

@@ -32,6 +32,8 @@ numbers! {
     SIGNALS = 10,
     /// Nothing: what there is are events of what is watched (epoll).
     EPOLL = 11,
+    /// Nothing: it tells whether a process is over (pidfd).
+    PROCESS = 13,
     /// Bytes, as TCP does.
     STREAM = 2,
     /// Bytes in pieces, as local stream sockets do.
@@ -71,7 +73,7 @@ pub struct Channel {
     /// Pipes: bytes in each slot.
     pub lengths: [u16; PIPE_SLOTS],
     /// Counters: the number. Timers: when it fires next, or has fired and was not read since, virtual ns; 0: disarmed.
-    /// Signal descriptors: the signals. FIFOs: how often it has been opened for writing. Message queues: index of its record.
+    /// Signal descriptors: the signals. Descriptors of processes: the process. FIFOs: how often it has been opened for writing. Message queues: index of its record.
     pub value: u64,
     /// Counters: [`SEMAPHORE`](crate::objects::event::SEMAPHORE) or 0. Timers: ns from one time to the next, 0: once. FIFOs: how
     /// often it has been opened for reading.

@@ -31,6 +31,7 @@ numbers! {
     QUEUE = 7, "message queue";
     /// A file of the kernel's while a message carries its descriptor; `Desc::extra` is its number there. The shim's.
     FILE = 8, "file";
+    PROCESS = 9, "pidfd";
 }
 
 /// An open file description.
@@ -39,7 +40,11 @@ numbers! {
 pub struct Desc {
     /// What it is; [`DescKind::FREE`]: the record is not in use.
     pub kind: DescKind,
-    pub(crate) pad: [u8; 3],
+    /// See [`Owner`].
+    pub owner_kind: u8,
+    /// See [`Owner`].
+    pub signal: u8,
+    pub(crate) pad: u8,
     /// File status flags: access mode, O_NONBLOCK, O_APPEND, ...
     pub flags: u32,
     /// Descriptors that name it, and messages under way that carry it.
@@ -50,6 +55,29 @@ pub struct Desc {
     pub output: ChanId,
     /// More about it, an index of a table that its kind tells; next free record.
     pub extra: u32,
+    /// See [`Owner`].
+    pub owner: i32,
+    pub(crate) pad2: u32,
+}
+
+/// Who is told of input on a description: F_SETOWN_EX, F_SETSIG.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// [`THREAD`](Owner::THREAD) and its like.
+    pub kind: u8,
+    /// Virtual id; 0: nobody.
+    pub id: i32,
+    /// The signal; 0: SIGIO.
+    pub signal: u8,
+}
+
+impl Owner {
+    /// F_OWNER_TID.
+    pub const THREAD: u8 = 0;
+    /// F_OWNER_PID.
+    pub const PROCESS: u8 = 1;
+    /// F_OWNER_PGRP.
+    pub const GROUP: u8 = 2;
 }
 
 /// One of the descriptions that a poll asks about.

@@ -31,6 +31,8 @@ pub struct Process {
     pub threaded: bool,
     /// It has had record locks: its end may give some back.
     pub record_locks: bool,
+    /// Somebody has had a descriptor of it (pidfd).
+    pub has_pidfd: bool,
     /// It, or one that it was forked from before that, has locked open file descriptions: its end may close the last
     /// descriptor of one.
     pub description_locks: bool,

@@ -72,6 +72,8 @@ numbers! {
     STATUS = 13,
     /// The first process was killed by a signal that was sent to it; `end_code` is its number.
     KILLED = 14,
+    /// The program has more of something than there is room for in this execution; `World::message` says of what.
+    ROOM = 15,
 }
 
 numbers! {
@@ -153,6 +155,8 @@ pub struct World {
     pub timeouts_any: bool = kept,
     /// Faults that may strike, bits of [`crate::inject`].
     pub inject: u32 = kept,
+    /// Kinds of calls that go to the kernel by the user's wish, bits of [`crate::calls::KINDS`].
+    pub uncontrolled: u32 = kept,
     /// Misuse does what glibc does instead of ending the execution.
     pub allow_misuse: bool = kept,
     /// A second thread has existed: operations are transitions from then on.

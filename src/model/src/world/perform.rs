@@ -272,11 +272,7 @@ impl World {
 
     /// A table of the model is full.
     pub(crate) fn full(&mut self, what: &str) -> Applied {
-        self.finish_with(
-            End::UNSUPPORTED,
-            NONE,
-            &[b"the program uses more ", what.as_bytes(), b" than vsrun can hold"],
-        );
+        self.finish_with(End::ROOM, NONE, &[b"the program uses more ", what.as_bytes(), b" than vsrun can hold"]);
         Applied::Ended
     }
 

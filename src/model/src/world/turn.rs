@@ -57,6 +57,11 @@ impl World {
         self.never_come |= what;
     }
 
+    /// A deadline could have been noticed here, and is not, since timeouts are urgent.
+    pub fn left_timeouts_out(&mut self) {
+        self.urgent = true;
+    }
+
     /// vsrun itself is at fault, however the execution has ended.
     pub fn fail(&mut self, t: Tid, text: &[u8]) {
         self.end = End::RUNNING;
