@@ -29,7 +29,7 @@ pub const GUARD: &str = "__guard";
 
 /// A directory of this run alone, removed at the end, also when vsrun is killed.
 ///
-/// NOTE [Users] A program that vsrun runs as root may go on as another user, whose processes need the shim (exec), /dev/shm and the
+/// NOTE \[Users\] A program that vsrun runs as root may go on as another user, whose processes need the shim (exec), /dev/shm and the
 /// private layer. So everybody may pass through the directory then, but to a place in it whose name only they know: nobody else
 /// finds what is open to everybody there.
 pub struct PrivateDir {
