@@ -14,6 +14,7 @@ use vsrun::incomplete::Reason;
 use vsrun::search::{Bound, Bounded, BoundedReduction, Search};
 use vsrun::trace::Trace;
 use vsrun_model::depend::{EXPIRED, GIVES_WAY};
+use vsrun_model::signal::DIES;
 use vsrun_model::{dependent_after, imprint, Kind};
 
 /// Programs with more executions are left out.
@@ -56,7 +57,7 @@ fn preemptions(trace: &Trace) -> u32 {
         let stood = trace.seen[n].iter().find(|s| s.act.uid == before);
         let could = stood
             .is_some_and(|s| s.choices > 0 && s.act.op.kind != Kind::SLEEP && s.act.fate & (GIVES_WAY | EXPIRED) == 0);
-        u32::from(could && now != before)
+        u32::from(could && now != before && trace.steps[n].act.op.signals & DIES == 0)
     };
     (1..trace.steps.len()).map(preempts).sum()
 }

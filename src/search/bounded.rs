@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::depend::{EXPIRED, GIVES_WAY};
+use vsrun_model::signal::DIES;
 use vsrun_model::{Kind, Tid, Uid};
 
 use super::alternatives::{by_leaf, with_leaves, Branch, ByLeaf, Item};
@@ -138,10 +139,11 @@ impl Bounded {
 }
 
 /// True if it is a preemption that `moves` does so, after `last`, in a state: that one could have gone on otherwise than by
-/// giving up a wait, and does not give way.
+/// giving up a wait, and does not give way. That a process which another one has killed is over is nobody's decision.
 pub(super) fn preempts(seen: &[Seen], last: Option<Uid>, moves: &Seen) -> bool {
     let goes_on = |s: &Seen| s.choices > 0 && s.act.fate & (GIVES_WAY | EXPIRED) == 0 && s.act.op.kind != Kind::SLEEP;
-    Some(moves.act.uid) != last && seen.iter().any(|s| Some(s.act.uid) == last && goes_on(s))
+    let dies = moves.act.op.signals & DIES != 0;
+    !dies && Some(moves.act.uid) != last && seen.iter().any(|s| Some(s.act.uid) == last && goes_on(s))
 }
 
 impl Search for Bounded {
