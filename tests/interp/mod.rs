@@ -634,7 +634,8 @@ impl<'a> Run<'a> {
         let world = &mut self.arena.world;
         let pid = world.threads[t].pid;
         if world.procs[pid].live_threads <= 1 {
-            let watched = self.arena.plan.unshared && self.arena.is_watched(t);
+            // Where nothing is taken to be unshared every place to switch is one.
+            let watched = !self.arena.plan.unshared || self.arena.is_watched(t);
             let world = &mut self.arena.world;
             if let Some(op) = world.exit_part(t, watched) {
                 world.exit_is_visible(pid, called);
