@@ -638,6 +638,7 @@ impl World {
             Disposal::Stops => Sent::Stops,
             Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
                 self.procs[p].dying = signal as u8;
+                self.kills = true;
                 Sent::Done
             }
             Disposal::Kills => Sent::Kills,

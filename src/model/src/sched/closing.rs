@@ -21,7 +21,14 @@ pub const IDLE_JUMPS: u32 = 32;
 
 impl Arena {
     /// Whether what is left only waits for peers that do not come, where nothing is enabled: see the head of the file.
+    #[inline]
     pub fn is_idle(&self) -> bool {
+        // Asked at each transition of programs that yield.
+        let first = self.world.procs.get(u32::from(self.closing.clients > 0));
+        first.is_none_or(|p| p.state != ProcState::LIVE) && self.waits_for_peers_only()
+    }
+
+    fn waits_for_peers_only(&self) -> bool {
         let world = &self.world;
         let clients = self.closing.clients;
         let roots = if clients > 0 { 1..clients + 1 } else { 0..1 };

@@ -249,8 +249,10 @@ impl Arena {
         let dies = |e: &&(Tid, u32)| {
             self.world.procs[self.world.threads[e.0].pid].dying != 0 && self.world.signal_ways(e.0) != 0
         };
-        if let Some(&(t, choices)) = enabled.iter().find(dies).filter(|e| !self.asleep(e.0, e.1 - 1)) {
-            return Some((t, choices - 1));
+        if self.world.kills {
+            if let Some(&(t, choices)) = enabled.iter().find(dies).filter(|e| !self.asleep(e.0, e.1 - 1)) {
+                return Some((t, choices - 1));
+            }
         }
         let last = self.world.current;
         // Time passes when nothing else goes on, as far as this is to decide.
@@ -272,11 +274,23 @@ impl Arena {
         let first = if lets_go { last + 1 } else { 0 };
         let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
         let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
-        awake.min_by_key(|e| {
-            let thread = &self.world.threads[e.0];
+        let rank = |t: Tid| {
+            let thread = &self.world.threads[t];
             // What goes on for long is not left standing while time passes, but for one that may wait for that.
-            (thread.long_run && thread.long_runs == LONG_RUNS, self.world.gives_up_at(e.0), thread.long_run)
-        })
+            (thread.long_run && thread.long_runs == LONG_RUNS, self.world.gives_up_at(t), thread.long_run)
+        };
+        let mut best = None;
+        for pick in awake {
+            let rank = rank(pick.0);
+            if rank == (false, 0, false) {
+                // Nothing comes before it.
+                return Some(pick);
+            }
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, pick));
+            }
+        }
+        best.map(|(_, pick)| pick)
     }
 
     /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.

@@ -171,6 +171,8 @@ pub struct World {
     pub ticks_held: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
+    /// A process has been killed by another one.
+    pub kills: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
     /// What was asked for and is not modelled, so that it never comes: [`SIGIO`], [`CPU_TIMER`], [`DEFERRED`].
