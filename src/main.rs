@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(e) => {
             match e.code {
-                0 => println!("{}", e.text),
+                0 => say(&e.text),
                 _ => {
                     eprintln!("{}", e.text);
                     if asks_for_json() {
@@ -69,7 +69,12 @@ fn asks_for_json() -> bool {
 /// The JSON object for a run that did not take place.
 fn print_failure(program: &[std::ffi::OsString], message: &str) {
     let message = message.strip_prefix("vsrun: ").unwrap_or(message);
-    println!("{}", json::line(&Summary::failed(program, message)));
+    say(&json::line(&Summary::failed(program, message)));
+}
+
+/// A line to standard output. Where it cannot be written nobody can be told.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 fn run(config: &Config) -> Result<i32, Failure> {
@@ -109,7 +114,7 @@ fn ignore_closed_pipe(e: io::Error) -> io::Result<()> {
 fn replay(args: &Replay) -> Result<i32, Failure> {
     let replayed = explore::replay(args).inspect_err(|failure| {
         if args.format == Format::Json {
-            println!("{}", json::not_replayed(&args.file, &failure.message));
+            say(&json::not_replayed(&args.file, &failure.message));
         }
     })?;
     match replayed {
@@ -123,7 +128,7 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
         }
         Replayed::Otherwise(other) => {
             if args.format == Format::Json {
-                println!("{}", json::replayed_otherwise(&args.file, &other.expected, other.came, &other.line));
+                say(&json::replayed_otherwise(&args.file, &other.expected, other.came, &other.line));
             }
             Err(Failure::own(other.line))
         }
