@@ -113,7 +113,8 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
     Explored {
         outcomes,
         complete: report["complete"] == true && !error,
-        bug: error && report["notes"].to_string().contains("vsrun bug"),
+        bug: error && report["notes"].to_string().contains("vsrun bug")
+            || report["incomplete_reasons"].to_string().contains("vsrun-bug"),
         why: format!(
             "{} {}",
             report["incomplete_reasons"],

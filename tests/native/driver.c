@@ -214,6 +214,7 @@ OP(do_join) {
 OP(do_tryjoin) {
     UNUSED;
     if (w->joined[a]) return 0;
+    if (!w->thread[a]) return -600;
     void *result;
     int error = pthread_tryjoin_np(w->thread[a], &result);
     if (!error) w->joined[a] = 1;
@@ -888,6 +889,8 @@ static void affinity(int cpus) {
 
 static void natively(int runs, uint64_t seed) {
     is_native = 1;
+    // As under vsrun, whatever whoever runs this has open: numbers of new descriptors are told.
+    close_range(3, ~0U, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     char dir[] = "/tmp/vsrun-native-XXXXXX";
     if (!mkdtemp(dir)) abort();
