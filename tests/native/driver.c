@@ -956,8 +956,12 @@ int main(int argc, char **argv) {
         natively(runs, seed);
         return 0;
     }
-    char dir[] = "/tmp/vsrun-driver-XXXXXX";
-    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS, STATE) && !mkdtemp(dir)) abort();
+    // The same in each execution, beside the outcomes: names that differ would be other objects each time.
+    char dir[PATH_MAX] = "/tmp/vsrun-driver-XXXXXX";
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS, STATE)) {
+        if (outcome) snprintf(dir, sizeof dir, "%s.d", outcome);
+        if (outcome ? mkdir(dir, 0700) && errno != EEXIST : !mkdtemp(dir)) abort();
+    }
     set_up(dir);
     whole();
     size_t n = strlen(w->outcome);
