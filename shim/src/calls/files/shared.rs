@@ -82,8 +82,10 @@ fn planned(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
 
 /// A read that moves the place of the description: visible too if others read through the same one.
 fn moving(fd: i32) -> ObjId {
+    // Noted where the file is visible too: who sets the place need not use what the file holds.
+    let place = at_place(fd, Use::Write);
     match of_descriptor(fd, Use::Read) {
-        NONE => at_place(fd, Use::Write),
+        NONE => place,
         reads => reads,
     }
 }
@@ -180,6 +182,11 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
         libc::SYS_lseek => {
             (placed, bytes) = (false, a[1] as i64);
             reads = match a[2] as i32 {
+                // Where a write through the same description goes depends on it.
+                libc::SEEK_SET if !only_reads(fd) => match of_descriptor(fd, Use::Read) {
+                    NONE => at_place(fd, Use::Write),
+                    written => written,
+                },
                 libc::SEEK_SET => at_place(fd, Use::Write),
                 libc::SEEK_CUR => place_told(fd, bytes),
                 _ => match of_descriptor(fd, size_by(fd)) {
