@@ -426,7 +426,7 @@ fn tells_of_others(path: &[u8], opens: bool) -> bool {
     if below[0] != b'/' || !first.iter().all(u8::is_ascii_digit) {
         return false;
     }
-    if *first != *decimal(machine_id()) {
+    if *first != *decimal(real_id()) {
         return true;
     }
     match parts.next() {
@@ -444,7 +444,7 @@ pub fn others_told() {
 }
 
 /// What the kernel knows this process as.
-fn machine_id() -> i64 {
+fn real_id() -> i64 {
     world().procs.get(local().pid).map_or(0, |process| process.own.real_pid.into())
 }
 
