@@ -5,10 +5,13 @@
  *   forked   the same with two processes
  *   moved    one thread sets the place of a descriptor, the other one asks for it
  *   ended    one thread goes to the end by a descriptor that the other one writes by
+ *   before   one thread sets the place of a descriptor that the other one writes by, and is taken to come first
+ *   after    the same, taken to come second
  *   log      two threads write and nobody asks: there is nothing to tell
  */
 #include "t.h"
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static const char name[] = "file_place.log";
 static int fd[2];
@@ -90,6 +93,11 @@ int main(int argc, char **argv)
         fd[0] = open(name, O_RDWR);
         two(logger, ender);
         assert(place[1] == 0);
+    } else if (arg_is(argc, argv, "before") || arg_is(argc, argv, "after")) {
+        struct stat status;
+        two(setter, logger);
+        MUST(fstat(fd[0], &status));
+        assert(status.st_size == (arg_is(argc, argv, "before") ? 9 : 2));
     } else if (arg_is(argc, argv, "log")) {
         two(logger, logger);
     } else {
