@@ -63,6 +63,8 @@ struct world {
     char log[STRANDS][LOG];
     _Atomic int used[STRANDS];
     _Atomic int pid[STRANDS], ended[STRANDS];
+    /* What a thread starts with. */
+    pid_t known[STRANDS][STRANDS];
     pthread_t thread[STRANDS];
     _Atomic int started[STRANDS], joined[STRANDS], creator[STRANDS];
     pthread_mutex_t mutex[N];
@@ -94,6 +96,10 @@ static mqd_t queue;
 static __thread int self;
 static int is_native;
 static __thread uint64_t random_state;
+
+/* The processes of the strands that this one has started, or that were there when it was started, itself among them. What others
+   write to memory meanwhile is in no order that vsrun could see. */
+static __thread pid_t known[STRANDS];
 
 static uint64_t draw(void) {
     random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
@@ -146,9 +152,15 @@ static const char *who(long pid) {
 static long error(long result) { return result < 0 ? -errno : result; }
 static long minus(int error) { return -error; }
 
+/* The process of this strand, and the strand that it is about to fork: a handler may run there before that knows who it is. */
+static __thread pid_t owner;
+static __thread int to_be;
+
 static void handler(int sig) {
-    int saved = errno;
+    int saved = errno, known_as = self;
+    if (owner && getpid() != owner) self = to_be;
     note("!%d ", sig);
+    self = known_as;
     errno = saved;
 }
 
@@ -167,6 +179,7 @@ static void run(int k);
 
 static void *body(void *arg) {
     self = (intptr_t)arg;
+    memcpy(known, w->known[self], sizeof known);
     random_state = mood * 77 + self * 1234567 + random_state + 99;
     run(self);
     return (void *)(intptr_t)(100 + self);
@@ -181,25 +194,25 @@ OP(do_thread) {
     UNUSED;
     w->creator[a] = self;
     w->started[a] = 1;
-    w->pid[a] = getpid();
+    w->pid[a] = known[a] = getpid();
+    memcpy(w->known[a], known, sizeof known);
     return minus(pthread_create(&w->thread[a], NULL, body, (void *)(intptr_t)a));
 }
-/* The strands that this process has forked, or the one that forked it had by then. */
-static pid_t forked[STRANDS];
 OP(do_fork) {
     UNUSED;
     w->creator[a] = self;
+    owner = getpid(), to_be = a;
     pid_t pid = fork();
     if (pid == 0) {
         self = a;
-        w->pid[a] = getpid();
+        owner = getpid();
+        w->pid[a] = known[a] = getpid();
         random_state = seed_of_run + a * 7654321;
         run(a);
         _exit(10 + a);
     }
     if (pid < 0) return -errno;
-    w->pid[a] = pid;
-    forked[a] = pid;
+    w->pid[a] = known[a] = pid;
     w->started[a] = 2;
     return 0;
 }
@@ -214,7 +227,7 @@ OP(do_join) {
 OP(do_tryjoin) {
     UNUSED;
     if (w->joined[a]) return 0;
-    if (!w->thread[a]) return -600;
+    if (known[a] != getpid()) return -600;
     void *result;
     int error = pthread_tryjoin_np(w->thread[a], &result);
     if (!error) w->joined[a] = 1;
@@ -228,8 +241,8 @@ OP(do_timedjoin) {
     if (!error) w->joined[a] = 1;
     return error ? -error : (long)result;
 }
-OP(do_cancel) { UNUSED; return minus(pthread_cancel(w->thread[a])); }
-OP(do_tkill) { UNUSED; return minus(pthread_kill(w->thread[a], b)); }
+OP(do_cancel) { UNUSED; return known[a] == getpid() ? minus(pthread_cancel(w->thread[a])) : -600; }
+OP(do_tkill) { UNUSED; return known[a] == getpid() ? minus(pthread_kill(w->thread[a], b)) : -600; }
 OP(do_texit) { UNUSED; pthread_exit((void *)(intptr_t)a); }
 OP(do_testcancel) { UNUSED; pthread_testcancel(); return 0; }
 OP(do_yield) { UNUSED; return sched_yield(); }
@@ -307,10 +320,10 @@ static long waited(pid_t pid, int status) {
 }
 OP(do_waitany) { UNUSED; int s; pid_t p = waitpid(-1, &s, 0); return waited(p, s); }
 OP(do_waitnohang) { UNUSED; int s; pid_t p = waitpid(-1, &s, WNOHANG); return waited(p, s); }
-OP(do_waitchild) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, 0); return waited(p, s); }
-OP(do_trychild) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WNOHANG); return waited(p, s); }
-OP(do_waitstop) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WUNTRACED | WNOHANG); return waited(p, s); }
-OP(do_waitcont) { UNUSED; int s; pid_t p = waitpid(w->pid[a], &s, WCONTINUED | WNOHANG); return waited(p, s); }
+OP(do_waitchild) { UNUSED; int s = 0; pid_t p = known[a] ? waitpid(known[a], &s, 0) : 0; return waited(p, s); }
+OP(do_trychild) { UNUSED; int s = 0; pid_t p = known[a] ? waitpid(known[a], &s, WNOHANG) : 0; return waited(p, s); }
+OP(do_waitstop) { UNUSED; int s = 0; pid_t p = known[a] ? waitpid(known[a], &s, WUNTRACED | WNOHANG) : 0; return waited(p, s); }
+OP(do_waitcont) { UNUSED; int s = 0; pid_t p = known[a] ? waitpid(known[a], &s, WCONTINUED | WNOHANG) : 0; return waited(p, s); }
 OP(do_peek) {
     UNUSED;
     siginfo_t info = { 0 };
@@ -318,13 +331,13 @@ OP(do_peek) {
     note("%s,%d,", who(info.si_pid), info.si_pid ? info.si_status : 0);
     return result;
 }
-OP(do_kill) { UNUSED; return error(kill(w->pid[a], b)); }
+OP(do_kill) { UNUSED; return known[a] ? error(kill(known[a], b)) : -600; }
 /* Descriptors of processes, a strand's own. */
 static int of_process[STRANDS];
 OP(do_pidfd) {
     UNUSED;
-    if (!forked[a] || of_process[a]) return -600;
-    int fd = syscall(SYS_pidfd_open, forked[a], 0);
+    if (!known[a] || of_process[a]) return -600;
+    int fd = syscall(SYS_pidfd_open, known[a], 0);
     if (fd >= 0) of_process[a] = fd;
     return fd < 0 ? -errno : 0;
 }
@@ -357,15 +370,17 @@ OP(do_ignore) { UNUSED; struct sigaction act = { .sa_handler = SIG_IGN }; return
 OP(do_default) { UNUSED; struct sigaction act = { .sa_handler = SIG_DFL }; return error(sigaction(SIGNALS[a], &act, NULL)); }
 static long mask(int how, int sig) {
     sigset_t set;
+    // A place where a handler may run between what was told before and what is told then, as natively anywhere.
+    sigpending(&set);
     sigemptyset(&set);
     sigaddset(&set, SIGNALS[sig]);
     return minus(pthread_sigmask(how, &set, NULL));
 }
 OP(do_block) { UNUSED; return mask(SIG_BLOCK, a); }
 OP(do_unblock) { UNUSED; return mask(SIG_UNBLOCK, a); }
-OP(do_send) { UNUSED; return error(kill(w->pid[a], SIGNALS[b])); }
-OP(do_sendthread) { UNUSED; return minus(pthread_kill(w->thread[a], SIGNALS[b])); }
-OP(do_raise) { UNUSED; return error(raise(SIGNALS[a])); }
+OP(do_send) { UNUSED; return known[a] ? error(kill(known[a], SIGNALS[b])) : -600; }
+OP(do_sendthread) { UNUSED; return known[a] == getpid() ? minus(pthread_kill(w->thread[a], SIGNALS[b])) : -600; }
+OP(do_raise) { UNUSED; sigset_t set; sigpending(&set); return error(raise(SIGNALS[a])); }
 OP(do_pending) { UNUSED; sigset_t set; sigpending(&set); return sigismember(&set, SIGNALS[a]); }
 OP(do_pause) { UNUSED; return error(pause()); }
 OP(do_suspend) {
@@ -487,10 +502,10 @@ OP(do_there) { UNUSED; return error(access("there", F_OK)); }
 OP(do_ln) { UNUSED; char from[PATH_MAX], to[PATH_MAX]; return error(link(in_place(from, "/sub/there"), in_place(to, "/ln"))); }
 OP(do_unln) { UNUSED; char path[PATH_MAX]; return error(unlink(in_place(path, "/ln"))); }
 OP(do_nlink) { UNUSED; struct stat s; return error(fstat(files[0], &s)) ? -errno : (long)s.st_nlink; }
-OP(do_nice) { UNUSED; return w->pid[a] ? error(setpriority(PRIO_PROCESS, w->pid[a], b)) : -600; }
-OP(do_getnice) { UNUSED; errno = 0; long v = w->pid[a] ? getpriority(PRIO_PROCESS, w->pid[a]) : -600; return errno ? -errno : v; }
-OP(do_policy) { UNUSED; struct sched_param p = { 0 }; return w->pid[a] ? error(sched_setscheduler(w->pid[a], b ? SCHED_BATCH : SCHED_OTHER, &p)) : -600; }
-OP(do_getpolicy) { UNUSED; return w->pid[a] ? error(sched_getscheduler(w->pid[a])) : -600; }
+OP(do_nice) { UNUSED; return known[a] ? error(setpriority(PRIO_PROCESS, known[a], b)) : -600; }
+OP(do_getnice) { UNUSED; errno = 0; long v = known[a] ? getpriority(PRIO_PROCESS, known[a]) : -600; return errno ? -errno : v; }
+OP(do_policy) { UNUSED; struct sched_param p = { 0 }; return known[a] ? error(sched_setscheduler(known[a], b ? SCHED_BATCH : SCHED_OTHER, &p)) : -600; }
+OP(do_getpolicy) { UNUSED; return known[a] ? error(sched_getscheduler(known[a])) : -600; }
 OP(do_limit) { UNUSED; struct rlimit r = { a, 100 }; return error(setrlimit(RLIMIT_CORE, &r)); }
 OP(do_getlimit) { UNUSED; struct rlimit r; return getrlimit(RLIMIT_CORE, &r) ? -errno : (long)r.rlim_cur; }
 OP(do_pipesz) { UNUSED; return error(fcntl(pipes[a][1], F_SETPIPE_SZ, 4096 << b)); }
@@ -504,13 +519,13 @@ OP(do_nattch) { UNUSED; struct shmid_ds ds; return shmctl(shmid, IPC_STAT, &ds) 
 OP(do_shmrm) { UNUSED; return error(shmctl(shmid, IPC_RMID, NULL)); }
 
 /* Groups and sessions. */
-OP(do_setpg) { UNUSED; return w->pid[a] ? error(setpgid(w->pid[a], b ? w->pid[b] : 0)) : -600; }
+OP(do_setpg) { UNUSED; return known[a] ? error(setpgid(known[a], b ? known[b] : 0)) : -600; }
 OP(do_ownpg) { UNUSED; return error(setpgid(0, 0)); }
-OP(do_getpg) { UNUSED; pid_t g = w->pid[a] ? getpgid(w->pid[a]) : 0; if (g < 0) return -errno; note("%s,", who(g)); return 0; }
+OP(do_getpg) { UNUSED; pid_t g = known[a] ? getpgid(known[a]) : 0; if (g < 0) return -errno; note("%s,", who(g)); return 0; }
 OP(do_setsid) { UNUSED; return setsid() < 0 ? -errno : 0; }
-OP(do_getsid) { UNUSED; pid_t g = w->pid[a] ? getsid(w->pid[a]) : 0; if (g < 0) return -errno; note("%d,", g == w->pid[a]); return 0; }
-OP(do_killpg) { UNUSED; return w->pid[a] ? error(kill(-w->pid[a], 0)) : -600; }
-OP(do_waitpg) { UNUSED; int s; pid_t p = w->pid[a] ? waitpid(-w->pid[a], &s, WNOHANG) : 0; if (p < 0) return -errno; note("%s,", who(p)); if (p > 0) for (int i = 1; i < strands; i++) if (w->pid[i] == p) w->ended[i] = s + 1; return 0; }
+OP(do_getsid) { UNUSED; pid_t g = known[a] ? getsid(known[a]) : 0; if (g < 0) return -errno; note("%d,", g == known[a]); return 0; }
+OP(do_killpg) { UNUSED; return known[a] ? error(kill(-known[a], 0)) : -600; }
+OP(do_waitpg) { UNUSED; int s; pid_t p = known[a] ? waitpid(-known[a], &s, WNOHANG) : 0; if (p < 0) return -errno; note("%s,", who(p)); if (p > 0) for (int i = 1; i < strands; i++) if (w->pid[i] == p) w->ended[i] = s + 1; return 0; }
 
 /* System V and POSIX queues and sets. */
 OP(do_semop) { UNUSED; struct sembuf s = { a, b, c ? IPC_NOWAIT : 0 }; return error(semop(semid, &s, 1)); }
@@ -541,9 +556,9 @@ OP(do_mqrecv) {
 }
 OP(do_mqlen) { UNUSED; struct mq_attr a1; mq_getattr(queue, &a1); return a1.mq_curmsgs; }
 
-/* Kernel-level waits on words. */
+/* Kernel-level waits on words, which nobody changes: what threads do to memory is in no order that vsrun could see. */
 OP(do_fwait) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 0, 0, c ? &MILLI : NULL, NULL, 0)); }
-OP(do_fwake) { UNUSED; w->word[a] = b; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
+OP(do_fwake) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
 
 static const struct row {
     const char *name;
@@ -621,7 +636,7 @@ static void set_up(const char *dir) {
     w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset(w, 0, sizeof *w);
     for (int i = 0; i < STRANDS; i++) w->creator[i] = -1;
-    w->pid[0] = getpid();
+    w->pid[0] = known[0] = getpid();
     w->thread[0] = pthread_self();
     int shared = uses("fork") ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE;
     static const int TYPES[N] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_NORMAL };

@@ -2,11 +2,11 @@
 
 use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
 use vsrun_model::object::DESTROYED;
-use vsrun_model::op::{CANCEL_POINT, TRY};
+use vsrun_model::op::{CANCEL_POINT, PARTIAL, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 
 use super::{sync, time};
-use crate::gate::{self, end, inject, local, me, model, world};
+use crate::gate::{self, end, inject, local, machine, me, model, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, decimal, guard, load, raw, store, touch, writable, zero};
 
@@ -123,7 +123,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     // No message is longer, so that a larger buffer makes no difference.
     op.mask = size.min(MSGMAX as u64) as u32 | if flags & libc::MSG_NOERROR != 0 { NOERROR } else { 0 };
     let mut len = 0;
-    let error = gate::pass_then(op, |error| {
+    let mut taken = |error| {
         if error != 0 {
             return;
         }
@@ -140,7 +140,15 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
             model().unstage(local().cur, &mut []);
         }
         model().queue_dated(queue, 1, date());
-    });
+    };
+    let mut error = ENOMSG;
+    if machine().waits_are_told(queue) && !op.tries() {
+        error = gate::pass_then(op.with(TRY), &mut taken);
+        op = op.with(PARTIAL);
+    }
+    if error == ENOMSG {
+        error = gate::pass_then(op, &mut taken);
+    }
     if error != 0 {
         return error;
     }
@@ -203,6 +211,10 @@ fn stat(queue: ObjId, buffer: u64) -> Result<(), i64> {
         return Err(EACCES);
     }
     pass_control(queue, Ctl::ACCESS, 0)?;
+    // Whether a receiver has slept shows in who it was.
+    if (0..world().threads.len).any(|t| world().threads[t].vtid != world().procs[world().threads[t].pid].vpid) {
+        machine().ask_who_waits(queue);
+    }
     let (record, object) = (world().message_queue(queue), world().objects[queue]);
     let (uid, gid) = (raw!(libc::SYS_geteuid) as u32, raw!(libc::SYS_getegid) as u32);
     zero(buffer, at::SIZE);

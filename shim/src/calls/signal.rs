@@ -172,7 +172,7 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
         files::group_told();
     }
     // Alone with itself, a process is the only one to notice.
-    if target != own || group != 0 || world().procs[own].live_threads > 1 || stops(signal) {
+    if target != own || group != 0 || !world().is_alone(local().cur) || stops(signal) {
         gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));
     }
     let mut hit = 0;
@@ -229,7 +229,8 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
         Ok(info) => info,
         Err(error) => return error,
     };
-    if t != local().cur && signal > 0 || stops(signal) {
+    let concerns = || t != local().cur || signal > 0 && files::action_is_shared(signal);
+    if signal > 0 && concerns() || stops(signal) {
         gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
         if !world().threads[t].alive() {
             return ESRCH;

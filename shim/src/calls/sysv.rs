@@ -1,6 +1,6 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::op::{pack_semops, TELLS_LAST};
+use vsrun_model::op::{pack_semops, PARTIAL, TELLS_LAST, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
 
 use super::{sync, time};
@@ -104,6 +104,12 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     if machine().is_asked(set) {
         op = op.with(TELLS_LAST);
     }
+    if machine().waits_are_told(set) && !op.tries() {
+        match gate::pass(op.with(TRY)) {
+            EAGAIN => op = op.with(PARTIAL),
+            result => return result,
+        }
+    }
     match gate::pass(op) {
         EAGAIN if interrupted => EINTR,
         result => result,
@@ -157,8 +163,10 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
             machine().ask(set);
             world().sysv_value(set, num).vpid as i64
         }
-        libc::GETNCNT => world().sysv_waiting(set, num, false) as i64,
-        libc::GETZCNT => world().sysv_waiting(set, num, true) as i64,
+        libc::GETNCNT | libc::GETZCNT => {
+            machine().ask_who_waits(set);
+            i64::from(world().sysv_waiting(set, num, command == libc::GETZCNT))
+        }
         libc::GETALL => {
             for i in 0..count {
                 store(arg + 2 * i as u64, world().sysv_value(set, i).value as u16);

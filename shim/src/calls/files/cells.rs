@@ -8,7 +8,7 @@
 use vsrun_model::fd::{DescId, DescKind};
 use vsrun_model::file::{path_bit, Use};
 use vsrun_model::object::{NONE, SHARED};
-use vsrun_model::op::TRY;
+use vsrun_model::op::{TRY, VARIANT};
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ProcState, ThreadState, Tid};
 
 use super::descriptors::description;
@@ -100,10 +100,13 @@ pub struct Uses {
     moves: bool,
     /// It asks for one of them, and for nothing else.
     asks: bool,
+    /// It is about a process or thread that may be gone: whether it is there is asked too.
+    looks_for: bool,
 }
 
 impl Uses {
-    pub const NOTHING: Uses = Uses { set: 0, changes: false, shown: NONE, names: false, moves: false, asks: false };
+    pub const NOTHING: Uses =
+        Uses { set: 0, changes: false, shown: NONE, names: false, moves: false, asks: false, looks_for: false };
 
     /// `id` is what the program knows it by.
     fn named(&mut self, cell: Cell, name: u64, id: i64, what: Use) {
@@ -124,6 +127,22 @@ impl Uses {
     fn replaces(&mut self, cell: Cell, name: u64, id: i64) {
         self.named(cell, name, id, Use::Read);
         self.named(cell, name, id, Use::Write);
+    }
+
+    /// The process or thread with that number; 0 is the own one.
+    fn look_for(&mut self, id: i32) {
+        let (w, cur, own) = (world(), local().cur, local().pid);
+        // Numbers are not given twice.
+        let Some(t) = (0..w.threads.len).find(|&t| id > 0 && w.threads[t].vtid == id) else { return };
+        let p = w.threads[t].pid;
+        let is_first = w.procs[p].main_thread == t;
+        // A child that is left to be waited for is there until its parent waits.
+        let waits = w.procs[p].creator == own && !w.procs[own].no_zombies && is_first && !is_threaded();
+        if t == cur || is_first && p == own || waits {
+            return;
+        }
+        machine().expose_by_id(t);
+        self.looks_for = true;
     }
 
     /// Of process `p`.
@@ -347,7 +366,7 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         }
         libc::SYS_fchdir => uses.own(Cell::Directory, Use::Write),
         libc::SYS_rt_sigaction if is_threaded() && (1..=64).contains(&id) => {
-            let name = mix(machine().cell_of_process(Cell::Actions as u64, own), id as u64);
+            let name = action(id);
             if a[2] != 0 {
                 uses.named(Cell::Actions, name, id.into(), Use::Read);
             }
@@ -366,12 +385,14 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             uses.own(Cell::Ids, if sets { Use::Write } else { Use::Read });
         }
         libc::SYS_getpgid | libc::SYS_getsid => {
+            uses.look_for(id);
             if let Some(p) = process(id) {
                 uses.process(Cell::Group, p, Use::Read);
             }
         }
         libc::SYS_getpgrp => uses.process(Cell::Group, own, Use::Read),
         libc::SYS_setpgid => {
+            uses.look_for(id);
             let Some(p) = process(id) else { return };
             uses.process(Cell::Group, own, Use::Read);
             uses.process(Cell::Group, p, Use::Read);
@@ -393,36 +414,40 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         }
         libc::SYS_getpriority | libc::SYS_setpriority => nice(a, nr == libc::SYS_setpriority, uses),
         libc::SYS_sched_getscheduler | libc::SYS_sched_getparam | libc::SYS_sched_rr_get_interval => {
-            with_thread(id, |t| uses.thread(Cell::Policy, t, Use::Read));
+            with_thread(id, uses, |uses, t| uses.thread(Cell::Policy, t, Use::Read));
         }
-        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread(id, |t| {
+        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread(id, uses, |uses, t| {
             uses.thread(Cell::Policy, t, Use::Read);
             uses.thread(Cell::Policy, t, Use::Write);
         }),
-        libc::SYS_sched_getattr => with_thread(id, |t| {
+        libc::SYS_sched_getattr => with_thread(id, uses, |uses, t| {
             uses.thread(Cell::Policy, t, Use::Read);
             uses.thread(Cell::Nice, t, Use::Read);
         }),
-        libc::SYS_sched_setattr => with_thread(id, |t| {
+        libc::SYS_sched_setattr => with_thread(id, uses, |uses, t| {
             for cell in [Cell::Policy, Cell::Nice] {
                 uses.thread(cell, t, Use::Read);
                 uses.thread(cell, t, Use::Write);
             }
         }),
-        libc::SYS_sched_getaffinity => with_thread(id, |t| uses.thread(Cell::Affinity, t, Use::Read)),
-        libc::SYS_sched_setaffinity => with_thread(id, |t| uses.thread(Cell::Affinity, t, Use::Write)),
+        libc::SYS_sched_getaffinity => with_thread(id, uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Read)),
+        libc::SYS_sched_setaffinity => with_thread(id, uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Write)),
         libc::SYS_ioprio_get => {
-            with_thread(if id == 1 { a[1] as i32 } else { 0 }, |t| uses.thread(Cell::DiskPriority, t, Use::Read));
+            with_thread(if id == 1 { a[1] as i32 } else { 0 }, uses, |uses, t| {
+                uses.thread(Cell::DiskPriority, t, Use::Read)
+            });
         }
         libc::SYS_ioprio_set => {
-            with_thread(if id == 1 { a[1] as i32 } else { 0 }, |t| uses.thread(Cell::DiskPriority, t, Use::Write));
+            with_thread(if id == 1 { a[1] as i32 } else { 0 }, uses, |uses, t| {
+                uses.thread(Cell::DiskPriority, t, Use::Write)
+            });
         }
         libc::SYS_getrlimit => limit(own, id, Use::Read, uses),
         libc::SYS_setrlimit => {
             limit(own, id, Use::Read, uses);
             limit(own, id, Use::Write, uses);
         }
-        libc::SYS_prlimit64 => with_thread(id, |t| {
+        libc::SYS_prlimit64 => with_thread(id, uses, |uses, t| {
             let p = world().threads[t].pid;
             limit(p, a[1] as i32, Use::Read, uses);
             if a[2] != 0 {
@@ -482,6 +507,16 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
 
 fn is_ordinary(fd: u64) -> bool {
     Stat::of_fd(fd as i32).is_ok_and(|stat| stat.kind() == libc::S_IFREG)
+}
+
+/// The name of what this process does about a signal.
+fn action(signal: i32) -> u64 {
+    mix(machine().cell_of_process(Cell::Actions as u64, local().pid), signal as u64)
+}
+
+/// What this process does about a signal, which a thread sends to itself, is changed by another one, before or after.
+pub fn action_is_shared(signal: i32) -> bool {
+    is_threaded() && watches() && machine().use_state(local().cur, action(signal), Use::Read)
 }
 
 /// A file that has no name: a memfd.
@@ -552,27 +587,29 @@ pub fn is_there(t: Tid) -> bool {
     world().threads[t].state != ThreadState::EXITED || process.main_thread == t && process.state != ProcState::REAPED
 }
 
-fn with_thread(id: i32, then: impl FnOnce(Tid)) {
+/// What it uses of the thread with that id, if it is there; that is asked too.
+fn with_thread(id: i32, uses: &mut Uses, then: impl FnOnce(&mut Uses, Tid)) {
+    uses.look_for(id);
     if let Some(t) = thread_with_id(id) {
-        then(t);
+        then(uses, t);
     }
 }
 
 fn nice(a: &[u64; 6], sets: bool, uses: &mut Uses) {
     let (which, who) = (a[0] as u32, a[1] as i32);
-    let mut one = |t: Tid| {
+    let one = |uses: &mut Uses, t: Tid| {
         uses.thread(Cell::Nice, t, Use::Read);
         if sets {
             uses.thread(Cell::Nice, t, Use::Write);
         }
     };
     if which == libc::PRIO_PROCESS {
-        return with_thread(who, one);
+        return with_thread(who, uses, one);
     }
     let group = if who == 0 { world().procs[local().pid].pgid } else { who };
     for t in (0..world().threads.len).filter(|&t| is_there(t)) {
         if which != libc::PRIO_PGRP || world().procs[world().threads[t].pid].pgid == group {
-            one(t);
+            one(uses, t);
         }
     }
     if which == libc::PRIO_PGRP {
@@ -655,7 +692,7 @@ fn turn(nr: i64, a: &[u64; 6]) -> Option<(bool, u64)> {
         let op = pass(nr, &uses)?;
         // Whom it concerns may be another one by now.
         let now = plan();
-        if now.set & !uses.set == 0 && (uses.changes || !now.changes) {
+        if now.set & !uses.set == 0 && now.looks_for <= uses.looks_for && (uses.changes || !now.changes) {
             let same = match () {
                 () if uses.changes => 0,
                 () if !uses.asks => GOES_BY,
@@ -669,7 +706,7 @@ fn turn(nr: i64, a: &[u64; 6]) -> Option<(bool, u64)> {
 
 /// Has its turn, if that is an operation.
 fn pass(nr: i64, uses: &Uses) -> Option<Op> {
-    if uses.set == 0 {
+    if uses.set == 0 && !uses.looks_for {
         return None;
     }
     if local().borrowed {
@@ -685,6 +722,9 @@ fn pass(nr: i64, uses: &Uses) -> Option<Op> {
     let mut op = Op::on(kind, all_names());
     if uses.asks && !uses.changes {
         op = op.with(TRY);
+    }
+    if uses.looks_for {
+        op = op.with(VARIANT);
     }
     if uses.names {
         op.obj2 = crate::calls::sync::names();

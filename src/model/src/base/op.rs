@@ -22,7 +22,7 @@ pub const SEVERAL: u8 = 16;
 /// An operation on a descriptor that concerns epoll instances too; filled in where it is recorded, see `epoll`.
 pub const REACHES: u8 = 32;
 /// A read or write that goes on after a part has been moved: a signal ends it where it blocks, whatever SA_RESTART says, and
-/// no handler runs before it.
+/// no handler runs before it. Of semop and msgrcv, where somebody asks who waits: it has begun to.
 pub const PARTIAL: u8 = 64;
 /// Of semop: somebody asks who was the last (see [`Arena::ask`](crate::arena::Arena::ask)).
 pub const TELLS_LAST: u8 = 128;

@@ -14,7 +14,7 @@ use super::object::removed;
 use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
-use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, TRY};
+use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, PARTIAL, TRY};
 use crate::state::{
     Chunk, Ctl, How, Key, ObjKind, Queue, QueueState, Queued, CHUNK, DESTROYED, EXCEPT, MSGMAX, NOERROR, SET_SIZE,
     SHARED,
@@ -43,7 +43,11 @@ kinds! {
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl" {
         operands: Operands::Objects,
-        enabled: Enabled::Ways(|w, t, op| if matches!(Ctl(op.arg as u8), Ctl::REMOVE | SET_SIZE) { 1 } else { w.ways_of_removed(t, op.obj) }),
+        enabled: Enabled::Ways(|w, t, op| match Ctl(op.arg as u8) {
+            _ if w.sleeper_goes_first(t, op) => 0,
+            Ctl::REMOVE | SET_SIZE => 1,
+            _ => w.ways_of_removed(t, op.obj),
+        }),
         perform: World::queue_ctl_perform,
         records: RECORDS, cells: |act, _, cells| {
             touch_removal(act, cells);
@@ -276,6 +280,7 @@ impl World {
         let fits = u64::from(object.count) < limit && object.value.max(0) as u64 + u64::from(op.mask) <= limit;
         let removed = object.flags & DESTROYED != 0;
         match removed {
+            _ if self.sleeper_goes_first(t, op) => 0,
             true => self.ways_of_removed(t, op.obj),
             false => u32::from(fits || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op)),
         }
@@ -287,7 +292,7 @@ impl World {
         let plain = Op { flags: 0, ..*op };
         if self.objects[op.obj].flags & DESTROYED != 0 {
             self.free_chunks(staged);
-            return removed(value);
+            return removed(op, value);
         }
         if self.msg_send_choices(t, &plain) == 0 {
             self.free_chunks(staged);
@@ -385,9 +390,17 @@ impl World {
         }
     }
 
+    /// There is a message for a msgrcv, or the queue is gone.
+    pub(crate) fn offers(&self, op: &Op) -> bool {
+        !matches!(self.receivable(op), Found::Nothing)
+    }
+
     pub(crate) fn msg_receive_choices(&self, t: Tid, op: &Op) -> u32 {
+        if self.sleeper_goes_first(t, op) {
+            return 0;
+        }
         let found = self.receivable(op);
-        if matches!(found, Found::Removed) {
+        if matches!(found, Found::Removed) && !op.has(PARTIAL) {
             return self.ways_of_removed(t, op.obj);
         }
         u32::from(!matches!(found, Found::Nothing) || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
@@ -398,7 +411,7 @@ impl World {
     pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (before, at) = match self.receivable(op) {
             Found::Message { before, at } => (before, at),
-            Found::Removed => return removed(value),
+            Found::Removed => return removed(op, value),
             Found::TooLong => return Applied::Done(errno::E2BIG),
             Found::Nothing => {
                 return Applied::Done(match () {
@@ -411,8 +424,9 @@ impl World {
         let message = self.unlink_message(self.objects[op.obj].extra, before, at);
         self.objects[op.obj].count -= 1;
         self.objects[op.obj].value -= message.len as i32;
-        let vpid = self.procs[self.threads[t].pid].vpid;
-        self.queue_mut(op.obj).receiver = vpid;
+        // Who sends to one that sleeps leaves the number of its thread there (ipc/msg.c, pipelined_send).
+        let id = if op.has(PARTIAL) { self.threads[t].vtid } else { self.procs[self.threads[t].pid].vpid };
+        self.queue_mut(op.obj).receiver = id;
         self.threads[t].staged = message.chunk;
         self.threads[t].out = [i64::from(message.len.min(op.mask & !NOERROR)), message.mtype, 0];
         Applied::Done(0)
@@ -421,7 +435,7 @@ impl World {
     /// Looking at a queue is done by the caller, with the turn.
     pub(crate) fn queue_ctl_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return removed(value);
+            return removed(op, value);
         }
         match Ctl(op.arg as u8) {
             SET_SIZE => self.queue_mut(op.obj).limit = (op.arg >> 8) as u64,

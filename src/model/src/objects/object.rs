@@ -1,6 +1,6 @@
 //! The table of synchronization and communication objects and how an address finds its object.
 
-use crate::base::{errno, ObjId, Tid, NONE};
+use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
     Applied, Key, ObjKind, Object, World, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
@@ -9,8 +9,9 @@ use crate::state::{
 const MAX_CHAIN: usize = 64;
 
 /// What a call on a System V set or queue gives that has been removed since the call was next, in each of its ways: it has not
-/// looked it up yet, or it has (ipc_obtain_object_check and ipc_valid_object in the kernel's ipc/util.c).
-pub(crate) fn removed(value: u32) -> Applied {
+/// looked it up yet, or it has (ipc_obtain_object_check and ipc_valid_object in the kernel's ipc/util.c). One that sleeps has.
+pub(crate) fn removed(op: &Op, value: u32) -> Applied {
+    let value = if op.has(PARTIAL) { 1 } else { value };
     Applied::Done([errno::EINVAL, errno::EIDRM][value as usize % 2])
 }
 

@@ -26,6 +26,7 @@ kinds! {
             // Who waits for any child, of the same process, gets another one then.
             let (child, sees) = (WaitState::of(act.state).target, act.op.has(TRY) || act.fate & EXPIRED != 0);
             cells.touch(Cell::Children(act.pid), How::Awaits { child, sees });
+            cells.touch(Cell::Ids, How::Changes);
         },
         follows: |a, b| WaitState::of(a.state).target == b.pid + 1 && b.parent == a.pid && b.op.kind != Kind::CANCEL, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::RESTARTS, polls: Polls::Errors,

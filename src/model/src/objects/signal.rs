@@ -248,7 +248,7 @@ impl World {
         let blocks = || self.choices_of(t, &untimed) == 0;
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
         let asleep = matches!(taken, Taken::Sleeps(_));
-        let partial = row.channels.any() && op.has(PARTIAL);
+        let partial = op.has(PARTIAL);
         if before != 0 && !asleep && !partial {
             ways |= BEFORE | self.first_of(t, before) as u16;
         }

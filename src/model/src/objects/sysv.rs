@@ -2,8 +2,10 @@
 
 use super::object::removed;
 use super::row::*;
-use crate::base::{SEVERAL, TELLS_LAST};
-use crate::state::{Ctl, Key, ObjKind, SemBuf, SemSet, SemVal, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED};
+use crate::base::{PARTIAL, SEVERAL, TELLS_LAST};
+use crate::state::{
+    Ctl, Key, ObjKind, SemBuf, SemSet, SemVal, ThreadState, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED,
+};
 
 kinds! {
     /// semop/semtimedop on a SysV semaphore set.
@@ -26,7 +28,11 @@ kinds! {
     /// semctl on a SysV semaphore set.
     SYSV_CTL = 57, "semctl" {
         operands: Operands::One,
-        enabled: Enabled::Ways(|w, t, op| if Ctl(op.arg as u8) == Ctl::REMOVE { 1 } else { w.ways_of_removed(t, op.obj) }),
+        enabled: Enabled::Ways(|w, t, op| match Ctl(op.arg as u8) {
+            _ if w.sleeper_goes_first(t, op) => 0,
+            Ctl::REMOVE => 1,
+            _ => w.ways_of_removed(t, op.obj),
+        }),
         perform: World::sysv_ctl_perform,
         records: Records::number(|w, _, op| w.sysv_value(op.obj, op.obj2).value as i64), cells: |act, _, cells| {
             touch_removal(act, cells);
@@ -333,8 +339,12 @@ impl World {
     }
 
     pub(crate) fn sysv_op_choices(&self, t: Tid, op: &Op) -> u32 {
+        if self.sleeper_goes_first(t, op) {
+            return 0;
+        }
         match self.sysv_try(t, op.obj) {
-            Verdict::Block { nowait } => u32::from(nowait || self.may_time_out(op)),
+            Verdict::Block { nowait } => u32::from(nowait || op.has(TRY) || self.may_time_out(op)),
+            Verdict::Removed if op.has(PARTIAL) => 1,
             Verdict::Removed => self.ways_of_removed(t, op.obj),
             _ => 1,
         }
@@ -342,7 +352,7 @@ impl World {
 
     pub(crate) fn sysv_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         match self.sysv_try(t, op.obj) {
-            Verdict::Removed => removed(value),
+            Verdict::Removed => removed(op, value),
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
             Verdict::Go => {
@@ -395,7 +405,7 @@ impl World {
 
     pub(crate) fn sysv_ctl_perform(&mut self, t: Tid, op: &Op, way: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return removed(way);
+            return removed(op, way);
         }
         let (command, value) = (Ctl(op.arg as u8), op.arg >> 8);
         if command == Ctl::SET_VALUE {
@@ -414,11 +424,34 @@ impl World {
         Applied::Done(0)
     }
 
+    /// Another thread sleeps at that object, as has been told ([`PARTIAL`]), and could go on: the kernel did its operation together
+    /// with the one that let it, so nobody comes in between (ipc/sem.c, do_smart_update; ipc/msg.c, pipelined_send).
+    pub(crate) fn sleeper_goes_first(&self, t: Tid, op: &Op) -> bool {
+        if op.has(PARTIAL) {
+            return false;
+        }
+        let goes = |&&u: &&Tid| {
+            let thread = &self.threads[u];
+            let its = &thread.pending;
+            u != t
+                && thread.state == ThreadState::PARKED
+                && its.obj == op.obj
+                && its.has(PARTIAL)
+                && match its.kind {
+                    Kind::SYSV_OP => !matches!(self.sysv_try(u, its.obj), Verdict::Block { .. }),
+                    Kind::MSG_RECEIVE => self.offers(its),
+                    _ => false,
+                }
+        };
+        self.live.as_slice().iter().find(goes).is_some()
+    }
+
     /// Threads that wait for semaphore `num` of `obj` to grow (`zero` = false) or to become zero.
     pub fn sysv_waiting(&self, obj: ObjId, num: u32, zero: bool) -> u32 {
         let waits = |&&t: &&Tid| {
             let thread = &self.threads[t];
-            let pending = thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj;
+            let pending =
+                thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj && thread.pending.has(PARTIAL);
             let ops = &thread.sembuf[..thread.n_sembuf as usize];
             pending
                 && self.sysv_op_choices(t, &thread.pending) == 0

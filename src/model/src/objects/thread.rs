@@ -47,6 +47,8 @@ kinds! {
             // What a signal does rests on masks and actions.
             if act.op.arg != FORK_CALL {
                 cells.touch(Cell::Process(act.pid), How::Writes);
+                // So does whether a child that ends is left to be waited for, and whether it is told by a signal.
+                cells.touch(Cell::Children(act.pid), How::Awaits { child: 0, sees: false });
             }
         }, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
@@ -193,6 +195,14 @@ impl World {
             live.copy_within(at + 1.., at);
             self.live.len -= 1;
         }
+    }
+
+    /// No other thread of the process of `t` is there, or may have been there a moment ago: all have been waited for.
+    pub fn is_alone(&self, t: Tid) -> bool {
+        let pid = self.threads[t].pid;
+        let gone = |u: &Thread| u.pid != pid || !u.alive() && u.joined;
+        let threads = self.threads.as_slice().iter().enumerate();
+        !self.procs[pid].threaded || threads.clone().all(|(u, thread)| u as Tid == t || gone(thread))
     }
 
     /// True if a join returns at once, with success or not.

@@ -45,6 +45,7 @@ impl Footprint {
         }
         if ends {
             self.touch(Cell::Left(act.pid), How::Changes);
+            self.touch(Cell::Ids, How::Changes);
         }
         if did.has(Effects::EXITS) {
             self.touch(Cell::Left(act.pid), How::Looks);

@@ -163,7 +163,7 @@ pub fn imprint(act: &Act, did: Effects) -> u64 {
         (Cell::Object(o), _) => 1 << (o % 63),
         // What everybody does is nothing to most.
         (_, How::Reads | How::Moves { .. } | How::ChildMoves { .. } | How::Channels { by: By::Name, .. }) => 0,
-        (Cell::Left(_), How::Changes) => 0,
+        (Cell::Left(_) | Cell::Ids, How::Changes) => 0,
         _ => u64::MAX,
     };
     match Footprint::of(act, did).cells().iter().map(bit).fold(0, |all, bit| all | bit) {

@@ -64,6 +64,7 @@ const THREAD: u64 = 0x100;
 const PROCESS: u64 = 0x101;
 const CHILDREN: u64 = 0x102;
 const ASKED: u64 = 0x103;
+const ASKED_WHO_WAITS: u64 = 0x104;
 /// `Thread::exposed`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
@@ -304,6 +305,16 @@ impl Arena {
         }
     }
 
+    /// Somebody looks for thread `t` by its number: whether it is there is a question of who came first.
+    pub fn expose_by_id(&mut self, t: Tid) {
+        let thread = &self.world.threads[t];
+        if thread.pid == self.world.threads[self.world.current].pid {
+            self.expose_thread(t);
+        } else {
+            self.expose_process(thread.pid);
+        }
+    }
+
     /// Somebody can tell how far thread `t` is otherwise than by its visible operations or by waiting for its end: that is a place to
     /// switch then, and so are calls between which a signal may come.
     pub fn is_watched(&mut self, t: Tid) -> bool {
@@ -321,6 +332,24 @@ impl Arena {
     pub fn is_asked(&self, id: ObjId) -> bool {
         let name = self.asked(id);
         self.is_known(name) || self.noted.as_slice().iter().any(|n| n.name == name)
+    }
+
+    /// Somebody asks who waits for object `id`, or can tell who has waited: that a wait begins is a step of its own from now on.
+    pub fn ask_who_waits(&mut self, id: ObjId) {
+        if self.world.concurrent {
+            self.ask(id);
+            self.note(self.asked_who_waits(id), 0);
+        }
+    }
+
+    /// Somebody does.
+    pub fn waits_are_told(&self, id: ObjId) -> bool {
+        let name = self.asked_who_waits(id);
+        self.is_known(name) || self.noted.as_slice().iter().any(|n| n.name == name)
+    }
+
+    fn asked_who_waits(&self, id: ObjId) -> u64 {
+        mixed(ASKED_WHO_WAITS, name_of(self.world.objects[id].key), 0)
     }
 
     fn asked(&self, id: ObjId) -> u64 {

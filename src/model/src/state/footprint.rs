@@ -17,6 +17,8 @@ pub enum Cell {
     Children(Pid),
     /// Which threads of a process are left.
     Left(Pid),
+    /// Which numbers of processes and threads are in use.
+    Ids,
     /// Which threads run initializers of once controls.
     Initializers,
     /// Keys that are freed by the removal of a semaphore set or queue.
