@@ -5,7 +5,7 @@ mod interp;
 use interp::Machine;
 use vsrun_model::errno::*;
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, OWNER_DEAD, PREFER_WRITER, ROBUST, SHARED};
-use vsrun_model::op::{CANCEL_POINT, TRY};
+use vsrun_model::op::{CANCEL_POINT, PARTIAL, TRY};
 use vsrun_model::world::START;
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, Misuse, ObjKind, Op, SemBuf, Tid, World, NONE};
 use vsrun_model::{IPC_NOWAIT, SEM_UNDO, WNOHANG, WNOWAIT};
@@ -360,11 +360,15 @@ fn semaphores_count() {
 }
 
 fn semop(w: &mut World, t: Tid, set: u32, ops: &[(u16, i16, i16)]) -> Option<i64> {
+    semop_with(w, t, set, ops, 0)
+}
+
+fn semop_with(w: &mut World, t: Tid, set: u32, ops: &[(u16, i16, i16)], flags: u8) -> Option<i64> {
     w.threads[t].n_sembuf = ops.len() as u32;
     for (i, &(num, op, flags)) in ops.iter().enumerate() {
         w.threads[t].sembuf[i] = SemBuf { num, op, flags };
     }
-    does(w, t, Op::on(Kind::SYSV_OP, set))
+    does(w, t, Op::on(Kind::SYSV_OP, set).with(flags))
 }
 
 #[test]
@@ -374,10 +378,15 @@ fn a_semop_is_all_or_nothing() {
         w.sysv_set(0, set, 0, 1);
         assert_eq!(semop(w, 0, set, &[(0, -1, 0), (1, -1, IPC_NOWAIT)]), Some(EAGAIN));
         assert_eq!(w.sysv_value(set, 0).value, 1);
-        assert_eq!(semop(w, 0, set, &[(0, -1, 0), (1, -1, 0)]), None);
+        assert_eq!(semop_with(w, 0, set, &[(0, -1, 0), (1, -1, 0)], TRY), Some(EAGAIN), "begins to wait");
+        assert_eq!(semop_with(w, 0, set, &[(0, -1, 0), (1, -1, 0)], PARTIAL), None);
         assert_eq!((w.sysv_waiting(set, 1, false), w.sysv_waiting(set, 1, true)), (1, 0));
         assert_eq!(semop(w, 1, set, &[(1, 2, 0)]), Some(0));
+        assert_eq!(w.sysv_waiting(set, 1, false), 0);
+        assert_eq!(semop(w, 1, set, &[(1, -1, 0)]), None, "the one that sleeps goes first");
         assert_eq!(go_on(w, 0, 0), Some(0));
+        assert_eq!(go_on(w, 1, 0), Some(0));
+        assert_eq!(semop(w, 1, set, &[(1, 1, 0)]), Some(0));
         assert_eq!((w.sysv_value(set, 0).value, w.sysv_value(set, 1).value), (0, 1));
         assert_eq!(semop(w, 1, set, &[(1, 0, 0)]), None, "waits for zero");
         assert_eq!(semop(w, 0, set, &[(1, -1, 0), (1, 0, 0)]), Some(0), "sees its own decrement");

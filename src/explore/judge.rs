@@ -45,6 +45,9 @@ pub(super) fn judge(
     (number, schedule): (u64, &Schedule),
     outcome: &Outcome,
 ) -> Result<Judged, Failure> {
+    if log::log_enabled!(log::Level::Trace) {
+        told(number, schedule, &outcome.trace);
+    }
     match &outcome.sign {
         Sign::Clean => Ok(Judged::Clean),
         Sign::Idle => Ok(Judged::Note(IDLE.into())),
@@ -137,6 +140,28 @@ fn first_circle(trace: &Trace) -> Option<usize> {
 pub(super) fn is_past_circle(outcome: &Outcome) -> bool {
     let bug = matches!(outcome.sign, Sign::Bug { .. }) && outcome.trace.end != End::CYCLE;
     bug && first_circle(&outcome.trace).is_some_and(|first| first < outcome.trace.steps.len())
+}
+
+/// For who looks for a fault in vsrun: what was to come and what came, step by step.
+#[cold]
+fn told(number: u64, schedule: &Schedule, trace: &Trace) {
+    let prefix: Vec<_> = schedule.prefix.iter().map(|c| format!("{}:{}.{}", c.uid, c.kind.name(), c.value)).collect();
+    log::trace!("execution {number}, schedule {}", prefix.join(" "));
+    for (i, step) in trace.steps.iter().enumerate() {
+        let act = &step.act;
+        log::trace!(
+            "{i:4} {} {}.{} arg {:x} flags {:x} fate {:x} signals {:x} state {:x} did {:?}",
+            act.uid,
+            act.op.kind.name(),
+            step.value,
+            act.op.arg,
+            act.op.flags,
+            act.fate,
+            act.op.signals,
+            act.state,
+            step.did
+        );
+    }
 }
 
 /// What was expected and what came, where a schedule could not be followed.

@@ -370,8 +370,6 @@ OP(do_ignore) { UNUSED; struct sigaction act = { .sa_handler = SIG_IGN }; return
 OP(do_default) { UNUSED; struct sigaction act = { .sa_handler = SIG_DFL }; return error(sigaction(SIGNALS[a], &act, NULL)); }
 static long mask(int how, int sig) {
     sigset_t set;
-    // A place where a handler may run between what was told before and what is told then, as natively anywhere.
-    sigpending(&set);
     sigemptyset(&set);
     sigaddset(&set, SIGNALS[sig]);
     return minus(pthread_sigmask(how, &set, NULL));
@@ -380,7 +378,7 @@ OP(do_block) { UNUSED; return mask(SIG_BLOCK, a); }
 OP(do_unblock) { UNUSED; return mask(SIG_UNBLOCK, a); }
 OP(do_send) { UNUSED; return known[a] ? error(kill(known[a], SIGNALS[b])) : -600; }
 OP(do_sendthread) { UNUSED; return known[a] == getpid() ? minus(pthread_kill(w->thread[a], SIGNALS[b])) : -600; }
-OP(do_raise) { UNUSED; sigset_t set; sigpending(&set); return error(raise(SIGNALS[a])); }
+OP(do_raise) { UNUSED; return error(raise(SIGNALS[a])); }
 OP(do_pending) { UNUSED; sigset_t set; sigpending(&set); return sigismember(&set, SIGNALS[a]); }
 OP(do_pause) { UNUSED; return error(pause()); }
 OP(do_suspend) {
@@ -602,10 +600,14 @@ static int uses_any(const char *const *names) {
 
 static void run(int k) {
     long result = 0;
+    int handled = uses("handle");
     for (int i = 0; i < program[k].n; i++) {
         struct op *op = &program[k].ops[i];
         if (op->if_done && result != 0) continue;
         delay();
+        // A place where a handler may run between what was told before and what is told then, as natively anywhere.
+        sigset_t set;
+        if (handled) sigpending(&set);
         result = op->row->call(op->a, op->b, op->c);
         if (result <= -512) note("e ");
         else note("%ld ", result);

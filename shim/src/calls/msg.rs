@@ -2,7 +2,7 @@
 
 use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
 use vsrun_model::object::DESTROYED;
-use vsrun_model::op::{CANCEL_POINT, PARTIAL, TRY};
+use vsrun_model::op::{CANCEL_POINT, PARTIAL, TELLS_LAST, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
 
 use super::{sync, time};
@@ -71,6 +71,16 @@ fn find(id: i32) -> Option<ObjId> {
     sync::by_id(ObjKind::MSGQ, u64::try_from(id).ok()?)
 }
 
+/// An operation on `queue`.
+fn on_queue(kind: Kind, queue: ObjId) -> Op {
+    let op = Op::on(kind, queue);
+    if machine().waits_are_told(queue) {
+        op.with(TELLS_LAST)
+    } else {
+        op
+    }
+}
+
 fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
     let mtype: i64 = load(message);
     if size > MSGMAX as u64 || id < 0 || mtype < 1 {
@@ -88,7 +98,7 @@ fn send(id: i32, message: u64, size: u64, flags: i32, point: u8) -> i64 {
         end::no_room(&[b"the program has more bytes in message queues than vsrun can hold"]);
     }
     let nowait = if flags & libc::IPC_NOWAIT != 0 { TRY } else { 0 };
-    let mut op = Op::on(Kind::MSG_SEND, queue).arg(mtype).with(point | nowait);
+    let mut op = on_queue(Kind::MSG_SEND, queue).arg(mtype).with(point | nowait);
     op.mask = size as u32;
     gate::pass_then(op, |error| {
         if error == 0 {
@@ -111,7 +121,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
     if !permits(queue, READ) {
         return EACCES;
     }
-    let mut op = Op::on(Kind::MSG_RECEIVE, queue).arg(mtype).with(point);
+    let mut op = on_queue(Kind::MSG_RECEIVE, queue).arg(mtype).with(point);
     if flags & libc::IPC_NOWAIT != 0 {
         op = op.with(TRY);
     } else {
@@ -156,7 +166,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
 }
 
 fn pass_control(queue: ObjId, what: Ctl, value: i64) -> Result<(), i64> {
-    match gate::pass(Op::on(Kind::MSG_CTL, queue).arg(value << 8 | what.0 as i64)) {
+    match gate::pass(on_queue(Kind::MSG_CTL, queue).arg(value << 8 | what.0 as i64)) {
         0 => Ok(()),
         error => Err(error),
     }

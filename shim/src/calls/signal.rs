@@ -5,7 +5,7 @@ use vsrun_model::signal::{stops, PAUSE};
 use vsrun_model::{Kind, Op, ProcState, SigInfo, NONE};
 
 use super::{files, time};
-use crate::gate::local::{local, me, model, world, Action};
+use crate::gate::local::{local, machine, me, model, world, Action};
 use crate::gate::{self, fiber, inject, signal};
 use crate::sys::errno::*;
 use crate::sys::{copy_out, load, raw, store};
@@ -30,6 +30,9 @@ pub fn sigaction(signal: i32, new: u64, old: u64, size: u64) -> i64 {
     }
     // That of its own signals is set by glibc in the middle of pthread_cancel, whose step is one.
     if new != 0 && !OF_GLIBC.contains(&signal) {
+        if signal == libc::SIGCHLD {
+            machine().child_signal_changes(local().cur);
+        }
         gate::place(libc::SYS_rt_sigaction);
     }
     let before = local().actions[signal as usize];
@@ -66,6 +69,9 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
         // for a moment where no signal may come.
         let within = before | after == ALL_BLOCKED;
         if after & !before != 0 && !within {
+            if after & !before & 1 << (libc::SIGCHLD - 1) != 0 {
+                machine().child_signal_changes(local().cur);
+            }
             gate::place(libc::SYS_rt_sigprocmask);
         }
         model().set_mask(local().cur, after);

@@ -116,8 +116,18 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     }
 }
 
+/// semctl on `set`.
+fn on_set(set: ObjId) -> Op {
+    let op = Op::on(Kind::SYSV_CTL, set);
+    if machine().waits_are_told(set) {
+        op.with(TELLS_LAST)
+    } else {
+        op
+    }
+}
+
 fn pass_access(set: ObjId) -> Result<(), i64> {
-    match gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::ACCESS.0 as i64)) {
+    match gate::pass(on_set(set).arg(Ctl::ACCESS.0 as i64)) {
         0 => Ok(()),
         error => Err(error),
     }
@@ -142,12 +152,12 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
         return EINVAL;
     }
     if command == libc::SETVAL {
-        let mut op = Op::on(Kind::SYSV_CTL, set).arg((arg as i32 as i64) << 8 | Ctl::SET_VALUE.0 as i64);
+        let mut op = on_set(set).arg((arg as i32 as i64) << 8 | Ctl::SET_VALUE.0 as i64);
         op.obj2 = num;
         return gate::pass(op);
     }
     if command == libc::IPC_RMID {
-        return gate::pass(Op::on(Kind::SYSV_CTL, set).arg(Ctl::REMOVE.0 as i64));
+        return gate::pass(on_set(set).arg(Ctl::REMOVE.0 as i64));
     }
     match command {
         libc::SETALL => touch(arg, 2 * u64::from(count)),

@@ -24,7 +24,8 @@ pub const REACHES: u8 = 32;
 /// A read or write that goes on after a part has been moved: a signal ends it where it blocks, whatever SA_RESTART says, and
 /// no handler runs before it. Of semop and msgrcv, where somebody asks who waits: it has begun to.
 pub const PARTIAL: u8 = 64;
-/// Of semop: somebody asks who was the last (see [`Arena::ask`](crate::arena::Arena::ask)).
+/// Of semop: somebody asks who was the last (see [`Arena::ask`](crate::arena::Arena::ask)). Of semctl and of operations on queues of
+/// messages: somebody asks who waits.
 pub const TELLS_LAST: u8 = 128;
 /// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
 /// at a barrier.

@@ -215,8 +215,9 @@ impl Channel {
         let mut left = n;
         if odd > 0 && self.used > 0 {
             let last = self.used - 1;
-            if u64::from(*self.slot(last)) + odd <= PAGE {
+            if u64::from(self.end) + odd <= PAGE {
                 *self.slot(last) += odd as u16;
+                self.end += odd as u16;
                 left -= odd;
             }
         }
@@ -224,6 +225,7 @@ impl Channel {
             let part = left.min(PAGE);
             let next = self.used;
             *self.slot(next) = part as u16;
+            self.end = part as u16;
             self.used += 1;
             left -= part;
         }
@@ -245,8 +247,7 @@ impl Channel {
 
     /// The same of `n` bytes that are written, with `odd` bytes over whole pages: those come first if they fit into the last buffer.
     fn pages_within(&self, odd: u64, n: u64, there: u64) -> u64 {
-        let last = self.lengths[(usize::from(self.first) + usize::from(self.used) + PIPE_SLOTS - 1) % PIPE_SLOTS];
-        let merged = if self.used > 0 && u64::from(last) + odd <= PAGE { odd } else { 0 };
+        let merged = if self.used > 0 && u64::from(self.end) + odd <= PAGE { odd } else { 0 };
         if merged > there {
             return 0;
         }
@@ -548,11 +549,10 @@ impl World {
             let (readable, free) = (channel.messages > 0, self.mqueue_room(id).min(1));
             return ChannelState { readable, broken: false, last: 0, free, event: QUEUED };
         }
-        let last = channel.lengths[(channel.first as usize + channel.used as usize + PIPE_SLOTS - 1) % PIPE_SLOTS];
         ChannelState {
             readable: !channel.is_empty() || channel.writers == 0,
             broken: channel.readers == 0,
-            last: if channel.used > 0 { PAGE - u64::from(last) } else { 0 },
+            last: if channel.used > 0 { PAGE - u64::from(channel.end) } else { 0 },
             free: u64::from(channel.slots.saturating_sub(channel.used)),
             event: 0,
         }

@@ -14,7 +14,7 @@ use super::object::removed;
 use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
-use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, PARTIAL, TRY};
+use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, PARTIAL, TELLS_LAST, TRY};
 use crate::state::{
     Chunk, Ctl, How, Key, ObjKind, Queue, QueueState, Queued, CHUNK, DESTROYED, EXCEPT, MSGMAX, NOERROR, SET_SIZE,
     SHARED,
@@ -25,7 +25,7 @@ kinds! {
     MSG_SEND = 104, "msgsnd" {
         operands: Operands::Objects, enabled: blocks(World::msg_send_choices, |q| q.queue()),
         perform: World::msg_send_perform,
-        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_RECEIVE,
+        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |e, p| p.op.kind != Kind::MSG_RECEIVE || e.op.has(TELLS_LAST),
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: |op, _, words| say![words, Thing::Object(op.obj), ", type ", op.arg, ", ", op.mask, " bytes"],
@@ -35,7 +35,7 @@ kinds! {
     MSG_RECEIVE = 105, "msgrcv" {
         operands: Operands::Objects, enabled: blocks(World::msg_receive_choices, |q| q.queue()),
         perform: World::msg_receive_perform,
-        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |_, p| p.op.kind != Kind::MSG_SEND,
+        records: RECORDS, cells: ON_OBJECTS, follows: NOBODY, blocks: |e, p| p.op.kind != Kind::MSG_SEND || e.op.has(TELLS_LAST),
         role: Role::None, channels: Channels::None, signals: Signals::FAILS, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: receive_arguments, outcome: Outcome::Nothing, waits: Some(receive_waits), identity: by_message },
@@ -43,11 +43,11 @@ kinds! {
     /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
     MSG_CTL = 106, "msgctl" {
         operands: Operands::Objects,
-        enabled: Enabled::Ways(|w, t, op| match Ctl(op.arg as u8) {
+        enabled: blocks(|w, t, op| match Ctl(op.arg as u8) {
             _ if w.sleeper_goes_first(t, op) => 0,
             Ctl::REMOVE | SET_SIZE => 1,
             _ => w.ways_of_removed(t, op.obj),
-        }),
+        }, |q| q.unless_someone_sleeps()),
         perform: World::queue_ctl_perform,
         records: RECORDS, cells: |act, _, cells| {
             touch_removal(act, cells);
@@ -55,11 +55,11 @@ kinds! {
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
+        shown: Shown { waits: Some(|_, _, _, words| say![words, "one that sleeps there and can go on"]), ..Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
             Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
             SET_SIZE => say![words, Thing::Object(op.obj), ", IPC_SET ", op.arg >> 8, " bytes"],
             _ => say![words, Thing::Object(op.obj), ", IPC_STAT"],
-        }),
+        }) },
     }
 }
 
@@ -127,6 +127,9 @@ const RECORDS: Records = Records::number(|w, _, op| w.queue_state(op.obj).pack()
 impl Question<'_> {
     /// Operations that change a queue all depend on each other.
     fn queue(&self) -> Answer {
+        if self.act.op.has(TELLS_LAST) {
+            return Answer::Unknown;
+        }
         let before = |d: &Did| match d.found {
             Some((before, after)) if before != after => Some(before),
             _ if d.act.op.names(self.act.op.obj) => Some(d.act.state),

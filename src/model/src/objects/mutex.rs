@@ -63,7 +63,7 @@ impl World {
     /// 1 + the owner of a mutex; 0 if anybody would get through.
     pub(crate) fn mutex_state(&self, m: ObjId) -> i64 {
         let mutex = &self.objects[m];
-        if mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0 {
+        if mutex.flags & DESTROYED != 0 {
             return 0;
         }
         mutex.owner.wrapping_add(1) as i64
@@ -73,7 +73,7 @@ impl World {
     pub(crate) fn mutex_ready(&self, t: Tid, m: ObjId) -> bool {
         let mutex = &self.objects[m];
         mutex.owner == NONE
-            || mutex.flags & (DESTROYED | NOT_RECOVERABLE) != 0
+            || mutex.flags & DESTROYED != 0
             || mutex.owner == t && matches!(mutex.flags & MUTEX_TYPE, MUTEX_RECURSIVE | MUTEX_ERRORCHECK)
     }
 
@@ -93,7 +93,11 @@ impl World {
         if mutex.flags & DESTROYED != 0 {
             return errno::EINVAL;
         }
-        if mutex.flags & NOT_RECOVERABLE != 0 {
+        if mutex.flags & NOT_RECOVERABLE != 0 && mutex.owner == NONE {
+            // glibc's pthread_mutex_trylock keeps what it has just taken, and nobody can give it back.
+            if try_only {
+                mutex.owner = t;
+            }
             return errno::ENOTRECOVERABLE;
         }
         if mutex.owner == t {
@@ -102,6 +106,7 @@ impl World {
                     mutex.count += 1;
                     0
                 }
+                MUTEX_ERRORCHECK if mutex.flags & ROBUST != 0 => errno::EDEADLK,
                 _ if try_only => errno::EBUSY,
                 _ => errno::EDEADLK,
             };
@@ -120,7 +125,7 @@ impl World {
         if mutex.flags & DESTROYED != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
             return Applied::Ended;
         }
-        if mutex.owner != t {
+        if mutex.owner != t || mutex.flags & NOT_RECOVERABLE != 0 {
             let checked = mutex.flags & ROBUST != 0 || mutex.flags & MUTEX_TYPE != MUTEX_NORMAL;
             if checked {
                 return Applied::Done(errno::EPERM);
@@ -174,7 +179,7 @@ impl World {
     /// True if `t` owns a robust mutex, or a futex with priority inheritance that others wait for.
     pub fn holds_robust(&self, t: Tid) -> bool {
         let owned = |o: &Object| {
-            let robust = o.key.kind == ObjKind::MUTEX && o.flags & ROBUST != 0;
+            let robust = o.key.kind == ObjKind::MUTEX && o.flags & ROBUST != 0 && o.flags & NOT_RECOVERABLE == 0;
             o.owner == t && (robust || o.key.kind == ObjKind::FUTEX)
         };
         self.any_robust && self.objects.as_slice().iter().any(owned)
@@ -187,7 +192,8 @@ impl World {
         }
         self.pi_owner_died(t);
         for mutex in self.objects.as_mut_slice() {
-            if mutex.owner == t && mutex.key.kind == ObjKind::MUTEX && mutex.flags & ROBUST != 0 {
+            let held = mutex.owner == t && mutex.flags & NOT_RECOVERABLE == 0;
+            if held && mutex.key.kind == ObjKind::MUTEX && mutex.flags & ROBUST != 0 {
                 mutex.owner = NONE;
                 mutex.count = 0;
                 mutex.flags |= OWNER_DEAD;

@@ -84,13 +84,16 @@ fn children(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
 impl Question<'_> {
     fn wait(&self) -> Answer {
         let p = self.act;
-        let WaitState { target, over, alive } = WaitState::of(p.state);
+        let WaitState { target, over, alive, lost } = WaitState::of(p.state);
         let (mut over, mut alive) = (i64::from(over), i64::from(alive));
         let child = |a: &Act| a.parent == p.pid && (target == 0 || target == a.pid + 1);
         for (i, d) in self.dropped.iter().enumerate() {
             let again = self.dropped[..i].iter().any(|x| x.act.pid == d.act.pid && x.did.has(Effects::ENDS));
             if child(d.act) && d.did.has(Effects::ENDS) {
                 // Without the end of one of its threads a process is not over.
+                if d.over && lost {
+                    return Answer::Unknown;
+                }
                 if d.over && !again {
                     over -= 1;
                     alive += 1;
@@ -127,6 +130,7 @@ impl World {
             creator: parent,
             state: ProcState::LIVE,
             no_zombies: false,
+            lost_a_child: false,
             vfork_child: false,
             threaded: false,
             record_locks: false,
@@ -237,6 +241,9 @@ impl World {
         self.procs[p].status = status;
         let parent = self.procs[p].parent;
         let orphan = parent == NONE || self.procs[parent].state != ProcState::LIVE || self.procs[parent].no_zombies;
+        if self.procs.get(parent).is_some_and(|q| q.no_zombies) {
+            self.procs[parent].lost_a_child = true;
+        }
         self.procs[p].state = if orphan { ProcState::REAPED } else { ProcState::ZOMBIE };
         if self.procs[p].has_pidfd {
             self.process_over(p);
@@ -366,6 +373,7 @@ impl World {
             target: target.map_or(0, |c| c as u32 + 1),
             over: matching(ProcState::ZOMBIE) + told,
             alive: matching(ProcState::LIVE) - told,
+            lost: self.procs[p].lost_a_child,
         }
     }
 

@@ -28,11 +28,11 @@ kinds! {
     /// semctl on a SysV semaphore set.
     SYSV_CTL = 57, "semctl" {
         operands: Operands::One,
-        enabled: Enabled::Ways(|w, t, op| match Ctl(op.arg as u8) {
+        enabled: blocks(|w, t, op| match Ctl(op.arg as u8) {
             _ if w.sleeper_goes_first(t, op) => 0,
             Ctl::REMOVE => 1,
             _ => w.ways_of_removed(t, op.obj),
-        }),
+        }, |q| q.unless_someone_sleeps()),
         perform: World::sysv_ctl_perform,
         records: Records::number(|w, _, op| w.sysv_value(op.obj, op.obj2).value as i64), cells: |act, _, cells| {
             touch_removal(act, cells);
@@ -40,11 +40,11 @@ kinds! {
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
+        shown: Shown { waits: Some(|_, _, _, words| say![words, "one that sleeps there and can go on"]), ..Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
             Ctl::SET_VALUE => say![words, Thing::Object(op.obj), ", [", op.obj2, "], SETVAL ", op.arg >> 8],
             Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
             _ => say![words, Thing::Object(op.obj)],
-        }),
+        }) },
     }
 }
 
@@ -110,6 +110,7 @@ pub(crate) fn touch_removal(act: &Act, cells: &mut Footprint) {
 
 fn semop_blocks(e: &Act, p: &Act) -> bool {
     match (e.op.has(SEVERAL), p.op.has(SEVERAL)) {
+        _ if e.op.has(TELLS_LAST) => true,
         (true, _) => true,
         (false, false) => (e.op.arg > 0) != (p.op.arg < 0),
         (false, true) => {
@@ -120,9 +121,21 @@ fn semop_blocks(e: &Act, p: &Act) -> bool {
 }
 
 impl Question<'_> {
+    /// It never waits, but for one that sleeps and is let go: those are not recorded.
+    pub(crate) fn unless_someone_sleeps(&self) -> Answer {
+        if self.act.op.has(TELLS_LAST) {
+            Answer::Unknown
+        } else {
+            Answer::Yes
+        }
+    }
+
     /// What the dropped ones added to its semaphores is undone, the last first.
     fn semop(&self) -> Answer {
         let p = self.act;
+        if p.op.has(TELLS_LAST) {
+            return Answer::Unknown;
+        }
         let Some(mut values) = Values::of(p) else { return Answer::Unknown };
         for d in self.dropped.iter().rev() {
             let x = d.act;
@@ -437,6 +450,7 @@ impl World {
                 && thread.state == ThreadState::PARKED
                 && its.obj == op.obj
                 && its.has(PARTIAL)
+                && (op.kind != Kind::SYSV_OP || its.mask & op.mask != 0)
                 && match its.kind {
                     Kind::SYSV_OP => !matches!(self.sysv_try(u, its.obj), Verdict::Block { .. }),
                     Kind::MSG_RECEIVE => self.offers(its),

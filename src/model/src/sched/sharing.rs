@@ -315,6 +315,22 @@ impl Arena {
         }
     }
 
+    /// What the process of `t` does about SIGCHLD changes: that tells which of its children have ended.
+    pub fn child_signal_changes(&mut self, t: Tid) {
+        let p = self.world.threads[t].pid;
+        let has_children = self.world.procs.as_slice().iter().any(|c| c.creator == p);
+        if !self.world.concurrent || !has_children {
+            return;
+        }
+        self.expose_process(p);
+        self.note(self.name_of_process(CHILDREN, p), 0);
+        for child in 0..self.world.procs.len {
+            if self.world.procs[child].parent == p {
+                self.expose_threads_of(child);
+            }
+        }
+    }
+
     /// Somebody can tell how far thread `t` is otherwise than by its visible operations or by waiting for its end: that is a place to
     /// switch then, and so are calls between which a signal may come.
     pub fn is_watched(&mut self, t: Tid) -> bool {

@@ -95,7 +95,9 @@ pub struct Channel {
     pub messages: u32,
     /// Sockets: nothing will be written any more. Timers: it has fired and was not read since, by the clock of the thread that found it so.
     pub finished: bool,
-    pub(crate) pad2: [u8; 3],
+    pub(crate) pad2: u8,
+    /// Pipes: where the bytes of the last slot end in its page, of which the first may have been read.
+    pub end: u16,
     /// Sockets: memory charged for what is in it. Timers: the last place in a list of an epoll instance that had been given when it was
     /// set, or when it was read.
     pub charge: u64,

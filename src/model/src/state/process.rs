@@ -24,6 +24,8 @@ pub struct Process {
     pub state: ProcState,
     /// SIGCHLD is ignored: its children leave no status.
     pub no_zombies: bool,
+    /// A child of it has ended so.
+    pub lost_a_child: bool,
     /// A child created by vfork: its parent waits until it execs or ends.
     pub vfork_child: bool,
     /// It has had a second thread: fork and exec are visible from then on, whatever has become of the others, so that

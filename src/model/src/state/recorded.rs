@@ -97,17 +97,21 @@ pub struct WaitState {
     pub over: u32,
     /// See `over`.
     pub alive: u32,
+    /// Children have ended of which nothing was left to wait for.
+    pub lost: bool,
 }
 
 impl WaitState {
     /// As a number.
     pub fn pack(self) -> i64 {
-        i64::from(self.target) | i64::from(self.over.min(0x7fff)) << 32 | i64::from(self.alive.min(0x7fff)) << 47
+        let (over, alive) = (i64::from(self.over.min(0x7fff)), i64::from(self.alive.min(0x7fff)));
+        i64::from(self.target) | over << 32 | alive << 47 | i64::from(self.lost) << 62
     }
 
     /// From `Act::state`.
     pub fn of(state: i64) -> WaitState {
-        WaitState { target: state as u32, over: (state >> 32 & 0x7fff) as u32, alive: (state >> 47 & 0x7fff) as u32 }
+        let number = |shift: u32| (state >> shift & 0x7fff) as u32;
+        WaitState { target: state as u32, over: number(32), alive: number(47), lost: state >> 62 & 1 == 1 }
     }
 }
 
