@@ -109,6 +109,10 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
         };
         *outcomes.entry(outcome).or_default() += 1;
     }
+    // That the first process ends itself by a signal that it has noticed before is no bug.
+    if let Some(signal) = report["program_status"]["signal"].as_i64() {
+        *outcomes.entry(format!("SIGNAL {signal}")).or_default() += 1;
+    }
     let error = report["verdict"] == "error";
     Explored {
         outcomes,

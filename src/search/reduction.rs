@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::{Policy, Seen};
 use vsrun_model::before::{may_block, Answer, Did, Question};
-use vsrun_model::depend::{as_it_stood, TIMED_OUT, WOKEN};
+use vsrun_model::depend::{as_it_stood, CANCELLED, TIMED_OUT, WOKEN};
 use vsrun_model::kind::{FileLockUse, Role};
 use vsrun_model::reach::Reach;
 use vsrun_model::{dependent_after, signal, Act, Effects, End, Kind, Tid, NONE};
@@ -560,6 +560,12 @@ impl Reduction {
         let at = taken[0];
         if p.act.op.kind == Kind::TOSS && i64::from(value) <= p.act.op.arg {
             return true;
+        }
+        // The last one of those is that a request to end the thread is heeded.
+        if p.act.fate & CANCELLED != 0 {
+            let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
+            let as_there = stood.is_some_and(|s| s.act.fate & CANCELLED != 0 && s.choices == p.choices);
+            return value > 0 && as_there && p.act.op.signals == 0;
         }
         if p.act.op.signals != 0 {
             let ways = |act: &Act| act.op.signals & (signal::ALTERNATIVES | signal::NUMBER);

@@ -661,6 +661,9 @@ static void set_up(const char *dir) {
         sem_init(&w->sem[i], shared == PTHREAD_PROCESS_SHARED, i & 1);
     }
     char path[PATH_MAX];
+    // What an execution has left that was cut.
+    static const char *const LEFT[] = { "m0", "m1", "m2", "m3", "ln", "sub/m0", "sub/m1", "sub/m2", "sub/m3" };
+    for (size_t i = 0; USES(STATE) && i < sizeof LEFT / sizeof *LEFT; i++) snprintf(path, sizeof path, "%s/%s", dir, LEFT[i]), unlink(path);
     for (int i = 0; i < N; i++) {
         if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat")) {
             if (pipe(pipes[i])) abort();
@@ -800,6 +803,8 @@ static void clean(void) {
 
 static void whole(void) {
     run(0);
+    // Who was asked to end, and did not come to notice, tells what it saw.
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     size_t at = 0;
     char *text = w->outcome;
 #define SAY(...) (at += snprintf(text + at, sizeof w->outcome - at, __VA_ARGS__))
@@ -961,8 +966,25 @@ static void natively(int runs, uint64_t seed) {
     for (int i = 0; i < n_seen; i++) printf("%d %s\n", seen[i].count, seen[i].outcome);
 }
 
+static const char *outcome;
+static pid_t first;
+
+static int tell(const char *text) {
+    size_t n = strlen(text);
+    int fd = outcome ? open(outcome, O_WRONLY | O_APPEND | O_CREAT, 0600) : 1;
+    first = 0;
+    return write(fd, text, n) != (ssize_t)n;
+}
+
+/* The program ends before it comes to its end: its first thread was cancelled. */
+static void told_exit(int status, void *arg) {
+    (void)arg;
+    char text[32];
+    snprintf(text, sizeof text, "EXIT %d\n", status);
+    if (getpid() == first) tell(text);
+}
+
 int main(int argc, char **argv) {
-    const char *outcome = NULL;
     int at = 1, runs = 0;
     uint64_t seed = 1;
     if (argc > at + 1 && !strcmp(argv[at], "--outcome")) outcome = argv[at + 1], at += 2;
@@ -980,9 +1002,9 @@ int main(int argc, char **argv) {
         if (outcome ? mkdir(dir, 0700) && errno != EEXIST : !mkdtemp(dir)) abort();
     }
     set_up(dir);
+    first = getpid();
+    on_exit(told_exit, NULL);
     whole();
-    size_t n = strlen(w->outcome);
-    w->outcome[n] = '\n';
-    int fd = outcome ? open(outcome, O_WRONLY | O_APPEND | O_CREAT, 0600) : 1;
-    return write(fd, w->outcome, n + 1) != (ssize_t)n + 1;
+    strcat(w->outcome, "\n");
+    return tell(w->outcome);
 }

@@ -215,7 +215,7 @@ fn read(desc: DescId, memory: Memory) -> i64 {
         op = op.with(op::TRY);
     }
     let mut done = 0;
-    let result = gate::pass_then(op, |n| match d.kind {
+    let result = super::fd::pass(desc, op, |n| match d.kind {
         _ if n <= 0 => {}
         DescKind::SIGNAL => done = take_signals(d.input, &memory),
         _ => memory.put(&me().out[0].to_ne_bytes()),
@@ -292,7 +292,7 @@ fn write(desc: DescId, memory: Memory) -> i64 {
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
     }
-    gate::pass(op)
+    super::fd::pass(desc, op, |_| {})
 }
 
 /// Each piece of a writev is a write of its own (fs/read_write.c, do_loop_readv_writev).

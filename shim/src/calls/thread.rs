@@ -3,6 +3,7 @@
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::calls::TESTCANCEL;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::sync;
@@ -146,6 +147,12 @@ pub fn cancel(pthread: u64) -> i32 {
         }
     }
     call1(libc_functions().pthread_cancel, pthread)
+}
+
+/// pthread_testcancel.
+pub fn test_cancel() {
+    gate::place(TESTCANCEL);
+    call0(libc_functions().pthread_testcancel);
 }
 
 /// pthread_setcancelstate.

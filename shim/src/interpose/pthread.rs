@@ -7,7 +7,7 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, thrd_join as join,
+    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
 use crate::calls::{priority, sync};
@@ -107,6 +107,7 @@ symbols! {
     fn pthread_detach(pthread: u64) -> i32 = detach(pthread, libc_functions().pthread_detach);
     fn thrd_detach(thread: u64) -> i32 = detach(thread, libc_functions().thrd_detach);
     fn pthread_cancel(pthread: u64) -> i32 = cancel(pthread);
+    fn pthread_testcancel() = test_cancel();
     fn pthread_setname_np(pthread: u64, name: u64) -> i32 = ret_pthread(guarded(|| priority::give_name(pthread, name)));
     fn pthread_getname_np(pthread: u64, to: u64, room: u64) -> i32 =
         ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));

@@ -129,8 +129,8 @@ impl Uses {
         self.named(cell, name, id, Use::Write);
     }
 
-    /// The process or thread with that number; 0 is the own one.
-    fn look_for(&mut self, id: i32) {
+    /// The process or thread with that number, of which something is set or asked; 0 is the own one.
+    fn look_for(&mut self, id: i32, sets: bool) {
         let (w, cur, own) = (world(), local().cur, local().pid);
         // Numbers are not given twice.
         let Some(t) = (0..w.threads.len).find(|&t| id > 0 && w.threads[t].vtid == id) else { return };
@@ -143,6 +143,8 @@ impl Uses {
         }
         machine().expose_by_id(t);
         self.looks_for = true;
+        // Also where it is not there any more: what kind of operation it is does not rest on that.
+        self.changes |= sets;
     }
 
     /// Of process `p`.
@@ -385,16 +387,17 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             uses.own(Cell::Ids, if sets { Use::Write } else { Use::Read });
         }
         libc::SYS_getpgid | libc::SYS_getsid => {
-            uses.look_for(id);
+            uses.look_for(id, false);
             if let Some(p) = process(id) {
                 uses.process(Cell::Group, p, Use::Read);
             }
         }
         libc::SYS_getpgrp => uses.process(Cell::Group, own, Use::Read),
         libc::SYS_setpgid => {
-            uses.look_for(id);
-            let Some(p) = process(id) else { return };
+            uses.look_for(id, true);
             uses.process(Cell::Group, own, Use::Read);
+            uses.global(Cell::Members, 0, Use::Write);
+            let Some(p) = process(id) else { return };
             uses.process(Cell::Group, p, Use::Read);
             uses.process(Cell::Group, p, Use::Write);
             if p != own {
@@ -404,7 +407,6 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             if pgid != 0 && pgid != world().procs[p].vpid {
                 uses.global(Cell::Members, 0, Use::Read);
             }
-            uses.global(Cell::Members, 0, Use::Write);
         }
         libc::SYS_setsid => {
             uses.process(Cell::Group, own, Use::Read);
@@ -414,31 +416,35 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         }
         libc::SYS_getpriority | libc::SYS_setpriority => nice(a, nr == libc::SYS_setpriority, uses),
         libc::SYS_sched_getscheduler | libc::SYS_sched_getparam | libc::SYS_sched_rr_get_interval => {
-            with_thread(id, uses, |uses, t| uses.thread(Cell::Policy, t, Use::Read));
+            with_thread((id, false), uses, |uses, t| uses.thread(Cell::Policy, t, Use::Read));
         }
-        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread(id, uses, |uses, t| {
+        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread((id, true), uses, |uses, t| {
             uses.thread(Cell::Policy, t, Use::Read);
             uses.thread(Cell::Policy, t, Use::Write);
         }),
-        libc::SYS_sched_getattr => with_thread(id, uses, |uses, t| {
+        libc::SYS_sched_getattr => with_thread((id, false), uses, |uses, t| {
             uses.thread(Cell::Policy, t, Use::Read);
             uses.thread(Cell::Nice, t, Use::Read);
         }),
-        libc::SYS_sched_setattr => with_thread(id, uses, |uses, t| {
+        libc::SYS_sched_setattr => with_thread((id, true), uses, |uses, t| {
             for cell in [Cell::Policy, Cell::Nice] {
                 uses.thread(cell, t, Use::Read);
                 uses.thread(cell, t, Use::Write);
             }
         }),
-        libc::SYS_sched_getaffinity => with_thread(id, uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Read)),
-        libc::SYS_sched_setaffinity => with_thread(id, uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Write)),
+        libc::SYS_sched_getaffinity => {
+            with_thread((id, false), uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Read))
+        }
+        libc::SYS_sched_setaffinity => {
+            with_thread((id, true), uses, |uses, t| uses.thread(Cell::Affinity, t, Use::Write))
+        }
         libc::SYS_ioprio_get => {
-            with_thread(if id == 1 { a[1] as i32 } else { 0 }, uses, |uses, t| {
+            with_thread((if id == 1 { a[1] as i32 } else { 0 }, false), uses, |uses, t| {
                 uses.thread(Cell::DiskPriority, t, Use::Read)
             });
         }
         libc::SYS_ioprio_set => {
-            with_thread(if id == 1 { a[1] as i32 } else { 0 }, uses, |uses, t| {
+            with_thread((if id == 1 { a[1] as i32 } else { 0 }, true), uses, |uses, t| {
                 uses.thread(Cell::DiskPriority, t, Use::Write)
             });
         }
@@ -447,7 +453,7 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             limit(own, id, Use::Read, uses);
             limit(own, id, Use::Write, uses);
         }
-        libc::SYS_prlimit64 => with_thread(id, uses, |uses, t| {
+        libc::SYS_prlimit64 => with_thread((id, a[2] != 0), uses, |uses, t| {
             let p = world().threads[t].pid;
             limit(p, a[1] as i32, Use::Read, uses);
             if a[2] != 0 {
@@ -588,8 +594,8 @@ pub fn is_there(t: Tid) -> bool {
 }
 
 /// What it uses of the thread with that id, if it is there; that is asked too.
-fn with_thread(id: i32, uses: &mut Uses, then: impl FnOnce(&mut Uses, Tid)) {
-    uses.look_for(id);
+fn with_thread((id, sets): (i32, bool), uses: &mut Uses, then: impl FnOnce(&mut Uses, Tid)) {
+    uses.look_for(id, sets);
     if let Some(t) = thread_with_id(id) {
         then(uses, t);
     }
@@ -604,7 +610,7 @@ fn nice(a: &[u64; 6], sets: bool, uses: &mut Uses) {
         }
     };
     if which == libc::PRIO_PROCESS {
-        return with_thread(who, uses, one);
+        return with_thread((who, sets), uses, one);
     }
     let group = if who == 0 { world().procs[local().pid].pgid } else { who };
     for t in (0..world().threads.len).filter(|&t| is_there(t)) {

@@ -148,8 +148,14 @@ pub fn kinds_of(bits: u32) -> impl Iterator<Item = (&'static str, &'static str)>
     KINDS.into_iter().filter(move |kind| bits & kind.1 != 0).map(|kind| (kind.0, kind.2))
 }
 
+/// In the place of a number: pthread_testcancel, which is no system call.
+pub const TESTCANCEL: i64 = -1;
+
 /// The name of call `nr`, if it has one.
 pub fn name(nr: i64) -> Option<&'static str> {
+    if nr == TESTCANCEL {
+        return Some("pthread_testcancel");
+    }
     usize::try_from(nr).ok().and_then(|nr| CALLS.get(nr)).map(|call| call.0).filter(|name| !name.is_empty())
 }
 

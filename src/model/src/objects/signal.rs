@@ -466,7 +466,8 @@ impl World {
     /// `code` is CLD_*, `status` an exit status or a signal.
     pub fn tell_parent(&mut self, p: Pid, code: i32, status: i32) -> Option<Pid> {
         let parent = self.procs[p].parent;
-        let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE)
+        // Where it is ignored none is sent at all, blocked or not (kernel/signal.c, do_notify_parent).
+        let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE && q.ignored & bit(SIGCHLD) == 0)
             && self.disposal(parent, NONE, SIGCHLD) == Disposal::Pending;
         if !told {
             return None;

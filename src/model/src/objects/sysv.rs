@@ -468,7 +468,7 @@ impl World {
                 thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj && thread.pending.has(PARTIAL);
             let ops = &thread.sembuf[..thread.n_sembuf as usize];
             pending
-                && self.sysv_op_choices(t, &thread.pending) == 0
+                && matches!(self.sysv_try(t, obj), Verdict::Block { .. })
                 && ops.iter().any(|o| o.num as u32 == num && if zero { o.op == 0 } else { o.op < 0 })
         };
         self.live.as_slice().iter().filter(waits).count() as u32

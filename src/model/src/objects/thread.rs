@@ -253,6 +253,25 @@ impl World {
         op.has(CANCEL_POINT) && self.threads[t].cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED
     }
 
+    /// The pending operation of `t`, which need not wait, is a point at which a request to end it is heeded: the request has come
+    /// before the call. (After that test it is heeded only in a wait: that is the operation performed, and then the request.) glibc
+    /// makes no such test where it joins a thread that has ended, nor in the second half of a wait of a condition variable.
+    pub(crate) fn cancelled_though_ready(&self, t: Tid) -> bool {
+        let op = &self.threads[t].pending;
+        self.cancelled(t, op)
+            && !matches!(op.kind, Kind::JOIN | Kind::COND_WAIT | Kind::COND_WAKE | Kind::FUTEX_WAIT)
+            && self.choices_of(t, &Op { flags: op.flags & !CANCEL_POINT, ..*op }) > 0
+    }
+
+    /// The request is heeded.
+    pub(crate) fn cancel_ready(&mut self, t: Tid) -> Applied {
+        let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
+        self.free_chunks(staged);
+        self.threads[t].state = ThreadState::RUNNING;
+        self.threads[t].long_run = false;
+        Applied::Done(errno::EINTR)
+    }
+
     pub(crate) fn cancel_perform(&mut self, op: &Op) -> Applied {
         if self.threads.contains(op.obj) {
             self.threads[op.obj].cancel |= CANCEL_REQUESTED;

@@ -96,10 +96,12 @@ impl World {
         if thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL) {
             return 0;
         }
-        if self.timers.len + self.n_timers > 0 && self.timer_comes_first(t, &thread.pending) {
-            return self.choices_of(t, &Op { flags: thread.pending.flags & !TIMED, ..thread.pending });
-        }
-        self.choices_of(t, &thread.pending)
+        let ways = if self.timers.len + self.n_timers > 0 && self.timer_comes_first(t, &thread.pending) {
+            self.choices_of(t, &Op { flags: thread.pending.flags & !TIMED, ..thread.pending })
+        } else {
+            self.choices_of(t, &thread.pending)
+        };
+        ways + u32::from(self.cancelled_though_ready(t))
     }
 
     /// The same for `op` in the place of the pending operation.
@@ -113,10 +115,14 @@ impl World {
     /// Performs the pending operation of `t` in its alternative `value`. `t` must be enabled.
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
         let op = self.threads[t].pending;
-        if self.signal_ways(t) != 0 {
+        let (signals, cancels) = (self.signal_ways(t) != 0, self.cancelled_though_ready(t));
+        if signals || cancels {
             let own = self.own_choices(t);
             if value >= own {
                 return self.interrupt(t, value - own);
+            }
+            if cancels && value + 1 == own {
+                return self.cancel_ready(t);
             }
         }
         if matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
