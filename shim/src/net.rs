@@ -114,12 +114,25 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
                 table::with(nr, a, within, call)
             }
         }
-        _ => table::with(nr, a, within, |a| {
-            files::with_cells(nr, a, || {
-                descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a))
+        _ => {
+            if heeds_cancellation(nr) {
+                gate::cancellation_place(nr);
+            }
+            table::with(nr, a, within, |a| {
+                files::with_cells(nr, a, || {
+                    descriptors::call(nr, a).or_else(|| identity::call(nr, a)).unwrap_or_else(|| kernel::call(nr, a))
+                })
             })
-        }),
+        }
     }
+}
+
+/// Calls that are cancellation points and may be no operation; those on bytes are in `interpose::io`.
+fn heeds_cancellation(nr: i64) -> bool {
+    matches!(
+        nr,
+        any_of!(SYS_open SYS_openat SYS_creat SYS_close SYS_fsync SYS_fdatasync SYS_msync SYS_sync_file_range SYS_fallocate)
+    )
 }
 
 /// clone and its like; `start`: what a new thread begins with.

@@ -1,6 +1,6 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
-use vsrun_model::op::{CANCEL_POINT, TRY};
+use vsrun_model::op::TRY;
 use vsrun_model::{inject as fault, Kind, Op};
 
 use super::{stream, sync, time};
@@ -26,7 +26,7 @@ pub fn call(a: [u64; 6]) -> i64 {
         libc::FUTEX_WAKE if private && value as u32 == 1 && stream::is_one(addr) => stream::wakes(addr),
         libc::FUTEX_WAKE if private && mirror::is_once(addr) => 0,
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET => {
-            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private)).with(CANCEL_POINT);
+            let mut op = Op::on(Kind::FUTEX_WAIT, sync::futex(addr, private));
             op.mask = if command == libc::FUTEX_WAIT { u32::MAX } else { value3 as u32 };
             if timeout != 0 {
                 let Some(ns) = time::timespec(timeout) else { return EINVAL };

@@ -7,7 +7,7 @@ use vsrun_model::calls::TESTCANCEL;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::sync;
-use crate::gate::{self, end, inject, local, me, mirror, model, world};
+use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -141,6 +141,7 @@ pub fn detach(pthread: u64, function: u64) -> i32 {
 pub fn cancel(pthread: u64) -> i32 {
     let t = thread_of(pthread);
     if t != NONE {
+        machine().note_cancels();
         gate::pass(Op::on(Kind::CANCEL, t));
         if !world().threads[t].alive() {
             return 0;

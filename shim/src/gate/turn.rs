@@ -65,6 +65,13 @@ pub fn place(nr: i64) {
     }
 }
 
+/// The same of a call at which a request to end the thread is heeded, where there are any.
+pub fn cancellation_place(nr: i64) {
+    if world().concurrent && machine().cancels() {
+        place(nr);
+    }
+}
+
 fn pass_with(op: Op, around: Around) -> i64 {
     guard::commit();
     mirror::settle_onces();

@@ -5,7 +5,7 @@
 
 use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
-use crate::gate::{local, Phase};
+use crate::gate::{self, local, Phase};
 use crate::net;
 use crate::sys::{errno::EINTR, load, raw6, ret};
 
@@ -13,8 +13,12 @@ fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
         return ret(raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]));
     }
+    let waits = fd::find(a[0]).is_some();
+    if !waits {
+        gate::cancellation_place(nr);
+    }
     cancellation_point();
-    local().cancellable = fd::find(a[0]).is_some();
+    local().cancellable = waits;
     let result = net::call(nr, a, 0);
     local().cancellable = false;
     // A transfer that has moved a part says how much, but one that is cancelled does not return.

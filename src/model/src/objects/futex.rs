@@ -17,8 +17,8 @@ kinds! {
     /// Second half of [`Kind::FUTEX_WAIT`].
     FUTEX_SLEEP = 61, "futex_sleep" {
         operands: Operands::Objects,
-        enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op) || w.cancelled(t, op)), |q| Answer::from(q.woken())),
-        perform: |w, t, op, _| w.futex_sleep_perform(t, op),
+        enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op)), |q| Answer::from(q.woken())),
+        perform: |w, t, _, _| w.futex_sleep_perform(t),
         records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Woken { given: act.fate & WOKEN != 0 }),
         follows: |a, b| wakes(b, a.op.obj), blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
@@ -89,16 +89,10 @@ impl World {
         Applied::Parked
     }
 
-    pub(crate) fn futex_sleep_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn futex_sleep_perform(&mut self, t: Tid) -> Applied {
         let woken = self.threads[t].woken;
         self.dequeue(t);
-        Applied::Done(if woken {
-            0
-        } else if self.cancelled(t, op) {
-            errno::EINTR
-        } else {
-            errno::ETIMEDOUT
-        })
+        Applied::Done(if woken { 0 } else { errno::ETIMEDOUT })
     }
 
     fn futex_matches(&self, t: Tid, mask: u32) -> bool {

@@ -66,6 +66,7 @@ const CHILDREN: u64 = 0x102;
 const ASKED: u64 = 0x103;
 const ASKED_WHO_WAITS: u64 = 0x104;
 /// `Thread::exposed`: not looked up yet, no, yes.
+const CANCELS: u64 = 0x105;
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
 const EXPOSED: u8 = 2;
@@ -313,6 +314,16 @@ impl Arena {
         } else {
             self.expose_process(thread.pid);
         }
+    }
+
+    /// Somebody asks a thread to end: calls at which it heeds that are places to switch from the next execution on.
+    pub fn note_cancels(&mut self) {
+        self.note(CANCELS, 0);
+    }
+
+    /// Somebody does.
+    pub fn cancels(&self) -> bool {
+        self.is_known(CANCELS)
     }
 
     /// What the process of `t` does about SIGCHLD changes: that tells which of its children have ended.
