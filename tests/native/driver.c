@@ -554,6 +554,52 @@ OP(do_mqrecv) {
 }
 OP(do_mqlen) { UNUSED; struct mq_attr a1; mq_getattr(queue, &a1); return a1.mq_curmsgs; }
 
+/* Descriptors in messages, other programs, handlers at the end. */
+static __thread int given = -1;
+OP(do_passfd) {
+    UNUSED;
+    char x = 'x', room[CMSG_SPACE(sizeof(int))] = { 0 };
+    struct iovec one = { &x, 1 };
+    struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &pipes[b][c], sizeof(int));
+    return error(sendmsg(sockets[a][0], &message, MSG_NOSIGNAL));
+}
+OP(do_takefd) {
+    UNUSED;
+    char x = 0, room[CMSG_SPACE(sizeof(int))] = { 0 };
+    struct iovec one = { &x, 1 };
+    struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+    long n = error(recvmsg(sockets[a][1], &message, b ? MSG_DONTWAIT : 0));
+    struct cmsghdr *first = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (first) memcpy(&given, CMSG_DATA(first), sizeof(int)), note("%d,", given);
+    return n;
+}
+OP(do_readgiven) { UNUSED; char x; return given < 0 ? -600 : error(read(given, &x, 1)); }
+OP(do_writegiven) { UNUSED; return given < 0 ? -600 : error(write(given, "y", 1)); }
+OP(do_closegiven) { UNUSED; long e = given < 0 ? -600 : error(close(given)); given = -1; return e; }
+OP(do_cloexec) { UNUSED; return error(fcntl(pipes[a][b], F_SETFD, FD_CLOEXEC)); }
+static const char *own_path;
+OP(do_exec) {
+    UNUSED;
+    char fd[16];
+    snprintf(fd, sizeof fd, "%d", c ? pipes[b][c - 1] : -1);
+    char status[16];
+    snprintf(status, sizeof status, "%ld", a);
+    execl(own_path, own_path, "--then", status, fd, c == 2 ? "write" : "read", (char *)NULL);
+    return -errno;
+}
+/* What the other program does. */
+static int then(char **argv) {
+    int fd = atoi(argv[1]);
+    char x = 'z';
+    long n = fd < 0 ? 0 : !strcmp(argv[2], "write") ? write(fd, &x, 1) : read(fd, &x, 1);
+    return n < 0 ? 100 + errno % 100 : atoi(argv[0]) + n;
+}
+static void posts(void) { sem_post(&w->sem[0]); }
+static void writes(void) { if (write(pipes[0][1], "h", 1) < 0) {} }
+OP(do_atexit) { UNUSED; return atexit(a ? writes : posts); }
+
 /* Kernel-level waits on words, which nobody changes: what threads do to memory is in no order that vsrun could see. */
 OP(do_fwait) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 0, 0, c ? &MILLI : NULL, NULL, 0)); }
 OP(do_fwake) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
@@ -581,6 +627,7 @@ static const struct row {
     R(setpg), R(ownpg), R(getpg), R(setsid), R(getsid), R(killpg), R(waitpg),
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
     R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
+    R(passfd), R(takefd), R(readgiven), R(writegiven), R(closegiven), R(cloexec), R(exec), R(atexit),
 };
 
 /* The program has an operation of this name, or with `*` at its end, of a name that begins so. */
@@ -665,11 +712,11 @@ static void set_up(const char *dir) {
     static const char *const LEFT[] = { "m0", "m1", "m2", "m3", "ln", "sub/m0", "sub/m1", "sub/m2", "sub/m3" };
     for (size_t i = 0; USES(STATE) && i < sizeof LEFT / sizeof *LEFT; i++) snprintf(path, sizeof path, "%s/%s", dir, LEFT[i]), unlink(path);
     for (int i = 0; i < N; i++) {
-        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat")) {
+        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat", "passfd", "takefd", "cloexec", "exec", "atexit")) {
             if (pipe(pipes[i])) abort();
             fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
         }
-        if (USES("ssend", "srecv", "shutdown", "closes", "opt", "getopt") && socketpair(AF_UNIX, i & 1 ? SOCK_DGRAM : SOCK_STREAM, 0, sockets[i])) abort();
+        if (USES("ssend", "srecv", "shutdown", "closes", "opt", "getopt", "passfd", "takefd") && socketpair(AF_UNIX, i & 1 ? SOCK_DGRAM : SOCK_STREAM, 0, sockets[i])) abort();
         if (uses("ev*") && (events[i] = eventfd(i >> 1, i & 1 ? EFD_SEMAPHORE : 0)) < 0) abort();
         if (uses("ep*") && (epolls[i] = epoll_create1(0)) < 0) abort();
         if (USES("tset", "tread") && (timers[i] = timerfd_create(CLOCK_MONOTONIC, i & 1 ? TFD_NONBLOCK : 0)) < 0) abort();
@@ -985,6 +1032,8 @@ static void told_exit(int status, void *arg) {
 }
 
 int main(int argc, char **argv) {
+    if (argc == 5 && !strcmp(argv[1], "--then")) return then(argv + 2);
+    own_path = argv[0];
     int at = 1, runs = 0;
     uint64_t seed = 1;
     if (argc > at + 1 && !strcmp(argv[at], "--outcome")) outcome = argv[at + 1], at += 2;
