@@ -208,6 +208,9 @@ impl World {
             }
             for place in 0..FDS_PER_PAGE {
                 let desc = self.fd_pages[page][place];
+                if desc != NONE {
+                    self.descs[desc].passed_on = true;
+                }
                 if desc != NONE && !self.fd_set(child, (at * FDS_PER_PAGE + place) as i32, desc) {
                     return false;
                 }
@@ -465,20 +468,23 @@ impl World {
         self.mails > 0 && self.descs.as_slice().iter().any(|d| d.kind == DescKind::FILE)
     }
 
-    /// True if nobody but thread `t` can notice what it does to `desc`: no other thread or process has a name of it.
+    /// True if nobody but thread `t` can notice what it does to `desc`: no other thread or process has a name of it, or has had one, for
+    /// whether that is closed by now is a question of who came first.
     pub fn desc_is_private(&self, t: Tid, desc: DescId) -> bool {
-        let p = self.threads[t].pid;
-        let own = || self.fds_from(p, 0).filter(|&(_, d)| d == desc).count() as u32;
-        !self.procs[p].threaded && self.descs[desc].refs <= own()
+        !self.procs[self.threads[t].pid].threaded && !self.descs[desc].passed_on
     }
 
     /// True if nobody but thread `t` can notice that it closes one of its names of `desc`.
     pub fn close_is_private(&self, t: Tid, desc: DescId) -> bool {
+        let p = self.threads[t].pid;
         // What somebody has asked to be told about a message queue is lost with any descriptor of it that he closes.
-        let others = self.descs[desc].refs > 1 && !self.mqueue_owner(self.threads[t].pid, desc);
-        // As long as others are left: of what has just been forked, the names too.
-        let fresh = self.threads[t].state == ThreadState::STARTING && !self.procs[self.threads[t].pid].threaded;
-        (others || self.socket_is_alone(desc)) && (fresh || self.desc_is_private(t, desc))
+        if self.procs[p].threaded || self.mqueue_owner(p, desc) {
+            return false;
+        }
+        // Others are left, whatever other processes do; of what has just been forked, the parent's.
+        let own = || self.fds_from(p, 0).filter(|&(_, d)| d == desc).count();
+        let fresh = self.threads[t].state == ThreadState::STARTING && self.descs[desc].refs > 1;
+        fresh || self.socket_is_alone(desc) || own() > 1
     }
 
     /// To close all descriptors of process `p`. `None`: it has none.

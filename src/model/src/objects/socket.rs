@@ -302,6 +302,7 @@ impl World {
             }
         };
         self.descs[desc].refs += 1;
+        self.descs[desc].passed_on = true;
         let mut at = list;
         while at != NONE && self.rights[at].next != NONE {
             at = self.rights[at].next;

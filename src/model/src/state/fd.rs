@@ -57,7 +57,9 @@ pub struct Desc {
     pub extra: u32,
     /// See [`Owner`].
     pub owner: i32,
-    pub(crate) pad2: u32,
+    /// Another process has had it too, by a fork or in a message; it may have it no longer.
+    pub passed_on: bool,
+    pub(crate) pad2: [u8; 3],
 }
 
 /// Who is told of input on a description: F_SETOWN_EX, F_SETSIG.
