@@ -147,7 +147,11 @@ pub fn cancel(pthread: u64) -> i32 {
             return 0;
         }
     }
-    call1(libc_functions().pthread_cancel, pthread)
+    // It loads what unwinds, the first time.
+    gate::fiber().asks_to_end = true;
+    let result = call1(libc_functions().pthread_cancel, pthread);
+    gate::fiber().asks_to_end = false;
+    result
 }
 
 /// pthread_testcancel.

@@ -67,7 +67,7 @@ pub fn place(nr: i64) {
 
 /// The same of a call at which a request to end the thread is heeded, where there are any.
 pub fn cancellation_place(nr: i64) {
-    if world().concurrent && machine().cancels() {
+    if world().concurrent && !fiber().asks_to_end && machine().cancels() {
         place(nr);
     }
 }

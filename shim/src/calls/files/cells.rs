@@ -6,9 +6,9 @@
 //! looks the names up, see `names`.
 
 use vsrun_model::fd::{DescId, DescKind};
-use vsrun_model::file::{path_bit, Use};
+use vsrun_model::file::{path_bit, Use, LOOKS_FOR};
 use vsrun_model::object::{NONE, SHARED};
-use vsrun_model::op::{TRY, VARIANT};
+use vsrun_model::op::TRY;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Pid, ProcState, ThreadState, Tid};
 
 use super::descriptors::description;
@@ -730,7 +730,7 @@ fn pass(nr: i64, uses: &Uses) -> Option<Op> {
         op = op.with(TRY);
     }
     if uses.looks_for {
-        op = op.with(VARIANT);
+        op = op.with(LOOKS_FOR);
     }
     if uses.names {
         op.obj2 = crate::calls::sync::names();

@@ -3,7 +3,7 @@
 
 use super::row::*;
 use crate::base::calls;
-use crate::state::PLACED;
+use crate::state::{LOOKS_FOR, PLACED};
 
 kinds! {
     /// Read or look at the contents of file `obj`: `arg` bytes; `mask`: through which open file description, see
@@ -34,7 +34,7 @@ kinds! {
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(ON_FILE, file_words),
     }
     /// Look names of files up: `obj` stands for all of them, `arg` is a set of them; `obj2` is a file that is looked at too.
-    /// `VARIANT`, here and below: it looks for a process or thread by its number.
+    /// [`LOOKS_FOR`], here and below: it looks for a process or thread by its number.
     PATH_LOOK = 123, "path_look" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: USES, cells: |act, _, cells| names(act, true, How::File { through: Some(PLACED) }, cells),
@@ -100,7 +100,7 @@ const CHANGES: How = How::File { through: None };
 fn names(act: &Act, looks: bool, file: How, cells: &mut Footprint) {
     cells.touch_object(act.op.obj, How::Names { set: act.op.arg, looks });
     cells.touch_object(act.op.obj2, file);
-    if act.op.has(VARIANT) {
+    if act.op.has(LOOKS_FOR) {
         cells.touch(Cell::Ids, How::Looks);
     }
 }

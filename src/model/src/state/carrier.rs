@@ -39,6 +39,8 @@ pub struct FiberState {
     pub reset_on_fork: bool,
     /// Processors that it does not want to run on.
     pub barred: u8,
+    /// libc's pthread_cancel is under way: what it calls is part of that operation.
+    pub asks_to_end: bool,
     pad: [u8; 6],
     /// Its name; of the first thread of a process it may be the kernel's only, and 0 here.
     pub name: [u8; 16],

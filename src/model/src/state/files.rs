@@ -6,7 +6,7 @@
 //!
 //! Who uses which file, and when that is a visible operation: [`crate::file`].
 
-use crate::base::{ObjId, Table, Tid};
+use crate::base::{ObjId, Table, Tid, VARIANT};
 
 /// Users of a file that are told apart. Any more that only read it are kept as one, which is in no order with anybody; one that
 /// writes makes the file shared.
@@ -30,6 +30,9 @@ pub(crate) const GONE: u64 = CELL - 1;
 pub const NO_FILE: u64 = CELL;
 /// In [`Op::mask`](crate::Op) of a read: its place in the file is given, so that it moves no description's.
 pub const PLACED: u32 = u32::MAX;
+
+/// Of a look at names of files and a change of them: it looks for a process or thread by its number.
+pub const LOOKS_FOR: u8 = VARIANT;
 
 /// Last uses of a file by one thread: numbers of threads created until then, 0 for never.
 #[derive(Clone, Copy, Debug)]
