@@ -368,7 +368,8 @@ fn semop_with(w: &mut World, t: Tid, set: u32, ops: &[(u16, i16, i16)], flags: u
     for (i, &(num, op, flags)) in ops.iter().enumerate() {
         w.threads[t].sembuf[i] = SemBuf { num, op, flags };
     }
-    does(w, t, Op::on(Kind::SYSV_OP, set).with(flags))
+    let mask = ops.iter().fold(0, |mask, (num, ..)| mask | 1 << num);
+    does(w, t, Op { mask, ..Op::on(Kind::SYSV_OP, set).with(flags) })
 }
 
 #[test]
