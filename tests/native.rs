@@ -2,7 +2,7 @@
 //! explores, wherever it says that it explored everything.
 //!
 //! `VSRUN_NATIVE_CASES=N` programs a family (default: a few), `VSRUN_NATIVE_RUNS=N` native runs each, `VSRUN_NATIVE_SEED=N` other
-//! programs, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
+//! programs, `VSRUN_NATIVE_EXECUTIONS=N` at most of each under vsrun, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
 //! `VSRUN_NATIVE_SEARCH=naive` another search.
 
 use std::collections::BTreeMap;
@@ -82,7 +82,8 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
     let _ = fs::remove_file(&file);
     let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
         .args(["--keep-going", "--files", "real", "--format", "json", "--timeouts", "any", "--search", search])
-        .args(["--max-executions", "20000", "--time", "20", "--output", "/dev/null", "--scenario-dir"])
+        .args(["--max-executions", &setting("VSRUN_NATIVE_EXECUTIONS", 20_000).to_string(), "--time", "20"])
+        .args(["--output", "/dev/null", "--scenario-dir"])
         .arg(&place.dir)
         .arg("--")
         .arg(place.driver())
