@@ -43,7 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STRANDS = 6, OPS = 16, N = 4, LOG = 512 };
+enum { STRANDS = 6, OPS = 48, N = 4, LOG = 512 };
 
 struct op {
     const struct row *row;
