@@ -33,16 +33,22 @@ static void waits(void) {
     }
     CHECK(waitid(P_ALL, 0, &info, WEXITED));
     say("code %d, pid %d, status %d", info.si_code, info.si_pid == child, info.si_status);
+    // It is there until it has been seen to go on.
+    int seen[2];
+    CHECK(pipe(seen));
     child = fork();
     if (child == 0) {
+        char byte;
         raise(SIGSTOP);
-        _exit(5);
+        _exit(read(seen[0], &byte, 1) == 1 ? 5 : 6);
     }
     CHECK(waitpid(child, &status, WUNTRACED) == child);
     say("status %x", status);
     kill(child, SIGCONT);
     CHECK(waitid(P_PID, child, &info, WCONTINUED));
     say("code %d, status %d", info.si_code, info.si_status);
+    CHECK(write(seen[1], "x", 1));
+    close(seen[0]), close(seen[1]);
     CHECK(waitpid(child, &status, 0) == child);
     say("status %x", status);
     signal(SIGCHLD, SIG_IGN);

@@ -162,8 +162,9 @@ fn fork(args: &CloneArgs) -> i64 {
     turn::wait();
     debug_assert!(world().current == creator);
     gate::deliver();
-    // The child may be over before the caller goes on.
-    gate::place(libc::SYS_fork);
+    // The child may be over before the caller goes on. libc has all signals blocked for the caller meanwhile, so that another thread takes
+    // the one that tells of that.
+    gate::place(if gate::is_threaded() { libc::SYS_clone } else { libc::SYS_fork });
     vpid as i64
 }
 

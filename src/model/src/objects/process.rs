@@ -130,6 +130,7 @@ impl World {
             creator: parent,
             state: ProcState::LIVE,
             no_zombies: false,
+            child_signal_for: NONE,
             lost_a_child: false,
             vfork_child: false,
             threaded: false,

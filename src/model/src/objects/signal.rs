@@ -99,8 +99,12 @@ impl World {
     /// What sending `signal` to process `p` (or to its thread `t`) does, by the kernel's rules: what is ignored is dropped
     /// unless it is blocked, what is fatal acts at once if some thread does not block it.
     pub fn disposal(&self, p: Pid, t: Tid, signal: i32) -> Disposal {
+        self.disposal_as(p, t, if t == NONE { self.procs[p].main_thread } else { t }, signal)
+    }
+
+    /// The same; for a process it is sent in the name of its thread `asked`.
+    fn disposal_as(&self, p: Pid, t: Tid, asked: Tid, signal: i32) -> Disposal {
         let process = &self.procs[p];
-        let asked = if t == NONE { process.main_thread } else { t };
         let blocked = self.threads.get(asked).is_some_and(|a| a.alive() && self.wants_not(asked, signal));
         let wanted = if t == NONE { self.receiver(p, signal) != NONE } else { !blocked };
         if signal == SIGKILL {
@@ -134,7 +138,8 @@ impl World {
 
     /// The thread of `p` that takes a signal for the process now, or [`NONE`].
     pub fn receiver(&self, p: Pid, signal: i32) -> Tid {
-        let main = self.procs[p].main_thread;
+        let for_one = self.threads.get(self.procs[p].child_signal_for).is_some_and(|t| signal == SIGCHLD && t.alive());
+        let main = if for_one { self.procs[p].child_signal_for } else { self.procs[p].main_thread };
         let of = |&&t: &&Tid| self.threads[t].pid == p && !self.wants_not(t, signal);
         let mut able = self.live.as_slice().iter().filter(of);
         able.clone().find(|&&t| t == main).or_else(|| able.next()).copied().unwrap_or(NONE)
@@ -391,6 +396,9 @@ impl World {
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
         *pending |= bit(info.signal);
+        if t == NONE && info.signal == SIGCHLD && !already {
+            self.procs[p].child_signal_for = NONE;
+        }
         already && info.signal < RT_MIN
             || self.signals.push(QueuedSignal { pid: p, tid: t, info, timer, pad: 0 }).is_some()
     }
@@ -468,13 +476,28 @@ impl World {
         let parent = self.procs[p].parent;
         // Where it is ignored none is sent at all, blocked or not (kernel/signal.c, do_notify_parent).
         let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE && q.ignored & bit(SIGCHLD) == 0)
-            && self.disposal(parent, NONE, SIGCHLD) == Disposal::Pending;
+            && self.disposal_as(parent, NONE, self.forker_of(p), SIGCHLD) == Disposal::Pending;
         if !told {
             return None;
         }
+        let already = self.procs[parent].sigpending & bit(SIGCHLD) != 0;
         let pid = self.procs[p].vpid;
         self.post(parent, NONE, SigInfo { signal: SIGCHLD, code, pid, uid: 0, value: status as u32 as u64 }, 0);
+        if !already {
+            self.procs[parent].child_signal_for = self.forker_of(p);
+        }
         Some(parent)
+    }
+
+    /// The thread of its parent in whose name that is told of process `p`: the one that has made it, or, once that is over, the first
+    /// (task_struct::real_parent).
+    pub(crate) fn forker_of(&self, p: Pid) -> Tid {
+        let parent = self.procs[p].parent;
+        let forker = self.threads.get(self.procs[p].main_thread).map_or(NONE, |t| t.creator);
+        match self.threads.get(forker) {
+            Some(t) if t.pid == parent && t.alive() => forker,
+            _ => self.procs.get(parent).map_or(NONE, |q| q.main_thread),
+        }
     }
 
     /// Process `p` is over: its parent is told. That is noted, also where the parent is over itself: it might not have
@@ -487,7 +510,8 @@ impl World {
         let (code, status) = if signal == 0 { (CLD_EXITED, exit) } else { (CLD_KILLED, signal) };
         let told = self.tell_parent(p, code, status).is_some();
         let could = |q: &crate::state::process::Process| {
-            let blocks = self.threads.get(q.main_thread).is_some_and(|t| t.sigmask & bit(SIGCHLD) != 0);
+            let blocks = |t: Tid| self.threads.get(t).is_some_and(|t| t.sigmask & bit(SIGCHLD) != 0);
+            let blocks = blocks(q.main_thread) || blocks(self.forker_of(p));
             q.handled & bit(SIGCHLD) != 0 || blocks
         };
         if told || self.procs.get(self.procs[p].creator).is_some_and(could) {

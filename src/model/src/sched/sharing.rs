@@ -458,9 +458,12 @@ impl Arena {
         let tells = |p: Pid| {
             let Some(process) = self.world.procs.get(p) else { return false };
             // One that blocks it may look for it later. While a thread is created its creator blocks everything.
-            let blocks = self.world.threads.get(process.main_thread).is_some_and(|t| t.sigmask & SIGCHLD != 0);
-            let has_children = || self.world.procs.as_slice().iter().any(|c| c.creator == p);
-            process.handled & SIGCHLD != 0 || blocks && has_children()
+            let blocks = |t: Tid| self.world.threads.get(t).is_some_and(|t| t.sigmask & SIGCHLD != 0);
+            let procs = self.world.procs.as_slice();
+            let of_child = |c: usize| {
+                procs[c].creator == p && (blocks(process.main_thread) || blocks(self.world.forker_of(c as Pid)))
+            };
+            process.handled & SIGCHLD != 0 || (0..procs.len()).any(of_child)
         };
         tells(p) || self.world.procs.get(p).is_some_and(|c| tells(c.parent))
     }

@@ -24,6 +24,8 @@ pub struct Process {
     pub state: ProcState,
     /// SIGCHLD is ignored: its children leave no status.
     pub no_zombies: bool,
+    /// In the name of which thread SIGCHLD is pending: the first to take it; [`NONE`](crate::NONE): the first thread.
+    pub child_signal_for: Tid,
     /// A child of it has ended so.
     pub lost_a_child: bool,
     /// A child created by vfork: its parent waits until it execs or ends.
