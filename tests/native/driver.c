@@ -656,6 +656,9 @@ static void run(int k) {
         sigset_t set;
         if (handled) sigpending(&set);
         result = op->row->call(op->a, op->b, op->c);
+        int saved = errno;
+        if (handled) sigpending(&set);
+        errno = saved;
         if (result <= -512) note("e ");
         else note("%ld ", result);
     }

@@ -235,7 +235,9 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
         Ok(info) => info,
         Err(error) => return error,
     };
-    let concerns = || t != local().cur || signal > 0 && files::action_is_shared(signal);
+    // One that ends the process may come before or after another thread has changed that.
+    let ends = || signal != libc::SIGABRT && signal::is_fatal(signal) && !world().is_alone(local().cur);
+    let concerns = || t != local().cur || files::action_is_shared(signal) || ends();
     if signal > 0 && concerns() || stops(signal) {
         gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
         if !world().threads[t].alive() {

@@ -316,6 +316,11 @@ pub fn siginfo(info: &SigInfo) -> [u64; 16] {
     real
 }
 
+/// The process does nothing about `signal` and it would end it.
+pub fn is_fatal(signal: i32) -> bool {
+    local().actions[signal as usize].handler == SIG_DFL && !ignored_by_default(signal) && !stops(signal)
+}
+
 fn default_action(signal: i32) {
     if ignored_by_default(signal) {
         return;

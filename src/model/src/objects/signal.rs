@@ -105,7 +105,9 @@ impl World {
     /// The same; for a process it is sent in the name of its thread `asked`.
     fn disposal_as(&self, p: Pid, t: Tid, asked: Tid, signal: i32) -> Disposal {
         let process = &self.procs[p];
-        let blocked = self.threads.get(asked).is_some_and(|a| a.alive() && self.wants_not(asked, signal));
+        // What one waits for with sigwait counts as blocked here (kernel/signal.c, sig_ignored: real_blocked).
+        let waits = |a: &Thread| a.pending.kind.row().signals.taken == Taken::Waits && a.sigmask & bit(signal) != 0;
+        let blocked = self.threads.get(asked).is_some_and(|a| a.alive() && (self.wants_not(asked, signal) || waits(a)));
         let wanted = if t == NONE { self.receiver(p, signal) != NONE } else { !blocked };
         if signal == SIGKILL {
             return Disposal::Kills;
@@ -158,6 +160,28 @@ impl World {
             }
         }
         ready
+    }
+
+    /// The pending operation of `t` waits with another mask: signals that this lets through and that nothing is done about are gone, and the
+    /// wait goes on (kernel/signal.c, get_signal).
+    pub(crate) fn drop_ignored_within(&mut self, t: Tid) {
+        let thread = &self.threads[t];
+        let op = thread.pending;
+        let changes = match op.kind.row().signals.taken {
+            Taken::Suspends => true,
+            Taken::WithMask => thread.masked,
+            _ => false,
+        };
+        let p = thread.pid;
+        let process = &self.procs[p];
+        let nothing = (process.ignored | IGNORED & !process.handled) & !self.mask_within(t, &op);
+        let gone = (thread.sigpending | process.sigpending) & nothing;
+        if !changes || gone == 0 {
+            return;
+        }
+        self.threads[t].sigpending &= !gone;
+        self.procs[p].sigpending &= !gone;
+        self.forget_signals(|q| (q.tid == t || q.tid == NONE && q.pid == p) && gone & bit(q.info.signal) != 0);
     }
 
     /// Signals pending for `t` that it does not block: they are due whenever it returns from the kernel.

@@ -16,6 +16,9 @@ impl World {
             return self.finish_with(End::UNSUPPORTED, t, &[what, op.kind.name().as_bytes()]);
         }
         self.park(t, op);
+        if self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
+            self.drop_ignored_within(t);
+        }
         self.check_cycle(t);
         self.check_record_waits(t);
     }
