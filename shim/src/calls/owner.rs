@@ -64,6 +64,10 @@ pub fn of_file(a: [u64; 6]) -> i64 {
         Ok(Some((_, 0))) => call(libc::F_SETOWN, 0),
         Ok(Some((Owner::GROUP, _))) => end::unsupported(&[b"fcntl(F_SETOWN) of a file to a process group"]),
         Ok(Some((kind, id))) => match find(kind, id) {
+            // Whether the kernel still has its number is not up to the program.
+            Ok(p) if world().procs[p].state != ProcState::LIVE => {
+                end::unsupported(&[b"fcntl(F_SETOWN) of a file to a process that has ended"])
+            }
             Ok(p) => {
                 let owner = [i32::from(kind), real(p)];
                 call(F_SETOWN_EX, owner.as_ptr() as u64)
