@@ -130,10 +130,10 @@ static void note(const char *format, ...) {
     va_start(list, format);
     int n = vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    int at = w->used[self];
-    if (at + n + 1 >= LOG) return;
+    // A handler may come in between.
+    if (w->used[self] + n + 1 >= LOG) return;
+    int at = atomic_fetch_add(&w->used[self], n);
     memcpy(w->log[self] + at, text, n);
-    w->used[self] = at + n;
 }
 
 /* Which strand has this process or thread id. */
