@@ -90,8 +90,8 @@ int main(void)
     if (!on_stack)
         abort();
     set(SIGALRM, jump, 0);
-    alarm(1);
     if (sigsetjmp(back, 1) == 0) {
+        alarm(1);
         pause();
         abort();
     }

@@ -21,6 +21,7 @@ pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     let at = |offset: u64| load::<u64>(context + offset);
     let args = [at(reg::RDI), at(reg::RSI), at(reg::RDX), at(reg::R10), at(reg::R8), at(reg::R9)];
     let result = call(nr as i64, args, context);
+    gate::back();
     store(context + reg::RAX, result);
 }
 
@@ -54,7 +55,9 @@ pub fn call(nr: i64, a: [u64; 6], context: u64) -> i64 {
 
 /// The same for one of libc's own sites, which has been rewritten.
 pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
-    guarded(|| perform(nr, a, 0, true))
+    let result = guarded(|| perform(nr, a, 0, true));
+    gate::back();
+    result
 }
 
 /// `within`: by an instruction of libc's, as far as is known.
@@ -137,7 +140,9 @@ fn heeds_cancellation(nr: i64) -> bool {
 
 /// clone and its like; `start`: what a new thread begins with.
 pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
-    guarded(|| make(nr, a, start))
+    let result = guarded(|| make(nr, a, start));
+    gate::back();
+    result
 }
 
 fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {

@@ -150,10 +150,12 @@ fn told(number: u64, schedule: &Schedule, trace: &Trace) {
     for (i, step) in trace.steps.iter().enumerate() {
         let act = &step.act;
         log::trace!(
-            "{i:4} {} {}.{} arg {:x} flags {:x} fate {:x} signals {:x} state {:x} did {:?}",
+            "{i:4} {} {}.{} on {} {} arg {:x} flags {:x} fate {:x} signals {:x} state {:x} did {:?}",
             act.uid,
             act.op.kind.name(),
             step.value,
+            act.op.obj as i32,
+            act.op.obj2 as i32,
             act.op.arg,
             act.op.flags,
             act.fate,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vsrun_model::Uid;
+use vsrun_model::{Kind, Uid};
 
 use crate::base::text::one_line;
 use crate::finding::{Finding, Names, StepView};
@@ -22,7 +22,7 @@ pub struct StepLine {
     pub note: Option<String>,
 }
 
-/// The transitions of an execution that was looked at.
+/// The transitions of an execution that was looked at. That a call returns, with no signal to be handled, is left out.
 pub fn of_finding(found: &Finding) -> Vec<StepLine> {
     let names: &dyn Names = found;
     let line = |(step, n): (&StepView, u64)| StepLine {
@@ -31,7 +31,8 @@ pub fn of_finding(found: &Finding) -> Vec<StepLine> {
         op: step.text.render(names),
         note: step.note.as_ref().map(|note| note.render(names)),
     };
-    found.steps.iter().zip(1..).map(line).collect()
+    let all = found.steps.iter().zip(1..).filter(|(step, _)| step.op.kind != Kind::RETURN || step.op.signals != 0);
+    all.map(line).collect()
 }
 
 /// The transitions of a scenario.
@@ -42,7 +43,8 @@ pub fn of_scenario(steps: &[ScenarioStep]) -> Vec<StepLine> {
         op: if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() },
         note: note(step.op, step.value, step.alternatives),
     };
-    steps.iter().zip(1..).map(line).collect()
+    let silent = |step: &ScenarioStep| step.op == Kind::RETURN && step.text == step.op.name() && step.value == 0;
+    steps.iter().zip(1..).filter(|(step, _)| !silent(step)).map(line).collect()
 }
 
 /// More steps than this are not shown unless all are asked for.

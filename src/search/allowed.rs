@@ -136,7 +136,7 @@ impl AllowedOps {
         }
         match class_of(act) {
             // Every thread ends, and makes calls that are none of its operations.
-            Some(KindClass::Does(Kind::END | Kind::PLACE)) => true,
+            Some(KindClass::Does(Kind::END | Kind::PLACE | Kind::RETURN)) => true,
             Some(KindClass::Does(Kind::EXIT)) => {
                 self.has(KindClass::Does(Kind::EXIT)) || self.has(KindClass::ProcessEnd)
             }

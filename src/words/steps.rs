@@ -31,6 +31,13 @@ fn signalled(step: &Step) -> Option<Words> {
     present.nth(step.value.checked_sub(first)? as usize).map(|(_, text)| text)
 }
 
+/// The signal that is handled where a call returns.
+fn handled(step: &Step) -> Option<Words> {
+    let ways = step.act.op.signals;
+    let due = step.act.op.kind == Kind::RETURN && ways & signal::BEFORE == 0 && ways & signal::NUMBER != 0;
+    due.then(|| words![Thing::Signal((ways & signal::NUMBER).into()), " is handled as the call returns"])
+}
+
 /// The transitions of a trace, from the first.
 pub fn step_views(steps: &[Step]) -> Vec<StepView> {
     let mut waiters = Waiters::default();
@@ -42,7 +49,7 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
             op,
             value,
             alternatives,
-            text: words![op_text(&op), outcome(step, woken.as_deref())],
+            text: handled(step).unwrap_or_else(|| words![op_text(&op), outcome(step, woken.as_deref())]),
             note: signalled(step).or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
         }

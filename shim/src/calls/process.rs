@@ -195,6 +195,7 @@ fn become_process(p: Pid, t: Tid) {
     l.pid = p;
     l.cur = t;
     l.n_onces = 0;
+    l.returns = false;
     stream::forked();
     begin();
 }

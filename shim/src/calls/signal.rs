@@ -65,16 +65,21 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
             libc::SIG_SETMASK => set,
             _ => return EINVAL,
         };
-        // To unblock is none: what comes just after it could have come before, and is delivered then as well. glibc blocks everything
-        // for a moment where no signal may come.
+        // To unblock is none: what comes just after it could have come before, and is delivered then as well, unless it answers the
+        // operation before. glibc blocks everything for a moment where no signal may come.
         let within = before | after == ALL_BLOCKED;
         if after & !before != 0 && !within {
             if after & !before & 1 << (libc::SIGCHLD - 1) != 0 {
                 machine().child_signal_changes(local().cur);
             }
             gate::place(libc::SYS_rt_sigprocmask);
+        } else if before & !after != 0 && machine().is_mask_answered(local().cur) {
+            gate::place(libc::SYS_rt_sigprocmask);
         }
         model().set_mask(local().cur, after);
+        if after != before {
+            gate::look();
+        }
     }
     if old != 0 {
         store(old, before);
@@ -194,6 +199,7 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
     }
     if if group == 0 { own == target } else { world().procs[own].pgid == group && id != -1 } {
         signal::send(own, NONE, info);
+        gate::sends();
     }
     gate::deliver();
     if hit > 0 {

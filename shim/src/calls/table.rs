@@ -163,6 +163,8 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
         match a[1] as i32 {
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => what = FIRST | HOLDS | MAKES,
             libc::F_SETFD => {}
+            // The flags are those of what is looked up, whatever becomes of the number.
+            libc::F_GETFL | libc::F_SETFL => what = FIRST | HOLDS,
             _ => what = FIRST,
         }
     }

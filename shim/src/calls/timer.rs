@@ -26,7 +26,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     } else {
         machine().expose_to_timers(local().pid);
     }
-    match nr {
+    let result = match nr {
         libc::SYS_alarm => alarm(a[0] as u32),
         libc::SYS_setitimer => setitimer(a[0] as i32, a[1], a[2]),
         libc::SYS_getitimer => getitimer(a[0] as i32, a[1]),
@@ -38,7 +38,11 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
             None => EINVAL,
         },
         _ => delete(a[0] as i32),
+    };
+    if matches!(nr, libc::SYS_alarm | libc::SYS_setitimer | libc::SYS_timer_settime) && result >= 0 {
+        gate::arms();
     }
+    result
 }
 
 fn itimer(which: i32) -> u32 {

@@ -135,10 +135,12 @@ pub fn switch(to: Tid) {
     }
     let (target, fs) = (fiber_of(to).context, fiber_of(to).fs);
     let save = &raw mut fiber_of(from).context;
+    let returns = core::mem::take(&mut local().returns);
     let call = guard::suspend();
     // SAFETY: `target` was saved by vs_switch or laid out by `lay_out` on the stack of a fiber that is not running.
     unsafe { vs_switch(save, target, fs) }
     guard::resume(call);
+    local().returns = returns;
 }
 
 /// The registers a new thread starts with: those of its creator at the system call, but for rax.

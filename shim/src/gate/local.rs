@@ -77,7 +77,7 @@ pub enum Phase {
 /// What the gate asks of what is built on it. Set by `init` before the program's first operation.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    /// Signals are due for the running fiber: their handlers run.
+    /// Signals are due for the running fiber, or it looks whether there are any: their handlers run.
     pub deliver: fn(),
     /// The running fiber has taken a signal while it was parked at that operation: the handler runs. The flag: in the call,
     /// which then fails. True: it fails.
@@ -98,6 +98,8 @@ pub struct Local {
     pub next_start: u64,
     /// See `next_start`.
     pub next_detached: bool,
+    /// The call that is under way is to pass its return, with which signals are handled: see `turn::returns`.
+    pub returns: bool,
     /// A signal is being delivered on purpose: the next handler call is it.
     pub delivering: bool,
     /// The mask to be in force after the handler that is being entered, where another one was in force before.
@@ -150,6 +152,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     cur: NONE,
     next_start: 0,
     next_detached: false,
+    returns: false,
     delivering: false,
     mask_after: None,
     altstacks: false,

@@ -18,4 +18,7 @@ pub use local::{
     arena, fiber, fiber_of, local, machine, me, model, process_of, shown, space_of, world, Phase, POOL_REGION,
 };
 pub use passage::{is_threaded, note_passed, through};
-pub use turn::{cancellation_place, deliver, pass, pass_after, pass_mirrored, pass_quietly, pass_then, place};
+pub use turn::{
+    arms, back, cancellation_place, deliver, look, pass, pass_after, pass_mirrored, pass_quietly, pass_then, place,
+    returning, sends,
+};

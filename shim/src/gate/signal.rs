@@ -202,6 +202,7 @@ fn raise(signal: i32) {
 /// What a handler would overwrite and what was interrupted still needs.
 struct Saved {
     of_thread: Kept,
+    returns: bool,
     cancellable: bool,
     reserved: [i32; 2],
 }
@@ -209,18 +210,20 @@ struct Saved {
 impl Saved {
     fn save() -> Saved {
         let cancellable = core::mem::replace(&mut local().cancellable, false);
+        let returns = core::mem::take(&mut local().returns);
         let reserved = core::mem::take(&mut super::local::fiber().reserved);
-        Saved { of_thread: model().keep(local().cur), cancellable, reserved }
+        Saved { of_thread: model().keep(local().cur), returns, cancellable, reserved }
     }
 
     fn restore(self) {
         model().restore(local().cur, self.of_thread);
         local().cancellable = self.cancellable;
+        local().returns = self.returns;
         super::local::fiber().reserved = self.reserved;
     }
 }
 
-/// Enters the handlers of signals that are due for the running fiber.
+/// Enters the handlers of signals that are due for the running fiber. Whoever looks takes those for the process too.
 // Not part of what every operation goes through: what is kept takes room on the program's stack.
 #[cold]
 #[inline(never)]
@@ -228,7 +231,7 @@ pub fn deliver_due() {
     let saved = Saved::save();
     loop {
         let cur = local().cur;
-        let ready = world().due(cur);
+        let ready = world().due_to_who_looks(cur);
         if !model().take(cur, ready) {
             break;
         }
@@ -268,7 +271,7 @@ pub fn run_taken(op: &Op, fails: bool) -> bool {
     if let Some(mask) = local().mask_after.take() {
         model().set_mask(local().cur, mask);
     }
-    turn::deliver();
+    turn::look();
     saved.restore();
     if let Some((n, ops)) = semops {
         model().set_semops(local().cur, &ops[..n as usize]);
@@ -399,7 +402,7 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     model().set_mask(local().cur, within | action.mask | own);
     if on_purpose {
         // The kernel makes the frames of all signals that are due before the first instruction of any of the handlers.
-        turn::deliver();
+        turn::look();
     }
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };

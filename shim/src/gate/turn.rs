@@ -14,9 +14,9 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, eintr, end, fiber, word};
+use super::{direct, eintr, end, fiber as fibers, fiber_of, word};
 use crate::sys::errno::EINTR;
-use crate::sys::{die, guard, raw};
+use crate::sys::{die, guard, keeping_errno, raw};
 
 /// What is done around an operation, with the turn and as a part of it.
 struct Around<'a> {
@@ -67,9 +67,61 @@ pub fn place(nr: i64) {
 
 /// The same of a call at which a request to end the thread is heeded, where there are any.
 pub fn cancellation_place(nr: i64) {
-    if world().concurrent && !fiber().asks_to_end && machine().cancels() {
+    if world().concurrent && !fiber_of(local().cur).asks_to_end && machine().cancels() {
         place(nr);
     }
+}
+
+/// An operation of that kind is over, and with it may be the call that it is of. Where signals answer it, what is due is handled at a place
+/// to switch of its own, once that call has done all that it does.
+fn returns(kind: Kind) {
+    if kind != Kind::RETURN && !local().borrowed && machine().is_answered(local().cur, kind) {
+        local().returns = true;
+    }
+}
+
+/// The running fiber has sent its own process a signal, which another thread may take before it does.
+pub fn sends() {
+    let cur = local().cur;
+    let threaded = world().procs[local().pid].threaded && !local().borrowed;
+    if threaded && world().due(cur) != 0 && machine().is_watched(cur) {
+        local().returns = true;
+    }
+}
+
+/// A timer has been set, which may fire before what comes next.
+pub fn arms() {
+    let cur = local().cur;
+    if !local().borrowed && world().may_tick(cur) && machine().is_watched(cur) {
+        local().returns = true;
+    }
+}
+
+/// A call of the program that is `work`.
+#[inline(always)]
+pub fn returning<R>(work: impl FnOnce() -> R) -> R {
+    let result = work();
+    back();
+    result
+}
+
+/// A call of the program is over.
+#[inline]
+pub fn back() {
+    if local().returns {
+        pass_return();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn pass_return() {
+    local().returns = false;
+    if local().phase != Phase::Running || local().borrowed || fiber_of(local().cur).asks_to_end {
+        return;
+    }
+    // A handler runs before libc sets errno.
+    keeping_errno(|| pass(Op::new(Kind::RETURN)));
 }
 
 fn pass_with(op: Op, around: Around) -> i64 {
@@ -107,6 +159,7 @@ fn pass_with(op: Op, around: Around) -> i64 {
                 finish_if_over();
                 let result = told(result);
                 (around.then)(result);
+                returns(parked.kind);
                 deliver();
                 return result;
             }
@@ -173,10 +226,21 @@ fn interrupted(parked: &Op, fails: bool) -> bool {
 /// Enters the handlers of signals that are pending for the running fiber and not blocked.
 #[inline]
 pub fn deliver() {
-    if local().phase == Phase::Off || local().borrowed {
+    if local().phase == Phase::Off || local().borrowed || local().returns {
         return;
     }
     if world().due(local().cur) != 0 {
+        (local().hooks.deliver)();
+    }
+}
+
+/// The same where the kernel looks for signals: after a change of the mask, and at the end of a handler. Those for the process are taken
+/// then whoever was chosen for them.
+pub fn look() {
+    if local().phase == Phase::Off || local().borrowed || local().returns {
+        return;
+    }
+    if world().due_to_who_looks(local().cur) != 0 {
         (local().hooks.deliver)();
     }
 }
@@ -261,12 +325,12 @@ fn close(p: Pid, signal: i32) {
 fn hand_to(to: Tid) {
     let target = world().threads[to].pid;
     if target == local().pid {
-        fiber::switch(to);
+        fibers::switch(to);
         return;
     }
     word::wake(target);
     wait();
-    fiber::switch(world().current);
+    fibers::switch(world().current);
 }
 
 /// Waits until this process is given the turn.
@@ -280,7 +344,7 @@ pub fn wait() {
 /// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
 pub fn start(t: Tid) {
     model().give_turn(t);
-    fiber::switch(t);
+    fibers::switch(t);
 }
 
 /// The running fiber's thread is over (and recorded as such): somebody else goes on. `back`: its creator, to whom it was
@@ -296,7 +360,7 @@ pub fn leave(back: Option<Tid>) {
     };
     let target = world().threads[next].pid;
     if target == local().pid {
-        fiber::switch(next);
+        fibers::switch(next);
         end::bug(b"a finished thread was resumed");
     }
     word::wake(target);
@@ -306,6 +370,6 @@ pub fn leave(back: Option<Tid>) {
 pub fn leave_to_others(back: Option<Tid>) -> ! {
     leave(back);
     wait();
-    fiber::switch(world().current);
+    fibers::switch(world().current);
     end::bug(b"a finished thread was resumed")
 }

@@ -21,11 +21,22 @@ fn call(nr: i64, a: [u64; 6]) -> i64 {
     local().cancellable = waits;
     let result = net::call(nr, a, 0);
     local().cancellable = false;
+    if waits {
+        failed(nr, result);
+    }
     // A transfer that has moved a part says how much, but one that is cancelled does not return.
     if core::mem::replace(&mut local().interrupted, false) || result == EINTR {
         cancellation_point();
     }
     ret(result)
+}
+
+/// A call that fails is left at once where a request to end comes while it lasts: it has done nothing that would come before that.
+pub fn failed(nr: i64, result: i64) {
+    if result < 0 && result != EINTR {
+        gate::cancellation_place(nr);
+        cancellation_point();
+    }
 }
 
 symbols! {

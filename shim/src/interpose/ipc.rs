@@ -2,6 +2,7 @@
 
 use vsrun_model::{op, Kind, Op};
 
+use super::io::failed;
 use crate::calls::sem::{self, pass, wait};
 use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
@@ -16,6 +17,7 @@ fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     if result == EINTR {
         cancellation_point();
     }
+    failed(nr, result);
     ret(result)
 }
 

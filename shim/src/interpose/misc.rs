@@ -17,7 +17,10 @@ symbols! {
     fn time(at: u64) -> i64 = time::time(at);
     fn sched_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
     fn pthread_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
-    fn abort() -> ! = end::assertion(&[b"abort() was called"]);
+}
+
+ends! {
+    fn abort() = end::assertion(&[b"abort() was called"]);
 }
 
 fn text<'a>(at: u64) -> &'a [u8] {
@@ -32,15 +35,18 @@ fn violated(expression: &[u8], file: u64, line: i64, function: u64) -> ! {
     end::assertion(&[text(file), b":", &line, b": ", text(function), b": assertion `", expression, b"' failed"])
 }
 
-symbols! {
-    fn __assert_fail(expression: u64, file: u64, line: u32, function: u64) -> ! =
+ends! {
+    fn __assert_fail(expression: u64, file: u64, line: u32, function: u64) =
         violated(text(expression), file, line as i64, function);
-    fn __assert(expression: u64, file: u64, line: i32) -> ! = violated(text(expression), file, line as i64, 0);
-    fn __assert_perror_fail(error: i32, file: u64, line: u32, function: u64) -> ! =
+    fn __assert(expression: u64, file: u64, line: i32) = violated(text(expression), file, line as i64, 0);
+    fn __assert_perror_fail(error: i32, file: u64, line: u32, function: u64) =
         violated(&decimal(error), file, line as i64, function);
-    /// VS_toss of vs.h: any of 0..=n; each is an alternative.
-    fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
     /// VS_assert of vs.h.
     fn vsrun_assert_fail(expression: u64, file: u64, line: i32, function: u64) =
         violated(text(expression), file, line as i64, function);
+}
+
+symbols! {
+    /// VS_toss of vs.h: any of 0..=n; each is an alternative.
+    fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
 }

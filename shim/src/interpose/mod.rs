@@ -4,7 +4,16 @@
 /// A table of interposed symbols: what each function of the program's gives.
 macro_rules! symbols {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $gives:expr;)*) => {
-        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) $(-> $result)? { $gives })*
+        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) $(-> $result)? {
+            $crate::gate::returning(|| $gives)
+        })*
+    };
+}
+
+/// The same of functions that do not return.
+macro_rules! ends {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) = $gives:expr;)*) => {
+        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) -> ! { $gives })*
     };
 }
 

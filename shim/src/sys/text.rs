@@ -18,6 +18,16 @@ pub fn ret(value: i64) -> i64 {
     value
 }
 
+/// Does `work`, which does not change errno as the program sees it.
+pub fn keeping_errno<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: as for `ret`.
+    let before = unsafe { *__errno_location() };
+    let result = work();
+    // SAFETY: as for `ret`; asked again, since another fiber may run on this kernel thread's registers meanwhile.
+    unsafe { *__errno_location() = before };
+    result
+}
+
 /// The convention of pthread functions: 0, or the error number itself, positive.
 pub fn ret_pthread(result: i64) -> i32 {
     -result as i32

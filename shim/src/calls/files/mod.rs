@@ -13,6 +13,7 @@ mod path;
 mod room;
 mod seen;
 mod shared;
+mod sorts;
 mod uses;
 mod walk;
 

@@ -1,5 +1,6 @@
 //! What operations do, a file for each family.
 
+pub mod answer;
 pub mod channel;
 pub mod cond;
 pub mod connect;
@@ -17,6 +18,7 @@ pub mod msg;
 pub mod mutex;
 pub mod netlink;
 pub mod object;
+pub mod parent;
 pub mod pifutex;
 pub mod process;
 pub mod question;
@@ -28,6 +30,7 @@ pub mod shown;
 pub mod signal;
 pub mod simple;
 pub mod socket;
+pub mod stop;
 pub mod stream;
 pub mod sysv;
 pub mod table;

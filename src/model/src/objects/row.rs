@@ -308,6 +308,8 @@ pub enum Taken {
     Around,
     /// The same; a mask of its own may be in force.
     WithMask,
+    /// Its call is over: those that are due are handled now, whatever comes next.
+    Returns,
     /// It waits for any that the mask `arg` lets through.
     Suspends,
     /// It waits for those in `arg`.
@@ -356,6 +358,8 @@ pub enum FailsByStop {
 impl Signals {
     /// None is taken.
     pub const NEVER: Signals = Signals { taken: Taken::Never, fails: Fails::Never, fails_by_stop: FailsByStop::Never };
+    /// Its call is over.
+    pub const RETURNS: Signals = Signals { taken: Taken::Returns, ..Signals::NEVER };
     /// It waits on whatever comes.
     pub const WAITS_ON: Signals = Signals { taken: Taken::Around, ..Signals::NEVER };
     /// It fails unless the handler restarts calls.

@@ -24,12 +24,14 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
+use super::parent::{CLD_CONTINUED, SIGCHLD};
 use super::row::*;
+use super::stop::{SIGCONT, SIGSTOP, STOPS};
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
-    AWAITED, BEFORE, BY_CLOCK, CONTINUED, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL,
-    STOPPED, STOPS_LATE, STOP_BEFORE, STOP_INTERRUPTS,
+    AWAITED, BEFORE, BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOP_BEFORE,
+    STOP_INTERRUPTS,
 };
 
 kinds! {
@@ -87,11 +89,6 @@ fn signal_set(set: u64, words: &mut dyn Words) {
 /// First real-time signal of the kernel: from there on several of the same number are queued.
 const RT_MIN: i32 = 32;
 const SIGKILL: i32 = 9;
-const SIGCHLD: i32 = 17;
-const SIGCONT: i32 = 18;
-const SIGSTOP: i32 = 19;
-/// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
-const STOPS: u64 = bit(19) | bit(20) | bit(21) | bit(22);
 /// SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
 const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
 
@@ -103,7 +100,7 @@ impl World {
     }
 
     /// The same; for a process it is sent in the name of its thread `asked`.
-    fn disposal_as(&self, p: Pid, t: Tid, asked: Tid, signal: i32) -> Disposal {
+    pub(crate) fn disposal_as(&self, p: Pid, t: Tid, asked: Tid, signal: i32) -> Disposal {
         let process = &self.procs[p];
         // What one waits for with sigwait counts as blocked here (kernel/signal.c, sig_ignored: real_blocked).
         let waits = |a: &Thread| a.pending.kind.row().signals.taken == Taken::Waits && a.sigmask & bit(signal) != 0;
@@ -267,6 +264,9 @@ impl World {
         if matches!(taken, Taken::Never | Taken::Stopped) {
             return ways;
         }
+        if taken == Taken::Returns {
+            return ways | self.ways_at_return(t);
+        }
         if taken == Taken::Waits && self.awaited_pending(t, op.arg as u64) != 0 {
             ways |= AWAITED;
         }
@@ -298,6 +298,16 @@ impl World {
         let same =
             if ways & BEFORE != 0 { STOP_BEFORE } else { 0 } | if ways & INTERRUPTS != 0 { STOP_INTERRUPTS } else { 0 };
         ways | hit & !same
+    }
+
+    /// What is due is handled where a call returns; a timer may fire there, or not.
+    fn ways_at_return(&self, t: Tid) -> u16 {
+        let (due, ready) = (self.due(t), self.deliverable(t, self.threads[t].sigmask));
+        match (due, ready) {
+            (0, 0) => 0,
+            (0, _) => BEFORE | self.first_of(t, ready) as u16,
+            _ => self.first_of(t, due) as u16,
+        }
     }
 
     /// The first of the signals `ready` that `t` takes: its own ones first.
@@ -417,6 +427,9 @@ impl World {
     /// A signal becomes pending for process `p`, or for its thread `t`. One of the old signals is pending once only.
     /// False: there is no room.
     pub fn post(&mut self, p: Pid, t: Tid, info: SigInfo, timer: u32) -> bool {
+        if timer == 0 {
+            self.note_answers(p, t, info.signal);
+        }
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
         *pending |= bit(info.signal);
@@ -425,122 +438,6 @@ impl World {
         }
         already && info.signal < RT_MIN
             || self.signals.push(QueuedSignal { pid: p, tid: t, info, timer, pad: 0 }).is_some()
-    }
-
-    /// What a stop or continue signal does besides being delivered: each takes the other kind out of what is pending, and
-    /// SIGCONT makes a stopped process go on.
-    pub fn prepare(&mut self, p: Pid, signal: i32, sender: Tid) {
-        let gone = match () {
-            () if signal == SIGCONT => STOPS,
-            () if STOPS & bit(signal) != 0 => bit(SIGCONT),
-            () => return,
-        };
-        self.procs[p].sigpending &= !gone;
-        for t in self.threads.as_mut_slice().iter_mut().filter(|t| t.pid == p) {
-            t.sigpending &= !gone;
-        }
-        self.forget_signals(|q| q.pid == p && gone & bit(q.info.signal) != 0);
-        if signal == SIGCONT && self.procs[p].stopped != 0 {
-            self.procs[p].stopped = 0;
-            self.procs[p].stop_news = CONTINUED;
-            self.procs[p].stopper = sender;
-            for t in self.threads.as_mut_slice().iter_mut().filter(|t| t.pid == p) {
-                t.stops_late = false;
-            }
-        }
-    }
-
-    /// `op` of another process comes before what a stopped thread would have done, which natively it may still have done after the signal
-    /// that stopped it was sent.
-    pub(crate) fn note_late_stops(&mut self, t: Tid, op: &Op) {
-        let pid = self.threads[t].pid;
-        let same = |a: ObjId, b: &Op| a != NONE && (a == b.obj || a == b.obj2);
-        let meets = |b: &Op| {
-            let both_channels = op.kind.row().channels.any() && b.kind.row().channels.any();
-            match op.kind {
-                // Their operands are processes.
-                Kind::KILL => false,
-                Kind::WAIT => matches!(b.kind, Kind::EXIT | Kind::THREAD_EXIT),
-                _ => same(op.obj, b) || same(op.obj2, b) || both_channels,
-            }
-        };
-        let late = |&&u: &&Tid| {
-            let thread = &self.threads[u];
-            thread.stops_late && thread.pid != pid && self.procs[thread.pid].stopped != 0 && meets(&thread.pending)
-        };
-        if self.live.as_slice().iter().find(late).is_some() {
-            self.never_comes(STOPS_LATE);
-        }
-    }
-
-    /// Process `p` stops; its threads are not enabled until it continues.
-    pub fn stop(&mut self, p: Pid, signal: i32, sender: Tid) {
-        if self.procs[p].stopped == 0 {
-            self.procs[p].stopped = signal as u8;
-            self.procs[p].stop_news = STOPPED;
-            self.procs[p].stopper = sender;
-            for at in 0..self.live.len {
-                let t = self.live[at];
-                let Thread { pid, state, pending: op, .. } = self.threads[t];
-                let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
-                if pid == p
-                    && state == ThreadState::PARKED
-                    && op.kind.row().signals.fail_by_stop(&op)
-                    && self.choices_of(t, &untimed) == 0
-                {
-                    self.threads[t].stop_hit = true;
-                }
-            }
-        }
-    }
-
-    /// What the parent of `p`, of which `signal` says how it fares, is told with SIGCHLD; the parent, if it is told.
-    /// `code` is CLD_*, `status` an exit status or a signal.
-    pub fn tell_parent(&mut self, p: Pid, code: i32, status: i32) -> Option<Pid> {
-        let parent = self.procs[p].parent;
-        // Where it is ignored none is sent at all, blocked or not (kernel/signal.c, do_notify_parent).
-        let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE && q.ignored & bit(SIGCHLD) == 0)
-            && self.disposal_as(parent, NONE, self.forker_of(p), SIGCHLD) == Disposal::Pending;
-        if !told {
-            return None;
-        }
-        let already = self.procs[parent].sigpending & bit(SIGCHLD) != 0;
-        let pid = self.procs[p].vpid;
-        self.post(parent, NONE, SigInfo { signal: SIGCHLD, code, pid, uid: 0, value: status as u32 as u64 }, 0);
-        if !already {
-            self.procs[parent].child_signal_for = self.forker_of(p);
-        }
-        Some(parent)
-    }
-
-    /// The thread of its parent in whose name that is told of process `p`: the one that has made it, or, once that is over, the first
-    /// (task_struct::real_parent).
-    pub(crate) fn forker_of(&self, p: Pid) -> Tid {
-        let parent = self.procs[p].parent;
-        let forker = self.threads.get(self.procs[p].main_thread).map_or(NONE, |t| t.creator);
-        match self.threads.get(forker) {
-            Some(t) if t.pid == parent && t.alive() => forker,
-            _ => self.procs.get(parent).map_or(NONE, |q| q.main_thread),
-        }
-    }
-
-    /// Process `p` is over: its parent is told. That is noted, also where the parent is over itself: it might not have
-    /// been, and then it could tell.
-    pub fn child_over(&mut self, p: Pid) {
-        const CLD_EXITED: i32 = 1;
-        const CLD_KILLED: i32 = 2;
-        let status = self.procs[p].status;
-        let (signal, exit) = (status & 0x7f, status >> 8 & 0xff);
-        let (code, status) = if signal == 0 { (CLD_EXITED, exit) } else { (CLD_KILLED, signal) };
-        let told = self.tell_parent(p, code, status).is_some();
-        let could = |q: &crate::state::process::Process| {
-            let blocks = |t: Tid| self.threads.get(t).is_some_and(|t| t.sigmask & bit(SIGCHLD) != 0);
-            let blocks = blocks(q.main_thread) || blocks(self.forker_of(p));
-            q.handled & bit(SIGCHLD) != 0 || blocks
-        };
-        if told || self.procs.get(self.procs[p].creator).is_some_and(could) {
-            self.did = self.did.with(Effects::SIGNALS);
-        }
     }
 
     /// Signals that sigwait would take now.
@@ -664,9 +561,6 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
     bits & bits.wrapping_neg()
 }
 
-const CLD_STOPPED: i32 = 5;
-const CLD_CONTINUED: i32 = 6;
-
 impl World {
     /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
     pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
@@ -691,37 +585,6 @@ impl World {
                 Sent::Done
             }
             Disposal::Kills => Sent::Kills,
-        }
-    }
-
-    /// Process `p` stops by `signal`, and its parent is told. False: it has stopped already.
-    pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
-        if self.procs[p].stopped != 0 {
-            return false;
-        }
-        if self.threads.get(sender).is_some_and(|s| s.pid != p) {
-            for at in 0..self.live.len {
-                let t = self.live[at];
-                let Thread { pid, state, pending: op, .. } = self.threads[t];
-                // One that waits could only give up meanwhile, as it could before.
-                let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
-                let goes_on = pid == p && state == ThreadState::PARKED && self.choices_of(t, &untimed) > 0;
-                self.threads[t].stops_late |= goes_on;
-                self.stops_late |= goes_on;
-            }
-        }
-        self.stop(p, signal, sender);
-        self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
-        self.tell_of_stop(p, CLD_STOPPED, signal);
-        self.did = self.did.with(Effects::SIGNALS);
-        true
-    }
-
-    /// The parent of `p` gets SIGCHLD about a stop or its end, unless it does not want to know.
-    fn tell_of_stop(&mut self, p: Pid, code: i32, status: i32) {
-        let parent = self.procs.get(self.procs[p].parent);
-        if parent.is_some_and(|q| !q.no_stop_news) && self.tell_parent(p, code, status).is_some() {
-            self.did = self.did.with(Effects::SIGNALS);
         }
     }
 

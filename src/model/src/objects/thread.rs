@@ -62,6 +62,13 @@ kinds! {
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
+    /// The end of a call, where a signal may come before what its thread does next; see `objects::signal`, NOTE [Return].
+    RETURN = 15, "return" {
+        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        records: Records::NOTHING, cells: |_, _, _| {}, follows: NOBODY, blocks: GIVES,
+        role: Role::None, channels: Channels::None, signals: Signals::RETURNS, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+    }
     /// Cancellation request for thread `obj`.
     CANCEL = 8, "cancel" {
         operands: Operands::Thread, enabled: Enabled::Always, perform: |w, _, op, _| w.cancel_perform(op),
@@ -89,6 +96,7 @@ impl World {
             Uid::MAIN
         } else {
             self.threads[creator].children += 1;
+            self.threads[creator].creates = true;
             self.threads[creator].uid.child(self.threads[creator].children)
         };
         // Later than all that the creator has used, counted or not; see `sched::sharing`.
@@ -116,6 +124,12 @@ impl World {
             born_expired: false,
             once: NONE,
             moved: self.moves,
+            heard: self.moves,
+            heard_before: self.moves,
+            last: Kind::FORK,
+            creates: false,
+            answers: [0; 4],
+            answered: 0,
             transitions: 0,
             yields: [0; YIELD_WINDOW],
             exposed: 0,

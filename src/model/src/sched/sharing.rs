@@ -51,9 +51,9 @@
 //! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
 
 use crate::arena::Arena;
-use crate::base::{ObjId, Op, Pid, Tid, CANCEL_POINT, TIMED, TRY};
+use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, TIMED, TRY};
 use crate::objects::row::{Alone, Role};
-use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, ThreadState, World, SHARED, TICK};
+use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK};
 
 /// Operations that pass in one transition before one is published.
 pub const LONG_RUN: u32 = 10_000;
@@ -65,8 +65,9 @@ const PROCESS: u64 = 0x101;
 const CHILDREN: u64 = 0x102;
 const ASKED: u64 = 0x103;
 const ASKED_WHO_WAITS: u64 = 0x104;
-/// `Thread::exposed`: not looked up yet, no, yes.
 const CANCELS: u64 = 0x105;
+const RETURNS: u64 = 0x106;
+/// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
 const EXPOSED: u8 = 2;
@@ -346,6 +347,48 @@ impl Arena {
     /// switch then, and so are calls between which a signal may come.
     pub fn is_watched(&mut self, t: Tid) -> bool {
         self.world.concurrent && self.is_exposed(t)
+    }
+
+    /// Signals have answered what threads did: the returns of such calls are operations from the next execution on.
+    pub(crate) fn note_answers(&mut self) {
+        if !core::mem::take(&mut self.world.answered) {
+            return;
+        }
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            let Thread { answers, uid, .. } = self.world.threads[t];
+            if answers == [0; 4] {
+                continue;
+            }
+            self.world.threads[t].answers = [0; 4];
+            for kind in (0..=u8::MAX).filter(|&n| answers[usize::from(n / 64)] >> (n % 64) & 1 == 1) {
+                self.note(mixed(RETURNS, uid.0, kind.into()), 0);
+            }
+            self.note(mixed(RETURNS, uid.0, 0), 0);
+        }
+    }
+
+    /// Signals are known that answer operations of this kind by `t`: that it returns from them is an operation.
+    #[inline]
+    pub fn is_answered(&mut self, t: Tid, kind: Kind) -> bool {
+        if !self.world.concurrent || self.world.threads[t].answered == HIDDEN {
+            return false;
+        }
+        self.finds_answers(t, kind)
+    }
+
+    #[cold]
+    fn finds_answers(&mut self, t: Tid, kind: Kind) -> bool {
+        let uid = self.world.threads[t].uid.0;
+        let known = self.is_known(mixed(RETURNS, uid, 0));
+        self.world.threads[t].answered = if known { EXPOSED } else { HIDDEN };
+        known && self.is_known(mixed(RETURNS, uid, kind.0.into()))
+    }
+
+    /// Signals are known that answer what `t` has done last: where it changes its mask, it may take one.
+    pub fn is_mask_answered(&mut self, t: Tid) -> bool {
+        let Thread { last, creates, .. } = self.world.threads[t];
+        self.is_answered(t, last) || creates && self.is_answered(t, Kind::FORK)
     }
 
     /// Somebody asks who used object `id` last: operations on it commute less from now on.

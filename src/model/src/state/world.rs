@@ -171,6 +171,8 @@ pub struct World {
     pub ticks_held: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
+    /// Signals have come that answer what their receivers have done, which is still to be noted: see `Thread::answers`.
+    pub answered: bool = at(false),
     /// A process has been killed by another one.
     pub kills: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.

@@ -1,0 +1,91 @@
+//! Signals that answer what their receivers have done.
+//!
+//! NOTE [Return] A signal that another thread sends reaches its receiver between any two instructions, so also after a call of the kernel
+//! has done what it does and before the code that comes after it runs. Whether it comes there or with the next operation only that code
+//! can tell, and what of it comes before the next operation is no transition. Where the sender could have sent it before the call as well,
+//! the handler runs with the end of the call already, since a signal that is pending then is delivered there. What is left is a signal
+//! that is sent because of the call, or after something that happened because of it: it answers the call. Where such a signal has been seen,
+//! the end of calls of that kind by that thread is an operation of its own from the next execution on ([`Kind::RETURN`]): the search starts
+//! over, as it does for objects that are found to be shared (see `sched::sharing`). So is a change of the mask after it: what has come meanwhile
+//! is handled there, and a thread that changes its mask takes what is pending for the process, whoever was chosen for it
+//! (kernel/signal.c, recalc_sigpending).
+
+use super::row::*;
+use crate::state::bit;
+
+/// Signals that glibc keeps to itself: SIGCANCEL, SIGSETXID. They are part of the calls that send them.
+const OF_GLIBC: u64 = bit(32) | bit(33);
+
+impl Kind {
+    /// It enables nobody to do anything, so that nothing answers it.
+    pub(crate) fn only_looks(self) -> bool {
+        matches!(
+            self,
+            Kind::NONE
+                | Kind::PLACE
+                | Kind::RETURN
+                | Kind::GETPPID
+                | Kind::YIELD
+                | Kind::SLEEP
+                | Kind::JOIN
+                | Kind::FD_LOOK
+                | Kind::TOSS
+        )
+    }
+}
+
+/// Number of the call rt_sigprocmask.
+const MASK_CALL: i64 = 14;
+
+impl Op {
+    /// It may tell its thread what others have done, or waits for that.
+    pub(crate) fn hears(&self) -> bool {
+        let masks = self.kind == Kind::PLACE && self.arg == MASK_CALL;
+        !masks && !matches!(self.kind, Kind::RETURN | Kind::TOSS | Kind::END)
+    }
+}
+
+impl World {
+    /// A signal is sent to process `p`, or to its thread `t`, by the thread that moves: the operations that it may answer are noted with
+    /// their threads.
+    pub(crate) fn note_answers(&mut self, p: Pid, t: Tid, signal: i32) {
+        if !self.concurrent || !self.would_handle(p, signal) {
+            return;
+        }
+        let sender = self.current;
+        let Some(&Thread { heard, heard_before, pending, .. }) = self.threads.get(sender) else { return };
+        // What this one tells, its thread does not know yet.
+        let since = if pending.kind == Kind::KILL { heard_before } else { heard };
+        for at in 0..self.live.len {
+            let u = self.live[at];
+            let thread = &mut self.threads[u];
+            if u == sender || thread.pid != p || t != NONE && u != t {
+                continue;
+            }
+            let moved = if since > thread.moved { thread.last } else { Kind::NONE };
+            let created = if thread.creates { Kind::FORK } else { Kind::NONE };
+            for kind in [moved, created].into_iter().filter(|kind| !kind.only_looks()) {
+                thread.answers[usize::from(kind.0 / 64)] |= 1 << (kind.0 % 64);
+                self.answered = true;
+            }
+        }
+    }
+
+    /// Process `p` has a handler for `signal`, which is the program's.
+    fn would_handle(&self, p: Pid, signal: i32) -> bool {
+        self.procs[p].handled & bit(signal) & !OF_GLIBC != 0
+    }
+
+    /// Signals that `t` takes when it has changed its mask, or has come to the end of a handler: also those for its process for which
+    /// another thread was chosen (kernel/signal.c, recalc_sigpending and dequeue_signal).
+    pub fn due_to_who_looks(&self, t: Tid) -> u64 {
+        let Thread { sigpending, sigmask, pid, .. } = self.threads[t];
+        (sigpending | self.procs[pid].sigpending) & !sigmask
+    }
+
+    /// A timer may send a signal now that `t` does not block.
+    pub fn may_tick(&self, t: Tid) -> bool {
+        let armed = self.armed_signals(t, true) | self.armed_signals(t, false);
+        self.timers.len > 0 && armed & !self.threads[t].sigmask != 0
+    }
+}
