@@ -62,7 +62,7 @@ kinds! {
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
-    /// The end of a call, where a signal may come before what its thread does next; see `objects::signal`, NOTE [Return].
+    /// The end of a call, where a signal may come before what its thread does next; see `objects::answer`.
     RETURN = 15, "return" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: |_, _, _| {}, follows: NOBODY, blocks: GIVES,
