@@ -68,10 +68,10 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
         // To unblock is none: what comes just after it could have come before, and is delivered then as well, unless it answers the
         // operation before. glibc blocks everything for a moment where no signal may come.
         let within = before | after == ALL_BLOCKED;
+        if (after ^ before) & 1 << (libc::SIGCHLD - 1) != 0 && !within {
+            machine().child_signal_changes(local().cur);
+        }
         if after & !before != 0 && !within {
-            if after & !before & 1 << (libc::SIGCHLD - 1) != 0 {
-                machine().child_signal_changes(local().cur);
-            }
             gate::place(libc::SYS_rt_sigprocmask);
         } else if before & !after != 0 && machine().is_mask_answered(local().cur) {
             gate::place(libc::SYS_rt_sigprocmask);

@@ -440,25 +440,10 @@ impl World {
             || self.signals.push(QueuedSignal { pid: p, tid: t, info, timer, pad: 0 }).is_some()
     }
 
-    /// Signals that sigwait would take now.
+    /// Signals that sigwait would take now: also those for the process for which another thread was chosen, which has not taken them
+    /// yet (kernel/signal.c, do_sigtimedwait and dequeue_signal).
     fn awaited_pending(&self, t: Tid, set: u64) -> u64 {
-        let thread = &self.threads[t];
-        let mut ready = (thread.sigpending | self.armed_signals(t, true)) & set;
-        let mut shared = self.shared_pending(t) & set & !ready;
-        while shared != 0 {
-            let signal = shared.trailing_zeros() as i32 + 1;
-            shared &= shared - 1;
-            let receiver = self.receiver(thread.pid, signal);
-            if receiver == t || receiver == NONE || self.waits_too(receiver, signal) {
-                ready |= bit(signal);
-            }
-        }
-        ready
-    }
-
-    /// Of several that wait for a signal any may get it.
-    fn waits_too(&self, t: Tid, signal: i32) -> bool {
-        waits_for(&self.threads[t].pending, self.threads[t].state, signal)
+        (self.threads[t].sigpending | self.armed_signals(t, true) | self.shared_pending(t)) & set
     }
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {
