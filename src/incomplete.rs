@@ -114,7 +114,7 @@ impl Reason {
             Reason::Failed => ("failed", "the run did not take place", ""),
             Reason::Fault => ("vsrun-bug", "vsrun failed in one execution, which ended the search", ""),
             Reason::Unconfirmed => ("unconfirmed", "what an execution came to did not come again: executions do not depend on their schedules alone", ""),
-            Reason::Disturbed => ("environment", "somebody outside of the program interfered", ""),
+            Reason::Disturbed => ("environment", "what is around the program interfered with an execution, which ended the search", ""),
             Reason::Uncontrolled => ("uncontrolled", "calls that are not modelled went to the kernel, as --uncontrolled asks: what they do was not explored", ""),
             Reason::FirstBug => ("first-bug", "stopped at the first bug; --keep-going explores on", ""),
             Reason::Unsupported => ("unsupported", "the program does something that is not supported", ""),

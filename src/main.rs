@@ -1,8 +1,9 @@
 //! The vsrun command: arguments in, one of a few modes, an exit code out.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
+use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{Command, Config, Format, Replay, Show};
 use vsrun::explore::{self, Failure, Replayed};
@@ -21,20 +22,18 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     env_logger::Builder::from_env(env_logger::Env::new().filter("VSRUN_LOG")).init();
-    std::panic::set_hook(Box::new(|info| eprintln!("vsrun bug: {info}")));
+    std::panic::set_hook(Box::new(|info| complain(&format!("vsrun bug: {info}"))));
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,
         Err(e) => {
-            match e.code {
-                0 => say(&e.text),
-                _ => {
-                    eprintln!("{}", e.text);
-                    if asks_for_json() {
-                        print_failure(&[], &e.text);
-                    }
+            if e.code != 0 {
+                complain(&e.text);
+                if asks_for_json() {
+                    print_failure(&[], &e.text);
                 }
+                return ExitCode::from(e.code as u8);
             }
-            return ExitCode::from(e.code as u8);
+            return ended(out(&(e.text + "\n")).map(|()| 0).map_err(Failure::from));
         }
     };
     let result = match command {
@@ -43,8 +42,13 @@ fn main() -> ExitCode {
         Command::Show(args) => print_scenario(&args),
         Command::Doctor => check_machine(),
     };
+    ended(result)
+}
+
+/// The exit status; of a failure it is said why.
+fn ended(result: Result<i32, Failure>) -> ExitCode {
     let code = result.unwrap_or_else(|failure| {
-        eprintln!("{}{}", prefix(&failure.message), one_line(&failure.message));
+        complain(&format!("{}{}", prefix(&failure.message), one_line(&failure.message)));
         failure.code
     });
     ExitCode::from(code as u8)
@@ -72,9 +76,9 @@ fn print_failure(program: &[std::ffi::OsString], message: &str) {
     say(&json::line(&Summary::failed(program, message)));
 }
 
-/// A line to standard output. Where it cannot be written nobody can be told.
+/// A line to standard output, beside one to standard error that says the same: where it cannot be written, that has been told.
 fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
+    let _ = out(&format!("{line}\n"));
 }
 
 fn run(config: &Config) -> Result<i32, Failure> {
@@ -88,27 +92,16 @@ fn run(config: &Config) -> Result<i32, Failure> {
 }
 
 fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match config.format {
-        Format::Json => writeln!(out, "{}", json::line(summary)),
-        Format::Text => write!(out, "{}", text::report(summary, colours_for(&io::stdout()))),
-    }
-    .or_else(ignore_closed_pipe)?;
+    out(&match config.format {
+        Format::Json => json::line(summary) + "\n",
+        Format::Text => text::report(summary, colours_for(&io::stdout())),
+    })?;
     if config.format == Format::Json {
         for bug in summary.bugs.iter().filter(|b| !b.kind.is_of_program()) {
-            eprintln!("{}{}", prefix(&bug.summary), one_line(&bug.summary));
+            complain(&format!("{}{}", prefix(&bug.summary), one_line(&bug.summary)));
         }
     }
     Ok(())
-}
-
-/// A reader that has seen enough is no error.
-fn ignore_closed_pipe(e: io::Error) -> io::Result<()> {
-    if e.kind() == io::ErrorKind::BrokenPipe {
-        Ok(())
-    } else {
-        Err(e)
-    }
 }
 
 fn replay(args: &Replay) -> Result<i32, Failure> {
@@ -123,7 +116,7 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
                 Format::Json => json::replayed(&bug, kinds) + "\n",
                 Format::Text => text::replayed(&bug, kinds, colours_for(&io::stdout())),
             };
-            write!(io::stdout(), "{text}").or_else(ignore_closed_pipe)?;
+            out(&text)?;
             Ok(1)
         }
         Replayed::Otherwise(other) => {
@@ -141,7 +134,7 @@ fn print_scenario(args: &Show) -> Result<i32, Failure> {
         Format::Json => scenario.to_json(),
         Format::Text => show::show(&scenario, &args.file, colours_for(&io::stdout())),
     };
-    write!(io::stdout(), "{text}").or_else(ignore_closed_pipe)?;
+    out(&text)?;
     Ok(0)
 }
 
@@ -150,6 +143,8 @@ fn check_machine() -> Result<i32, Failure> {
         syscall_user_dispatch: Some(tracee::probe_syscall_user_dispatch()),
         ptrace: Some(tracee::probe_ptrace()),
     };
-    let good = doctor::run(&mut io::stdout(), &probes)?;
+    let mut text = Vec::new();
+    let good = doctor::run(&mut text, &probes)?;
+    out(&String::from_utf8_lossy(&text))?;
     Ok(if good { 0 } else { 2 })
 }

@@ -9,6 +9,7 @@ use vsrun_model::{ThreadState, NONE};
 use crate::calls::{clients, descriptors, env, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, signal, tsc};
+use crate::sys::errno::EAGAIN;
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
 
@@ -181,7 +182,7 @@ fn serve() {
         }
         let order = Command(load::<u32>(command));
         store(command, 0u32);
-        let child = raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
+        let child = fork();
         if child == 0 {
             raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &0u64 as *const u64, 0, 8);
             begin(order);
@@ -189,6 +190,20 @@ fn serve() {
         }
         store(forked, child as i32);
     }
+}
+
+/// The process of an execution, or a negative error number. Those of the one before may still count for a moment.
+fn fork() -> i64 {
+    const TRIES: u32 = 50;
+    const PAUSE: [i64; 2] = [0, 10_000_000];
+    for _ in 1..TRIES {
+        let child = raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0);
+        if child != EAGAIN {
+            return child;
+        }
+        raw!(libc::SYS_nanosleep, PAUSE.as_ptr(), 0);
+    }
+    raw!(libc::SYS_clone, CLONE_PARENT, 0, 0, 0, 0)
 }
 
 /// First steps of an execution.

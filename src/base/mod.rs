@@ -1,6 +1,8 @@
 //! What every other part may use: text from outside made safe to print, hashes, how values stand in JSON files.
 
+pub mod files;
 pub mod hash;
+pub mod print;
 pub(crate) mod serial;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,10 +1,11 @@
 //! How far an exploration has got, for people: a line that is written again and again, an estimate, a hint.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::base::print::complain;
 use crate::config::{Config, Format, ProgressMode, SearchKind};
 
 /// How often the line is written on a terminal, and otherwise.
@@ -173,7 +174,7 @@ impl Progress {
 
 /// Writes a line of its own. Whether anybody reads it does not matter.
 fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "vsrun: {text}");
+    complain(&format!("vsrun: {text}"));
 }
 
 /// What else can be done when a search takes too long.

@@ -12,10 +12,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +28,7 @@ use super::executions::Counts;
 use super::found::{Candidate, Found};
 use super::setting::Setting;
 use super::sharing::Sharing;
+use crate::base::files;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
 use crate::config::{Config, SearchKind};
@@ -43,8 +43,8 @@ use crate::search::Search;
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
 const MAGIC: &[u8; 16] = b"vsrun search 8\n\0";
-/// The file holds the program's environment, which may hold secrets.
-const PRIVATE: u32 = 0o600;
+/// Bytes that a saved search may have.
+const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// What saving takes may be this part of the time at most.
@@ -282,10 +282,7 @@ impl Saved {
     /// # Errors
     /// One line: there is no whole state.
     pub fn load(path: &Path) -> Result<(Saved, Option<String>), String> {
-        let read = |path: &Path| match fs::read(path) {
-            Ok(bytes) => Saved::from_bytes(&bytes),
-            Err(e) => Err(e.to_string()),
-        };
+        let read = |path: &Path| Saved::read(path);
         let wrong = match read(path) {
             Ok(saved) => return Ok((saved, None)),
             Err(wrong) => wrong,
@@ -296,18 +293,24 @@ impl Saved {
         }
     }
 
-    /// Writes `path`; what stood there becomes `path.1`.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let temporary = with_ending(path, ".tmp");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(&temporary)?;
-        file.write_all(&self.to_bytes())?;
-        file.sync_data()?;
+    fn read(path: &Path) -> Result<Saved, String> {
+        files::read(path, LARGEST).map_err(|e| e.to_string()).and_then(|bytes| Saved::from_bytes(&bytes))
+    }
+
+    /// Writes `path`; what stood there becomes `path.1`, but not if it is damaged: then `path.1` is the better one. `own`: it is of
+    /// this run, and whole.
+    pub fn write(&self, path: &Path, own: bool) -> io::Result<()> {
+        files::may_be_replaced(path)?;
+        let (temporary, mut file) = files::temporary(files::directory_of(path))?;
+        let written = file.write_all(&self.to_bytes()).and_then(|()| file.sync_data());
         drop(file);
-        match fs::rename(path, with_ending(path, ".1")) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        fs::rename(&temporary, path)
+        let keep = || match own || Saved::read(path).is_ok() {
+            true => fs::rename(path, with_ending(path, ".1")),
+            false => Ok(()),
+        };
+        let kept = written
+            .and_then(|()| keep().or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) }));
+        kept.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
 }
 
@@ -320,13 +323,15 @@ pub(super) struct Saver {
     last: Instant,
     /// How long the last time took.
     cost: Duration,
+    /// What stands there is of this run.
+    wrote: bool,
 }
 
 impl Saver {
     /// Nothing is written yet.
     pub fn new(path: &Path, before: f64) -> Saver {
         let now = Instant::now();
-        Saver { path: path.to_path_buf(), started: now, before, last: now, cost: Duration::ZERO }
+        Saver { path: path.to_path_buf(), started: now, before, last: now, cost: Duration::ZERO, wrote: false }
     }
 
     /// True if it is time to save again. A large state is saved less often.
@@ -355,7 +360,8 @@ impl Saver {
         let mut header = Header::new(setting, sharing, (counts, passed), seconds, found);
         // These are not in what the search has saved.
         header.executions -= not_explored;
-        let written = Saved { header, search }.write(&self.path);
+        let written = Saved { header, search }.write(&self.path, self.wrote);
+        self.wrote |= written.is_ok();
         self.last = Instant::now();
         self.cost = begun.elapsed();
         written.map_err(|e| format!("{}: the search cannot be saved: {e}", escape(&self.path)))

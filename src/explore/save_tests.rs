@@ -114,11 +114,11 @@ fn the_state_before_is_used_where_the_last_is_not_whole() {
     let dir = TempDir::new();
     let path = dir.0.join("state");
     let mut state = saved();
-    state.write(&path).unwrap();
+    state.write(&path, false).unwrap();
     assert_eq!(Saved::load(&path), Ok((state.clone(), None)));
     let first = state.clone();
     state.header.executions = 99;
-    state.write(&path).unwrap();
+    state.write(&path, false).unwrap();
     assert_eq!(Saved::load(&path), Ok((state.clone(), None)));
     let bytes = fs::read(&path).unwrap();
     for length in (0..bytes.len()).step_by(37) {
@@ -141,4 +141,21 @@ fn other_options_are_named() {
     assert_eq!(different_option(&options, &other), Some("--max-depth"));
     let other = scenario::Options { stdin: "file".into(), ..options.clone() };
     assert_eq!(different_option(&options, &other), Some("standard input"));
+}
+
+#[test]
+fn a_damaged_state_does_not_take_the_place_of_the_one_before_it() {
+    let dir = TempDir::new();
+    let path = dir.0.join("state");
+    let first = saved();
+    first.write(&path, false).unwrap();
+    let mut second = first.clone();
+    second.header.executions = 99;
+    second.write(&path, true).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    second.write(&path, false).unwrap();
+    fs::write(&path, "gone").unwrap();
+    assert_eq!(Saved::load(&path).unwrap().0, first);
+    assert!(first.write(std::path::Path::new("/dev/null"), false).is_err());
 }

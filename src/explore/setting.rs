@@ -1,7 +1,7 @@
 //! What does not change while an exploration runs: the program, the options, the search.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::time::Instant;
 use vsrun_model::End;
 
 use super::failure::Failure;
+use crate::base::files;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
@@ -34,12 +35,7 @@ pub(super) struct Setting<'a> {
 /// Where the program's own output goes.
 pub fn output_file(path: Option<&Path>) -> io::Result<File> {
     match path {
-        Some(path) => OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
+        Some(path) => files::output(path).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
         // A duplicate shares its offset with vsrun's own messages.
         None => io::stderr().as_fd().try_clone_to_owned().map(File::from),
     }

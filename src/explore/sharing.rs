@@ -16,6 +16,7 @@ use vsrun_model::sharing::MAX_KNOWN;
 use vsrun_model::End;
 
 use super::failure::Failure;
+use crate::base::files;
 use crate::base::text::escape;
 use crate::binary::{Modules, SymbolCache};
 use crate::config::{Config, SearchKind};
@@ -215,9 +216,14 @@ fn declarations(wanted: &[(What, String)], pid: i32) -> Result<Vec<Declaration>,
     Ok(all)
 }
 
+/// Bytes that an annotation file may have.
+const LARGEST_ANNOTATIONS: u64 = 16 << 20;
+
 /// Reads an annotation file: a line each, `unshared SYMBOL` or `atomic SYMBOL`; `#` begins a comment.
 fn read_annotations(path: &Path) -> Result<Vec<(What, String)>, String> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", escape(path)))?;
+    let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", escape(path));
+    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| wrong(&e))?;
+    let text = String::from_utf8(text).map_err(|e| wrong(&e))?;
     annotations(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
 }
 

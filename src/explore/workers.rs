@@ -67,7 +67,14 @@ impl<'a> Shared<'a> {
         self.lock().passed = vec![Vec::new(); cpus.len()];
         std::thread::scope(|scope| {
             for (place, &cpu) in cpus.iter().enumerate().skip(1) {
-                scope.spawn(move || self.help(place, cpu, eager));
+                let started = std::thread::Builder::new().spawn_scoped(scope, move || self.help(place, cpu, eager));
+                if let Err(e) = started {
+                    self.lock().counts.note(&format!(
+                        "no more than {place} of {} workers: no thread for another one ({e})",
+                        cpus.len()
+                    ));
+                    break;
+                }
             }
             let first = cpus.first().copied().flatten();
             let result = self.start(first, echo).and_then(|mut worker| {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::fcntl::{fallocate, FallocateFlags};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -85,6 +86,7 @@ impl Worker {
                     if self.is_to_stop() {
                         return Ok(Ending::Interrupted);
                     }
+                    self.is_forked()?;
                     self.pass_output_on()?;
                     if let Some(ending) = self.look(&mut clock) {
                         return Ok(ending);
@@ -120,6 +122,19 @@ impl Worker {
             (Some(signal), None) => Some(Ending::Died(128 + signal.number())),
             (None, _) => Some(Ending::Died(code)),
         }
+    }
+
+    /// An error if the kernel has refused the root the process of the execution that it was asked for.
+    pub(super) fn is_forked(&self) -> io::Result<()> {
+        let (ready, forked) = self.arena.root_signs();
+        if ready <= self.commands || forked >= 0 {
+            return Ok(());
+        }
+        let why = Errno::from_raw(-forked).desc();
+        Err(io::Error::other(format!(
+            "environment: the kernel refused a process for an execution ({why}); the limit is that of this user's processes (ulimit -u), \
+             the container's (pids.max) or memory; raise it and begin again"
+        )))
     }
 
     /// Waits until the root has forked the execution that it was asked for: one that is given up at once could come to life

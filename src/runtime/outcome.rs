@@ -76,6 +76,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
             End::WAITS_OUTSIDE => Sign::Idle,
             End::MISMATCH => Sign::Unfollowed(world.end_code),
             End::ROOM => Sign::NoRoom(message().trim_end().to_string()),
+            End::REFUSED => Sign::Outside(message().trim_end().to_string()),
             End::UNSUPPORTED => Sign::Unsupported(message().trim_end().to_string()),
             _ => headline(world).map_or_else(|| Sign::Fault(message()), |(kind, _)| bug(kind)),
         },

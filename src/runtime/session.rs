@@ -15,6 +15,7 @@ use std::time::Duration;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 
 use super::checkpoint::memory_file;
+use crate::base::print::{complain, unless_closed};
 
 /// The shim, built by build.rs.
 static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
@@ -167,6 +168,11 @@ fn start_guard(path: &Path) -> io::Result<Child> {
         .current_dir("/")
         .process_group(0)
         .spawn()
+        .map_err(|e| {
+            io::Error::other(format!(
+                "environment: no process for the guard, which cleans up after vsrun: {e} (see ulimit -u)"
+            ))
+        })
 }
 
 /// What the guard does: reads until the end of its input, which comes when vsrun is gone, then cleans up.
@@ -259,7 +265,7 @@ fn spool() -> io::Result<File> {
     let stdin = io::stdin();
     let mut waiting = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
     if poll(&mut waiting, PollTimeout::from(1000u16)).unwrap_or(1) == 0 {
-        eprintln!("vsrun: reading standard input to its end, so that every execution sees the same (use </dev/null if there is none)");
+        complain("vsrun: reading standard input to its end, so that every execution sees the same (use </dev/null if there is none)");
     }
     io::copy(&mut stdin.lock(), &mut copy)?;
     copy.seek(SeekFrom::Start(0))?;
@@ -315,7 +321,7 @@ impl Output {
             if n == 0 {
                 return Ok(());
             }
-            to.write_all(&buffer[..n])?;
+            to.write_all(&buffer[..n]).or_else(unless_closed)?;
             self.passed += n as u64;
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use nix::sys::resource::{getrlimit, Resource};
 use vsrun_model::arena::{Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
 
 use super::checkpoint::{memory_file, ArenaMap};
@@ -43,6 +44,7 @@ fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
 pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, mode: Mode) -> Result<(), StartError> {
     arena.control.shim_path = path_bytes(dir)?;
     arena.control.mode = mode;
+    arena.control.processes = getrlimit(Resource::RLIMIT_NPROC).map_or(u64::MAX, |(soft, _)| soft);
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;

@@ -49,8 +49,10 @@ impl Worker {
                     Event::Stopped(root) => resume_quietly(root),
                     _ => return Err(io::Error::other("the traced execution ended before it began")),
                 },
-                Waited::NoChildren => return Err(io::Error::other("the root is gone")),
-                _ => {}
+                Waited::NoChildren => {
+                    return Err(io::Error::other("environment: the process from which executions are forked is gone"))
+                }
+                _ => self.is_forked()?,
             }
         }
     }

@@ -193,7 +193,7 @@ impl Worker {
         let _ = self.output.copy_to(&mut said);
         let said = String::from_utf8_lossy(&said).trim().replace('\n', "; ");
         let world = &self.arena.world;
-        if matches!(world.end, End::UNSUPPORTED | End::ROOM | End::BUG) {
+        if matches!(world.end, End::UNSUPPORTED | End::ROOM | End::REFUSED | End::BUG) {
             return StartError::Refused(format!("before main: {}", String::from_utf8_lossy(world.message())));
         }
         let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };

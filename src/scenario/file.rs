@@ -1,7 +1,7 @@
 //! Scenarios in files: JSON, versioned, with a checksum.
 
 use std::fmt::{self, Write as _};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,6 +12,7 @@ use serde_json::error::Category;
 use serde_json::Value;
 
 use super::types::Scenario;
+use crate::base::files::{self, PRIVATE};
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
 use crate::incomplete::uncontrolled;
@@ -26,8 +27,8 @@ const IDENTITIES: u64 = 3;
 const VERSION_KEY: &str = "vsrun_scenario";
 const CHECKSUM_KEY: &str = "checksum";
 
-/// Permissions of a scenario file: it holds the program's environment, which may hold secrets.
-const PRIVATE: u32 = 0o600;
+/// Bytes that a scenario may have.
+const LARGEST: u64 = 1 << 30;
 
 /// Why a file is not read as a scenario. `Display` is one line that starts with the path.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl Scenario {
     /// # Errors
     /// The path and what is wrong with the file.
     pub fn load(path: &Path) -> Result<Scenario, LoadError> {
-        read_regular(path)
+        files::read(path, LARGEST)
             .map_err(LoadCause::Unreadable)
             .and_then(|text| Scenario::from_json(&text))
             .map_err(|cause| LoadError { path: path.to_path_buf(), cause })
@@ -184,9 +185,9 @@ impl Scenario {
     /// # Errors
     /// The directory cannot be written to.
     pub fn replace(&self, path: &Path) -> Result<(), WriteError> {
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let dir = files::directory_of(path);
         let write = || {
-            let (temporary, mut file) = temporary_file(dir)?;
+            let (temporary, mut file) = files::temporary(dir)?;
             let written = file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all());
             written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| drop(fs::remove_file(&temporary)))
         };
@@ -196,7 +197,7 @@ impl Scenario {
     fn try_write(&self, dir: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(dir)?;
         let name = self.base_name();
-        let (temporary, mut file) = temporary_file(dir)?;
+        let (temporary, mut file) = files::temporary(dir)?;
         let done = file
             .write_all(self.to_json().as_bytes())
             .and_then(|()| file.sync_all())
@@ -215,29 +216,6 @@ impl Scenario {
         let name = name.trim_start_matches(['.', '-']);
         format!("{}-{}", if name.is_empty() { "program" } else { name }, self.bug.kind.name())
     }
-}
-
-/// The content of a file; a device or pipe would not come to an end.
-fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    let kind = fs::metadata(path)?.file_type();
-    match kind.is_file() {
-        true => fs::read(path),
-        false if kind.is_dir() => Err(io::Error::other("it is a directory")),
-        false => Err(io::Error::other("it is a device, pipe or socket")),
-    }
-}
-
-/// A new, hidden file in `dir`.
-fn temporary_file(dir: &Path) -> io::Result<(PathBuf, File)> {
-    for n in 0..u32::MAX {
-        let path = dir.join(format!(".vsrun.{}.{n}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Gives the complete file `temporary` the first free name. A link fails where the name is taken, in one step; on file

@@ -13,7 +13,8 @@ use crate::trace::Trace;
 /// True if the trace cannot be continued or shows less than happened, so that a search that built on it may have
 /// missed something.
 pub(super) fn is_partial(trace: &Trace) -> bool {
-    matches!(trace.end, End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED | End::ROOM) || trace.unrecorded > 0
+    matches!(trace.end, End::DEPTH | End::MISMATCH | End::BUG | End::UNSUPPORTED | End::ROOM | End::REFUSED)
+        || trace.unrecorded > 0
 }
 
 /// Says whether vsrun is to end: to look at an execution of tens of thousands of transitions may take longer than the

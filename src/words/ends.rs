@@ -127,6 +127,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
             (BugKind::Crash, words![Thing::Signal(world.end_code), kills, thread()])
         }
         End::UNSUPPORTED | End::ROOM => (BugKind::Error, message().into()),
+        End::REFUSED => (BugKind::Environment, message().into()),
         _ => return None,
     })
 }

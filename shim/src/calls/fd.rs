@@ -15,7 +15,7 @@ use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
 use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
-use crate::sys::errno::EINTR;
+use crate::sys::errno::{EINTR, ENFILE};
 use crate::sys::{decimal, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -65,6 +65,18 @@ fn take_reserved(cloexec: bool) -> Option<i32> {
     Some(number)
 }
 
+/// The kernel has no number for a descriptor. That is the environment's doing where vsrun's own stand among those that the program may
+/// have, or where it is the whole system that has no more. Gives the error where it is the program's.
+#[cold]
+pub fn refused(error: i64) -> i64 {
+    let mut limit = [0u64; 2];
+    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, limit.as_mut_ptr());
+    if error == ENFILE || limit[0] > FIRST_FD as u64 {
+        end::refused(b"a descriptor", error);
+    }
+    error
+}
+
 /// Gives `desc` a descriptor; its number, or a negative error number (then the description is gone).
 pub fn install(desc: DescId, cloexec: bool) -> i64 {
     let command = if cloexec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
@@ -74,7 +86,7 @@ pub fn install(desc: DescId, cloexec: bool) -> i64 {
     };
     if fd < 0 {
         model().desc_drop(desc);
-        return fd;
+        return refused(fd);
     }
     if !model().fd_set(local().pid, fd as i32, desc) {
         out_of_room();

@@ -3,7 +3,7 @@
 use vsrun_model::arena::{FIRST_FD, LAST_FD};
 use vsrun_model::calls::{fate, kind_name, name, Fate};
 
-use super::fd::{is_open, is_ours};
+use super::fd::{is_open, is_ours, refused};
 use super::{files, locks, owner, proc, shm, uncontrolled};
 use crate::gate::{end, through, world};
 use crate::sys::errno::*;
@@ -20,6 +20,9 @@ fn closing(fd: i32, call: impl FnOnce() -> i64) -> i64 {
 /// Calls that pass through unless they would touch what is vsrun's; visible operations where they use what others use.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     let result = proc::with_real_numbers(nr, a, |a| files::using(nr, a, || guarded(nr, a)));
+    if result == EMFILE || result == ENFILE {
+        refused(result);
+    }
     match nr {
         libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 if result >= 0 => proc::opened(nr, a, result),
         libc::SYS_getdents64 if result > 0 => proc::listed(a, result),

@@ -11,7 +11,7 @@
 use vsrun_model::arena::{MAIL_IN_FD, MAIL_OUT_FD, PLACE_FD};
 use vsrun_model::fd::{DescId, DescKind};
 
-use super::fd::{is_open, is_ours};
+use super::fd::{self, is_open, is_ours};
 use super::locks;
 use crate::gate::{end, model, world};
 use crate::sys::errno::*;
@@ -144,7 +144,7 @@ pub fn take(desc: DescId, cloexec: bool) -> i64 {
     // Letters for others need a number for a moment.
     let free = raw!(libc::SYS_fcntl, PLACE_FD, libc::F_DUPFD, 0);
     if free < 0 {
-        return free;
+        return fd::refused(free);
     }
     raw!(libc::SYS_close, free);
     let wanted = u64::from(world().descs[desc].extra);

@@ -153,8 +153,7 @@ fn fork(args: &CloneArgs) -> i64 {
     }
     if real < 0 {
         machine().segments_left(p);
-        model().fork_failed(p, creator);
-        return real;
+        return refused(real, p, creator);
     }
     if args.flags & CLONE_PARENT_SETTID != 0 {
         tell_id(args.parent_tid, vpid);
@@ -252,12 +251,22 @@ fn spawn(args: &CloneArgs) -> i64 {
     l.borrowed = false;
     l.actions = actions;
     if real < 0 {
-        model().fork_failed(p, creator);
-        return real;
+        return refused(real, p, creator);
     }
     turn::wait();
     gate::deliver();
     vpid as i64
+}
+
+/// The kernel has refused the process `p`. Where the program has itself lowered how many there may be, that is its doing.
+fn refused(error: i64, p: Pid, creator: Tid) -> i64 {
+    let mut limit = [0u64; 2];
+    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NPROC, 0, limit.as_mut_ptr());
+    if error != EAGAIN || limit[0] >= arena().control.processes {
+        end::refused(b"a process", error);
+    }
+    model().fork_failed(p, creator);
+    error
 }
 
 /// Runs first in the child of [`spawn`].

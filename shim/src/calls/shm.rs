@@ -1,7 +1,7 @@
 //! Shared memory: which mappings are shared (so that objects in them are the same object in every process), SysV
 //! segments cut from the pool, and /dev/shm files kept in the execution's private directory.
 
-use vsrun_model::arena::{Segment, POOL_ADDR, POOL_FD, RANDOM_FD};
+use vsrun_model::arena::{Arena, Segment, POOL_ADDR, POOL_FD, POOL_SIZE, RANDOM_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::object::SHARED;
 
@@ -26,6 +26,9 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     }
     let result = raw6(nr, addr, len, prot, flags, fd, offset);
     if (-4095..0).contains(&result) {
+        if result == ENOMEM && nr != libc::SYS_munmap {
+            memory_refused(len);
+        }
         return result;
     }
     match nr {
@@ -46,6 +49,33 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         _ => {}
     }
     result
+}
+
+/// The kernel has no room for a mapping. Where the address space is limited, vsrun's own mappings, which are larger than most programs,
+/// count as well: then it is the environment's doing, unless the program alone would be beyond the limit.
+#[cold]
+fn memory_refused(len: u64) {
+    let mut limit = [0u64; 2];
+    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_AS, 0, limit.as_mut_ptr());
+    if limit[0] == u64::MAX {
+        return;
+    }
+    let own = size_of::<Arena>() as u64 + POOL_SIZE;
+    let beyond = |size: u64| size.saturating_add(len) > limit[0];
+    let size = address_space();
+    if beyond(size) && !beyond(size.saturating_sub(own)) {
+        end::refused(b"memory for a mapping", ENOMEM);
+    }
+}
+
+/// Bytes that are mapped in this process.
+fn address_space() -> u64 {
+    let mut text = [0u8; 32];
+    let fd = raw!(libc::SYS_open, c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+    raw!(libc::SYS_read, fd, text.as_mut_ptr(), text.len());
+    raw!(libc::SYS_close, fd);
+    let digits = text.iter().take_while(|c| c.is_ascii_digit());
+    digits.fold(0u64, |n, c| n.wrapping_mul(10).wrapping_add(u64::from(c - b'0'))).saturating_mul(PAGE)
 }
 
 fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {

@@ -71,9 +71,8 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
         if (after ^ before) & 1 << (libc::SIGCHLD - 1) != 0 && !within {
             machine().child_signal_changes(local().cur);
         }
-        if after & !before != 0 && !within {
-            gate::place(libc::SYS_rt_sigprocmask);
-        } else if before & !after != 0 && machine().is_mask_answered(local().cur) {
+        let blocks = after & !before != 0 && !within;
+        if blocks || before & !after != 0 && machine().is_mask_answered(local().cur) {
             gate::place(libc::SYS_rt_sigprocmask);
         }
         model().set_mask(local().cur, after);

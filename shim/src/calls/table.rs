@@ -270,7 +270,7 @@ fn reserve(least: u64) -> Result<(i32, Option<ObjId>), i64> {
     }
     let number = raw!(libc::SYS_fcntl, PLACE_FD, libc::F_DUPFD_CLOEXEC, least);
     if number < 0 {
-        return Err(number);
+        return Err(fd::refused(number));
     }
     let obj = machine().use_number(local().cur, number as i32, Use::Write);
     if let Some(obj) = obj {

@@ -4,6 +4,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{End, Pid, NONE};
 
 use super::{arena, direct, local, model, process_of, Phase};
+use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
 use crate::sys::{complain, die, raw};
 
 /// The execution is over, `World::end` says how: tell vsrun, by ending this process or (when it wants to look at the
@@ -38,6 +39,36 @@ pub fn no_room(parts: &[&[u8]]) -> ! {
         unsupported(parts);
     }
     model().finish_with(End::ROOM, t, parts);
+    finish()
+}
+
+/// Ends the execution because the kernel refuses `what` with `error`, for want of room around the program: that is no behaviour of the
+/// closed system, and natively, with fewer processes and mappings, there may have been room.
+pub fn refused(what: &[u8], error: i64) -> ! {
+    let (name, limit): (&[u8], &[u8]) = match error {
+        EAGAIN => (b"EAGAIN", b"the number of processes and threads of this user (ulimit -u) or container (pids.max)"),
+        ENOMEM => {
+            (b"ENOMEM", b"memory: what is free, the address space of a process (ulimit -v), the container's bound")
+        }
+        EMFILE => (b"EMFILE", b"the descriptors of a process (ulimit -n), of which vsrun needs some"),
+        ENFILE => (b"ENFILE", b"the open files of the whole system (fs.file-max)"),
+        _ => (b"an error", b"not known"),
+    };
+    let parts: [&[u8]; 7] = [
+        b"the kernel refused ",
+        what,
+        b" (",
+        name,
+        b"), which the program may have; the limit is ",
+        limit,
+        b"; raise it and begin again",
+    ];
+    let t = local().cur;
+    if t == NONE {
+        complain(&[b"vsrun: environment: ", what, b" was refused (", name, b"); the limit is ", limit]);
+        die(2);
+    }
+    model().finish_with(End::REFUSED, t, &parts);
     finish()
 }
 

@@ -219,6 +219,8 @@ pub struct Control {
     pub shm_used: u32,
     /// File name of the shim library, NUL-terminated; the execution's /dev/shm is `shm` beside it.
     pub shim_path: [u8; MAX_PATH],
+    /// Processes that the user of vsrun may have (RLIMIT_NPROC): what the program has not set itself.
+    pub processes: u64,
     /// System calls that went through to the kernel, by number.
     pub passed: [u32; MAX_SYSCALLS],
 }

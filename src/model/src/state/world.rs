@@ -74,6 +74,8 @@ numbers! {
     KILLED = 14,
     /// The program has more of something than there is room for in this execution; `World::message` says of what.
     ROOM = 15,
+    /// The kernel refused what the program may do, for want of room around it; `World::message` says what, and which limit.
+    REFUSED = 16,
 }
 
 numbers! {

@@ -1,0 +1,153 @@
+//! What must not break vsrun, nor bend a verdict: limits, streams that cannot be written, files that are none. With the vsrun binary.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::stat::Mode;
+use nix::unistd::{geteuid, mkfifo};
+
+/// A user without processes, where the tests run as root, whom no limit on processes binds.
+const NOBODY: u32 = 61_234;
+
+/// A directory with programs in it that everybody may use, removed at the end.
+struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let dir = std::env::temp_dir().join(format!("vsrun-hard-{test}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a temporary directory");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("permissions");
+        fs::copy(env!("CARGO_BIN_EXE_vsrun"), dir.join("vsrun")).expect("a copy of vsrun");
+        Place { dir }
+    }
+
+    /// Compiles a program of c-tests.
+    fn program(&self, name: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-tests").join(format!("{name}.c"));
+        let done =
+            Command::new("gcc").arg("-O1").arg("-o").arg(self.dir.join(name)).arg(source).arg("-lpthread").status();
+        assert!(done.expect("gcc").success());
+    }
+
+    /// What a shell says of a line, in that directory: exit status, output, errors.
+    fn shell(&self, line: &str, as_nobody: bool) -> (i32, String, String) {
+        let mut command = Command::new("timeout");
+        command.args(["60", "bash", "-o", "pipefail", "-c", line]).current_dir(&self.dir).stdin(Stdio::null());
+        if as_nobody {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().expect("bash");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Six processes, and what vsrun needs itself, under fewer than that: never another verdict, never a hang.
+#[test]
+fn a_limit_on_processes_is_the_environments() {
+    if !geteuid().is_root() {
+        println!("left out: other processes of this user count as well");
+        return;
+    }
+    let place = Place::new("processes");
+    place.program("robot_controller");
+    let mut refused = 0;
+    for most in 3..=12 {
+        let line = format!("ulimit -u {most}; ./vsrun --progress never ./robot_controller");
+        let (code, out, err) = place.shell(&line, true);
+        assert!(code == 2 && !out.contains("explored completely."), "{most}: {code} {out} {err}");
+        assert!(err.contains("vsrun: ") || out.contains("environment: "), "{most}: {out} {err}");
+        refused += u32::from(out.contains("environment: the kernel refused a process"));
+    }
+    assert!(refused > 3, "{refused}");
+    let (code, out, err) = place.shell("./vsrun --progress never ./robot_controller", true);
+    assert!(code == 1 && out.contains("divergence"), "{code} {out} {err}");
+}
+
+/// Descriptors that the program may have and the kernel does not give out, since vsrun's own stand among them.
+#[test]
+fn a_limit_on_descriptors_is_the_environments() {
+    let place = Place::new("descriptors");
+    let source = "#include <fcntl.h>\n#include <pthread.h>\nstatic void *t(void *a) { return a; }\n\
+                  int main(void) { pthread_t p; pthread_create(&p, 0, t, 0); pthread_join(p, 0); int n = 0;\n\
+                  while (open(\"/dev/null\", O_RDONLY) >= 0) n++; return n < 200; }";
+    fs::write(place.dir.join("all.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -o all all.c -lpthread", false).0 == 0);
+    let (code, out, err) = place.shell("ulimit -n 400; ./vsrun ./all", false);
+    assert!(code == 2 && out.contains("environment: the kernel refused a descriptor (EMFILE)"), "{code} {out} {err}");
+}
+
+/// Standard output and error that nobody reads, that are full, or closed.
+#[test]
+fn streams_that_cannot_be_written() {
+    let place = Place::new("streams");
+    place.program("mutex_order");
+    let (code, _, _) = place.shell("./vsrun ./mutex_order buggy", false);
+    assert_eq!(code, 1);
+    let names =
+        fs::read_dir(&place.dir).expect("names").flatten().map(|e| e.file_name().into_string().expect("a name"));
+    let scenario = names.into_iter().find(|name| name.ends_with(".vsrun.json")).expect("a scenario");
+    let lines = [
+        ("./vsrun --help".to_string(), 0),
+        (format!("./vsrun show {scenario}"), 0),
+        (format!("./vsrun show --format json {scenario}"), 0),
+        (format!("./vsrun replay {scenario}"), 1),
+        (format!("./vsrun replay --format json {scenario}"), 1),
+        ("./vsrun ./mutex_order fixed".to_string(), 0),
+        ("./vsrun --format json ./mutex_order fixed".to_string(), 0),
+        ("./vsrun --once ./mutex_order fixed".to_string(), 3),
+        ("./vsrun --nonsense".to_string(), 2),
+        ("./vsrun ./not-there".to_string(), 2),
+    ];
+    for (line, usual) in lines {
+        for (streams, expected) in [
+            (" >/dev/full", 2),
+            (" 2>/dev/full", usual),
+            (" | true", usual),
+            (" >&-", 2),
+            (" 2>&-", usual),
+            (" >/dev/full 2>&1", 2),
+            (" >&- 2>&-", 2),
+        ] {
+            let (code, _, err) = place.shell(&format!("{line}{streams}"), false);
+            assert_eq!(code, expected, "{line}{streams}: {err}");
+            assert!(expected != 2 || streams.contains('2') || err.contains("vsrun: "), "{line}{streams} says nothing");
+        }
+    }
+}
+
+/// Files that are none: pipes, devices, directories.
+#[test]
+fn what_is_no_file_is_refused_before_it_is_read() {
+    let place = Place::new("files");
+    place.program("mutex_order");
+    mkfifo(&place.dir.join("fifo"), Mode::S_IRWXU).expect("a FIFO");
+    for (path, what) in [("fifo", "pipe"), ("/dev/zero", "device"), (".", "directory")] {
+        for line in [
+            format!("./vsrun show {path}"),
+            format!("./vsrun replay {path}"),
+            format!("./vsrun --resume {path} ./mutex_order fixed"),
+            format!("./vsrun --annotations {path} ./mutex_order fixed"),
+            format!("./vsrun --save {path} ./mutex_order fixed"),
+        ] {
+            let (code, out, err) = place.shell(&line, false);
+            assert!(code == 2 && err.contains(what), "{line}: {code} {out} {err}");
+        }
+    }
+    for path in ["fifo", "."] {
+        let (code, out, err) = place.shell(&format!("./vsrun --output {path} ./mutex_order fixed"), false);
+        assert!(code == 2 && err.contains(path), "{path}: {code} {out} {err}");
+    }
+    assert_eq!(place.shell("./vsrun --output /dev/null ./mutex_order fixed", false).0, 0);
+}
