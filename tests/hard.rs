@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{kill, Signal};
 use nix::sys::stat::Mode;
-use nix::unistd::{geteuid, mkfifo};
+use nix::unistd::{geteuid, mkfifo, Pid};
 
 /// A user without processes, where the tests run as root, whom no limit on processes binds.
 const NOBODY: u32 = 61_234;
@@ -88,6 +90,23 @@ fn a_limit_on_descriptors_is_the_environments() {
     assert!(code == 2 && out.contains("environment: the kernel refused a descriptor (EMFILE)"), "{code} {out} {err}");
 }
 
+/// Calls by `int 0x80` and with numbers of x32.
+#[test]
+fn calls_of_another_architecture_are_refused() {
+    let place = Place::new("architecture");
+    let source = "int main(int argc, char **argv) { long r = argc > 1 ? 0x40000000 + 39 : 20; (void)argv;\n\
+                  if (argc > 1) __asm__ volatile (\"syscall\" : \"+a\"(r) : : \"rcx\", \"r11\", \"memory\");\n\
+                  else __asm__ volatile (\"int $0x80\" : \"+a\"(r) : : \"memory\");\n\
+                  return r > 0; }";
+    fs::write(place.dir.join("call.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -o call call.c", false).0 == 0);
+    for arguments in ["", "x32"] {
+        let (code, out, err) = place.shell(&format!("./vsrun ./call {arguments}"), false);
+        let said = out.contains("unsupported: a system call of another architecture") && out.contains("address 0x");
+        assert!(code == 2 && said, "{code} {out} {err}");
+    }
+}
+
 /// Standard output and error that nobody reads, that are full, or closed.
 #[test]
 fn streams_that_cannot_be_written() {
@@ -125,6 +144,80 @@ fn streams_that_cannot_be_written() {
             assert!(expected != 2 || streams.contains('2') || err.contains("vsrun: "), "{line}{streams} says nothing");
         }
     }
+}
+
+/// A run of vsrun that lasts, with its guard and their directory.
+struct Lasting {
+    vsrun: Child,
+    guard: i32,
+    dir: PathBuf,
+}
+
+impl Lasting {
+    fn start(place: &Place) -> Lasting {
+        let mut command = Command::new(place.dir.join("vsrun"));
+        command.args(["--search", "naive", "--keep-going", "--progress", "never", "./philosophers_threads", "5"]);
+        command.current_dir(&place.dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut lasting = Lasting { vsrun: command.spawn().expect("vsrun"), guard: 0, dir: PathBuf::new() };
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_secs(30) {
+            let children = format!("/proc/{0}/task/{0}/children", lasting.vsrun.id());
+            for pid in fs::read_to_string(children).unwrap_or_default().split_whitespace() {
+                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                let mut words = line.split(|c| *c == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+                let dir = PathBuf::from(words.nth(2).unwrap_or_default());
+                if line.starts_with(b"vsrun-guard") && dir.join("alive").exists() {
+                    std::thread::sleep(Duration::from_millis(300));
+                    (lasting.guard, lasting.dir) = (pid.parse().expect("a number"), dir);
+                    return lasting;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no guard");
+    }
+
+    /// The directory looks as if it were made a while ago.
+    fn age(&self) {
+        let before = std::time::SystemTime::now() - Duration::from_secs(300);
+        let dir = fs::File::open(&self.dir).expect("the directory");
+        dir.set_modified(before).expect("an older time");
+    }
+
+    fn kill(&mut self) {
+        kill(Pid::from_raw(self.guard), Signal::SIGKILL).expect("kill");
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.vsrun.kill();
+        let _ = self.vsrun.wait();
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What vsrun leaves when it is killed together with its guard, the next run sweeps away; not what is in use.
+#[test]
+fn what_was_left_is_swept_away() {
+    let place = Place::new("swept");
+    place.program("philosophers_threads");
+    place.program("mutex_order");
+    let (mut dead, mut alive) = (Lasting::start(&place), Lasting::start(&place));
+    dead.kill();
+    dead.age();
+    alive.age();
+    let (code, _, err) = place.shell("./vsrun ./mutex_order fixed", false);
+    let left = (dead.dir.exists(), alive.dir.exists());
+    alive.kill();
+    alive.age();
+    assert_eq!((code, left), (0, (false, true)), "{err}");
+    assert_eq!(place.shell("./vsrun ./mutex_order fixed", false).0, 0);
+    assert!(!alive.dir.exists());
 }
 
 /// Files that are none: pipes, devices, directories.

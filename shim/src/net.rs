@@ -7,9 +7,9 @@ use vsrun_model::{Kind, Op};
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
-use crate::gate::{self, exit, local, model, signal, world};
+use crate::gate::{self, end, exit, local, model, signal, world};
 use crate::sys::errno::EINVAL;
-use crate::sys::{any_of, context as reg, guard, load, store, store_if};
+use crate::sys::{any_of, context as reg, decimal, guard, hex, load, store, store_if};
 
 /// Handler of SIGSYS.
 pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
@@ -18,11 +18,32 @@ pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     if local().delivering || load::<i32>(info + 8) != SYS_USER_DISPATCH {
         return signal::sent_as_sigsys(info, context);
     }
+    if load::<u32>(info + SI_ARCH) != AUDIT_ARCH_X86_64 || nr & X32 != 0 {
+        refuse_architecture(nr, load(info + SI_CALL_ADDR));
+    }
     let at = |offset: u64| load::<u64>(context + offset);
     let args = [at(reg::RDI), at(reg::RSI), at(reg::RDX), at(reg::R10), at(reg::R8), at(reg::R9)];
     let result = call(nr as i64, args, context);
     gate::back();
     store(context + reg::RAX, result);
+}
+
+// Fields of siginfo_t for SIGSYS.
+const SI_CALL_ADDR: u64 = 16;
+const SI_ARCH: u64 = 28;
+const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
+/// Bit of the number of a call of the x32 ABI.
+const X32: u64 = 0x4000_0000;
+
+/// Its number and arguments mean something else there. `next`: the address behind the instruction.
+#[cold]
+fn refuse_architecture(nr: u64, next: u64) -> ! {
+    end::unsupported(&[
+        b"a system call of another architecture (int 0x80, x32), number ",
+        &decimal((nr & !X32) as i64),
+        b", by the instruction before address 0x",
+        &hex(next),
+    ])
 }
 
 fn start_of(context: u64) -> Start {

@@ -1,20 +1,24 @@
 //! What a run of vsrun sets up around the program: a private directory with the shim, descriptors, a guard that cleans
 //! up even if vsrun is killed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::unistd::geteuid;
 
 use super::checkpoint::memory_file;
+use crate::base::files::PRIVATE;
 use crate::base::print::{complain, unless_closed};
 
 /// The shim, built by build.rs.
@@ -38,7 +42,15 @@ pub struct PrivateDir {
     /// The place in it.
     place: PathBuf,
     guard: Option<Child>,
+    /// Says that somebody is there, see [`ALIVE`].
+    _alive: Option<Flock<File>>,
 }
+
+/// A file in the directory, locked by vsrun and by the guard as long as one of them is there. Where both were killed together the
+/// directory stays, until the next run of that user sweeps it away.
+const ALIVE: &str = "alive";
+/// So old a directory is before it is swept: nobody is making it just now.
+const SWEPT_AFTER: Duration = Duration::from_secs(60);
 
 /// Directories to try, best first: a place in memory, then temporary ones.
 fn places() -> Vec<PathBuf> {
@@ -70,6 +82,7 @@ impl PrivateDir {
     /// Starts the guard, makes the directory and puts the shim for the faults `inject` into it.
     pub fn create(inject: u32) -> io::Result<PrivateDir> {
         let mut last = io::Error::other("no place for the private directory");
+        places().iter().for_each(|place| sweep(place));
         for place in places() {
             for attempt in 0..4 {
                 let path = place.join(unique_name(attempt));
@@ -85,7 +98,7 @@ impl PrivateDir {
     fn create_at(path: PathBuf, inject: u32) -> io::Result<PrivateDir> {
         // The guard comes first: if vsrun is killed, a directory that nobody guards stays.
         let mut guard = start_guard(&path)?;
-        let root = nix::unistd::geteuid().is_root();
+        let root = geteuid().is_root();
         let passage = if root { 0o711 } else { 0o700 };
         if let Err(e) = make_directory(&path, passage) {
             // It must not get to remove what is another's.
@@ -93,7 +106,12 @@ impl PrivateDir {
             let _ = guard.wait();
             return Err(e);
         }
-        let dir = PrivateDir { place: path.join(secret_name()?), path, guard: Some(guard) };
+        let mut dir = PrivateDir { place: path.join(secret_name()?), path, guard: Some(guard), _alive: None };
+        OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(dir.path.join(ALIVE))?;
+        dir._alive = lock(&dir.path, FlockArg::LockSharedNonblock);
+        if let Some(stdin) = dir.guard.as_mut().and_then(|guard| guard.stdin.as_mut()) {
+            stdin.write_all(b".")?;
+        }
         make_directory(&dir.place, passage)?;
         make_directory(&dir.place.join("shm"), if root { 0o1777 } else { 0o700 })?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
@@ -175,11 +193,37 @@ fn start_guard(path: &Path) -> io::Result<Child> {
         })
 }
 
+/// Locks the file that says that somebody is there. `None`: it is not there, or locked.
+fn lock(directory: &Path, how: FlockArg) -> Option<Flock<File>> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(directory.join(ALIVE)).ok()?;
+    Flock::lock(file, how).ok()
+}
+
+/// Removes the directories of this user's runs in `place` of which nobody is left. Those of other versions have no such file.
+fn sweep(place: &Path) {
+    let own = geteuid().as_raw();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let old = |meta: &fs::Metadata| meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > SWEPT_AFTER));
+        let meta = fs::symlink_metadata(entry.path()).ok();
+        let left = meta.filter(|meta| meta.is_dir() && meta.uid() == own && is_ours(&entry.file_name()) && old(meta));
+        if left.is_some() && lock(&entry.path(), FlockArg::LockExclusiveNonblock).is_some() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The name is one of [`unique_name`].
+fn is_ours(name: &OsStr) -> bool {
+    let digits = name.as_bytes().strip_prefix(b"vsrun-");
+    digits.is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
 /// What the guard does: reads until the end of its input, which comes when vsrun is gone, then cleans up.
 pub fn guard(path: &Path) {
+    let made = io::stdin().read_exact(&mut [0]).is_ok();
+    let _alive = if made { lock(path, FlockArg::LockSharedNonblock) } else { None };
     let _ = io::stdin().read_to_end(&mut Vec::new());
-    let ours = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"vsrun-"));
-    if !ours {
+    if !path.file_name().is_some_and(is_ours) {
         return;
     }
     // Processes of the program that are about to die may still add to it.

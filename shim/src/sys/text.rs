@@ -54,6 +54,12 @@ impl Deref for Decimal {
     }
 }
 
+/// Formats an address.
+pub fn hex(value: u64) -> [u8; 16] {
+    let digit = |n: usize| b"0123456789abcdef"[(value >> (60 - 4 * n) & 15) as usize];
+    core::array::from_fn(digit)
+}
+
 /// Formats a number.
 pub fn decimal(value: impl Into<i64>) -> Decimal {
     let (mut text, mut at, value) = ([0; 24], 24, value.into());
