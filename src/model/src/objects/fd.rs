@@ -12,7 +12,7 @@
 use super::row::*;
 use crate::base::SEVERAL;
 use crate::state::{
-    poll, Applied, ChanId, Desc, DescId, DescKind, Owner, Polled, ThreadState, World, FDS_PER_PAGE, FD_PAGES,
+    poll, Applied, ChanId, Desc, DescId, DescKind, Owner, Polled, World, FDS_PER_PAGE, FD_PAGES,
     MAX_POLLED, NONBLOCK,
 };
 
@@ -481,10 +481,9 @@ impl World {
         if self.procs[p].threaded || self.mqueue_owner(p, desc) {
             return false;
         }
-        // Others are left, whatever other processes do; of what has just been forked, the parent's.
+        // Others are left, whatever other processes do. That the parent of a fork has one still says nothing: it may close it first.
         let own = || self.fds_from(p, 0).filter(|&(_, d)| d == desc).count();
-        let fresh = self.threads[t].state == ThreadState::STARTING && self.descs[desc].refs > 1;
-        fresh || self.socket_is_alone(desc) || own() > 1
+        self.socket_is_alone(desc) || own() > 1
     }
 
     /// To close all descriptors of process `p`. `None`: it has none.
