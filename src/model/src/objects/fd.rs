@@ -12,8 +12,7 @@
 use super::row::*;
 use crate::base::SEVERAL;
 use crate::state::{
-    poll, Applied, ChanId, Desc, DescId, DescKind, Owner, Polled, World, FDS_PER_PAGE, FD_PAGES,
-    MAX_POLLED, NONBLOCK,
+    poll, Applied, ChanId, Desc, DescId, DescKind, Owner, Polled, World, FDS_PER_PAGE, FD_PAGES, MAX_POLLED, NONBLOCK,
 };
 
 kinds! {

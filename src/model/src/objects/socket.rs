@@ -320,8 +320,9 @@ impl World {
         while at != NONE {
             let Right { desc, next } = self.rights[at];
             self.rights[at] = Right { desc: NONE, next: core::mem::replace(&mut self.free_right, at) };
-            // What becomes of a file is the kernel's.
-            if self.descs[desc].refs == 1 && self.descs[desc].kind != DescKind::FILE {
+            // What becomes of a file is the kernel's. Which of several that have a description is the last one shows, whether it is this
+            // one or not.
+            if self.descs[desc].kind != DescKind::FILE {
                 self.reaches_far();
             }
             self.desc_drop(desc);
