@@ -101,12 +101,16 @@ fn asked(command: i32, argument: u64) -> Result<Option<(u8, i32)>, i64> {
         _ => return Ok(None),
     };
     if id != 0 {
-        let p = find(kind, id)?;
-        if p != local().pid {
+        let p = match kind {
+            Owner::GROUP if world().procs[local().pid].pgid == id => Some(local().pid),
+            Owner::GROUP => None,
+            _ => world().process_named(id),
+        };
+        if p != Some(local().pid) {
             // Whether it is there still is a question of who came first.
-            gate::pass(Op::on(Kind::KILL, p));
-            find(kind, id)?;
+            gate::pass(Op::on(Kind::KILL, p.unwrap_or(u32::MAX)));
         }
+        find(kind, id)?;
     }
     Ok(Some((kind, id)))
 }

@@ -3,7 +3,7 @@
 
 use vsrun_model::channel::ChanKind;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
-use vsrun_model::{Kind, Op, Pid, ProcState};
+use vsrun_model::{Kind, Op, Pid};
 
 use super::{event, fd, files, signal};
 use crate::gate::{self, local, model, world};
@@ -28,7 +28,7 @@ fn open(id: i32, flags: u32) -> i64 {
     }
     // Whether it is there still is a question of who came first, and so is later whether it is over.
     if id != world().procs[local().pid].vpid {
-        let target = world().process_by_id(id).unwrap_or(u32::MAX);
+        let target = world().process_named(id).unwrap_or(u32::MAX);
         gate::pass(Op::on(Kind::KILL, target));
     }
     match world().process_by_vpid(id) {
@@ -69,11 +69,7 @@ fn send(fd: u64, number: i32, info: u64, flags: u64) -> i64 {
             return EINVAL;
         }
     }
-    let process = &world().procs[p];
-    match process.state {
-        ProcState::REAPED => ESRCH,
-        _ => signal::kill(process.vpid, number, info),
-    }
+    signal::kill(world().procs[p].vpid, number, info)
 }
 
 /// What waitid is to wait for: the selector of its process, and whether it does not wait for the sake of the descriptor.

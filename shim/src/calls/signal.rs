@@ -173,7 +173,7 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
         i if i < 0 => i.saturating_neg(),
         _ => 0,
     };
-    let target = if group == 0 { world().process_by_id(id).unwrap_or(u32::MAX) } else { u32::MAX };
+    let target = if group == 0 { world().process_named(id).unwrap_or(u32::MAX) } else { u32::MAX };
     let info = match info(signal, libc::SI_USER, given, target == own) {
         Ok(info) => info,
         Err(error) => return error,
@@ -184,6 +184,9 @@ pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
     // Alone with itself, a process is the only one to notice.
     if target != own || group != 0 || !world().is_alone(local().cur) || stops(signal) {
         gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));
+    }
+    if group == 0 && world().process_by_id(id).is_none() {
+        return ESRCH;
     }
     let mut hit = 0;
     for p in 0..world().procs.len {
@@ -230,8 +233,7 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
         return EINVAL;
     }
     let own = local().pid;
-    let target = world().live.as_slice().iter().copied().find(|&t| world().threads[t].vtid == vtid);
-    let Some(t) = target else { return ESRCH };
+    let Some(t) = world().thread_named(vtid) else { return ESRCH };
     let p = world().threads[t].pid;
     if vpid != 0 && world().procs[p].vpid != vpid {
         return ESRCH;
@@ -242,11 +244,15 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     };
     // One that ends the process may come before or after another thread has changed that.
     let ends = || signal != libc::SIGABRT && signal::is_fatal(signal) && !world().is_alone(local().cur);
-    let concerns = || t != local().cur || files::action_is_shared(signal) || ends();
-    if signal > 0 && concerns() || stops(signal) {
+    let concerns = || files::action_is_shared(signal) || ends();
+    if t != local().cur || signal > 0 && concerns() || stops(signal) {
         gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
-        if !world().threads[t].alive() {
+        if !files::is_there(t) {
             return ESRCH;
+        }
+        // The first thread has ended, and its process has not: what is sent to it stays with it.
+        if !world().threads[t].alive() {
+            return 0;
         }
     }
     signal::send(p, t, info);

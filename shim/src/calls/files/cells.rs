@@ -134,7 +134,7 @@ impl Uses {
     fn look_for(&mut self, id: i32, sets: bool) {
         let (w, cur, own) = (world(), local().cur, local().pid);
         // Numbers are not given twice.
-        let Some(t) = (0..w.threads.len).find(|&t| id > 0 && w.threads[t].vtid == id) else { return };
+        let Some(t) = w.thread_named(id).filter(|_| id > 0) else { return };
         let p = w.threads[t].pid;
         let is_first = w.procs[p].main_thread == t;
         // A child that is left to be waited for is there until its parent waits.
@@ -282,7 +282,7 @@ fn model_has_not(fd: u64) -> bool {
 /// The table: what a call reads and writes.
 fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
     let (cur, own, id) = (local().cur, local().pid, a[0] as i32);
-    let process = |id: i32| if id == 0 { Some(own) } else { world().process_by_id(id) };
+    let process = |id: i32| if id == 0 { Some(own) } else { world().process_named(id) };
     decided_by(nr, a, uses);
     match nr {
         libc::SYS_umask => {
@@ -517,10 +517,10 @@ pub fn is_there(t: Tid) -> bool {
     world().threads[t].state != ThreadState::EXITED || process.main_thread == t && process.state != ProcState::REAPED
 }
 
-/// What it uses of the thread with that id, if it is there; that is asked too.
+/// What it uses of the thread with that id, whether it is there still or not; that is asked too.
 fn with_thread((id, sets): (i32, bool), uses: &mut Uses, then: impl FnOnce(&mut Uses, Tid)) {
     uses.look_for(id, sets);
-    if let Some(t) = thread_with_id(id) {
+    if let Some(t) = if id == 0 { Some(local().cur) } else { world().thread_named(id) } {
         then(uses, t);
     }
 }

@@ -293,6 +293,17 @@ impl World {
         self.process_by_vpid(id).or_else(by_thread)
     }
 
+    /// The thread that has or had an id: none is given again. Whether it is there still is a question of who came first, which what asks
+    /// after it has been chosen by this.
+    pub fn thread_named(&self, id: i32) -> Option<Tid> {
+        self.threads.as_slice().iter().position(|t| t.vtid == id).map(|t| t as Tid)
+    }
+
+    /// The process that an id means or meant, where that of any of its threads will do.
+    pub fn process_named(&self, id: i32) -> Option<Pid> {
+        self.thread_named(id).map(|t| self.threads[t].pid)
+    }
+
     /// PR_SET_CHILD_SUBREAPER.
     pub fn set_subreaper(&mut self, p: Pid, on: bool) {
         self.procs[p].subreaper = on;
