@@ -75,6 +75,8 @@ pub enum Reason {
     UrgentTimeouts,
     /// Timers that are set again and again fired only when nothing else could run.
     TimersHeld,
+    /// Whether a timer had expired was told by how long a thread had waited that did not set it.
+    TimersApart,
     /// An assumption: who calls sched_yield again and again was made to wait.
     FairSchedules,
 }
@@ -150,6 +152,11 @@ impl Reason {
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
             Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events", ""),
+            Reason::TimersApart => (
+                "timers-apart",
+                "bounded: a timer that one thread set (timerfd) had always expired where another one looked at it that had waited for as long",
+                "",
+            ),
             Reason::UrgentTimeouts => ("urgent-timeouts", "bounded: timeouts, timers and sleeps ended only when nothing else could run; --timeouts any explores the rest", ""),
         }
     }
@@ -214,6 +221,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & STOPS_LATE != 0, Reason::StoppedAtOnce),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
+        (world.ticks_apart, Reason::TimersApart),
         (world.held_back, Reason::FairSchedules),
     ];
     seen.into_iter().filter(|(seen, _)| *seen).map(|(_, reason)| reason).collect()

@@ -18,7 +18,7 @@ use super::room::with_stack;
 use super::sorts::*;
 use super::uses::{all_names, call_it, first_use, unexplored};
 use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
-use crate::sys::{any_of, decimal};
+use crate::sys::{any_of, decimal, raw};
 
 /// A kind of state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,6 +148,14 @@ impl Uses {
         self.changes |= sets;
     }
 
+    /// Of the kernel's description that number `fd` stands for. One that stands for nothing has no state: it is not what several share.
+    fn description(&mut self, cell: Cell, fd: u64, what: Use) {
+        let name = description(fd as i32);
+        if name != 0 || raw!(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0 {
+            self.global(cell, name.into(), what);
+        }
+    }
+
     /// Of process `p`.
     pub fn process(&mut self, cell: Cell, p: Pid, what: Use) {
         let id = world().procs.get(p).map_or(0, |process| process.vpid);
@@ -270,7 +278,7 @@ fn decided_by(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             uses.global(Cell::Seals, 0, Use::Read);
         }
     });
-    goes_by(Cell::Flags, uses, |uses| uses.global(Cell::Flags, description(fd as i32).into(), Use::Read));
+    goes_by(Cell::Flags, uses, |uses| uses.description(Cell::Flags, fd, Use::Read));
     goes_by(Cell::Limit, uses, |uses| limit(own, libc::RLIMIT_FSIZE as i32, Use::Read, uses));
 }
 
@@ -556,7 +564,7 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
     let command = a[1] as i32;
     let owner = |uses: &mut Uses, what| match desc {
         Some(desc) => uses.channel(Cell::Owner, desc, a[0], what),
-        None => uses.global(Cell::Owner, description(a[0] as i32).into(), what),
+        None => uses.description(Cell::Owner, a[0], what),
     };
     match command {
         libc::F_GETPIPE_SZ | libc::F_SETPIPE_SZ => {
@@ -579,7 +587,7 @@ fn descriptor(a: &[u64; 6], uses: &mut Uses) {
             if what == Use::Write && is_ordinary(a[0]) {
                 decides(Cell::Flags);
             }
-            uses.global(Cell::Flags, description(a[0] as i32).into(), what);
+            uses.description(Cell::Flags, a[0], what);
         }
         libc::F_GETOWN | F_GETOWN_EX | F_GETSIG => {
             owner(uses, Use::Read);

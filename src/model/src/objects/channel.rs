@@ -466,7 +466,7 @@ impl World {
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };
         if self.channels[id].is_event() {
-            return self.event_read(t, id);
+            return self.event_read(t, id, op.tries());
         }
         let channel = &mut self.channels[id];
         let full = channel.used >= channel.slots;

@@ -378,6 +378,7 @@ impl World {
         let early = value + u32::from(!self.epoll_goes_on(t, op, epoll));
         let orders = if early == 0 { 1 } else { 1 + self.beside_timers(t, epoll).count() as u32 };
         let (early, after) = (early.div_ceil(orders), if early == 0 { 0 } else { (early - 1) % orders });
+        self.compare_timers(t, op);
         self.fire_due(t, op);
         let ready = early > 0 || self.epoll_ready(t, epoll);
         if !ready && self.cancelled(t, op) && !op.tries() && !self.may_time_out(op) {

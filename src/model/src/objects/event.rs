@@ -59,10 +59,11 @@ impl World {
         thread.sigpending | self.procs[thread.pid].sigpending
     }
 
-    /// Gives 8, the number that is read in `Thread::out[0]`; a signal descriptor has only been found ready.
-    pub(crate) fn event_read(&mut self, t: Tid, id: ChanId) -> Applied {
+    /// Gives 8, the number that is read in `Thread::out[0]`; a signal descriptor has only been found ready. `tries`: it would not have waited.
+    pub(crate) fn event_read(&mut self, t: Tid, id: ChanId, tries: bool) -> Applied {
         let fired = self.time_of(t);
         if self.channels[id].kind == ChanKind::TIMER && !self.timer_due(&self.channels[id]) {
+            self.ticks_apart |= tries && self.is_passed(t, &self.channels[id]);
             self.passes_until(t, self.channels[id].value);
         }
         let channel = &mut self.channels[id];
@@ -308,6 +309,23 @@ impl World {
         true
     }
 
+    /// A timer counts as expired since `t` has waited for as long, though another thread set it, which may have come later.
+    fn is_passed(&self, t: Tid, channel: &Channel) -> bool {
+        let is_set = channel.obj != NONE && channel.kind == ChanKind::TIMER && channel.value != 0;
+        is_set && !self.timer_due(channel) && channel.value <= self.time_of(t) && channel.setter != t
+    }
+
+    /// Notes the same of what the operation of `t` waits for.
+    pub(crate) fn compare_timers(&mut self, t: Tid, op: &Op) {
+        if self.n_timers == 0 {
+            return;
+        }
+        let passed = |at: u64| self.channels.as_slice().iter().any(|c| c.value == at && self.is_passed(t, c));
+        let mut apart = false;
+        self.timers_awaited(t, op, &mut |at| apart |= passed(at));
+        self.ticks_apart |= apart;
+    }
+
     /// A timer that `t` waits for, or whose signal it could take, may fire only when nothing else can run any more.
     pub(crate) fn holds_ticks(&self, t: Tid) -> bool {
         if !self.timeouts_any || self.ticks_freely(t) {
@@ -329,7 +347,7 @@ impl World {
         let channel = &mut self.channels[id];
         let before = (channel.value, channel.period);
         (channel.value, channel.period, channel.finished) = (at, period, false);
-        channel.charge = self.last_place;
+        (channel.charge, channel.setter) = (self.last_place, self.current);
         if at != 0 && at <= self.fired {
             self.woke(id, poll::IN);
         }

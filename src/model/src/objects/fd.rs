@@ -375,6 +375,7 @@ impl World {
     /// Gives how many of the descriptions have an event. `value`: so many timers have fired meanwhile, or one more if it needs one.
     pub(crate) fn poll_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let needs = u32::from(!self.poll_goes_on(t, op));
+        self.compare_timers(t, op);
         self.fire_due(t, op);
         self.fire_early(t, op, value + needs);
         let mut count = 0;

@@ -1,6 +1,6 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::{numbers, ObjId, Uid};
+use crate::base::{numbers, ObjId, Tid, Uid};
 use crate::state::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
@@ -80,7 +80,8 @@ pub struct Channel {
     pub period: u64,
     /// How often its descriptions are watched by epoll instances.
     pub watched: u32,
-    pub(crate) pad: u32,
+    /// Timers: the thread that set it last.
+    pub setter: Tid,
     /// The thread that made it, and how many it had made before.
     pub maker: Uid,
     /// See `maker`.

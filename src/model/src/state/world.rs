@@ -171,6 +171,8 @@ pub struct World {
     pub urgent: bool = at(false),
     /// A timer could have fired at a moment that was left out, see `TICKS`.
     pub ticks_held: bool = at(false),
+    /// A timer counted as expired for a thread that had waited for as long, though another one had set it.
+    pub ticks_apart: bool = at(false),
     /// A yield was made to wait for another thread to move: unfair schedules are left out.
     pub held_back: bool = at(false),
     /// Signals have come that answer what their receivers have done, which is still to be noted: see `Thread::answers`.
