@@ -90,6 +90,23 @@ fn a_limit_on_descriptors_is_the_environments() {
     assert!(code == 2 && out.contains("environment: the kernel refused a descriptor (EMFILE)"), "{code} {out} {err}");
 }
 
+/// A mapping that fits below the limit natively, and not beside vsrun's own; and one that fits nowhere, which the program is to see.
+#[test]
+fn a_limit_on_memory_is_the_environments() {
+    let place = Place::new("memory");
+    let source = "#include <stdlib.h>\n#include <sys/mman.h>\n#include <sys/resource.h>\n\
+                  int main(int argc, char **argv) { (void)argc; struct rlimit l = { (rlim_t)atol(argv[1]) << 20, RLIM_INFINITY };\n\
+                  if (setrlimit(RLIMIT_AS, &l)) return 9;\n\
+                  return mmap(0, 512 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED; }";
+    fs::write(place.dir.join("map.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -o map map.c", false).0 == 0);
+    let (code, out, err) = place.shell("./map 1024 && ./vsrun ./map 1024", false);
+    let said = out.contains("environment: the kernel refused memory for a mapping (ENOMEM)");
+    assert!(code == 2 && said && !out.contains("explored completely."), "{code} {out} {err}");
+    let (code, out, err) = place.shell("./map 100; test $? = 1 && ./vsrun ./map 100", false);
+    assert!(code == 0 && out.contains("exited with status 1"), "{code} {out} {err}");
+}
+
 /// Calls by `int 0x80` and with numbers of x32.
 #[test]
 fn calls_of_another_architecture_are_refused() {

@@ -164,6 +164,69 @@ static void sending(void) {
     signal(SIGUSR1, SIG_DFL);
 }
 
+// Whom a signal is for is looked up before the signal; that its information is no lie is looked at before both.
+static void gone(void) {
+    int own = getpid(), child = fork();
+    if (child == 0) _exit(0);
+    int fd = syscall(SYS_pidfd_open, child, 0);
+    siginfo_t info = {.si_code = SI_QUEUE}, lie = {.si_code = SI_USER}, other_lie = {.si_code = SI_TKILL};
+    siginfo_t numbered = {.si_code = SI_QUEUE, .si_signo = 999};
+    waitid(P_PID, child, &(siginfo_t){0}, WEXITED | WNOWAIT);
+    // Over, and not waited for.
+    CHECK(kill(child, 0));
+    CHECK(kill(child, SIGTERM));
+    CHECK(kill(child, 999));
+    CHECK(syscall(SYS_tkill, child, 999));
+    CHECK(syscall(SYS_tkill, child, 0));
+    CHECK(syscall(SYS_pidfd_send_signal, fd, 999, 0, 0));
+    CHECK(syscall(SYS_pidfd_send_signal, fd, 0, 0, 0));
+    CHECK(syscall(SYS_rt_sigqueueinfo, child, 999, &info));
+    CHECK(syscall(SYS_rt_sigqueueinfo, child, 0, &lie));
+    waitpid(child, 0, 0);
+    CHECK(kill(child, 0));
+    CHECK(kill(child, 999));
+    CHECK(kill(child, -1));
+    CHECK(kill(-child, 999));
+    CHECK(kill(-(1 << 29), 999));
+    CHECK(kill(INT32_MIN, 999));
+    CHECK(kill(INT32_MIN, 0));
+    CHECK(kill(0, 999));
+    CHECK(kill(-getpgrp(), 999));
+    CHECK(kill(own, 999));
+    CHECK(syscall(SYS_tkill, child, 999));
+    CHECK(syscall(SYS_tgkill, own, child, 999));
+    CHECK(syscall(SYS_tgkill, child, own, 999));
+    CHECK(syscall(SYS_tgkill, own, own, 999));
+    CHECK(syscall(SYS_tgkill, child, own, 0));
+    CHECK(syscall(SYS_pidfd_send_signal, fd, 999, 0, 0));
+    CHECK(syscall(SYS_pidfd_send_signal, fd, 0, 0, 0));
+    CHECK(syscall(SYS_pidfd_send_signal, fd, 999, &numbered, 0));
+    CHECK(syscall(SYS_rt_sigqueueinfo, child, 999, &info));
+    CHECK(syscall(SYS_rt_sigqueueinfo, child, 0, &lie));
+    CHECK(syscall(SYS_rt_sigqueueinfo, -5, 0, &info));
+    CHECK(syscall(SYS_rt_sigqueueinfo, -5, 0, &lie));
+    CHECK(syscall(SYS_rt_sigqueueinfo, 0, 0, &other_lie));
+    CHECK(syscall(SYS_rt_sigqueueinfo, own, 999, &info));
+    CHECK(syscall(SYS_rt_sigqueueinfo, own, 0, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, child, 0, &info));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, child, 0, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, child, 0, &other_lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, own, 999, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, own, 0, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, own, 0, 0, &lie));
+    close(fd);
+}
+
+static void *lies(void *unused) {
+    // Its own id is the thread's, not that of its process.
+    siginfo_t lie = {.si_code = SI_USER};
+    CHECK(syscall(SYS_rt_sigqueueinfo, getpid(), 0, &lie));
+    CHECK(syscall(SYS_rt_sigqueueinfo, gettid(), 0, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), 0, &lie));
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), 0, &lie));
+    return unused;
+}
+
 static void *other(void *at) {
     *(pid_t *)at = gettid();
     pthread_barrier_wait((pthread_barrier_t *)((char *)at + 64));
@@ -190,6 +253,8 @@ static void of_threads(void) {
     CHECK(getpriority(PRIO_PROCESS, tid));
     NUMBER(pthread_kill(t, 0));
     pthread_barrier_wait(barrier);
+    pthread_join(t, 0);
+    pthread_create(&t, 0, lies, 0);
     pthread_join(t, 0);
 }
 
@@ -309,7 +374,7 @@ static void faults(void) {
 
 static const struct group groups[] = {
     {"actions", actions}, {"ignored", ignored}, {"stops", stops},   {"sending", sending},
-    {"of_threads", of_threads}, {"masks", masks}, {"stacks", stacks}, {"system_calls", system_calls},
+    {"gone", gone}, {"of_threads", of_threads}, {"masks", masks}, {"stacks", stacks}, {"system_calls", system_calls},
     {"faults", faults},   {0, 0},
 };
 

@@ -16,7 +16,7 @@ use vsrun_model::{Kind, Op, NONE};
 use super::files;
 use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
 use crate::sys::errno::{EINTR, ENFILE};
-use crate::sys::{decimal, raw};
+use crate::sys::{decimal, limit, raw};
 
 /// The description that `fd` names, if it is one of the model.
 #[inline]
@@ -69,9 +69,7 @@ fn take_reserved(cloexec: bool) -> Option<i32> {
 /// have, or where it is the whole system that has no more. Gives the error where it is the program's.
 #[cold]
 pub fn refused(error: i64) -> i64 {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, limit.as_mut_ptr());
-    if error == ENFILE || limit[0] > FIRST_FD as u64 {
+    if error == ENFILE || limit(libc::RLIMIT_NOFILE) > FIRST_FD as u64 {
         end::refused(b"a descriptor", error);
     }
     error

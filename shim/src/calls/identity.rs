@@ -33,11 +33,10 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             SYS_alarm SYS_setitimer SYS_getitimer SYS_timer_create SYS_timer_settime SYS_timer_gettime
             SYS_timer_getoverrun SYS_timer_delete
         ) => timer::call(nr, a),
-        libc::SYS_kill => signal::kill(id, a[1] as i32, 0),
+        libc::SYS_kill => signal::kill(id, a[1] as i32),
         libc::SYS_tkill => signal::tkill(id, a[1] as i32),
         libc::SYS_tgkill => signal::tgkill(id, a[1] as i32, a[2] as i32, 0),
-        libc::SYS_rt_sigqueueinfo if id <= 0 => ESRCH,
-        libc::SYS_rt_sigqueueinfo => signal::kill(id, a[1] as i32, a[2]),
+        libc::SYS_rt_sigqueueinfo => signal::queue(id, a[1] as i32, a[2]),
         libc::SYS_rt_tgsigqueueinfo => signal::tgkill(id, a[1] as i32, a[2] as i32, a[3]),
         libc::SYS_set_robust_list if a[1] != 24 => EINVAL,
         libc::SYS_set_robust_list => 0,

@@ -16,7 +16,7 @@ use super::fd::is_ours;
 use super::files;
 use crate::gate::{self, end, inject, local, me, model, process_of, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, raw, store};
+use crate::sys::{decimal, limit, load, raw, store};
 
 /// Descriptors that are looked at where all are closed.
 const MANY: i32 = 65536;
@@ -403,7 +403,5 @@ pub fn close_all_locked() {
 
 /// No descriptor is as large.
 fn open_limit() -> i32 {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, limit.as_mut_ptr());
-    limit[0].min(MANY as u64) as i32
+    limit(libc::RLIMIT_NOFILE).min(MANY as u64) as i32
 }

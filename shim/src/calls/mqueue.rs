@@ -11,7 +11,7 @@ use vsrun_model::{Kind, Op, NONE};
 use super::{fd, files, msg, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
 use crate::sys::errno::*;
-use crate::sys::{bytes, bytes_mut, copy_out, cstr, decimal, load, raw, store, store_if, writable, zero};
+use crate::sys::{bytes, bytes_mut, copy_out, cstr, decimal, limit, load, raw, store, store_if, writable, zero};
 
 const NAME_MAX: usize = 255;
 /// Limits for those with CAP_SYS_RESOURCE (include/linux/ipc_namespace.h).
@@ -107,7 +107,8 @@ fn permits(queue: ChanId, access: u32) -> Result<(), i64> {
 /// A new queue with that name; `asked` are the number and the size of its messages.
 fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId, i64> {
     let privileged = msg::has_capability(msg::CAP_SYS_RESOURCE);
-    let (most, largest) = (limit(c"/proc/sys/fs/mqueue/msg_max", 10), limit(c"/proc/sys/fs/mqueue/msgsize_max", 8192));
+    let (most, largest) =
+        (setting(c"/proc/sys/fs/mqueue/msg_max", 10), setting(c"/proc/sys/fs/mqueue/msgsize_max", 8192));
     let (messages, size) = match asked {
         Some((messages, size)) => {
             let (most, largest) = if privileged { (HARD_MESSAGES, HARD_BYTES) } else { (most, largest) };
@@ -117,8 +118,8 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
             (messages, size)
         }
         None => (
-            limit(c"/proc/sys/fs/mqueue/msg_default", 10).min(most),
-            limit(c"/proc/sys/fs/mqueue/msgsize_default", 8192).min(largest),
+            setting(c"/proc/sys/fs/mqueue/msg_default", 10).min(most),
+            setting(c"/proc/sys/fs/mqueue/msgsize_default", 8192).min(largest),
         ),
     };
     let charge = |messages: u64, size: u64| {
@@ -127,10 +128,8 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
     let mine = charge(messages as u64, size as u64);
     let (others, count) =
         world().mqueues().fold((0, 0), |(sum, n), q| (sum + charge(q.limit, q.longest.into()), n + 1));
-    let mut allowed = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_MSGQUEUE, 0, allowed.as_mut_ptr());
-    let too_many = !privileged && count >= limit(c"/proc/sys/fs/mqueue/queues_max", 256);
-    if mine + others > allowed[0] || too_many {
+    let too_many = !privileged && count >= setting(c"/proc/sys/fs/mqueue/queues_max", 256);
+    if mine + others > limit(libc::RLIMIT_MSGQUEUE) || too_many {
         // Whether another queue is gone by now the order of steps decides, which do not depend on this one.
         if count > 0 {
             note_passed(libc::SYS_mq_open);
@@ -145,8 +144,8 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
     }
 }
 
-/// A limit of the system; `usual` if it cannot be read.
-fn limit(path: &core::ffi::CStr, usual: i64) -> i64 {
+/// A setting of the system; `usual` if it cannot be read.
+fn setting(path: &core::ffi::CStr, usual: i64) -> i64 {
     let mut text = [0u8; 24];
     let file = raw!(libc::SYS_open, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
     if file < 0 {

@@ -5,7 +5,7 @@ use vsrun_model::fd::{DescId, Owner};
 use vsrun_model::{Kind, Op, Pid, ProcState};
 
 use super::{fd, files};
-use crate::gate::{self, end, local, model, world};
+use crate::gate::{self, end, local, me, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store};
 
@@ -106,8 +106,9 @@ fn asked(command: i32, argument: u64) -> Result<Option<(u8, i32)>, i64> {
             Owner::GROUP => None,
             _ => world().process_named(id),
         };
-        if p != Some(local().pid) {
-            // Whether it is there still is a question of who came first.
+        // Whether it is there still is a question of who came first, also of another thread.
+        let stays = kind == Owner::GROUP || id == world().procs[local().pid].vpid || id == me().vtid;
+        if p != Some(local().pid) || !stays {
             gate::pass(Op::on(Kind::KILL, p.unwrap_or(u32::MAX)));
         }
         find(kind, id)?;

@@ -69,7 +69,7 @@ fn send(fd: u64, number: i32, info: u64, flags: u64) -> i64 {
             return EINVAL;
         }
     }
-    signal::kill(world().procs[p].vpid, number, info)
+    signal::queue(world().procs[p].vpid, number, info)
 }
 
 /// What waitid is to wait for: the selector of its process, and whether it does not wait for the sake of the descriptor.

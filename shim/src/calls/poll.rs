@@ -6,7 +6,7 @@ use vsrun_model::{op, Kind, Op, NONE};
 use super::{fd, numbers, signal, time, uncontrolled};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{load, raw, store, writable, END_OF_ADDRESSES};
+use crate::sys::{limit, load, raw, store, writable, END_OF_ADDRESSES};
 
 /// Descriptors that one call asks about.
 const MAX_ASKED: usize = 1024;
@@ -101,16 +101,9 @@ fn of_array(at: u64, n: u64, timeout: Option<u64>) -> i64 {
     match n as usize {
         n if n <= FEW_ASKED => of_array_in::<FEW_ASKED>(at, n, timeout),
         n if n <= MAX_ASKED => of_array_in::<MAX_ASKED>(at, n, timeout),
-        _ if n > limit_of_descriptors() => EINVAL,
+        _ if n > limit(libc::RLIMIT_NOFILE) => EINVAL,
         _ => end::unsupported(&[b"a poll of more than 1024 descriptors"]),
     }
-}
-
-/// The program's RLIMIT_NOFILE.
-fn limit_of_descriptors() -> u64 {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, limit.as_mut_ptr());
-    limit[0]
 }
 
 #[inline(never)]

@@ -10,7 +10,7 @@ use super::msg::has_capability;
 use crate::gate::end;
 use crate::gate::local::{fiber_of, local, process_of, world};
 use crate::sys::errno::*;
-use crate::sys::{cstr, load, raw, store, touch};
+use crate::sys::{cstr, limit, load, raw, store, touch};
 
 const CAP_SYS_NICE: u32 = 23;
 /// Among the bits of a policy: children begin with the usual one.
@@ -71,12 +71,6 @@ fn by_process(id: i32, call: impl FnOnce(i32) -> i64) -> i64 {
         ]),
         None => ESRCH,
     }
-}
-
-fn limit(resource: u32) -> u64 {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, resource, 0, limit.as_mut_ptr());
-    limit[0]
 }
 
 /// The threads that a call of setpriority is about, or an error.

@@ -9,7 +9,7 @@ use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
 use crate::sys::errno::*;
-use crate::sys::{cstr, die, dispatch, elf, guard, load, raw, store, store_if, writable, zero};
+use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_PARENT: u64 = 0x8000;
@@ -260,9 +260,7 @@ fn spawn(args: &CloneArgs) -> i64 {
 
 /// The kernel has refused the process `p`. Where the program has itself lowered how many there may be, that is its doing.
 fn refused(error: i64, p: Pid, creator: Tid) -> i64 {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_NPROC, 0, limit.as_mut_ptr());
-    if error != EAGAIN || limit[0] >= arena().control.processes {
+    if error != EAGAIN || limit(libc::RLIMIT_NPROC) >= arena().control.processes {
         end::refused(b"a process", error);
     }
     model().fork_failed(p, creator);

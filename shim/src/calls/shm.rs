@@ -9,7 +9,7 @@ use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
 use crate::gate::{end, inject, through};
 use crate::sys::errno::*;
-use crate::sys::{cstr, load, raw, raw6, store, touch, zero};
+use crate::sys::{cstr, limit, load, raw, raw6, store, touch, zero};
 
 const PAGE: u64 = 4096;
 
@@ -55,13 +55,12 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
 /// count as well: then it is the environment's doing, unless the program alone would be beyond the limit.
 #[cold]
 fn memory_refused(len: u64) {
-    let mut limit = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, libc::RLIMIT_AS, 0, limit.as_mut_ptr());
-    if limit[0] == u64::MAX {
+    let limit = limit(libc::RLIMIT_AS);
+    if limit == u64::MAX {
         return;
     }
     let own = size_of::<Arena>() as u64 + POOL_SIZE;
-    let beyond = |size: u64| size.saturating_add(len) > limit[0];
+    let beyond = |size: u64| size.saturating_add(len) > limit;
     let size = address_space();
     if beyond(size) && !beyond(size.saturating_sub(own)) {
         end::refused(b"memory for a mapping", ENOMEM);

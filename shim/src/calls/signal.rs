@@ -2,7 +2,7 @@
 
 use vsrun_model::op::TRY;
 use vsrun_model::signal::{stops, PAUSE};
-use vsrun_model::{Kind, Op, ProcState, SigInfo, NONE};
+use vsrun_model::{Kind, Op, Pid, ProcState, SigInfo, NONE};
 
 use super::{files, time};
 use crate::gate::local::{local, machine, me, model, world, Action};
@@ -149,66 +149,93 @@ pub fn sigaltstack(new: u64, old: u64) -> i64 {
     0
 }
 
-/// What a signal sent by kill (`given` 0) or sigqueue says; the latter may not claim to come from the kernel or kill.
-fn info(signal: i32, code: i32, given: u64, to_self: bool) -> Result<SigInfo, i64> {
+/// What a signal sent by kill (`given` 0) or sigqueue says; the latter may not claim to come from the kernel or kill, but to `id`, which is
+/// the thread's own.
+fn info(id: i32, signal: i32, code: i32, given: u64) -> Result<SigInfo, i64> {
     let (pid, uid) = (world().procs[local().pid].vpid, raw!(libc::SYS_getuid) as u32);
     if given == 0 {
         return Ok(SigInfo { signal, code, pid, uid, value: 0 });
     }
     let code: i32 = load(given + 8);
-    if (code >= 0 || code == libc::SI_TKILL) && !to_self {
+    if (code >= 0 || code == libc::SI_TKILL) && id != me().vtid {
         return Err(EPERM);
     }
     Ok(SigInfo { signal, code, pid: load(given + 16), uid: load(given + 20), value: load(given + 24) })
 }
 
-/// kill, and rt_sigqueueinfo with the siginfo at `given`.
-pub fn kill(id: i32, signal: i32, given: u64) -> i64 {
-    if !(0..=64).contains(&signal) {
-        return EINVAL;
-    }
-    let own = local().pid;
+/// There is such a signal, or it is 0. Whom it is for is looked up first.
+fn is_valid(signal: i32) -> bool {
+    (0..=64).contains(&signal)
+}
+
+/// kill.
+pub fn kill(id: i32, signal: i32) -> i64 {
     let group = match id {
-        0 => world().procs[own].pgid,
+        0 => world().procs[local().pid].pgid,
         i if i < 0 => i.saturating_neg(),
         _ => 0,
     };
-    let target = if group == 0 { world().process_named(id).unwrap_or(u32::MAX) } else { u32::MAX };
-    let info = match info(signal, libc::SI_USER, given, target == own) {
-        Ok(info) => info,
-        Err(error) => return error,
-    };
-    if group != 0 {
-        files::group_told();
+    match info(id, signal, libc::SI_USER, 0) {
+        Ok(info) if group == 0 => to_process(id, info),
+        Ok(info) => to_group(group, id == -1, info),
+        Err(error) => error,
     }
+}
+
+/// rt_sigqueueinfo, and kill of one process, with the siginfo at `given`, if that is not 0.
+pub fn queue(id: i32, signal: i32, given: u64) -> i64 {
+    match info(id, signal, libc::SI_USER, given) {
+        Ok(_) if id <= 0 => ESRCH,
+        Ok(info) => to_process(id, info),
+        Err(error) => error,
+    }
+}
+
+fn to_process(id: i32, info: SigInfo) -> i64 {
+    let (own, signal) = (local().pid, info.signal);
+    let target = world().process_named(id).unwrap_or(u32::MAX);
     // Alone with itself, a process is the only one to notice.
-    if target != own || group != 0 || !world().is_alone(local().cur) || stops(signal) {
-        gate::pass(Op::on(Kind::KILL, target).arg(signal as i64));
+    if target != own || !world().is_alone(local().cur) || is_valid(signal) && stops(signal) {
+        gate::pass(Op::on(Kind::KILL, target).arg(if is_valid(signal) { signal.into() } else { 0 }));
     }
-    if group == 0 && world().process_by_id(id).is_none() {
+    if world().process_by_id(id).is_none() {
         return ESRCH;
     }
-    let mut hit = 0;
-    for p in 0..world().procs.len {
-        let process = &world().procs[p];
-        let chosen = if group == 0 { p == target } else { id == -1 && p != own || process.pgid == group };
-        if chosen && process.state != ProcState::REAPED {
-            hit += 1;
-            if p != own {
-                signal::send(p, NONE, info);
-            }
-        }
+    if !is_valid(signal) {
+        return EINVAL;
     }
-    if if group == 0 { own == target } else { world().procs[own].pgid == group && id != -1 } {
+    signal::send(target, NONE, info);
+    if target == own {
+        gate::sends();
+    }
+    gate::deliver();
+    0
+}
+
+/// To all of that group, or to everybody else.
+fn to_group(group: i32, all: bool, info: SigInfo) -> i64 {
+    let (own, signal) = (local().pid, info.signal);
+    files::group_told();
+    gate::pass(Op::on(Kind::KILL, u32::MAX).arg(if is_valid(signal) { signal.into() } else { 0 }));
+    let chosen = |p: Pid| {
+        let process = &world().procs[p];
+        process.state != ProcState::REAPED && if all { p != own } else { process.pgid == group }
+    };
+    if !(0..world().procs.len).any(chosen) {
+        return ESRCH;
+    }
+    if !is_valid(signal) {
+        return EINVAL;
+    }
+    for p in (0..world().procs.len).filter(|&p| p != own && chosen(p)) {
+        signal::send(p, NONE, info);
+    }
+    if chosen(own) {
         signal::send(own, NONE, info);
         gate::sends();
     }
     gate::deliver();
-    if hit > 0 {
-        0
-    } else {
-        ESRCH
-    }
+    0
 }
 
 /// tkill.
@@ -229,34 +256,32 @@ pub fn tgkill(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
 
 /// `vpid` 0: whatever process it is of.
 fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
-    if !(0..=64).contains(&signal) {
-        return EINVAL;
-    }
-    let own = local().pid;
+    let info = match info(vtid, signal, libc::SI_TKILL, given) {
+        Ok(info) => info,
+        Err(error) => return error,
+    };
     let Some(t) = world().thread_named(vtid) else { return ESRCH };
     let p = world().threads[t].pid;
     if vpid != 0 && world().procs[p].vpid != vpid {
         return ESRCH;
     }
-    let info = match info(signal, libc::SI_TKILL, given, p == own) {
-        Ok(info) => info,
-        Err(error) => return error,
-    };
     // One that ends the process may come before or after another thread has changed that.
     let ends = || signal != libc::SIGABRT && signal::is_fatal(signal) && !world().is_alone(local().cur);
-    let concerns = || files::action_is_shared(signal) || ends();
-    if t != local().cur || signal > 0 && concerns() || stops(signal) {
-        gate::pass(Op::on(Kind::KILL, p).arg(signal as i64));
+    let concerns = || signal > 0 && (files::action_is_shared(signal) || ends() || stops(signal));
+    if t != local().cur || is_valid(signal) && concerns() {
+        gate::pass(Op::on(Kind::KILL, p).arg(if is_valid(signal) { signal.into() } else { 0 }));
         if !files::is_there(t) {
             return ESRCH;
         }
-        // The first thread has ended, and its process has not: what is sent to it stays with it.
-        if !world().threads[t].alive() {
-            return 0;
-        }
     }
-    signal::send(p, t, info);
-    gate::deliver();
+    if !is_valid(signal) {
+        return EINVAL;
+    }
+    // Where the first thread has ended, and its process has not, what is sent to it stays with it.
+    if world().threads[t].alive() {
+        signal::send(p, t, info);
+        gate::deliver();
+    }
     0
 }
 

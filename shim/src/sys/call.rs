@@ -46,6 +46,13 @@ macro_rules! any_of {
 }
 pub(crate) use any_of;
 
+/// How much of `resource` (RLIMIT_..) the program may have.
+pub fn limit(resource: u32) -> u64 {
+    let mut limit = [0u64; 2];
+    raw!(libc::SYS_prlimit64, 0, resource, 0, limit.as_mut_ptr());
+    limit[0]
+}
+
 /// The thread pointer.
 #[inline]
 pub fn fs_base() -> u64 {

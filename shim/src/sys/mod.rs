@@ -9,7 +9,7 @@ pub mod memory;
 pub mod text;
 
 pub(crate) use call::{any_of, raw};
-pub use call::{die, fs_base, raw6};
+pub use call::{die, fs_base, limit, raw6};
 pub use memory::{bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, store, store_if, touch, writable, zero};
 pub use memory::{END_OF_ADDRESSES, FIRST_ADDRESS};
 pub use text::{complain, decimal, hex, keeping_errno, ret, ret_pthread};

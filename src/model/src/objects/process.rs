@@ -296,7 +296,8 @@ impl World {
     /// The thread that has or had an id: none is given again. Whether it is there still is a question of who came first, which what asks
     /// after it has been chosen by this.
     pub fn thread_named(&self, id: i32) -> Option<Tid> {
-        self.threads.as_slice().iter().position(|t| t.vtid == id).map(|t| t as Tid)
+        // The last: a thread that has called exec has the id of the process, which was that of another one before.
+        self.threads.as_slice().iter().rposition(|t| t.vtid == id).map(|t| t as Tid)
     }
 
     /// The process that an id means or meant, where that of any of its threads will do.
