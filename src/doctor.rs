@@ -12,6 +12,7 @@ use nix::sys::statvfs::{statvfs, FsFlags};
 use nix::unistd::{access, AccessFlags, Pid};
 
 use crate::binary::ldcache::LdCache;
+use crate::runtime::limits::{needs, Need};
 
 const MIB: u64 = 1 << 20;
 /// Capability number of CAP_SYS_PTRACE.
@@ -81,6 +82,7 @@ fn report(out: &mut dyn Write, checks: &[Check]) -> io::Result<bool> {
 }
 
 fn examine(machine: &Machine, probes: &Probes) -> Vec<Check> {
+    let [file_size, address_space, open_files] = needs();
     vec![
         platform(),
         kernel(machine),
@@ -93,9 +95,10 @@ fn examine(machine: &Machine, probes: &Probes) -> Vec<Check> {
         shared_memory(machine),
         private_files(machine),
         userfaultfd(machine),
-        limit("open files", Resource::RLIMIT_NOFILE, 1024, "ulimit -n 1024 (or more) in the calling shell"),
-        limit("processes", Resource::RLIMIT_NPROC, 256, "ulimit -u 256 (or more) in the calling shell"),
-        limit("address space", Resource::RLIMIT_AS, 4096 * MIB, "ulimit -v unlimited in the calling shell"),
+        needed(&file_size),
+        needed(&address_space),
+        needed(&open_files),
+        limit("processes", Resource::RLIMIT_NPROC, 256, "ulimit -u 256 (or more) in the calling shell").optional(),
         cgroup_processes(machine),
         seccomp(machine),
         processors(),
@@ -343,7 +346,11 @@ fn limit(name: &'static str, resource: Resource, wanted: u64, fix: &str) -> Chec
         Ok((soft, _)) => Check::that(soft >= wanted, name, format!("limit {soft}, wanted {wanted}"), fix),
         Err(e) => Check::bad(name, format!("limit unknown: {e}"), fix),
     }
-    .optional()
+}
+
+/// vsrun does not begin below these.
+fn needed(need: &Need) -> Check {
+    limit(need.name, need.resource, need.least, need.fix)
 }
 
 /// The lowest `pids.max` of our cgroup and those above it.

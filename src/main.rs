@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use nix::sys::signal::{SigSet, Signal};
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{Command, Config, Format, Replay, Show};
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    // A file that must not get larger is an error of its write, not the end.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     env_logger::Builder::from_env(env_logger::Env::new().filter("VSRUN_LOG")).init();
     std::panic::set_hook(Box::new(|info| complain(&format!("vsrun bug: {info}"))));
     let command = match args::parse(std::env::args_os()) {

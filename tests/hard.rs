@@ -107,6 +107,31 @@ fn a_limit_on_memory_is_the_environments() {
     assert!(code == 0 && out.contains("exited with status 1"), "{code} {out} {err}");
 }
 
+/// Limits below which vsrun does not begin: said at the start and by doctor.
+#[test]
+fn limits_that_are_too_low_are_named() {
+    let place = Place::new("limits");
+    place.program("lockcount");
+    for (limit, name) in [
+        ("-f 16", "file size"),
+        ("-f 16000000", "file size"),
+        ("-v 10000000", "address space"),
+        ("-n 64", "open files"),
+    ] {
+        let (code, _, err) = place.shell(&format!("ulimit {limit}; ./vsrun ./lockcount 2"), false);
+        let said =
+            err.starts_with(&format!("vsrun: environment: the limit on {name} is ")) && err.contains("; ulimit -");
+        assert!(code == 2 && said && err.lines().count() == 1, "{limit}: {code} {err}");
+        let (code, out, err) = place.shell(&format!("ulimit {limit}; ./vsrun doctor"), false);
+        assert!(code == 2 && out.contains(&format!("BAD {name}: limit ")), "{limit}: {code} {out} {err}");
+    }
+    for limit in ["-f 17000000", "-v 19000000", "-n 300"] {
+        let (code, out, err) =
+            place.shell(&format!("ulimit {limit}; ./vsrun -j 2 ./lockcount 2; ./vsrun doctor"), false);
+        assert!(code == 0 && out.contains("explored completely"), "{limit}: {code} {out} {err}");
+    }
+}
+
 /// Calls by `int 0x80` and with numbers of x32.
 #[test]
 fn calls_of_another_architecture_are_refused() {

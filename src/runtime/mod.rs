@@ -4,6 +4,7 @@
 pub mod checkpoint;
 mod execute;
 mod inspect;
+pub mod limits;
 pub(crate) mod look;
 pub mod memory;
 mod outcome;

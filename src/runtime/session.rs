@@ -18,6 +18,7 @@ use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::unistd::geteuid;
 
 use super::checkpoint::memory_file;
+use super::limits;
 use crate::base::files::PRIVATE;
 use crate::base::print::{complain, unless_closed};
 
@@ -79,8 +80,11 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 impl PrivateDir {
-    /// Starts the guard, makes the directory and puts the shim for the faults `inject` into it.
+    /// Looks at the limits, starts the guard, makes the directory and puts the shim for the faults `inject` into it.
     pub fn create(inject: u32) -> io::Result<PrivateDir> {
+        if let Some(limit) = limits::too_low() {
+            return Err(io::Error::other(limit));
+        }
         let mut last = io::Error::other("no place for the private directory");
         places().iter().for_each(|place| sweep(place));
         for place in places() {
@@ -392,7 +396,7 @@ pub fn random_file() -> io::Result<OwnedFd> {
     }
     let mut file = File::from(memory_file(c"vsrun-random", 0)?);
     file.write_all(&bytes)?;
-    file.set_len(ENDLESS)?;
+    file.set_len(limits::of_file(ENDLESS))?;
     Ok(file.into())
 }
 
