@@ -11,6 +11,7 @@ use nix::sys::resource::{getrlimit, Resource, RLIM_INFINITY};
 use nix::sys::statvfs::{statvfs, FsFlags};
 use nix::unistd::{access, AccessFlags, Pid};
 
+use crate::base::cgroup;
 use crate::binary::ldcache::LdCache;
 use crate::runtime::limits::{needs, Need};
 
@@ -367,20 +368,8 @@ fn cgroup_processes(machine: &Machine) -> Check {
 }
 
 fn cgroup_limit(machine: &Machine) -> Option<u64> {
-    let memberships = machine.text("/proc/self/cgroup")?;
-    let mut limits = Vec::new();
-    for line in memberships.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let base = match controllers {
-            "" => "/sys/fs/cgroup",
-            list if list.split(',').any(|c| c == "pids") => "/sys/fs/cgroup/pids",
-            _ => continue,
-        };
-        let files = Path::new(path).ancestors().map(|a| format!("{base}{}/pids.max", a.display()));
-        limits.extend(files.filter_map(|f| machine.text(&f)?.parse::<u64>().ok()));
-    }
-    limits.into_iter().min()
+    let groups = cgroup::directories(&machine.root, "pids");
+    groups.iter().filter_map(|group| cgroup::number(group, "pids.max")).min()
 }
 
 fn seccomp(machine: &Machine) -> Check {

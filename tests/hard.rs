@@ -107,6 +107,45 @@ fn a_limit_on_memory_is_the_environments() {
     assert!(code == 0 && out.contains("exited with status 1"), "{code} {out} {err}");
 }
 
+/// What an execution prints beyond what is kept does not fill the memory, and changes no verdict. One alone prints all.
+#[test]
+fn output_is_bounded() {
+    let place = Place::new("output");
+    let source = "#include <string.h>\n#include <unistd.h>\nstatic char b[1 << 20];\n\
+                  int main(void) { memset(b, 'x', sizeof b); for (int i = 0; i < 100; i++) if (write(1, b, sizeof b) < 0) return 1;\n\
+                  return 0; }";
+    fs::write(place.dir.join("print.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -o print print.c", false).0 == 0);
+    let (code, out, err) = place.shell("./vsrun --output all ./print; tail -c 70 all; wc -c <all", false);
+    let noted = out.contains("note: an execution printed more than 64 MiB: what came after that is not kept");
+    let cut = out.contains("x\n[37748736 bytes more were printed, which vsrun has not kept]\n");
+    assert!(code == 0 && noted && cut && out.contains("explored completely"), "{out} {err}");
+    let size: u64 = out.lines().last().and_then(|line| line.parse().ok()).expect("a size");
+    assert!(size > 64 << 20 && size < 65 << 20, "{size}");
+    let (code, out, err) = place.shell("./vsrun --once --output all ./print; tr -d x <all | wc -c; wc -c <all", false);
+    assert!(code == 0 && out.ends_with(&format!("0\n{}\n", 100 << 20)) && !out.contains("note:"), "{out} {err}");
+}
+
+/// A program that uses more memory than it may; the same where it may.
+#[test]
+fn memory_is_bounded() {
+    let place = Place::new("bounded");
+    let source =
+        "#include <stdlib.h>\n#include <string.h>\n#include <sys/wait.h>\n#include <time.h>\n#include <unistd.h>\n\
+                  int main(void) { fork(); for (int i = 0; i < 100; i++) memset(malloc(1 << 20), 1, 1 << 20);\n\
+                  for (long until = clock() + CLOCKS_PER_SEC / 2; clock() < until;) {} wait(0); return 0; }";
+    fs::write(place.dir.join("use.c"), source).expect("write");
+    assert!(place.shell("gcc -O0 -fno-builtin -o use use.c", false).0 == 0);
+    let (code, out, err) = place.shell("./vsrun -j 1 --memory 60M ./use", false);
+    let said =
+        out.contains("environment: the program's processes use ") && out.contains(" and may use 60 MiB; --memory");
+    let verdict = out.contains("Verdict: none, disturbed from outside in ./use");
+    assert!(code == 2 && said && verdict && !out.contains("explored completely."), "{code} {out} {err}");
+    let (code, out, err) = place.shell("./vsrun -j 1 --memory 2G ./use", false);
+    assert!(code == 0 && out.contains("explored completely."), "{code} {out} {err}");
+    assert!(place.shell("pgrep -f ^./use", false).1.is_empty());
+}
+
 /// Limits below which vsrun does not begin: said at the start and by doctor.
 #[test]
 fn limits_that_are_too_low_are_named() {

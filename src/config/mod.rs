@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::search::Bound;
-use values::{bound, command_words, fault, seconds, signal_number, uncontrolled};
+use values::{bound, command_words, fault, seconds, signal_number, size, uncontrolled};
 
 mod values;
 
@@ -238,6 +238,10 @@ pub struct Config {
     /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub annotations: Option<PathBuf>,
+    /// Memory that the processes of one execution may use together: bytes, or with K, M or G [default: three quarters of
+    /// what is free, divided among the workers]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
+    pub memory: Option<u64>,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,

@@ -83,6 +83,19 @@ pub(super) fn signal_number(text: &str) -> Result<i32, String> {
     nix::sys::signal::Signal::from_str(&name).map(|signal| signal as i32).map_err(|_| "no such signal".into())
 }
 
+/// A number of bytes, with K, M or G of 1024 each.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number = digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+'));
+    let bytes = number.and_then(|n| n.checked_mul(1 << shift)).filter(|&n| n > 0);
+    bytes.ok_or_else(|| "a size is a number above 0, of bytes or with K, M or G behind it".to_string())
+}
+
 /// A positive number of seconds, fractions allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.parse().map_err(|_| "a number of seconds is needed".to_string())?;

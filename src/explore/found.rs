@@ -184,7 +184,7 @@ pub(super) fn look(
     let execution = candidate.execution;
     Ok(match again.ending {
         Ending::Interrupted => Look::Interrupted,
-        Ending::Outside(_) => {
+        ref ending if ending.is_environments() => {
             Look::Disturbed(Box::new(Bug::environment(&again.line(), execution, again.transitions())))
         }
         _ if again.kind == Some(kind) && again.identity == identity => {

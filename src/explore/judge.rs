@@ -61,7 +61,7 @@ pub(super) fn judge(
         Sign::Sits => {
             let first = worker.finding(outcome);
             let again = worker.examine(inspector, &replayable(schedule, &outcome.trace))?;
-            if let Ending::Outside(_) = again.ending {
+            if again.ending.is_environments() {
                 let transitions = again.transitions();
                 return Ok(Judged::Disturbed(Box::new(Bug::environment(&again.line(), number, transitions))));
             }

@@ -10,7 +10,7 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
-use super::setting::{identity_of, output_file};
+use super::setting::{identity_of, memory_of_each, output_file};
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
@@ -43,6 +43,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         program: scenario.program.clone(),
         options: scenario.options.clone(),
         max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
+        memory: memory_of_each(None, 1),
         objects: Arc::new(scenario.objects.clone()),
     }
 }
@@ -101,7 +102,9 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
                 finding.transitions()
             )))
         }
-        Ending::Outside(_) => return Err(Failure::environment(format!("environment: {}", finding.line()))),
+        ref ending if ending.is_environments() => {
+            return Err(Failure::environment(format!("environment: {}", finding.line())))
+        }
         _ => {}
     }
     if let Some(line) = difference(&scenario, &finding) {

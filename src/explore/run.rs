@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::found::{look, put_in_order, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
-use super::setting::{identity_of, output_file, search_of, spec_of, watch, Setting};
+use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
 use super::state::{State, Stop};
 use super::summary::summary;
@@ -96,6 +96,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let mut setting = Setting { config, spec, identity };
     let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
+    setting.spec.memory = memory_of_each(config.memory, places.len());
     let shared = Shared::new(&setting, input, state);
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();

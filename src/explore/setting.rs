@@ -15,7 +15,7 @@ use crate::base::files;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::runtime::{session, tracee, Spec};
+use crate::runtime::{room, session, tracee, Spec};
 use crate::scenario::{Client, Options, Program};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
@@ -81,8 +81,13 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         seed: config.seed,
         stdin: String::new(),
     };
-    let spec = Spec { program, options, max_depth: depth, objects: Arc::default() };
+    let spec = Spec { program, options, max_depth: depth, memory: u64::MAX, objects: Arc::default() };
     Ok((spec, launch.program))
+}
+
+/// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.
+pub(super) fn memory_of_each(asked: Option<u64>, workers: usize) -> u64 {
+    asked.unwrap_or_else(|| room::free() / 4 * 3 / workers.max(1) as u64)
 }
 
 /// What tells a changed program: the file that is executed and, for a script, the script.

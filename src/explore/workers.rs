@@ -27,7 +27,7 @@ use crate::config::SearchKind;
 use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
-use crate::runtime::session::Input;
+use crate::runtime::session::{Input, KEPT};
 use crate::runtime::{tracee, Inspector, Outcome, Worker};
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
@@ -364,12 +364,17 @@ impl<'a> Shared<'a> {
         shown: Shown,
     ) -> Result<(), Failure> {
         let printed = self.printed(worker, outcome)?;
+        let not_kept = self.setting.config.search != SearchKind::Once && worker.output.not_kept()? > 0;
         let mut state = self.lock();
         state.under_way -= 1;
         let counts = &mut state.counts;
         counts.executions += 1;
         counts.max_depth = counts.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
         counts.printed.extend(printed);
+        if not_kept {
+            let kept = KEPT >> 20;
+            counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
+        }
         counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
         let with_root = place == 0 && state.passed_earlier.is_empty();
         let passed = &mut state.passed[place];

@@ -29,8 +29,22 @@ pub enum Ending {
     Died(i32),
     /// Somebody outside of the program sent it a signal that ends or stops a process of it, or has a handler there.
     Outside(Intrusion),
+    /// Its processes use more memory together than they may.
+    Memory {
+        /// Bytes that they use.
+        used: u64,
+        /// Bytes that they may use.
+        bound: u64,
+    },
     /// vsrun was asked to end.
     Interrupted,
+}
+
+impl Ending {
+    /// It says nothing of the program.
+    pub fn is_environments(&self) -> bool {
+        matches!(self, Ending::Outside(_) | Ending::Memory { .. })
+    }
 }
 
 /// A signal from outside of the closed system.

@@ -79,9 +79,17 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
 pub fn closing(summary: &Summary, colours: bool) -> String {
     let paint = Paint(colours);
     let program: Vec<_> = summary.program.iter().map(|arg| shell_word(arg.as_bytes())).collect();
+    let bugs = summary.bugs.iter().filter(|bug| bug.kind.is_of_program()).count();
     let verdict = match summary.verdict {
         Verdict::Ok => paint.good("no bug found"),
-        Verdict::Found(kind) => paint.bad(&format!("{} ({})", kind.name(), count(summary.bugs.len() as u64, "bug"))),
+        Verdict::Found(kind) if kind.is_of_program() => {
+            paint.bad(&format!("{} ({})", kind.name(), count(bugs as u64, "bug")))
+        }
+        Verdict::Found(kind) => paint.bad(match kind {
+            BugKind::Error => "none, unsupported",
+            BugKind::Environment => "none, disturbed from outside",
+            _ => "none, vsrun bug",
+        }),
     };
     let mut out = format!("{}: {verdict} in {}\n", paint.head("Verdict"), program.join(" "));
     if summary.bugs.len() > 1 {

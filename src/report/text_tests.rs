@@ -160,6 +160,24 @@ fn the_first_bug_ends_it_and_several_are_listed() {
 }
 
 #[test]
+fn what_is_no_bug_of_the_program_is_not_counted_as_one() {
+    let mut all = summary();
+    for (kind, said) in [
+        (BugKind::Error, "none, unsupported"),
+        (BugKind::Environment, "none, disturbed from outside"),
+        (BugKind::Fault, "none, vsrun bug"),
+        (BugKind::Unconfirmed, "none, vsrun bug"),
+    ] {
+        all.bugs = vec![empty(kind)];
+        all.verdict = Verdict::Found(kind);
+        assert!(closing(&all, false).starts_with(&format!("Verdict: {said} in ./prog 2\n")), "{kind:?}");
+    }
+    all.bugs.push(deadlock());
+    all.verdict = Verdict::Found(BugKind::Deadlock);
+    assert!(closing(&all, false).starts_with("Verdict: deadlock (1 bug) in ./prog 2\n"));
+}
+
+#[test]
 fn colours_only_on_request() {
     let mut all = summary();
     all.bugs = vec![deadlock()];

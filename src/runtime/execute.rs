@@ -13,6 +13,7 @@ use vsrun_model::{End, ProcState};
 
 use super::outcome::Outcome;
 use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
+use super::room;
 use super::setup::prepare;
 use super::tracee::{wait_any, Event, Signal, Waited};
 use super::worker::Worker;
@@ -43,11 +44,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Copies what the program has printed since the last time to where it is shown.
+    /// Copies what the program has printed since the last time to where it is shown, if it is shown; keeps no more than is needed.
     fn pass_output_on(&mut self) -> io::Result<()> {
         match &mut self.echo {
             Some(echo) => self.output.pass_on(echo),
-            None => Ok(()),
+            None => self.output.bound(),
         }
     }
 
@@ -219,8 +220,18 @@ impl Worker {
         (real > 0).then(|| Pid::from_raw(real))
     }
 
-    /// Looks at a world that has run for a while: does it move, does it use CPU time?
+    /// Bytes that the processes of the execution use, if that is more than they may.
+    fn beyond_memory(&self) -> Option<u64> {
+        let procs = self.arena.world.procs.as_slice().iter();
+        let there = procs.filter(|p| p.state == ProcState::LIVE && p.own.real_pid > 0);
+        room::beyond(self.spec.memory, &there.map(|p| p.own.real_pid).collect::<Vec<_>>())
+    }
+
+    /// Looks at a world that has run for a while: does it move, does it use CPU time and not too much memory?
     pub(super) fn look(&self, clock: &mut Clock) -> Option<Ending> {
+        if let Some(used) = self.beyond_memory() {
+            return Some(Ending::Memory { used, bound: self.spec.memory });
+        }
         let pid = self.turn_holder()?;
         let cpu = cpu_time(pid)?;
         let now = Instant::now();

@@ -9,6 +9,7 @@ pub(crate) mod look;
 pub mod memory;
 mod outcome;
 mod processes;
+pub mod room;
 pub mod session;
 mod setup;
 mod traced;

@@ -85,7 +85,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
         Ending::Sits { call, .. } if waits_outside(world, call) => Sign::Input,
         Ending::Sits { .. } => Sign::Sits,
         Ending::Died(status) => Sign::Died(*status),
-        Ending::Outside(_) => Sign::Outside(plain_line(world, ending)),
+        Ending::Outside(_) | Ending::Memory { .. } => Sign::Outside(plain_line(world, ending)),
         Ending::Interrupted => Sign::Clean,
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{fallocate, FallocateFlags, Flock, FlockArg};
 use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::unistd::geteuid;
@@ -320,6 +320,9 @@ fn spool() -> io::Result<File> {
     Ok(copy)
 }
 
+/// So many bytes of what an execution prints are kept; the rest would only fill the memory.
+pub const KEPT: u64 = 64 << 20;
+
 /// Where the program's standard output and error go while executions are explored.
 pub struct Output {
     file: File,
@@ -367,17 +370,43 @@ impl Output {
         loop {
             let n = self.file.read_at(&mut buffer, self.passed)?;
             if n == 0 {
-                return Ok(());
+                break;
             }
             to.write_all(&buffer[..n]).or_else(unless_closed)?;
             self.passed += n as u64;
         }
+        match self.passed > KEPT {
+            true => self.forget(0, self.passed),
+            false => Ok(()),
+        }
     }
 
-    /// What the last execution printed.
-    pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<u64> {
+    /// While an execution runs: gives back the memory of what is not kept.
+    pub fn bound(&self) -> io::Result<()> {
+        match self.not_kept()? {
+            0 => Ok(()),
+            more => self.forget(KEPT, more),
+        }
+    }
+
+    /// Bytes that the last execution printed beyond those that are kept.
+    pub fn not_kept(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len().saturating_sub(KEPT))
+    }
+
+    fn forget(&self, from: u64, len: u64) -> io::Result<()> {
+        let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        Ok(fallocate(self.file.as_raw_fd(), flags, from as i64, len as i64)?)
+    }
+
+    /// What the last execution printed, as far as it was kept.
+    pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
-        io::copy(&mut self.file, to)
+        io::copy(&mut Read::by_ref(&mut self.file).take(KEPT), to)?;
+        match self.not_kept()? {
+            0 => Ok(()),
+            more => writeln!(to, "\n[{more} bytes more were printed, which vsrun has not kept]"),
+        }
     }
 }
 

@@ -143,6 +143,8 @@ pub struct Spec {
     pub options: Options,
     /// Transitions after which executions are cut.
     pub max_depth: u64,
+    /// Bytes of memory that the processes of an execution may use together.
+    pub memory: u64,
     /// What is known of the sharing of objects.
     pub objects: Arc<Objects>,
 }

@@ -71,6 +71,7 @@ impl Worker {
                     if self.is_to_stop() {
                         return Ok((Ending::Interrupted, None));
                     }
+                    self.output.bound()?;
                     if stopping.is_none() {
                         stopping = self.look(&mut clock);
                         if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {

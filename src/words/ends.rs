@@ -41,6 +41,7 @@ pub fn line(world: &World, ending: &Ending, at: Option<&str>) -> (Option<BugKind
         Ending::Sits { thread, call } => (None, sits(world, *thread, call)),
         Ending::Died(status) => (None, words!["a process ended behind the model's back (status ", *status, ")"]),
         Ending::Outside(what) => (None, outside(world, what)),
+        Ending::Memory { used, bound } => (None, memory(*used, *bound).into()),
         Ending::Interrupted => (None, "interrupted".into()),
     }
 }
@@ -59,6 +60,12 @@ fn outside(world: &World, what: &Intrusion) -> Words {
         sender => format!(" (by process {sender})"),
     };
     words![fatal(what.signal), " was sent to ", whom, " from outside", by, "; that is no behaviour of the program"]
+}
+
+fn memory(used: u64, bound: u64) -> String {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let (used, bound) = (mib(used), mib(bound));
+    format!("the program's processes use {used} MiB of memory together, and may use {bound} MiB; --memory sets that")
 }
 
 /// The name of a fatal signal.
