@@ -8,7 +8,7 @@ use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, signal, tsc};
+use crate::gate::{end, shield, signal, tsc};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
@@ -29,7 +29,9 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// Run by exit, after the handlers of the program.
 extern "C" fn destructor() {
+    let entered = shield::enter();
     stream::exits();
+    shield::leave(entered);
 }
 
 extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
@@ -64,6 +66,7 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     tsc::arm();
     if local().phase == Phase::Running {
         descriptors::after_exec();
+        shield::close();
     }
 }
 
@@ -154,6 +157,7 @@ pub extern "C" fn __libc_start_main(
 
 /// Stands where main stands: the first process becomes the root here, or goes straight on.
 extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u8) -> i32 {
+    shield::enter();
     if local().phase == Phase::BeforeRoot {
         if arena().control.mode == Mode::ROOT {
             serve();
@@ -165,6 +169,7 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
     crate::interpose::malloc::main_begins();
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
+    shield::close();
     main(argc, argv, envp)
 }
 
@@ -182,6 +187,10 @@ fn serve() {
         }
         let order = Command(load::<u32>(command));
         store(command, 0u32);
+        // A program that overwrites the arena may have written this.
+        if !matches!(order, Command::RUN | Command::RUN_TRACED) {
+            continue;
+        }
         let child = fork();
         if child == 0 {
             raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &0u64 as *const u64, 0, 8);

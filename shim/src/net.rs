@@ -7,16 +7,18 @@ use vsrun_model::{Kind, Op};
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
-use crate::gate::{self, end, exit, local, model, signal, world};
+use crate::gate::{self, end, exit, local, model, shield, signal, world};
 use crate::sys::errno::EINVAL;
 use crate::sys::{any_of, context as reg, decimal, guard, hex, load, store, store_if};
 
 /// Handler of SIGSYS.
 pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     const SYS_USER_DISPATCH: i32 = 2;
+    let entered = shield::enter();
     let nr: u64 = load(context + reg::RAX);
     if local().delivering || load::<i32>(info + 8) != SYS_USER_DISPATCH {
-        return signal::sent_as_sigsys(info, context);
+        signal::sent_as_sigsys(info, context);
+        return shield::leave(entered);
     }
     if load::<u32>(info + SI_ARCH) != AUDIT_ARCH_X86_64 || nr & X32 != 0 {
         refuse_architecture(nr, load(info + SI_CALL_ADDR));
@@ -26,6 +28,7 @@ pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     let result = call(nr as i64, args, context);
     gate::back();
     store(context + reg::RAX, result);
+    shield::leave(entered);
 }
 
 // Fields of siginfo_t for SIGSYS.

@@ -11,6 +11,7 @@
 
 use crate::calls::futex;
 use crate::gate::fiber::Start;
+use crate::gate::shield;
 use crate::net;
 use crate::sys::elf::{self, Auxv};
 use crate::sys::{any_of, bytes, load, raw, store};
@@ -121,6 +122,13 @@ extern "C" {
 
 /// `frame`: rdi, rsi, rdx, r10, r8, r9, sixteen vector registers, rbp, rbx, r12 to r15, and the address behind the site.
 extern "C" fn hot_call(nr: u32, frame: u64) -> i64 {
+    let entered = shield::enter();
+    let result = call_of_site(nr, frame);
+    shield::leave(entered);
+    result
+}
+
+fn call_of_site(nr: u32, frame: u64) -> i64 {
     let args: [u64; 6] = load(frame);
     if i64::from(nr) == libc::SYS_clone3 {
         let [rdi, rsi, rdx, r10, r8, r9] = args;

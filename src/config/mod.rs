@@ -242,6 +242,10 @@ pub struct Config {
     /// what is free, divided among the workers]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
     pub memory: Option<u64>,
+    /// Make vsrun's memory read-only to the program in every execution, not only in some and where bugs are looked at: who
+    /// writes there by mistake crashes there
+    #[arg(long, help_heading = "What counts as a bug")]
+    pub guard_arena: bool,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,

@@ -11,6 +11,7 @@ use vsrun_model::End;
 
 use super::executions::{replayable, Task};
 use super::failure::Failure;
+use super::judge::OVERWRITTEN;
 use super::setting::Setting;
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::objects::Objects;
@@ -37,7 +38,10 @@ pub(super) struct Candidate {
 impl Candidate {
     pub fn new(task: &Task, outcome: &Outcome) -> Candidate {
         Candidate {
-            schedule: replayable(&task.schedule, &outcome.trace),
+            schedule: match outcome.is_untold() {
+                true => task.schedule.clone(),
+                false => replayable(&task.schedule, &outcome.trace),
+            },
             transitions: outcome.trace.steps.len() as u64 + outcome.trace.unrecorded,
             execution: task.number,
             objects: Arc::clone(&task.objects),
@@ -109,6 +113,7 @@ impl Found {
     /// Takes what was seen.
     pub fn show(&mut self, shown: Box<Shown>) {
         self.summary.clone_from(&shown.bug.summary);
+        self.kind = shown.bug.kind;
         self.shown = Some(shown);
     }
 
@@ -154,6 +159,10 @@ impl Found {
     }
 }
 
+/// What is said where the program overwrote vsrun's memory, and it was not seen where.
+const NOT_AGAIN: &str = "the program overwrote vsrun's memory, so that nothing of that execution can be relied on; the same schedule did not \
+                         come to it again. --guard-arena looks at every execution for that";
+
 /// What came of a look at a bug.
 pub(super) enum Look {
     /// vsrun was asked to end.
@@ -187,10 +196,13 @@ pub(super) fn look(
         ref ending if ending.is_environments() => {
             Look::Disturbed(Box::new(Bug::environment(&again.line(), execution, again.transitions())))
         }
-        _ if again.kind == Some(kind) && again.identity == identity => {
+        _ if again.kind == Some(kind) && again.identity == identity || again.overwrites_vsrun() => {
             let bug = Bug::new(again, execution);
             let scenario = scenario_of(setting, candidate, &bug);
             Look::Same(Box::new(Shown { execution, bug, scenario }))
+        }
+        _ if identity == OVERWRITTEN => {
+            Look::Otherwise(Box::new(Bug::error(NOT_AGAIN, execution, again.transitions())))
         }
         _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate))),
     })

@@ -17,6 +17,9 @@ const UNFOLLOWED: &str = "an execution did not follow its schedule and counts fo
                           (--uncontrolled) was not the same each time";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
+/// Identity of the bug that the program overwrites vsrun's memory, before anybody has seen where.
+pub(super) const OVERWRITTEN: u64 = 0x6f76_6572_7772_6974;
+
 /// What an execution showed.
 pub(super) enum Judged {
     /// Nothing.
@@ -48,8 +51,14 @@ pub(super) fn judge(
     if log::log_enabled!(log::Level::Trace) {
         told(number, schedule, &outcome.trace);
     }
+    let unsure = (schedule.unsure || worker.is_uncontrolled()) && matches!(outcome.sign, Sign::Unfollowed(_));
+    if outcome.is_untold() && !unsure && (outcome.sign == Sign::Overwritten || overwrites(worker, inspector, schedule))
+    {
+        return Ok(Judged::Bug { kind: BugKind::Crash, identity: OVERWRITTEN });
+    }
     match &outcome.sign {
-        Sign::Clean => Ok(Judged::Clean),
+        // Judged already.
+        Sign::Overwritten | Sign::Clean => Ok(Judged::Clean),
         Sign::Idle => Ok(Judged::Note(IDLE.into())),
         Sign::Input => Ok(Judged::Note(INPUT.into())),
         Sign::NoRoom(line) => Ok(Judged::Note(format!("an execution was cut: {line}").into())),
@@ -88,6 +97,11 @@ pub(super) fn judge(
         )),
         Sign::Fault(message) => failed(message.clone()),
     }
+}
+
+/// Whether it is the program that is to blame for what vsrun cannot explain: under guard it faults where it writes to vsrun's memory.
+fn overwrites(worker: &mut Worker, inspector: &mut Inspector, schedule: &Schedule) -> bool {
+    worker.examine(inspector, schedule).is_ok_and(|again| again.overwrites_vsrun())
 }
 
 fn failed(line: String) -> Result<Judged, Failure> {

@@ -81,7 +81,14 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         seed: config.seed,
         stdin: String::new(),
     };
-    let spec = Spec { program, options, max_depth: depth, memory: u64::MAX, objects: Arc::default() };
+    let spec = Spec {
+        program,
+        options,
+        max_depth: depth,
+        memory: u64::MAX,
+        guards: config.guard_arena,
+        objects: Arc::default(),
+    };
     Ok((spec, launch.program))
 }
 

@@ -8,7 +8,6 @@
 //! saved, each bug is in it or will be found again.
 
 use std::fs::File;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,10 +22,11 @@ use super::setting::Setting;
 use super::sharing::shown_by;
 use super::state::{State, Stop};
 use crate::base::hash::fnv1a;
-use crate::config::SearchKind;
+use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
+use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
 use crate::runtime::{tracee, Inspector, Outcome, Worker};
 
@@ -35,20 +35,29 @@ const IDLE: Duration = Duration::from_millis(100);
 /// Unless a number of workers was asked for, more than one are started only for a search that lasts so long.
 const LASTING: Duration = Duration::from_millis(200);
 
+/// So long an execution may go on after the time is over (`--time`), and what was found is looked at.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// When an execution that begins now, or before, is broken off.
+fn last_moment(config: &Config) -> Option<Instant> {
+    config.bounds.time.and_then(|time| Instant::now().checked_add(time)?.checked_add(GRACE))
+}
+
 /// An exploration as its workers see it.
 pub(super) struct Shared<'a> {
     pub setting: &'a Setting<'a>,
     state: Mutex<State>,
     changed: Condvar,
     /// Ends executions that are under way.
-    stop: Arc<AtomicBool>,
+    halt: Arc<Halt>,
     input: Input,
 }
 
 impl<'a> Shared<'a> {
     pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
-        let (state, changed, stop) = (Mutex::new(state), Condvar::new(), Arc::default());
-        Shared { setting, state, changed, stop, input }
+        let (state, changed, halt) = (Mutex::new(state), Condvar::new(), Arc::<Halt>::default());
+        halt.put_off(last_moment(setting.config));
+        Shared { setting, state, changed, halt, input }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,12 +100,18 @@ impl<'a> Shared<'a> {
             }
             result
         })
-        .inspect(|_| self.stop.store(false, Ordering::Relaxed))
+        .inspect(|_| self.halt.put_off(self.last_look()))
+    }
+
+    /// What was found is still looked at, but not for long where time was over or somebody wants an end.
+    fn last_look(&self) -> Option<Instant> {
+        let hurried = matches!(self.lock().stop, Some(Stop::Interrupted | Stop::Bound(Reason::Time)));
+        hurried.then(|| Instant::now() + GRACE)
     }
 
     fn start(&self, cpu: Option<usize>, echo: Option<File>) -> Result<Worker, Failure> {
         let spec = self.setting.spec.clone();
-        Ok(Worker::start_on(cpu, Arc::clone(&self.stop), spec, self.input.another()?, echo)?)
+        Ok(Worker::start_on(cpu, Arc::clone(&self.halt), spec, self.input.another()?, echo)?)
     }
 
     /// Tells the search what the threads of the program may do, if it asks for that.
@@ -115,6 +130,7 @@ impl<'a> Shared<'a> {
         state.sharing.find(worker)?;
         state.open = true;
         state.started_at = Instant::now();
+        self.halt.put_off(last_moment(self.setting.config));
         self.changed.notify_all();
         Ok(())
     }
@@ -122,14 +138,14 @@ impl<'a> Shared<'a> {
     /// Ends the exploration and what is under way.
     fn end(&self, stop: Stop) {
         self.lock().end(stop);
-        self.stop.store(true, Ordering::Relaxed);
+        self.halt.set();
         self.changed.notify_all();
     }
 
     /// Ends the exploration because it failed, and what is under way.
     fn fail(&self, failure: &Failure) {
         self.lock().fail(failure);
-        self.stop.store(true, Ordering::Relaxed);
+        self.halt.set();
         self.changed.notify_all();
     }
 
@@ -269,7 +285,8 @@ impl<'a> Shared<'a> {
     fn abandon(&self) {
         let mut state = self.lock();
         state.under_way -= 1;
-        state.end(Stop::Interrupted);
+        let why = self.spent(&state).unwrap_or(Stop::Interrupted);
+        state.end(why);
         self.changed.notify_all();
     }
 
@@ -296,7 +313,12 @@ impl<'a> Shared<'a> {
             }
             Judged::Bug { kind, identity } => {
                 let candidate = Candidate::new(task, outcome);
-                return self.bug(worker, inspector, (kind, identity), outcome, candidate);
+                let counts = self.bug(worker, inspector, (kind, identity), outcome, candidate)?;
+                if outcome.is_untold() {
+                    // There is no trace that the search could go on from.
+                    self.end(Stop::FirstBug);
+                }
+                return Ok(counts && !outcome.is_untold());
             }
         }
         Ok(true)
@@ -339,7 +361,7 @@ impl<'a> Shared<'a> {
         }
         if !self.setting.config.keep_going {
             state.end(Stop::FirstBug);
-            self.stop.store(true, Ordering::Relaxed);
+            self.halt.set();
         }
         let written = state.found.get_mut(&identity).map(|bug| {
             match seen {

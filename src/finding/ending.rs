@@ -36,6 +36,8 @@ pub enum Ending {
         /// Bytes that they may use.
         bound: u64,
     },
+    /// The program overwrote vsrun's memory, and with it what is known of the execution.
+    Overwritten,
     /// vsrun was asked to end.
     Interrupted,
 }

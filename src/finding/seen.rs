@@ -1,6 +1,7 @@
 //! What one look at a world that stands still showed.
 
 use serde::{Deserialize, Serialize};
+use vsrun_model::arena::{Arena, ARENA_ADDR};
 use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
@@ -152,6 +153,13 @@ impl Finding {
     /// Transitions of the execution.
     pub fn transitions(&self) -> u64 {
         self.steps.len() as u64 + self.unrecorded
+    }
+
+    /// It ended where the program wrote to vsrun's memory, which it can only read then.
+    pub fn overwrites_vsrun(&self) -> bool {
+        let address = self.signal.as_ref().and_then(|signal| signal.address);
+        let crash = matches!(self.ending, Ending::Crash { signal, .. } if signal == libc::SIGSEGV);
+        crash && address.is_some_and(|at| at.wrapping_sub(ARENA_ADDR) < size_of::<Arena>() as u64)
     }
 
     /// The process that thread belongs to.

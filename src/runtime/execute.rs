@@ -14,28 +14,57 @@ use vsrun_model::{End, ProcState};
 use super::outcome::Outcome;
 use super::processes::{children, is_fault, is_stopped, reap, resume_quietly};
 use super::room;
-use super::setup::prepare;
+use super::setup::{is_intact, prepare};
 use super::tracee::{wait_any, Event, Signal, Waited};
-use super::worker::Worker;
+use super::worker::{Worker, LOOK};
 use crate::finding::{Ending, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
+/// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]: the cost of that is not seen.
+const GUARDED_FIRST: u32 = 100;
+/// See [`GUARDED_FIRST`].
+const GUARDED_EVERY: u32 = 64;
+/// Wall-clock time in which what was killed ends.
+const REAP_LIMIT: Duration = Duration::from_secs(2);
+
 impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
-        self.begin(schedule, false, Command::RUN)?;
-        let ending = self.watch()?;
+        let guards = self.spec.guards || self.commands < GUARDED_FIRST || self.commands % GUARDED_EVERY == 0;
+        self.begin(schedule, guards, Command::RUN)?;
+        let ending = match self.watch() {
+            Ok(ending) => ending,
+            Err(_) if !is_intact(&self.arena, &self.spec, schedule) => Ending::Overwritten,
+            Err(e) => return Err(e),
+        };
         self.pass_output_on()?;
+        if !is_intact(&self.arena, &self.spec, schedule) {
+            self.clean_up(&Ending::Overwritten)?;
+            self.repair()?;
+            return Ok(Outcome::overwritten());
+        }
         let trace = Trace::read(&self.arena);
         self.clean_up(&ending)?;
         Ok(Outcome::new(&self.arena, trace, ending))
     }
 
-    pub(super) fn begin(&mut self, schedule: &Schedule, stop_at_end: bool, command: Command) -> io::Result<()> {
+    /// Puts back what the program has overwritten and no execution begins with anew.
+    fn repair(&mut self) -> io::Result<()> {
+        // The root gets to where it waits, whatever it was told.
+        std::thread::sleep(LOOK);
+        self.arena.init_header();
+        self.arena.control = self.control;
+        self.arena.control.ready = self.commands + 1;
+        Ok(())
+    }
+
+    /// `guards`: who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
+    pub(super) fn begin(&mut self, schedule: &Schedule, guards: bool, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
-        self.arena.control.stop_at_end = u32::from(stop_at_end);
+        self.arena.control.stop_at_end = u32::from(command == Command::RUN_TRACED);
+        self.arena.control.guarded = u32::from(guards);
         self.output.clear()?;
         self.input.rewind()?;
         self.alive.clear();
@@ -145,7 +174,8 @@ impl Worker {
         let since = Instant::now();
         // It is ready once before the first, and again after each.
         while self.arena.root_signs().0 <= self.commands {
-            if since.elapsed() > LIMIT || kill(self.root, None).is_err() {
+            let limit = if self.is_to_stop() { LIMIT / 20 } else { LIMIT };
+            if since.elapsed() > limit || kill(self.root, None).is_err() {
                 return;
             }
             std::thread::sleep(Duration::from_micros(200));
@@ -167,9 +197,7 @@ impl Worker {
             }
             self.alive.remove(&self.root.as_raw());
         }
-        for pid in std::mem::take(&mut self.alive) {
-            reap(pid, &self.dir);
-        }
+        reap(std::mem::take(&mut self.alive), &self.dir);
         // Those that are killed may have forked until then.
         if rough {
             self.reap_all();
@@ -189,13 +217,14 @@ impl Worker {
 
     /// Kills and collects every child but the root and the guard.
     fn reap_all(&self) {
-        loop {
+        let since = Instant::now();
+        while since.elapsed() < REAP_LIMIT {
             let spared = [Some(self.root.as_raw()), self.dir.guard_pid()];
             let left: Vec<i32> = children().into_iter().filter(|&c| !spared.contains(&Some(c))).collect();
             if left.is_empty() {
                 return;
             }
-            left.into_iter().for_each(|child| reap(child, &self.dir));
+            reap(left, &self.dir);
         }
     }
 }

@@ -9,17 +9,16 @@ use vsrun_model::{ProcState, Tid, World};
 
 use super::look::from_model;
 use super::memory::ProcessMemory;
+use super::session::SHIM_NAME;
 use super::tracee::{fault_address, Event, Running, Signal, Stopped};
 use super::unwind::{Regs, Unwinder};
 use crate::binary::{Location, Modules, SymbolCache};
-use crate::finding::{Ending, Finding, SignalView, ThreadView};
+use crate::finding::{words, Ending, Finding, SignalView, ThreadView};
 use crate::trace::Trace;
 use crate::words::ends::line;
 
 /// Frames of a call stack that are kept.
 const MAX_FRAMES: usize = 64;
-/// File name of the library whose frames are not the program's.
-const SHIM: &str = "libvsrun.so";
 
 /// What is kept between looks: parsed binaries.
 #[derive(Default)]
@@ -85,6 +84,9 @@ impl Inspector {
             (Ending::Crash { signal, .. }, Some(stopped)) => Some(signal_view(world, stopped, *signal)),
             _ => None,
         };
+        if found.overwrites_vsrun() {
+            found.summary = words![found.summary, ": it writes to vsrun's memory, where nothing of the program's is"];
+        }
         found
     }
 
@@ -128,8 +130,8 @@ fn frames(stack: &[u64], modules: &Modules) -> Vec<String> {
     let all =
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();
-    let own = places.iter().take_while(|l| l.module == SHIM).count();
-    let outer = |l: &Location| l.module == SHIM || l.function.as_deref() == Some("__libc_start_call_main");
+    let own = places.iter().take_while(|l| l.module == SHIM_NAME).count();
+    let outer = |l: &Location| l.module == SHIM_NAME || l.function.as_deref() == Some("__libc_start_call_main");
     let shown: Vec<_> = places[own..].iter().take_while(|l| !outer(l)).map(ToString::to_string).collect();
     shown
 }

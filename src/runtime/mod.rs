@@ -3,6 +3,7 @@
 
 pub mod checkpoint;
 mod execute;
+pub mod halt;
 mod inspect;
 pub mod limits;
 pub(crate) mod look;

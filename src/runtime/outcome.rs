@@ -48,6 +48,8 @@ pub enum Sign {
     Died(i32),
     /// Somebody outside interfered: the line about it.
     Outside(String),
+    /// The program overwrote vsrun's memory: nothing else is known.
+    Overwritten,
     /// The schedule could not be followed at this step, from 0.
     Unfollowed(u32),
     /// vsrun is at fault: why.
@@ -59,6 +61,19 @@ impl Outcome {
     pub fn new(arena: &Arena, trace: Trace, ending: Ending) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
         Outcome { trace, ending, sign, shown: Shown::read(arena) }
+    }
+}
+
+impl Outcome {
+    /// Of an execution whose arena is not to be trusted.
+    pub fn overwritten() -> Outcome {
+        let (trace, ending) = (Trace::default(), Ending::Overwritten);
+        Outcome { trace, ending, sign: Sign::Overwritten, shown: Shown::default() }
+    }
+
+    /// Its trace does not tell what happened: the schedule alone repeats it.
+    pub fn is_untold(&self) -> bool {
+        matches!(self.sign, Sign::Overwritten | Sign::Died(_) | Sign::Unfollowed(_) | Sign::Fault(_))
     }
 }
 
@@ -86,6 +101,7 @@ fn sign(world: &World, trace: &Trace, ending: &Ending) -> Sign {
         Ending::Sits { .. } => Sign::Sits,
         Ending::Died(status) => Sign::Died(*status),
         Ending::Outside(_) | Ending::Memory { .. } => Sign::Outside(plain_line(world, ending)),
+        Ending::Overwritten => Sign::Overwritten,
         Ending::Interrupted => Sign::Clean,
     }
 }

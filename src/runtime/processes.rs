@@ -1,15 +1,18 @@
 //! Processes, as the kernel has them: what stopped them, how they are let go, killed and collected, on which CPUs they run.
 
+use std::time::{Duration, Instant};
+
 use nix::errno::Errno;
 use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
+use vsrun_model::arena::{Arena, ARENA_ADDR};
 use vsrun_model::carrier::ProcessState;
 
 use super::memory::ProcessMemory;
-use super::session::PrivateDir;
-use super::tracee::{Reason, Stopped};
+use super::session::{PrivateDir, SHIM_NAME};
+use super::tracee::{fault_address, Reason, Stopped};
 
 /// A signal by which the kernel says that the program is at fault.
 pub(super) fn is_fault(signal: i32) -> bool {
@@ -34,20 +37,32 @@ pub(super) fn resume_quietly(stopped: Stopped) {
     drop(stopped.resume(signal));
 }
 
-/// Kills and collects one child; pids of processes that are collected already are ignored. The guard is spared.
-pub(super) fn reap(pid: i32, dir: &PrivateDir) {
-    if Some(pid) == dir.guard_pid() {
-        return;
+/// Wall-clock time in which a process that was killed ends.
+const KILL_LIMIT: Duration = Duration::from_millis(500);
+
+/// Kills and collects these children; pids of processes that are collected already are ignored. The guard is spared.
+pub(super) fn reap(pids: impl IntoIterator<Item = i32>, dir: &PrivateDir) {
+    let is_left = |pid: &Pid| {
+        let ended = waitpid(*pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG));
+        !matches!(ended, Err(Errno::ECHILD) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)))
+    };
+    let children = pids.into_iter().filter(|&pid| Some(pid) != dir.guard_pid()).map(Pid::from_raw);
+    let left: Vec<Pid> = children.filter(is_left).collect();
+    // All at once: they end beside each other.
+    for &pid in &left {
+        let _ = kill(pid, Signal::SIGKILL);
     }
-    let pid = Pid::from_raw(pid);
-    match waitpid(pid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
-        Err(Errno::ECHILD) | Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return,
-        _ => {}
-    }
-    let _ = kill(pid, Signal::SIGKILL);
+    left.into_iter().for_each(collect);
+}
+
+/// Waits for a child that was killed.
+fn collect(pid: Pid) {
+    let since = Instant::now();
     loop {
         match waitpid(pid, Some(WaitPidFlag::__WALL)) {
             Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return,
+            // A tick has come. One that hangs in the kernel ends when that lets it.
+            Err(Errno::EINTR) if since.elapsed() > KILL_LIMIT => return,
             Ok(_) | Err(Errno::EINTR) => {}
             Err(_) => return,
         }
@@ -86,6 +101,9 @@ pub(super) fn is_answered(stopped: &Stopped, own: &ProcessState) -> bool {
         return false;
     }
     let (Ok(regs), Ok(memory)) = (stopped.regs(), ProcessMemory::open(stopped.pid())) else { return false };
+    if opens_arena(stopped, regs.rip) {
+        return true;
+    }
     let [start, end] = own.answered;
     let mut table = vec![0; end.saturating_sub(start) as usize];
     if memory.read(start, &mut table).is_err() {
@@ -97,6 +115,20 @@ pub(super) fn is_answered(stopped: &Stopped, own: &ProcessState) -> bool {
         let place = start + (i * ENTRY) as u64;
         place.wrapping_add_signed(instruction(entry).into()) == regs.rip
     })
+}
+
+/// True if `stopped` faults where vsrun's own library writes to the arena, which could only be read: it makes itself free to.
+fn opens_arena(stopped: &Stopped, rip: u64) -> bool {
+    let address = stopped.siginfo().ok().as_ref().and_then(fault_address);
+    let in_arena = address.is_some_and(|at| at.wrapping_sub(ARENA_ADDR) < size_of::<Arena>() as u64);
+    in_arena && {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", stopped.pid())).unwrap_or_default();
+        maps.lines().filter(|line| line.ends_with(SHIM_NAME)).any(|line| {
+            let bounds = line.split_whitespace().next().and_then(|range| range.split_once('-'));
+            let number = |text: &str| u64::from_str_radix(text, 16).ok();
+            bounds.is_some_and(|(from, to)| number(from) <= Some(rip) && Some(rip) < number(to))
+        })
+    }
 }
 
 /// True if what `stopped` is stopped by is the fault of an instruction that reads the counter.

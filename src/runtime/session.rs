@@ -29,7 +29,7 @@ static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
 static SHIM_ENOMEM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-enomem.so"));
 
 /// File name of the shim in the private directory.
-const SHIM_NAME: &str = "libvsrun.so";
+pub(super) const SHIM_NAME: &str = "libvsrun.so";
 /// First argument of the guard.
 pub const GUARD: &str = "__guard";
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use nix::sys::resource::{getrlimit, Resource};
-use vsrun_model::arena::{Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::arena::{
+    Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAGIC, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD, VERSION,
+};
 
 use super::checkpoint::{memory_file, ArenaMap};
 use super::processes::cpus;
@@ -95,8 +97,8 @@ pub(super) fn launch_spec(
     }
 }
 
-pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
-    let plan = Plan {
+fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
+    Plan {
         policy: schedule.policy,
         seed: schedule.seed,
         pct_depth: schedule.pct_depth,
@@ -111,8 +113,21 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
         blind: schedule.blind,
         fail_on_exit: spec.options.fail_on_exit,
         unshared: spec.objects.unshared,
+        prefix_len: schedule.prefix.len() as u32,
         ..Plan::default()
-    };
+    }
+}
+
+/// What vsrun has written for the execution that is over, and nobody else writes, is as it was.
+pub(super) fn is_intact(arena: &Arena, spec: &Spec, schedule: &Schedule) -> bool {
+    let header = (arena.magic, arena.version, arena.size) == (MAGIC, VERSION, size_of::<Arena>() as u64);
+    let mode = arena.control.mode == Mode::ROOT && arena.control.vsrun_pid == std::process::id() as i32;
+    let n = schedule.prefix.len();
+    header && mode && arena.plan == plan_of(spec, schedule) && arena.prefix.get(..n) == Some(&schedule.prefix[..])
+}
+
+pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
+    let plan = plan_of(spec, schedule);
     arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
     arena.expect(&schedule.expected);
     Ok(())
@@ -124,6 +139,7 @@ pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<Direc
     let mut arena = ArenaMap::shared()?;
     set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
     prepare(&mut arena, spec, schedule)?;
+    arena.control.guarded = 1;
     let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
     let random = session::random_file()?;
     let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
@@ -145,6 +161,8 @@ pub struct Spec {
     pub max_depth: u64,
     /// Bytes of memory that the processes of an execution may use together.
     pub memory: u64,
+    /// Every execution is guarded: who writes to vsrun's memory faults (`--guard-arena`).
+    pub guards: bool,
     /// What is known of the sharing of objects.
     pub objects: Arc<Objects>,
 }
@@ -173,7 +191,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Environment(text) | StartError::Refused(text) => f.write_str(text),
-            StartError::Interrupted => f.write_str("interrupted before the program reached main"),
+            StartError::Interrupted => f.write_str("interrupted, or out of time, before the program reached main"),
             StartError::Bug(text) => write!(f, "vsrun bug: {text}"),
         }
     }

@@ -1,6 +1,7 @@
 //! Executions that run under the tracer, to be looked at.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use nix::sys::ptrace::Options;
 use nix::sys::signal::{kill, Signal as NixSignal};
@@ -16,23 +17,30 @@ use crate::finding::{Ending, Finding, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
+/// Wall-clock time in which a traced execution stands at its beginning.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
 impl Worker {
     /// Runs a schedule under the tracer and looks at the world where it ends.
     ///
     /// # Errors
     /// The execution could not be traced.
     pub fn examine(&mut self, inspector: &mut Inspector, schedule: &Schedule) -> io::Result<Finding> {
-        let first = self.start_traced(schedule)?;
-        let (ending, stopped) = self.run_to_end(first)?;
+        let (ending, stopped) = match self.start_traced(schedule)? {
+            Some(first) => self.run_to_end(first)?,
+            None => (Ending::Interrupted, None),
+        };
         let trace = Trace::read(&self.arena);
         let finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
         self.clean_up(&ending)?;
         Ok(finding)
     }
 
-    /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on.
-    fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Stopped> {
+    /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on. `None`: vsrun was asked
+    /// to end.
+    fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Option<Stopped>> {
         self.begin(schedule, true, Command::RUN_TRACED)?;
+        let since = Instant::now();
         loop {
             match wait_any(true).map_err(io::Error::other)? {
                 Waited::Changed(pid, status) => match Event::decode(pid, status).map_err(io::Error::other)? {
@@ -44,7 +52,7 @@ impl Worker {
                             | Options::PTRACE_O_TRACEEXEC;
                         stopped.set_options(options).map_err(io::Error::other)?;
                         self.alive.insert(pid.as_raw());
-                        return Ok(stopped);
+                        return Ok(Some(stopped));
                     }
                     Event::Stopped(root) => resume_quietly(root),
                     _ => return Err(io::Error::other("the traced execution ended before it began")),
@@ -52,7 +60,15 @@ impl Worker {
                 Waited::NoChildren => {
                     return Err(io::Error::other("environment: the process from which executions are forked is gone"))
                 }
-                _ => self.is_forked()?,
+                _ => {
+                    self.is_forked()?;
+                    if self.is_to_stop() {
+                        return Ok(None);
+                    }
+                    if since.elapsed() > START_LIMIT {
+                        return Err(io::Error::other("the traced execution did not begin"));
+                    }
+                }
             }
         }
     }

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use vsrun_model::arena::{Mode, MAX_SYSCALLS, POOL_SIZE};
+use vsrun_model::arena::{Control, Mode, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::End;
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
+use super::halt::Halt;
 use super::look;
 use super::outcome::Outcome;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
@@ -27,7 +27,7 @@ use crate::objects::Objects;
 /// The sixteen bytes of AT_RANDOM.
 const AT_RANDOM: [u8; 16] = *b"vsrun\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b";
 /// How often a world that runs is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// How often the children are listed to find those that were forked meanwhile.
 const LISTINGS: usize = 100;
 /// Wall-clock time that a program may take to reach main.
@@ -50,9 +50,11 @@ pub struct Worker {
     /// Ends waits every [`LOOK`].
     _ticks: Ticks,
     /// What ends the execution that is run, besides a request to end vsrun.
-    stop: Arc<AtomicBool>,
+    halt: Arc<Halt>,
     /// Calls that went to the kernel before the root.
     passed_before: [u32; MAX_SYSCALLS],
+    /// What stood in the arena for the root when it stood there first.
+    pub(super) control: Control,
     /// Executions that the root has been asked to fork.
     pub(super) commands: u32,
     /// Real pids of the execution's processes that are not reaped.
@@ -73,11 +75,11 @@ impl Worker {
         Worker::start_on(cpus().first().copied(), Arc::default(), spec, input, echo)
     }
 
-    /// The same on that CPU; `stop`, once set, ends the execution that is run. The world belongs to the calling thread,
+    /// The same on that CPU; `halt`, once due, ends the execution that is run. The world belongs to the calling thread,
     /// and ends with it.
     pub fn start_on(
         cpu: Option<usize>,
-        stop: Arc<AtomicBool>,
+        halt: Arc<Halt>,
         spec: Spec,
         input: Input,
         echo: Option<File>,
@@ -101,7 +103,6 @@ impl Worker {
         let mut worker = Worker {
             root: root.pid(),
             state: RootState::take(&arena)?,
-            arena,
             spec,
             pool,
             _random: random,
@@ -109,8 +110,10 @@ impl Worker {
             input,
             dir,
             _ticks: ticks,
-            stop,
+            halt,
             passed_before: [0; MAX_SYSCALLS],
+            control: arena.control,
+            arena,
             commands: 0,
             alive: BTreeSet::new(),
             echo,
@@ -153,12 +156,13 @@ impl Worker {
         }
         self.state = RootState::take(&self.arena)?;
         self.passed_before = self.arena.control.passed;
+        self.control = self.arena.control;
         Ok(())
     }
 
     /// A request to end has come, or there is no use in going on.
     pub(super) fn is_to_stop(&self) -> bool {
-        tracee::interrupted() || self.stop.load(Ordering::Relaxed)
+        tracee::interrupted() || self.halt.is_due()
     }
 
     fn before_root(&mut self, event: Event) -> Result<(), StartError> {
@@ -270,7 +274,7 @@ impl Drop for Worker {
             if left.is_empty() {
                 break;
             }
-            left.into_iter().for_each(|child| reap(child, &self.dir));
+            reap(left, &self.dir);
         }
     }
 }

@@ -42,6 +42,7 @@ pub fn line(world: &World, ending: &Ending, at: Option<&str>) -> (Option<BugKind
         Ending::Died(status) => (None, words!["a process ended behind the model's back (status ", *status, ")"]),
         Ending::Outside(what) => (None, outside(world, what)),
         Ending::Memory { used, bound } => (None, memory(*used, *bound).into()),
+        Ending::Overwritten => (None, "the program overwrote vsrun's memory".into()),
         Ending::Interrupted => (None, "interrupted".into()),
     }
 }

@@ -3,7 +3,7 @@
 
 use vsrun_model::Tid;
 
-use super::{fiber_of, local};
+use super::{fiber_of, local, shield};
 use crate::sys::{guard, raw, store};
 
 core::arch::global_asm!(
@@ -74,6 +74,14 @@ core::arch::global_asm!(
     "vs_start:",
     ".cfi_startproc",
     ".cfi_undefined rip",
+    // The stack is aligned for the call.
+    " mov rax, rsp",
+    " and rsp, -16",
+    " push rax",
+    " push rax",
+    " call {begins}",
+    " pop rax",
+    " mov rsp, rax",
     " pop r8",
     " pop r9",
     " pop r10",
@@ -114,12 +122,18 @@ core::arch::global_asm!(
     " jmp vs_resume",
     ".cfi_endproc",
     ".size vs_clone_vm, .-vs_clone_vm",
+    begins = sym begins,
 );
 
 extern "C" {
     fn vs_switch(save: *mut u64, to: u64, fs: u64);
     fn vs_start();
     fn vs_clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64;
+}
+
+/// The first instruction of the program's in a new thread is next.
+extern "C" fn begins() {
+    shield::close();
 }
 
 /// Runs fiber `to` of this process; returns when somebody switches back. No borrow of `Local` or the arena may be

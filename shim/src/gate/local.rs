@@ -140,6 +140,8 @@ pub struct Local {
     pub removes: Option<(u64, u64)>,
     /// See [`Hooks`].
     pub hooks: Hooks,
+    /// The arena can only be read, see `gate::shield`.
+    pub closed: bool,
 }
 
 struct Cell(UnsafeCell<Local>);
@@ -173,6 +175,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     keeps_walk: false,
     removes: None,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
+    closed: false,
 }));
 
 /// This process's state. Borrow it for a statement, never across a switch of fibers.

@@ -9,6 +9,7 @@ pub mod inject;
 pub mod local;
 pub mod mirror;
 pub mod passage;
+pub mod shield;
 pub mod signal;
 pub mod tsc;
 pub mod turn;

@@ -7,7 +7,7 @@ use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sen
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
 use super::local::{arena, local, me, model, process_of, world, Action};
-use super::{end, exit, fiber, tsc, turn};
+use super::{end, exit, fiber, shield, tsc, turn};
 use crate::sys::{context as reg, die, guard, load, raw, store};
 
 const SA_NOCLDSTOP: u64 = 1;
@@ -139,6 +139,15 @@ pub fn read_dispositions() {
 /// Handler of SIGSEGV and SIGBUS.
 extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     let sent = load::<i32>(info + 8) <= 0;
+    if !sent && shield::is_own(load(info + 16), load(context + reg::RIP)) {
+        return;
+    }
+    let entered = shield::enter();
+    fault(signal, sent, info, context);
+    shield::leave(entered);
+}
+
+fn fault(signal: i32, sent: bool, info: u64, context: u64) {
     let action = local().actions[signal as usize];
     if sent && action.handler != SIG_IGN {
         yield_to_outside(signal, info);
@@ -378,6 +387,12 @@ type Handler = extern "C" fn(i32, u64, u64);
 /// Every handler of the program is entered here. A signal from outside that comes while the shim's own code runs, or
 /// that the fiber blocks, waits.
 extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
+    let entered = shield::enter();
+    enter_handler(signal, info, context);
+    shield::leave(entered);
+}
+
+fn enter_handler(signal: i32, info: u64, context: u64) {
     let rip: u64 = load(context + reg::RIP);
     let on_purpose = core::mem::replace(&mut local().delivering, false);
     let in_shim = rip >= local().text.0 && rip < local().text.1;
@@ -407,7 +422,9 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
     let call = guard::suspend();
+    shield::close();
     handler(signal, info, context);
+    shield::enter();
     guard::resume(call);
     model().set_mask(local().cur, load(context + reg::SIGMASK));
     store(context + reg::SIGMASK, 0u64);

@@ -14,7 +14,7 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, eintr, end, fiber as fibers, fiber_of, word};
+use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, keeping_errno, raw};
 
@@ -100,8 +100,10 @@ pub fn arms() {
 /// A call of the program that is `work`.
 #[inline(always)]
 pub fn returning<R>(work: impl FnOnce() -> R) -> R {
+    let entered = shield::enter();
     let result = work();
     back();
+    shield::leave(entered);
     result
 }
 

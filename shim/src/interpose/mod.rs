@@ -13,7 +13,10 @@ macro_rules! symbols {
 /// The same of functions that do not return.
 macro_rules! ends {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) = $gives:expr;)*) => {
-        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) -> ! { $gives })*
+        $($(#[$doc])* #[no_mangle] extern "C" fn $name($($arg: $type),*) -> ! {
+            $crate::gate::shield::enter();
+            $gives
+        })*
     };
 }
 

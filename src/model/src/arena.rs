@@ -15,7 +15,7 @@ use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DEC
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 30;
+pub const VERSION: u32 = 31;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -135,7 +135,7 @@ impl Policy {
 }
 
 /// The schedule and bounds of an execution.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Plan {
     /// What comes after the prefix.
@@ -207,6 +207,8 @@ pub struct Control {
     pub vsrun_pid: i32,
     /// 1: at the end the process that has the turn stops itself (SIGSTOP) so that vsrun can look around.
     pub stop_at_end: u32,
+    /// 1: the arena can only be read while the program's own code runs.
+    pub guarded: u32,
     /// Wait status of the first process; written by it. Valid once `status_known` is 1.
     pub status: i32,
     /// See `status`.
@@ -333,11 +335,16 @@ pub struct Arena {
 impl Arena {
     /// Makes zeroed memory an arena with an empty world.
     pub fn init(&mut self) {
+        self.init_header();
+        self.plan.max_depth = u64::MAX;
+        self.world.reset();
+    }
+
+    /// Writes what tells an arena.
+    pub fn init_header(&mut self) {
         self.magic = MAGIC;
         self.version = VERSION;
         self.size = core::mem::size_of::<Arena>() as u64;
-        self.plan.max_depth = u64::MAX;
-        self.world.reset();
     }
 
     /// Sets up the plan for one execution; traces of the last one are forgotten, the world is left as it is.

@@ -1,0 +1,58 @@
+//! What of vsrun's memory the program has no business in: where an execution is guarded, the arena can only be read while
+//! the program's own code runs, so that what writes there faults where it does. Every way into the library opens it, and
+//! the way out of the outermost one closes it again.
+
+use core::mem::size_of;
+
+use vsrun_model::arena::{Arena, ARENA_ADDR};
+
+use super::local::{arena, local};
+use crate::sys::raw;
+
+/// The program's code begins to run: a process, a thread, a handler.
+#[inline]
+pub fn close() {
+    if arena().control.guarded != 0 && !local().closed {
+        protect(libc::PROT_READ);
+        local().closed = true;
+    }
+}
+
+/// The program's code has called the library. True: it was closed, and is to be closed by [`leave`].
+#[inline]
+pub fn enter() -> bool {
+    local().closed && {
+        open();
+        true
+    }
+}
+
+/// The call is over.
+#[inline]
+pub fn leave(entered: bool) {
+    if entered {
+        close();
+    }
+}
+
+/// A fault at `address`, of the instruction at `rip`: true if the library itself wanted to write, which it may do now.
+pub fn is_own(address: u64, rip: u64) -> bool {
+    let (low, high) = local().text;
+    let own =
+        local().closed && address.wrapping_sub(ARENA_ADDR) < size_of::<Arena>() as u64 && (low..high).contains(&rip);
+    if own {
+        open();
+    }
+    own
+}
+
+#[cold]
+fn open() {
+    local().closed = false;
+    protect(libc::PROT_READ | libc::PROT_WRITE);
+}
+
+#[cold]
+fn protect(how: i32) {
+    raw!(libc::SYS_mprotect, ARENA_ADDR, size_of::<Arena>(), how);
+}
