@@ -132,10 +132,10 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
 }
 
 fn print_scenario(args: &Show) -> Result<i32, Failure> {
-    let scenario = Scenario::load(&args.file).map_err(|e| Failure::environment(e.to_string()))?;
+    let file = Scenario::load_file(&args.file).map_err(|e| Failure::environment(e.to_string()))?;
     let text = match args.format {
-        Format::Json => scenario.to_json(),
-        Format::Text => show::show(&scenario, &args.file, colours_for(&io::stdout())),
+        Format::Json => String::from_utf8_lossy(&file.text).into_owned(),
+        Format::Text => show::show(&file.scenario, &args.file, colours_for(&io::stdout())),
     };
     out(&text)?;
     Ok(0)

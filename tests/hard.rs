@@ -179,6 +179,40 @@ fn who_overwrites_the_arena_is_told_so() {
     assert!(code == 0 && out.contains("explored completely."), "{code} {out} {err}");
 }
 
+/// A scenario is code: of one that another user or machine has written nothing runs before it is trusted.
+#[test]
+fn a_scenario_of_a_stranger_is_not_run_unasked() {
+    let place = Place::new("stranger");
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) { fclose(fopen(v[1], \"a\")); if (c > 1) abort(); }";
+    fs::write(place.dir.join("prog.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -o prog prog.c", false).0 == 0);
+    let run = "export XDG_STATE_HOME=$PWD/me; LD_BIND_NOW=1 ./vsrun --files real ./prog ran";
+    let (code, out, err) = place.shell(run, false);
+    assert!(code == 1 && out.contains("abort() was called"), "{code} {out} {err}");
+    let scenario = "prog-assert-1.vsrun.json";
+    let (code, out, err) = place.shell(&format!("XDG_STATE_HOME=$PWD/me ./vsrun replay {scenario}"), false);
+    assert!(code == 1 && out.contains("abort() was called"), "{code} {out} {err}");
+    fs::remove_file(place.dir.join("ran")).expect("it has run");
+    for line in ["XDG_STATE_HOME=$PWD/other ./vsrun replay", "XDG_STATE_HOME=$PWD/me ./vsrun replay --no-supervisor"] {
+        let file = if line.contains("other") { scenario } else { "edited.json" };
+        let unmarked = format!("sed '/^  \"mark\"/d' {scenario} >edited.json");
+        let (code, out, err) = place.shell(&format!("{unmarked}; {line} {file}"), false);
+        let edited = file == "edited.json" && err.contains("the checksum does not match");
+        let said = ["was not written by your vsrun", "/prog ran", "LD_BIND_NOW=1", "goes to the real files", "--trust"];
+        assert!(
+            code == 2 && out.is_empty() && (edited || said.iter().all(|s| err.contains(s))),
+            "{line}: {code} {out} {err}"
+        );
+        assert!(!place.dir.join("ran").exists(), "{line}");
+    }
+    for line in ["show", "show --format json"] {
+        let (code, out, _) = place.shell(&format!("XDG_STATE_HOME=$PWD/other ./vsrun {line} {scenario}"), false);
+        assert!(code == 0 && out.contains("abort") && !place.dir.join("ran").exists(), "{line}");
+    }
+    let (code, out, err) = place.shell(&format!("XDG_STATE_HOME=$PWD/other ./vsrun replay --trust {scenario}"), false);
+    assert!(code == 1 && out.contains("abort() was called") && place.dir.join("ran").exists(), "{code} {out} {err}");
+}
+
 /// A fork bomb, with and without an end to the forks; a signal that asks to end.
 #[test]
 fn time_ends_it_whatever_the_program_does() {

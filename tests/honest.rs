@@ -240,12 +240,12 @@ fn a_replay_says_whether_it_came_to_the_same_end() {
 
     // The same kind of bug, but not the same bug.
     let other = place.edited(&file, |scenario| scenario.bug.identity ^= 1);
-    let otherwise = place.run(&["replay", &other]);
+    let otherwise = place.run(&["replay", "--trust", &other]);
     assert_eq!((otherwise.code, otherwise.out.as_str()), (4, ""), "{otherwise:?}");
     assert!(otherwise.err.contains("the replay came to another end, after step "), "{otherwise:?}");
 
     let other = place.edited(&file, |scenario| scenario.bug.kind = BugKind::Deadlock);
-    let otherwise = place.run(&["replay", "--format", "json", &other]);
+    let otherwise = place.run(&["replay", "--trust", "--format", "json", &other]);
     assert_eq!(otherwise.code, 4, "{otherwise:?}");
     let said = ["replayed", "kind", "came"].map(|key| otherwise.report[key].clone());
     assert_eq!(said, [Value::from(false), "deadlock".into(), "assert".into()], "{otherwise:?}");
@@ -256,7 +256,7 @@ fn a_replay_says_whether_it_came_to_the_same_end() {
 
     // Without its steps the default policy lets the first thread go first: the assertion fails, by another way.
     let other = place.edited(&file, |scenario| scenario.steps.clear());
-    let otherwise = place.run(&["replay", &other]);
+    let otherwise = place.run(&["replay", "--trust", &other]);
     assert_eq!(otherwise.code, 4, "{otherwise:?}");
 
     // A step that is not possible there.
@@ -264,7 +264,7 @@ fn a_replay_says_whether_it_came_to_the_same_end() {
         let last = scenario.steps.len() - 1;
         scenario.steps[last].thread = vsrun_model::Uid::MAIN.child(9);
     });
-    let otherwise = place.run(&["replay", &other]);
+    let otherwise = place.run(&["replay", "--trust", &other]);
     assert_eq!(otherwise.code, 4, "{otherwise:?}");
     assert!(
         otherwise.err.contains("the replay left the scenario at step ") && otherwise.err.contains("no such thread"),
@@ -273,7 +273,7 @@ fn a_replay_says_whether_it_came_to_the_same_end() {
 
     // Of files of older versions only the kind is known.
     let other = place.edited(&file, |scenario| scenario.bug.identity = 0);
-    assert_eq!(place.run(&["replay", &other]).code, 1);
+    assert_eq!(place.run(&["replay", "--trust", &other]).code, 1);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_replay_that_is_interrupted_or_disturbed() {
     )
     .expect("write");
     place.write("pace", "1000000");
-    let vsrun = place.start(&["replay", "--format", "json", path]);
+    let vsrun = place.start(&["replay", "--trust", "--format", "json", path]);
     busy_child(&vsrun);
     send(vsrun.id() as i32, Signal::SIGINT);
     let stopped = end(vsrun);
@@ -301,7 +301,7 @@ fn a_replay_that_is_interrupted_or_disturbed() {
     assert!(stopped.err.starts_with("vsrun: interrupted after ") && !stopped.err.contains("expected"), "{stopped:?}");
 
     for signal in [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGSEGV] {
-        let vsrun = place.start(&["replay", path]);
+        let vsrun = place.start(&["replay", "--trust", path]);
         send(busy_child(&vsrun), signal);
         let stopped = end(vsrun);
         assert_eq!((stopped.code, stopped.out.as_str()), (2, ""), "{stopped:?}");
@@ -309,7 +309,7 @@ fn a_replay_that_is_interrupted_or_disturbed() {
         assert!(stopped.err.starts_with(&line), "{stopped:?}");
     }
     place.write("pace", "0");
-    assert_eq!(place.run(&["replay", path]).code, 1);
+    assert_eq!(place.run(&["replay", "--trust", path]).code, 1);
 }
 
 /// What comes once and not again is no scenario, and not the program's bug.

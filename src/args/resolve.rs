@@ -149,7 +149,7 @@ struct Raw {
 
 const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
-       vsrun replay [--no-supervisor] [--output FILE] [--format text|json] FILE
+       vsrun replay [--no-supervisor] [--trust] [--output FILE] [--format text|json] FILE
        vsrun show [--format text|json] FILE
        vsrun doctor";
 

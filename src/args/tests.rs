@@ -89,7 +89,7 @@ fn bytes_that_are_not_utf8_and_newlines_pass() {
 #[test]
 fn commands_and_programs_of_the_same_name() {
     let file = PathBuf::from("f");
-    let replay = Replay { no_supervisor: true, output: None, format: Format::Json, file: file.clone() };
+    let replay = Replay { no_supervisor: true, trust: false, output: None, format: Format::Json, file: file.clone() };
     assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
     assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
     assert_eq!(run(&["doctor"]), Ok(Command::Doctor));

@@ -333,6 +333,9 @@ pub struct Replay {
     /// Run it without a tracer, so that gdb or valgrind can be one
     #[arg(long)]
     pub no_supervisor: bool,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
     /// File for the program's own output (default: stderr)
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

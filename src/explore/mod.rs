@@ -12,6 +12,7 @@ mod save;
 mod setting;
 mod sharing;
 mod state;
+mod stranger;
 mod summary;
 mod workers;
 

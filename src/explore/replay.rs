@@ -11,18 +11,23 @@ use vsrun_model::End;
 use super::failure::Failure;
 use super::found::came_instead;
 use super::setting::{identity_of, memory_of_each, output_file};
+use super::stranger;
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
 use crate::report::mismatch::mismatch;
 use crate::runtime::session::Input;
 use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;
 
 /// Reads a scenario and checks that the program is still the one it was written for.
-fn load(path: &Path) -> Result<Scenario, Failure> {
-    let scenario = Scenario::load(path).map_err(|e| Failure::environment(e.to_string()))?;
+fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
+    let ScenarioFile { scenario, own, .. } =
+        Scenario::load_file(path).map_err(|e| Failure::environment(e.to_string()))?;
+    if !own && !trusted {
+        stranger::ask(&scenario, path)?;
+    }
     let exe = PathBuf::from(&scenario.program.exe);
     let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
     let now = identity_of(&exe, script.as_deref().unwrap_or(&exe), &scenario.options.with)
@@ -87,7 +92,7 @@ pub struct Otherwise {
 /// # Errors
 /// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
-    let scenario = load(&args.file)?;
+    let scenario = load(&args.file, args.trust)?;
     if args.no_supervisor {
         match become_program(&scenario, args)? {}
     }

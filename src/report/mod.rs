@@ -5,7 +5,7 @@ pub mod json;
 pub mod mismatch;
 pub mod show;
 mod steps;
-mod terminal;
+pub(crate) mod terminal;
 pub mod text;
 
 #[cfg(test)]

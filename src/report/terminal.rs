@@ -58,7 +58,7 @@ pub(super) fn replay_lines(scenario: Option<&Path>, paint: Paint) -> String {
 }
 
 /// A path as a word for the shell that no command takes for an option.
-pub(super) fn shell_path(path: &Path) -> String {
+pub(crate) fn shell_path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     if bytes.starts_with(b"-") {
         return shell_word(&[b"./", bytes].concat());
@@ -67,7 +67,7 @@ pub(super) fn shell_path(path: &Path) -> String {
 }
 
 /// Bytes as one word for the shell, quoted where needed.
-pub(super) fn shell_word(bytes: &[u8]) -> String {
+pub(crate) fn shell_word(bytes: &[u8]) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./+,:=@%".contains(b);
     if !bytes.is_empty() && bytes.iter().all(plain) {
         return String::from_utf8_lossy(bytes).into_owned();

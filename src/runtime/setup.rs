@@ -114,7 +114,6 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         fail_on_exit: spec.options.fail_on_exit,
         unshared: spec.objects.unshared,
         prefix_len: schedule.prefix.len() as u32,
-        ..Plan::default()
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use serde_json::Value;
 
+use super::mark::mark;
 use super::types::Scenario;
 use crate::base::files::{self, PRIVATE};
 use crate::base::hash::fnv1a;
@@ -26,6 +27,8 @@ const IDENTITIES: u64 = 3;
 
 const VERSION_KEY: &str = "vsrun_scenario";
 const CHECKSUM_KEY: &str = "checksum";
+/// See [`super::mark`].
+const MARK_KEY: &str = "mark";
 
 /// Bytes that a scenario may have.
 const LARGEST: u64 = 1 << 30;
@@ -104,9 +107,32 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
+/// A scenario as it was read.
+pub struct ScenarioFile {
+    /// What it says.
+    pub scenario: Scenario,
+    /// This user's vsrun has written it on this machine, and nobody has changed it since.
+    pub own: bool,
+    /// The file's content.
+    pub text: Vec<u8>,
+}
+
 impl Scenario {
-    /// The content of the file: two levels on lines of their own, so that it can be read and compared, a step a line.
+    /// The content of a file: two levels on lines of their own, so that it can be read and compared, a step a line.
     pub fn to_json(&self) -> String {
+        sealed(self.content())
+    }
+
+    /// The same with the mark of this user and machine.
+    fn to_own_json(&self) -> String {
+        let mut out = self.content();
+        if let Some(mark) = mark(canonical(out.as_bytes())) {
+            let _ = write!(out, ",\n  \"{MARK_KEY}\": \"{mark:016x}\"");
+        }
+        sealed(out)
+    }
+
+    fn content(&self) -> String {
         let mut out = "{".to_string();
         // For people, who look at the first line.
         if let Some(said) = uncontrolled(self.options.uncontrolled) {
@@ -129,8 +155,7 @@ impl Scenario {
         if let Some(then) = &self.then {
             member(&mut out, "then", then);
         }
-        let sum = checksum(out.as_bytes());
-        out + &format!(",\n  \"{CHECKSUM_KEY}\": \"{sum:016x}\"\n}}\n")
+        out
     }
 
     /// Reads the content of a file.
@@ -165,10 +190,20 @@ impl Scenario {
     /// # Errors
     /// The path and what is wrong with the file.
     pub fn load(path: &Path) -> Result<Scenario, LoadError> {
-        files::read(path, LARGEST)
-            .map_err(LoadCause::Unreadable)
-            .and_then(|text| Scenario::from_json(&text))
-            .map_err(|cause| LoadError { path: path.to_path_buf(), cause })
+        Scenario::load_file(path).map(|file| file.scenario)
+    }
+
+    /// The same, with the file itself and whether this user's vsrun has written it on this machine.
+    ///
+    /// # Errors
+    /// The path and what is wrong with the file.
+    pub fn load_file(path: &Path) -> Result<ScenarioFile, LoadError> {
+        let load = || {
+            let text = files::read(path, LARGEST).map_err(LoadCause::Unreadable)?;
+            let scenario = Scenario::from_json(&text)?;
+            Ok(ScenarioFile { scenario, own: is_marked(&text), text })
+        };
+        load().map_err(|cause| LoadError { path: path.to_path_buf(), cause })
     }
 
     /// Writes the scenario to a new file in `dir`, named `PROGRAM-KIND-N.vsrun.json` with the first free N, and returns
@@ -188,7 +223,7 @@ impl Scenario {
         let dir = files::directory_of(path);
         let write = || {
             let (temporary, mut file) = files::temporary(dir)?;
-            let written = file.write_all(self.to_json().as_bytes()).and_then(|()| file.sync_all());
+            let written = file.write_all(self.to_own_json().as_bytes()).and_then(|()| file.sync_all());
             written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| drop(fs::remove_file(&temporary)))
         };
         write().map_err(|source| WriteError { dir: dir.to_path_buf(), source })
@@ -199,7 +234,7 @@ impl Scenario {
         let name = self.base_name();
         let (temporary, mut file) = files::temporary(dir)?;
         let done = file
-            .write_all(self.to_json().as_bytes())
+            .write_all(self.to_own_json().as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| publish(&temporary, dir, &name));
         let _ = fs::remove_file(&temporary); // a rename has taken it away already
@@ -264,14 +299,32 @@ fn version(text: &[u8]) -> Result<u64, LoadCause> {
     }
 }
 
+/// Ends a content with its checksum.
+fn sealed(content: String) -> String {
+    let sum = checksum(content.as_bytes());
+    content + &format!(",\n  \"{CHECKSUM_KEY}\": \"{sum:016x}\"\n}}\n")
+}
+
+/// The content before the last member, whose name is `key`, and what comes after that name.
+fn last_member<'a>(text: &'a [u8], key: &str) -> Option<(&'a [u8], &'a [u8])> {
+    let key = format!("\"{key}\"");
+    let at = text.windows(key.len()).rposition(|window| window == key.as_bytes())?;
+    Some((text[..at].trim_ascii_end().strip_suffix(b",")?, &text[at + key.len()..]))
+}
+
 /// Whether the last member is the checksum of everything before it.
 fn checksum_matches(text: &[u8]) -> bool {
-    let key = format!("\"{CHECKSUM_KEY}\"");
-    let Some(at) = text.windows(key.len()).rposition(|window| window == key.as_bytes()) else { return false };
-    let before = text[..at].trim_ascii_end();
-    let Some(content) = before.strip_suffix(b",") else { return false };
-    let after: Vec<u8> = canonical(&text[at + key.len()..]).collect();
+    let Some((content, rest)) = last_member(text, CHECKSUM_KEY) else { return false };
+    let after: Vec<u8> = canonical(rest).collect();
     after == format!(":\"{:016x}\"}}", checksum(content)).as_bytes()
+}
+
+/// Whether the last member before the checksum is the mark of everything before it.
+fn is_marked(text: &[u8]) -> bool {
+    let before = last_member(text, CHECKSUM_KEY).and_then(|(marked, _)| last_member(marked, MARK_KEY));
+    let Some((content, rest)) = before else { return false };
+    let after: Vec<u8> = canonical(rest).collect();
+    mark(canonical(content)).is_some_and(|mark| after == format!(":\"{mark:016x}\"").as_bytes())
 }
 
 /// FNV-1a, 64 bits, over the canonical form of the content before the checksum.

@@ -2,7 +2,8 @@
 //! a checksum, so that a damaged file is told apart from a program that behaves differently.
 
 mod file;
+mod mark;
 mod types;
 
-pub use file::{LoadCause, LoadError, WriteError, VERSION};
+pub use file::{LoadCause, LoadError, ScenarioFile, WriteError, VERSION};
 pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then};
