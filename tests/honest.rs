@@ -342,6 +342,18 @@ fn a_bug_that_does_not_come_again() {
     }
 }
 
+/// A divergence that does not come again is a note.
+#[test]
+fn a_divergence_that_does_not_come_again() {
+    let place = Place::new("slow");
+    place.write("count", "0");
+    let options = ["--format", "json", "--files", "real", "--divergence-timeout", "0.3"];
+    let end = place.run(&[&options[..], &["-j", "1", "./program", "slow"]].concat());
+    assert_eq!((end.code, end.report["verdict"].as_str()), (0, Some("ok")), "{end:?}");
+    assert!(end.report["notes"].to_string().contains("and did not when it was run again, which counts"), "{end:?}");
+    assert_eq!(place.scenarios(), Vec::<PathBuf>::new());
+}
+
 /// The second run comes to another bug of the same kind.
 #[test]
 fn another_bug_than_the_first_time() {

@@ -38,6 +38,10 @@ const LASTING: Duration = Duration::from_millis(200);
 /// So long an execution may go on after the time is over (`--time`), and what was found is looked at.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// What is said where a divergence does not come again.
+const SLOW: &str = "an execution computed for longer than --divergence-timeout without a visible operation, and did not when it was run \
+                    again, which counts: the machine was busy, or the timeout is short for this program";
+
 /// When an execution that begins now, or before, is broken off.
 fn last_moment(config: &Config) -> Option<Instant> {
     config.bounds.time.and_then(|time| Instant::now().checked_add(time)?.checked_add(GRACE))
@@ -191,7 +195,7 @@ impl<'a> Shared<'a> {
         let mut next = first.or_else(|| self.take());
         while let Some(task) = next {
             worker.use_objects(&task.objects)?;
-            let outcome = worker.run(&task.schedule)?;
+            let outcome = self.run_task(worker, &task)?;
             if outcome.ending == Ending::Interrupted {
                 self.abandon();
                 return Ok(());
@@ -209,6 +213,20 @@ impl<'a> Shared<'a> {
             next = self.take();
         }
         Ok(())
+    }
+
+    /// Runs an execution. Whether one computes for too long is a question of the clock, so a divergence counts if it comes twice.
+    fn run_task(&self, worker: &mut Worker, task: &Task) -> Result<Outcome, Failure> {
+        let outcome = worker.run(&task.schedule)?;
+        // One alone prints, and changes files, once.
+        if outcome.ending != Ending::Divergence || self.setting.config.search == SearchKind::Once {
+            return Ok(outcome);
+        }
+        let again = worker.run(&task.schedule)?;
+        if !matches!(again.ending, Ending::Divergence | Ending::Interrupted) {
+            self.lock().counts.note(SLOW);
+        }
+        Ok(again)
     }
 
     /// Judges what the worker has just run, and records it. False: it was disturbed and counts for nothing.

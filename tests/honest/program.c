@@ -5,6 +5,7 @@
  *   ignored   the same with SIGTERM ignored
  *   paced     two threads of which one finds the other's work undone; before that it computes as long as the file "pace" says
  *   counted   fails whenever the number in the file "count" is even, and adds one to it
+ *   slow      computes for very long the first time that it is run with the file "count" at 0
  *   swapped   fails in one of two ways, by whether the number in the file "count" is even
  */
 
@@ -97,6 +98,13 @@ int main(int argc, char **argv)
         pthread_create(&t, NULL, work, NULL);
         pthread_join(t, NULL);
         assert(number("count", 1) % 2);
+    } else if (strcmp(variant, "slow") == 0) {
+        pthread_create(&t, NULL, work, NULL);
+        pthread_mutex_lock(&m);
+        pthread_mutex_unlock(&m);
+        pthread_join(t, NULL);
+        if (number("count", 1) == 0)
+            compute(1000000);
     } else if (strcmp(variant, "swapped") == 0) {
         int even = number("count", 1) % 2 == 0;
         pthread_create(&t, NULL, work, NULL);
