@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
-use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE};
+use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE, WAKES_IGNORED};
 use vsrun_model::End;
 
 /// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
@@ -63,6 +63,8 @@ pub enum Reason {
     NotDeferred,
     /// A stop took effect at once on a process that could have gone on for a while.
     StoppedAtOnce,
+    /// A signal that is ignored could have made a wait fail.
+    WakesIgnored,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -146,6 +148,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but processes stopped at once when others stopped them (see the notes)",
                 "a process that another one stopped did nothing more; that it may go on for a while after kill has returned is not modelled",
             ),
+            Reason::WakesIgnored => (
+                "signals:ignored",
+                "all schedules of what is modelled were run, but not that a signal which is ignored makes a wait fail (see the notes)",
+                "a signal that is ignored (SIGCHLD of a child that ended) came just when libc may have blocked all signals in one thread to create a thread or process: a wait of another one (epoll_wait, semop, ..) may fail with EINTR then, which is not modelled",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -219,6 +226,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
         (world.never_come & DEFERRED != 0, Reason::NotDeferred),
         (world.never_come & STOPS_LATE != 0, Reason::StoppedAtOnce),
+        (world.never_come & WAKES_IGNORED != 0, Reason::WakesIgnored),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

@@ -128,6 +128,7 @@ Verdict: no bug found in ./prog 2
         (Reason::NoSigio, "some signals"),
         (Reason::NotDeferred, "wait for their data"),
         (Reason::StoppedAtOnce, "processes stopped at once"),
+        (Reason::WakesIgnored, "a signal which is ignored makes a wait fail"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

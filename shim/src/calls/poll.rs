@@ -19,14 +19,19 @@ struct Asked {
     ready: u16,
     /// The description, if it is one of the model.
     desc: DescId,
-    /// Other threads may make something else of the number: what it stands for is held.
-    held: bool,
+    /// Other threads may make something else of the number: what it stands for is held until the call is over.
+    held: DescId,
+    /// What it stood for when the call began to wait, and is held too.
+    waited: DescId,
+    /// Of its place in the table, see [`Desc::earlier`](vsrun_model::fd::Desc::earlier).
+    earlier: u8,
     /// The number was closed while it waited.
     closed: bool,
 }
 
 impl Asked {
-    const NOTHING: Asked = Asked { fd: -1, events: 0, ready: 0, desc: NONE, held: false, closed: false };
+    const NOTHING: Asked =
+        Asked { fd: -1, events: 0, ready: 0, desc: NONE, held: NONE, waited: NONE, earlier: 0, closed: false };
 }
 
 /// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
@@ -205,19 +210,21 @@ fn resolve(asked: &mut [Asked]) {
     for one in asked.iter_mut().filter(|one| one.fd >= 0) {
         let stands = numbers::look(one.fd);
         one.desc = fd::find(one.fd as u64).filter(|_| stands).unwrap_or(NONE);
-        one.held = one.desc != NONE && gate::is_threaded();
         match one.desc {
             _ if !stands => one.ready = poll::NVAL,
             NONE => one.ready = of_file(one),
-            desc if one.held => model().desc_refer(desc),
+            desc if gate::is_threaded() => {
+                (one.held, one.earlier) = (desc, world().descs[desc].earlier);
+                model().desc_refer(desc);
+            }
             _ => {}
         }
     }
 }
 
-fn let_go(asked: &[Asked]) {
-    for one in asked.iter().filter(|one| one.held) {
-        model().desc_unhold(one.desc);
+fn let_go(asked: &mut [Asked]) {
+    for one in asked {
+        model().desc_unhold(core::mem::replace(&mut one.held, NONE));
     }
 }
 
@@ -277,9 +284,13 @@ fn ask_once(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
         op = op.with(ASKS_MANY);
     }
     let mut answers = [Polled::default(); MAX_POLLED];
-    let result = gate::pass_then(op, |_| {
+    let looks_again = !op.tries();
+    let result = gate::pass_then(op, |result| {
         answers = me().polled;
-        let_go(asked);
+        // The kernel holds what it waits for until the call is over.
+        if result < 0 || !looks_again {
+            let_go(asked);
+        }
     });
     if result < 0 {
         return result;
@@ -287,8 +298,13 @@ fn ask_once(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     for (one, answer) in asked.iter_mut().filter(|one| one.desc != NONE).zip(&answers) {
         one.ready = answer.ready;
     }
-    if !op.tries() && asked.iter().any(|one| one.held) {
-        look_again(asked);
+    if looks_again && asked.iter().any(|one| one.held != NONE) {
+        let others = look_again(asked);
+        let result = if others { Some(ask_others(asked)) } else { None };
+        let_go(asked);
+        if let Some(result) = result {
+            return result;
+        }
     }
     asked.iter().filter(|one| one.ready != 0).count() as i64
 }
@@ -319,14 +335,39 @@ fn ask_now(asked: &mut [Asked]) -> i64 {
     ask_once(asked, Some(0))
 }
 
-/// Who has waited looks the numbers up once more (fs/select.c): those that have been closed meanwhile are told.
+/// Who has waited looks the numbers up once more (fs/select.c): those that have been closed meanwhile are told. True: one stands for
+/// something else now.
 #[cold]
-fn look_again(asked: &mut [Asked]) {
-    for one in asked.iter_mut().filter(|one| one.held) {
+fn look_again(asked: &mut [Asked]) -> bool {
+    let mut others = false;
+    for one in asked.iter_mut().filter(|one| one.held != NONE) {
         if !numbers::look(one.fd) || !fd::is_open(one.fd as u64) {
             (one.ready, one.closed) = (poll::NVAL, true);
+            continue;
         }
+        let same = |desc: DescId| desc == one.desc && world().descs[desc].earlier == one.earlier;
+        others |= !fd::find(one.fd as u64).is_some_and(same);
     }
+    others
+}
+
+/// What the numbers stand for now is asked. Where that has nothing to tell, the kernel waits on for what they stood for before.
+#[cold]
+#[inline(never)]
+fn ask_others(asked: &mut [Asked]) -> i64 {
+    for one in asked.iter_mut() {
+        *one = Asked { fd: one.fd, events: one.events, waited: one.held, ..Asked::NOTHING };
+    }
+    let result = ask_now(asked);
+    if result == 0 {
+        end::no_room(&[b"a poll or select goes on waiting though one of its descriptors was closed, and its number given to another, which is not modelled"]);
+    }
+    for one in asked {
+        model().desc_unhold(one.waited);
+        // What select finds closed now was open when it began.
+        one.closed = one.ready & poll::NVAL != 0;
+    }
+    result
 }
 
 /// What the kernel says of a file, without waiting.

@@ -234,7 +234,8 @@ impl World {
             NONE => self.descs.push(fresh)?,
             free => {
                 self.free_desc = self.descs[free].extra;
-                self.descs[free] = fresh;
+                let earlier = self.descs[free].earlier.wrapping_add(1);
+                self.descs[free] = Desc { earlier, ..fresh };
                 free
             }
         };

@@ -13,9 +13,12 @@ impl World {
     pub fn tell_parent(&mut self, p: Pid, code: i32, status: i32) -> Option<Pid> {
         let parent = self.procs[p].parent;
         // Where it is ignored none is sent at all, blocked or not (kernel/signal.c, do_notify_parent).
-        let told = self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE && q.ignored & bit(SIGCHLD) == 0)
-            && self.disposal_as(parent, NONE, self.forker_of(p), SIGCHLD) == Disposal::Pending;
-        if !told {
+        if !self.procs.get(parent).is_some_and(|q| q.state == ProcState::LIVE && q.ignored & bit(SIGCHLD) == 0) {
+            return None;
+        }
+        let asked = self.forker_of(p);
+        if self.disposal_as(parent, NONE, asked, SIGCHLD) != Disposal::Pending {
+            self.note_ignored(parent, asked, SIGCHLD);
             return None;
         }
         let already = self.procs[parent].sigpending & bit(SIGCHLD) != 0;

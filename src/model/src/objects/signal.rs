@@ -31,7 +31,7 @@ use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
     AWAITED, BEFORE, BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOP_BEFORE,
-    STOP_INTERRUPTS,
+    STOP_INTERRUPTS, WAKES_IGNORED,
 };
 
 kinds! {
@@ -560,7 +560,12 @@ impl World {
             self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
         }
         match self.disposal(p, t, signal) {
-            Disposal::Ignored => Sent::Done,
+            Disposal::Ignored => {
+                if t == NONE {
+                    self.note_ignored(p, self.procs[p].main_thread, signal);
+                }
+                Sent::Done
+            }
             Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
             Disposal::Pending => Sent::NoRoom,
             Disposal::Stops => Sent::Stops,
@@ -605,7 +610,24 @@ impl World {
 
     /// Sets the mask of `t`; SIGKILL and SIGSTOP cannot be blocked.
     pub fn set_mask(&mut self, t: Tid, mask: u64) {
-        self.threads[t].sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        let thread = &mut self.threads[t];
+        thread.sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        thread.hushed |= blocks_all(thread.sigmask);
+    }
+
+    /// `signal` comes to process `p` in the name of its thread `asked` and is ignored. Had that thread blocked it just then, as libc does
+    /// for a moment, it would be pending, and wake another thread to take it: for nothing, but some waits fail then (kernel/signal.c,
+    /// sig_ignored, complete_signal).
+    pub(crate) fn note_ignored(&mut self, p: Pid, asked: Tid, signal: i32) {
+        let hushed = self.threads.get(asked).is_some_and(|a| a.alive() && a.hushed);
+        let fails = |&&u: &&Tid| {
+            let thread = &self.threads[u];
+            let waits = thread.pid == p && u != asked && thread.state == ThreadState::PARKED && !thread.pending.tries();
+            waits && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) && !self.wants_not(u, signal)
+        };
+        if hushed && self.live.as_slice().iter().find(fails).is_some() {
+            self.never_comes(WAKES_IGNORED);
+        }
     }
 
     /// The next operation of `t` waits with that mask, until [`World::wait_with_own_mask`].
@@ -650,6 +672,11 @@ impl World {
         let socket = || self.socket_of(self.threads[t].holding).and_then(|s| self.sockets.get(s));
         parked.kind.row().channels == Channels::Connects && socket().is_some_and(|s| !s.is_local())
     }
+}
+
+/// All signals are blocked that can be, but for those of glibc's own.
+pub(crate) const fn blocks_all(mask: u64) -> bool {
+    mask | bit(32) | bit(33) == !(bit(SIGKILL) | bit(SIGSTOP))
 }
 
 /// True if the default action of a signal is to do nothing.

@@ -147,6 +147,7 @@ impl World {
             sigmask: 0,
             within: 0,
             masked: false,
+            hushed: false,
             stop_hit: false,
             stops_late: false,
             sigpending: 0,

@@ -59,7 +59,9 @@ pub struct Desc {
     pub owner: i32,
     /// Another process has had it too, by a fork or in a message; it may have it no longer.
     pub passed_on: bool,
-    pub(crate) pad2: [u8; 3],
+    /// How many others there have been in this place of the table, from 0 again after 255.
+    pub earlier: u8,
+    pub(crate) pad2: [u8; 2],
 }
 
 /// Who is told of input on a description: F_SETOWN_EX, F_SETSIG.

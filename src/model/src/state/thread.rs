@@ -140,6 +140,8 @@ pub struct Thread {
     pub stop_hit: bool,
     /// Its process has been stopped by another one while it could have gone on.
     pub stops_late: bool,
+    /// All signals were blocked since its last operation, or are: libc does that for a moment around creations and the like.
+    pub hushed: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
     /// The signal taken last.

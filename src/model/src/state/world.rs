@@ -29,6 +29,8 @@ pub const SIGIO: u8 = 1;
 pub const DEFERRED: u8 = 4;
 /// Bit of [`World::never_come`]: what a process does between the signal of another one that stops it and the stop.
 pub const STOPS_LATE: u8 = 8;
+/// See [`STOPS_LATE`]: a wait fails where a signal that is ignored comes while the thread that is told blocks all for a moment.
+pub const WAKES_IGNORED: u8 = 16;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.

@@ -2,6 +2,7 @@
 
 use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, TIMED};
 use crate::objects::row::{Enabled, Polls, Unproven};
+use crate::objects::signal::blocks_all;
 use crate::state::{
     Applied, End, Key, Misuse, ObjKind, ThreadState, World, ENDS, GAVE_UP_FLOCK, LOOKS, MAX_MESSAGE, POLLS,
     SEVERAL_OWNERS,
@@ -133,6 +134,7 @@ impl World {
         }
         self.threads[t].state = ThreadState::RUNNING;
         self.threads[t].long_run = false;
+        self.threads[t].hushed = blocks_all(self.threads[t].sigmask);
         let row = op.kind.row();
         let thread = &mut self.threads[t];
         thread.looks = match row.polls {

@@ -1,0 +1,37 @@
+/* A child ends whose parent ignores SIGCHLD, by default. libc blocks all signals in the first thread while it creates the second: where that
+ * child ends just then, the signal is not ignored at once, and wakes the second thread, whose epoll_wait fails with EINTR though no handler is
+ * there. That is said ("created"), but not where the child is over before ("reaped"), or the wait goes on by itself ("restarts": read). */
+#include "t.h"
+#include <sys/epoll.h>
+
+static int epoll, pipes[2], reads;
+
+static void *waits(void *unused)
+{
+    struct epoll_event event;
+    char c;
+    if (reads)
+        MUST(read(pipes[0], &c, 1) != 1);
+    else
+        MUST(epoll_wait(epoll, &event, 1, -1) != 1);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    reads = arg_is(argc, argv, "restarts");
+    struct epoll_event event = {.events = EPOLLIN};
+    MUST((epoll = epoll_create1(0)) < 0 || pipe(pipes));
+    MUST(epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    if (arg_is(argc, argv, "reaped"))
+        MUST(reap(child));
+    pthread_t t = go(waits, NULL);
+    MUST(write(pipes[1], "x", 1) != 1);
+    join(t);
+    if (!arg_is(argc, argv, "reaped"))
+        MUST(reap(child));
+    return 0;
+}
