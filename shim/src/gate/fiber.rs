@@ -186,7 +186,10 @@ pub fn lay_out(top: u64, start: &Start) -> u64 {
 /// A clone that shares memory and suspends the caller until the child execs or exits; see `vs_clone_vm`.
 pub fn clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64 {
     // SAFETY: `stack` was laid out by `lay_out`; with CLONE_VFORK the caller's kernel thread is stopped meanwhile.
-    unsafe { vs_clone_vm(flags, stack, entry) }
+    let result = unsafe { vs_clone_vm(flags, stack, entry) };
+    // The child has left the memory that they shared as it was while its own code ran.
+    shield::enter();
+    result
 }
 
 /// The kernel knows one alternate stack, that of the fiber that runs; it refuses to change the one that is in use.
