@@ -126,7 +126,7 @@ impl Reason {
             Reason::Random => ("random", "a random search never is complete", ""),
             Reason::Time => ("time", "budget spent: the time is over (--time)", ""),
             Reason::Executions => ("executions", COUNT, ""),
-            Reason::Room => ("room", "bounded: executions were cut where the program had more of something than vsrun can hold (see the notes)", ""),
+            Reason::Room => ("room", "bounded: executions were cut where the program had more of something than vsrun can hold, or could not be followed on (see the notes)", ""),
             Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
             Reason::Once => ("executions", COUNT, ""),
             Reason::PassedThrough => ("passed-through", CALLS, ""),

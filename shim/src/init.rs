@@ -89,6 +89,9 @@ fn map_arena() {
     if at != POOL_ADDR as i64 {
         fail(b"the pool for shared memory could not be mapped");
     }
+    // A core that the program asks for would hold all of it, and take minutes.
+    raw!(libc::SYS_madvise, ARENA_ADDR, size, libc::MADV_DONTDUMP);
+    raw!(libc::SYS_madvise, POOL_ADDR, POOL_SIZE, libc::MADV_DONTDUMP);
 }
 
 /// The first process makes itself known to the model; a program that was exec'd takes over its process.

@@ -160,8 +160,8 @@ impl Found {
 }
 
 /// What is said where the program overwrote vsrun's memory, and it was not seen where.
-const NOT_AGAIN: &str = "the program overwrote vsrun's memory, so that nothing of that execution can be relied on; the same schedule did not \
-                         come to it again. --guard-arena looks at every execution for that";
+const NOT_AGAIN: &str = "the program overwrote vsrun's memory, so that nothing of that execution can be relied on; where from was not seen \
+                         when it ran again (a system call may have written there). --guard-arena looks at every execution for that";
 
 /// What came of a look at a bug.
 pub(super) enum Look {
