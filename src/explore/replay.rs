@@ -49,7 +49,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         options: scenario.options.clone(),
         max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
         memory: memory_of_each(None, 1),
-        guards: true,
+        guards: false,
         objects: Arc::new(scenario.objects.clone()),
     }
 }

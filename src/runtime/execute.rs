@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::fcntl::{fallocate, FallocateFlags};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use vsrun_model::arena::{Command, POOL_SIZE};
+use vsrun_model::arena::{Command, GUARDED_ALWAYS, POOL_SIZE};
 use vsrun_model::{End, ProcState};
 
 use super::outcome::Outcome;
@@ -23,6 +23,10 @@ use crate::trace::Trace;
 
 /// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]: the cost of that is not seen.
 const GUARDED_FIRST: u32 = 100;
+/// For so many calls of each of its processes.
+const SAMPLED_CALLS: u32 = 1000;
+/// The same where an execution is looked at.
+pub(super) const LOOKED_AT_CALLS: u32 = 20_000;
 /// See [`GUARDED_FIRST`].
 const GUARDED_EVERY: u32 = 64;
 /// Wall-clock time in which what was killed ends.
@@ -31,8 +35,8 @@ const REAP_LIMIT: Duration = Duration::from_secs(2);
 impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
-        let guards = self.spec.guards || self.commands < GUARDED_FIRST || self.commands % GUARDED_EVERY == 0;
-        self.begin(schedule, guards, Command::RUN)?;
+        let sampled = self.commands < GUARDED_FIRST || self.commands % GUARDED_EVERY == 0;
+        self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, Command::RUN)?;
         let ending = match self.watch() {
             Ok(ending) => ending,
             Err(_) if !is_intact(&self.arena, &self.spec, schedule) => Ending::Overwritten,
@@ -59,12 +63,12 @@ impl Worker {
         Ok(())
     }
 
-    /// `guards`: who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
-    pub(super) fn begin(&mut self, schedule: &Schedule, guards: bool, command: Command) -> io::Result<()> {
+    /// For `guarded` calls of each process who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
+    pub(super) fn begin(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
         self.arena.control.stop_at_end = u32::from(command == Command::RUN_TRACED);
-        self.arena.control.guarded = u32::from(guards);
+        self.arena.control.guarded = if self.spec.guards { GUARDED_ALWAYS } else { guarded };
         self.output.clear()?;
         self.input.rewind()?;
         self.alive.clear();

@@ -13,6 +13,7 @@ use vsrun_model::arena::{
 };
 
 use super::checkpoint::{memory_file, ArenaMap};
+use super::execute::LOOKED_AT_CALLS;
 use super::processes::cpus;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
@@ -138,7 +139,7 @@ pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<Direc
     let mut arena = ArenaMap::shared()?;
     set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
     prepare(&mut arena, spec, schedule)?;
-    arena.control.guarded = 1;
+    arena.control.guarded = LOOKED_AT_CALLS;
     let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
     let random = session::random_file()?;
     let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;

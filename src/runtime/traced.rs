@@ -8,7 +8,7 @@ use nix::sys::signal::{kill, Signal as NixSignal};
 use vsrun_model::arena::Command;
 use vsrun_model::signal::{bit, ignored_by_default};
 
-use super::execute::Clock;
+use super::execute::{Clock, LOOKED_AT_CALLS};
 use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
 use super::tracee::{sender, wait_any, Event, Reason, Signal, Stopped, Waited};
@@ -39,7 +39,7 @@ impl Worker {
     /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on. `None`: vsrun was asked
     /// to end.
     fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Option<Stopped>> {
-        self.begin(schedule, true, Command::RUN_TRACED)?;
+        self.begin(schedule, LOOKED_AT_CALLS, Command::RUN_TRACED)?;
         let since = Instant::now();
         loop {
             match wait_any(true).map_err(io::Error::other)? {

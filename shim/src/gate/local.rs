@@ -142,6 +142,8 @@ pub struct Local {
     pub hooks: Hooks,
     /// The arena can only be read, see `gate::shield`.
     pub closed: bool,
+    /// How often it was made so.
+    pub closings: u32,
 }
 
 struct Cell(UnsafeCell<Local>);
@@ -176,6 +178,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     removes: None,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
     closed: false,
+    closings: 0,
 }));
 
 /// This process's state. Borrow it for a statement, never across a switch of fibers.

@@ -4,18 +4,31 @@
 
 use core::mem::size_of;
 
-use vsrun_model::arena::{Arena, ARENA_ADDR};
+use vsrun_model::arena::{Arena, ARENA_ADDR, GUARDED_ALWAYS};
 
-use super::local::{arena, local};
+use super::local::{arena, local, world};
 use crate::sys::raw;
 
 /// The program's code begins to run: a process, a thread, a handler.
 #[inline]
 pub fn close() {
     if arena().control.guarded != 0 && !local().closed {
-        protect(libc::PROT_READ);
-        local().closed = true;
+        really_close();
     }
+}
+
+/// What this costs grows with the memory that is in use: it is for so many calls, and few threads, unless it is to be always.
+#[cold]
+fn really_close() {
+    const MAX_THREADS: u32 = 256;
+    let allowed = arena().control.guarded;
+    let spent = local().closings >= allowed || world().threads.len > MAX_THREADS;
+    if spent && allowed != GUARDED_ALWAYS {
+        return;
+    }
+    local().closings = local().closings.saturating_add(1);
+    local().closed = true;
+    protect(libc::PROT_READ);
 }
 
 /// The program's code has called the library. True: it was closed, and is to be closed by [`leave`].

@@ -57,6 +57,8 @@ pub const MAX_SYSCALLS: usize = 512;
 pub const SHARED_FILES: usize = MAX_SYSCALLS - 2;
 /// Place in `Control::passed` for descriptors that libc uses while it holds a lock of its own.
 pub const LIBC_NUMBERS: usize = MAX_SYSCALLS - 3;
+/// See [`Control::guarded`].
+pub const GUARDED_ALWAYS: u32 = u32::MAX;
 /// Longest path of the shim library.
 pub const MAX_PATH: usize = 256;
 
@@ -207,7 +209,7 @@ pub struct Control {
     pub vsrun_pid: i32,
     /// 1: at the end the process that has the turn stops itself (SIGSTOP) so that vsrun can look around.
     pub stop_at_end: u32,
-    /// 1: the arena can only be read while the program's own code runs.
+    /// For so many calls of each process the arena can only be read while the program's own code runs; or [`GUARDED_ALWAYS`].
     pub guarded: u32,
     /// Wait status of the first process; written by it. Valid once `status_known` is 1.
     pub status: i32,
