@@ -38,7 +38,7 @@ pub(super) fn resume_quietly(stopped: Stopped) {
 }
 
 /// Wall-clock time in which a process that was killed ends.
-const KILL_LIMIT: Duration = Duration::from_millis(500);
+const KILL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Kills and collects these children; pids of processes that are collected already are ignored. The guard is spared.
 pub(super) fn reap(pids: impl IntoIterator<Item = i32>, dir: &PrivateDir) {
