@@ -25,8 +25,6 @@ use crate::trace::Trace;
 const GUARDED_FIRST: u32 = 100;
 /// For so many calls of each of its processes.
 const SAMPLED_CALLS: u32 = 1000;
-/// The same where an execution is looked at.
-pub(super) const LOOKED_AT_CALLS: u32 = 20_000;
 /// See [`GUARDED_FIRST`].
 const GUARDED_EVERY: u32 = 64;
 /// Wall-clock time in which what was killed ends.

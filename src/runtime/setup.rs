@@ -13,13 +13,15 @@ use vsrun_model::arena::{
 };
 
 use super::checkpoint::{memory_file, ArenaMap};
-use super::execute::LOOKED_AT_CALLS;
 use super::processes::cpus;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use crate::objects::Objects;
 use crate::scenario::{Options, Program};
 use crate::schedule::Schedule;
+
+/// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
+pub(super) const LOOKED_AT_CALLS: u32 = 20_000;
 
 /// What `direct` replay needs to be kept open across exec.
 pub struct DirectParts {

@@ -8,9 +8,10 @@ use nix::sys::signal::{kill, Signal as NixSignal};
 use vsrun_model::arena::Command;
 use vsrun_model::signal::{bit, ignored_by_default};
 
-use super::execute::{Clock, LOOKED_AT_CALLS};
+use super::execute::Clock;
 use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
+use super::setup::LOOKED_AT_CALLS;
 use super::tracee::{sender, wait_any, Event, Reason, Signal, Stopped, Waited};
 use super::worker::Worker;
 use crate::finding::{Ending, Finding, Intrusion};
