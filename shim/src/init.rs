@@ -8,7 +8,7 @@ use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, shield, signal, tsc};
+use crate::gate::{end, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
@@ -182,6 +182,7 @@ const CLONE_PARENT: u64 = 0x8000;
 fn serve() {
     let [command, ready, forked] = machine().root_words();
     raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &u64::MAX as *const u64, 0, 8);
+    watched::announce();
     loop {
         store(ready, load::<u32>(ready) + 1);
         raw!(libc::SYS_futex, ready, libc::FUTEX_WAKE, 1);
@@ -190,6 +191,10 @@ fn serve() {
         }
         let order = Command(load::<u32>(command));
         store(command, 0u32);
+        if order == Command::WATCH {
+            watched::map();
+            continue;
+        }
         // A program that overwrites the arena may have written this.
         if !matches!(order, Command::RUN | Command::RUN_TRACED) {
             continue;

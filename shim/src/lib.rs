@@ -13,6 +13,7 @@ mod interpose;
 mod net;
 mod rewrite;
 mod sys;
+mod watch;
 
 vsrun_model::panic_handler!(panicked);
 

@@ -7,8 +7,10 @@ pub mod fingerprint;
 pub mod ldcache;
 mod libraries;
 pub mod modules;
+pub mod patch;
 pub mod preflight;
 pub mod refusal;
+pub mod sites;
 pub mod symbols;
 
 pub use fingerprint::BinaryId;

@@ -307,6 +307,9 @@ pub struct Config {
     pub uncontrolled: Vec<u32>,
     #[arg(long, hide = true)]
     pub(crate) watch: Vec<OsString>,
+    /// Watch memory, and append what is recorded to FILE: for tests, see docs/WATCHING.md.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub watch_log: Option<PathBuf>,
     #[arg(long, hide = true)]
     pub(crate) toss: Vec<OsString>,
 }

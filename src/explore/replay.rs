@@ -51,6 +51,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         memory: memory_of_each(None, 1),
         guards: false,
         objects: Arc::new(scenario.objects.clone()),
+        watch: None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::base::files;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::runtime::{room, session, tracee, Spec};
+use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory};
 use crate::scenario::{Client, Options, Program};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
@@ -88,6 +88,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         memory: u64::MAX,
         guards: config.guard_arena,
         objects: Arc::default(),
+        watch: config.watch_log.as_ref().map(|log| WatchMemory { log: Some(cwd.join(log)), ..WatchMemory::default() }),
     };
     Ok((spec, launch.program))
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use nix::unistd::Pid;
 use vsrun_model::object::{Key, SHARED};
+use vsrun_model::watch::Place;
 use vsrun_model::{ProcState, Tid, World};
 
 use super::look::from_model;
@@ -25,6 +27,8 @@ const MAX_FRAMES: usize = 64;
 pub struct Inspector {
     symbols: SymbolCache,
     unwinder: Unwinder,
+    /// Where moved instructions are, and where they were; ascending.
+    moves: Arc<Vec<Place>>,
 }
 
 /// A process that can be looked at.
@@ -36,9 +40,17 @@ struct View {
     regs: Option<(Regs, u64)>,
 }
 
-fn registers(stopped: &Stopped) -> Option<(Regs, u64)> {
-    let r = stopped.regs().ok()?;
-    Some((Regs::from(&r), r.fs_base))
+/// The registers, with the program counter where it would be had nothing been moved.
+fn registers(stopped: &Stopped, moves: &[Place]) -> Option<libc::user_regs_struct> {
+    let mut r = stopped.regs().ok()?;
+    if let Ok(n) = moves.binary_search_by_key(&r.rip, |place| place.at) {
+        r.rip = moves[n].to;
+    }
+    Some(r)
+}
+
+fn of_fiber(r: libc::user_regs_struct) -> (Regs, u64) {
+    (Regs::from(&r), r.fs_base)
 }
 
 /// The registers of a parked fiber from what a switch leaves on its stack: control words, r15, r14, r13, r12, rbx,
@@ -54,6 +66,11 @@ fn parked(memory: &ProcessMemory, context: u64) -> Option<Regs> {
 }
 
 impl Inspector {
+    /// Instructions of the world that is looked at were moved.
+    pub(super) fn use_moves(&mut self, moves: Arc<Vec<Place>>) {
+        self.moves = moves;
+    }
+
     /// Looks at a world at its end, whose turn holder is `stopped` (`None`: it is gone already). Other processes are
     /// stopped.
     pub fn look(&mut self, world: &World, trace: &Trace, ending: &Ending, stopped: Option<&Stopped>) -> Finding {
@@ -64,10 +81,10 @@ impl Inspector {
             }
             let pid = Pid::from_raw(process.own.real_pid);
             let regs = match stopped {
-                Some(s) if s.pid() == pid => registers(s),
-                _ => stop(pid).as_ref().and_then(registers),
+                Some(s) if s.pid() == pid => registers(s, &self.moves),
+                _ => stop(pid).as_ref().and_then(|s| registers(s, &self.moves)),
             };
-            if let Some(view) = self.open(pid, regs) {
+            if let Some(view) = self.open(pid, regs.map(of_fiber)) {
                 views.insert(p as u32, view);
             }
         }
@@ -81,7 +98,7 @@ impl Inspector {
         let at = found.threads.get(world.current as usize).and_then(|t| t.frames.first());
         found.summary = line(world, ending, at.map(String::as_str)).1;
         found.signal = match (ending, stopped) {
-            (Ending::Crash { signal, .. }, Some(stopped)) => Some(signal_view(world, stopped, *signal)),
+            (Ending::Crash { signal, .. }, Some(stopped)) => Some(signal_view(world, stopped, &self.moves, *signal)),
             _ => None,
         };
         if found.overwrites_vsrun() {
@@ -159,14 +176,14 @@ fn symbol_of(views: &BTreeMap<u32, View>, key: &Key) -> Option<String> {
 }
 
 /// The fatal signal of a stopped process.
-fn signal_view(world: &World, stopped: &Stopped, signal: i32) -> SignalView {
+fn signal_view(world: &World, stopped: &Stopped, moves: &[Place], signal: i32) -> SignalView {
     let name = Signal::from_number(signal).map_or_else(|| signal.to_string(), |s| s.to_string());
     let info = stopped.siginfo().ok();
     let address = info.as_ref().and_then(fault_address);
     let code = info.as_ref().map(|i| code_name(signal, i.si_code));
     // Of a signal that was sent, the registers are those of the call that sent it, real process ids among them.
     let sent = info.as_ref().is_some_and(|i| i.si_code <= 0);
-    let registers = if sent { Vec::new() } else { stopped.regs().ok().map(register_list).unwrap_or_default() };
+    let registers = if sent { Vec::new() } else { registers(stopped, moves).map(register_list).unwrap_or_default() };
     SignalView { name, code, address, thread: world.current, registers }
 }
 

@@ -16,10 +16,12 @@ mod setup;
 mod traced;
 pub mod tracee;
 pub mod unwind;
+mod watched;
 mod worker;
 
 pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
 pub use processes::cpus;
 pub use setup::{direct, Spec, StartError};
+pub use watched::{Watch, Watched, WatchedModule};
 pub use worker::Worker;

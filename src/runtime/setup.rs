@@ -12,10 +12,13 @@ use vsrun_model::arena::{
     Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAGIC, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD, VERSION,
 };
 
+use vsrun_model::watch::state;
+
 use super::checkpoint::{memory_file, ArenaMap};
 use super::processes::cpus;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
+use super::watched::Watch;
 use crate::objects::Objects;
 use crate::scenario::{Options, Program};
 use crate::schedule::Schedule;
@@ -51,6 +54,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.mode = mode;
     arena.control.processes = getrlimit(Resource::RLIMIT_NPROC).map_or(u64::MAX, |(soft, _)| soft);
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
+    arena.control.watching.state = if spec.watch.is_some() && mode == Mode::ROOT { state::ASKED } else { state::OFF };
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;
     arena.world.uncontrolled = spec.options.uncontrolled;
@@ -167,6 +171,8 @@ pub struct Spec {
     pub guards: bool,
     /// What is known of the sharing of objects.
     pub objects: Arc<Objects>,
+    /// Memory is watched.
+    pub watch: Option<Watch>,
 }
 
 impl Spec {

@@ -32,6 +32,9 @@ impl Worker {
             None => (Ending::Interrupted, None),
         };
         let trace = Trace::read(&self.arena);
+        if let Some(watched) = &self.watched {
+            inspector.use_moves(watched.moves.clone());
+        }
         let finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
         self.clean_up(&ending)?;
         Ok(finding)
@@ -181,6 +184,9 @@ impl Worker {
             return false;
         }
         if process.is_some_and(|p| is_answered(stopped, &p.own)) {
+            return false;
+        }
+        if self.watched.as_ref().is_some_and(|watched| watched.answers(stopped, signal)) {
             return false;
         }
         let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);

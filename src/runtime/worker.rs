@@ -20,6 +20,7 @@ use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, r
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
+use super::watched::Watched;
 use crate::binary::preflight::is_secure_exec;
 use crate::finding::Finding;
 use crate::objects::Objects;
@@ -61,6 +62,8 @@ pub struct Worker {
     pub(super) alive: BTreeSet<i32>,
     /// Where the program's output is passed on while an execution that is not traced runs.
     pub(super) echo: Option<File>,
+    /// How memory is watched.
+    pub(super) watched: Option<Watched>,
 }
 
 impl Worker {
@@ -117,6 +120,7 @@ impl Worker {
             commands: 0,
             alive: BTreeSet::new(),
             echo,
+            watched: None,
         };
         worker.bring_to_root(root)?;
         Ok(worker)
@@ -130,6 +134,16 @@ impl Worker {
         }
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
         let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
+        self.await_root(1)?;
+        self.watch_memory()?;
+        self.state = RootState::take(&self.arena)?;
+        self.passed_before = self.arena.control.passed;
+        self.control = self.arena.control;
+        Ok(())
+    }
+
+    /// Waits until the root is ready for its next command for the `ready`th time.
+    pub(super) fn await_root(&mut self, ready: u32) -> Result<(), StartError> {
         let since = Instant::now();
         // Each trap of the program's start stops it, and where there is one there are often more.
         const SHORT: Duration = Duration::from_micros(10);
@@ -142,7 +156,7 @@ impl Worker {
                     pause = SHORT;
                 }
                 Waited::NoChildren => return Err(self.died_early("it ended")),
-                _ if self.arena.root_signs().0 > 0 => break,
+                _ if self.arena.root_signs().0 >= ready => return Ok(()),
                 _ => {}
             }
             std::thread::sleep(pause);
@@ -154,10 +168,6 @@ impl Worker {
                 return Err(StartError::Interrupted);
             }
         }
-        self.state = RootState::take(&self.arena)?;
-        self.passed_before = self.arena.control.passed;
-        self.control = self.arena.control;
-        Ok(())
     }
 
     /// A request to end has come, or there is no use in going on.

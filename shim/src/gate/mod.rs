@@ -13,6 +13,7 @@ pub mod shield;
 pub mod signal;
 pub mod tsc;
 pub mod turn;
+pub mod watched;
 pub mod word;
 
 pub use local::{

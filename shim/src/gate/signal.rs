@@ -9,6 +9,7 @@ use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 use super::local::{arena, local, me, model, process_of, world, Action};
 use super::{end, exit, fiber, shield, tsc, turn};
 use crate::sys::{context as reg, die, guard, load, raw, store};
+use crate::watch;
 
 const SA_NOCLDSTOP: u64 = 1;
 const SA_RESTART: u64 = 0x1000_0000;
@@ -101,6 +102,10 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
             install_fault(signal);
             0
         }
+        _ if signal == libc::SIGTRAP && watch::is_mapped() => {
+            install_traps();
+            0
+        }
         SIG_DFL | SIG_IGN => install(signal, action.handler, 0),
         _ => install(signal, trampoline as *const () as u64, action.flags & SA_ONSTACK | SA_SIGINFO | SA_NODEFER),
     };
@@ -108,6 +113,42 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
         local().actions[signal as usize] = before;
     }
     result
+}
+
+/// Makes the kernel's action of SIGTRAP the shim's handler: patches of one byte are traps.
+pub fn install_traps() {
+    let flags = local().actions[libc::SIGTRAP as usize].flags & SA_ONSTACK;
+    install(libc::SIGTRAP, on_trap as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
+}
+
+/// Handler of SIGTRAP where memory is watched.
+extern "C" fn on_trap(signal: i32, info: u64, context: u64) {
+    const SI_KERNEL: i32 = 0x80;
+    let code: i32 = load(info + 8);
+    let rip: u64 = load(context + reg::RIP);
+    if code == SI_KERNEL {
+        if let Some(to) = watch::trap(rip - 1) {
+            store(context + reg::RIP, to);
+            return;
+        }
+    }
+    let entered = shield::enter();
+    match local().actions[libc::SIGTRAP as usize].handler {
+        _ if local().delivering => trampoline(signal, info, context),
+        SIG_IGN if code <= 0 => {}
+        SIG_DFL | SIG_IGN => {
+            // It is fatal, where it happened.
+            process_of(local().pid).crashes = true;
+            install(signal, SIG_DFL, 0);
+            if code == SI_KERNEL {
+                store(context + reg::RIP, rip - 1);
+            } else {
+                raise(signal);
+            }
+        }
+        _ => trampoline(signal, info, context),
+    }
+    shield::leave(entered);
 }
 
 /// Tells the model what a signal would do here.
@@ -141,6 +182,9 @@ extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
     let sent = load::<i32>(info + 8) <= 0;
     if !sent && shield::is_own(load(info + 16), load(context + reg::RIP)) {
         return;
+    }
+    if let Some(next) = (!sent).then(|| watch::mends(load(context + reg::RIP))).flatten() {
+        return store(context + reg::RIP, next);
     }
     let entered = shield::enter();
     fault(signal, sent, info, context);
@@ -422,9 +466,18 @@ fn enter_handler(signal: i32, info: u64, context: u64) {
     // SAFETY: the program registered this address as the handler of the signal.
     let handler: Handler = unsafe { core::mem::transmute::<u64, Handler>(action.handler) };
     let call = guard::suspend();
+    // The program knows nothing of where its instructions were moved to.
+    let moved = watch::moved_from(rip);
+    if let Some(before) = moved {
+        store(context + reg::RIP, before);
+    }
     shield::close();
     handler(signal, info, context);
     shield::enter();
+    if moved.is_some() {
+        let next: u64 = load(context + reg::RIP);
+        store(context + reg::RIP, watch::moved_to(next).unwrap_or(next));
+    }
     guard::resume(call);
     model().set_mask(local().cur, load(context + reg::SIGMASK));
     store(context + reg::SIGMASK, 0u64);

@@ -14,7 +14,7 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, word};
+use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, watched, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, keeping_errno, raw};
 
@@ -138,6 +138,7 @@ fn pass_with(op: Op, around: Around) -> i64 {
     }
     let cur = local().cur;
     let starting = me().state == ThreadState::STARTING;
+    watched::transition_ends();
     model().publish(cur, op);
     finish_if_over();
     if local().borrowed {
@@ -162,6 +163,7 @@ fn pass_with(op: Op, around: Around) -> i64 {
                 let result = told(result);
                 (around.then)(result);
                 returns(parked.kind);
+                watched::look();
                 deliver();
                 return result;
             }
@@ -345,6 +347,7 @@ pub fn wait() {
 
 /// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
 pub fn start(t: Tid) {
+    watched::look();
     model().give_turn(t);
     fibers::switch(t);
 }
@@ -353,6 +356,7 @@ pub fn start(t: Tid) {
 /// still to give the turn back. Returns only if the turn went to another process; the caller then ends this process or
 /// waits.
 pub fn leave(back: Option<Tid>) {
+    watched::transition_ends();
     let next = match back {
         Some(creator) => {
             model().give_turn(creator);

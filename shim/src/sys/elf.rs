@@ -120,11 +120,28 @@ impl Image {
 
     /// The default version of function `name`.
     pub fn find(&self, name: &[u8]) -> Option<u64> {
+        self.symbol(name).and_then(|symbol| self.address(symbol))
+    }
+
+    /// The same; where the function is chosen at run time (STT_GNU_IFUNC), the one that is chosen here.
+    pub fn function(&self, name: &[u8]) -> Option<u64> {
+        const STT_GNU_IFUNC: u8 = 10;
+        let symbol = self.symbol(name)?;
+        let address = self.address(symbol)?;
+        if load::<u8>(symbol + 4) & 15 != STT_GNU_IFUNC {
+            return Some(address);
+        }
+        // SAFETY: that is what such a symbol is the address of; it looks at the processor, and the image is relocated.
+        let choose = unsafe { core::mem::transmute::<u64, extern "C" fn() -> u64>(address) };
+        Some(choose())
+    }
+
+    /// Where the symbol of the default version of `name` is.
+    fn symbol(&self, name: &[u8]) -> Option<u64> {
+        let is_defined = |symbol: u64| self.address(symbol).map(|_| symbol);
         if self.gnu_hash == 0 {
-            return (0..self.count)
-                .map(|i| self.symbols + 24 * i)
-                .find(|&s| self.name_is(s, name))
-                .and_then(|s| self.address(s));
+            let mut all = (0..self.count).map(|i| self.symbols + 24 * i);
+            return all.find(|&s| self.name_is(s, name)).and_then(is_defined);
         }
         let hash = name.iter().fold(5381u32, |h, &c| h.wrapping_mul(33).wrapping_add(c as u32));
         let (buckets, offset, bloom) =
@@ -142,7 +159,7 @@ impl Image {
             if (chain | 1) == (hash | 1) && self.name_is(symbol, name) {
                 let hidden = self.versions != 0 && load::<u16>(self.versions + 2 * index as u64) & 0x8000 != 0;
                 if !hidden || found.is_none() {
-                    found = self.address(symbol);
+                    found = is_defined(symbol);
                 }
                 if !hidden {
                     return found;
@@ -204,6 +221,12 @@ pub fn find_map(mut wanted: impl FnMut(u64) -> bool) -> Option<u64> {
         map = load(map + 24);
     }
     (map != 0).then_some(map)
+}
+
+/// Whether the object of which the loader's record (link_map) is at `map` has `name` in its path.
+pub fn is_named(map: u64, name: &[u8]) -> bool {
+    let path: u64 = load(map + 8);
+    path != 0 && contains(cstr(path, 4096), name)
 }
 
 /// Whether `addr` is in the data of an object that has `name` in its path.

@@ -141,13 +141,13 @@ impl Code {
 fn extent(image: &Image, address: u64) -> Extent {
     image.extents.at(address).unwrap_or_else(|| {
         let end = image.extents.start_after(address).unwrap_or(u64::MAX).min(image.code_end(address));
-        Extent { start: address, end, name: None, handlers: None }
+        Extent { start: address, end, name: None, handlers: None, bounded: false }
     })
 }
 
 /// The words of data that are addresses of code, in a file that has no relocations for them, with where they lie. Code
 /// does not start at odd places in data, but packed structures may, so every byte counts for starts of functions.
-fn fixed_pointers(image: &Image) -> Vec<(u64, u64)> {
+pub(in crate::binary) fn fixed_pointers(image: &Image) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for (start, bytes) in image.data() {
         for (n, window) in bytes.windows(8).enumerate().skip(headers(bytes)) {

@@ -17,6 +17,8 @@ pub struct Extent {
     pub name: Option<String>,
     /// Where the table of its landing pads lies.
     pub handlers: Option<u64>,
+    /// A symbol's size or the call frame information says where it ends.
+    pub bounded: bool,
 }
 
 /// The functions of an image by their first address.
@@ -31,10 +33,10 @@ impl Extents {
         let functions = symbols.map_or(&[][..], |s| &s.functions);
         let bias = image.bias;
         for f in functions.iter().filter(|f| f.sized) {
-            all.add(image, f.start.wrapping_add(bias), f.end.wrapping_add(bias), Some(&f.name));
+            all.add(image, f.start.wrapping_add(bias), f.end.wrapping_add(bias), Some(&f.name), true);
         }
         for frame in frames.map(|at| unwind::frames(image, at)).unwrap_or_default() {
-            all.add(image, frame.start, frame.end, None);
+            all.add(image, frame.start, frame.end, None, true);
             if let Some(extent) = all.0.get_mut(&frame.start) {
                 extent.handlers = frame.handlers;
             }
@@ -44,20 +46,27 @@ impl Extents {
             let start = f.start.wrapping_add(bias);
             if all.starts_at(start) || all.at(start).is_none() {
                 let end = all.0.get(&start).map_or(f.end.wrapping_add(bias), |known| known.end);
-                all.add(image, start, end, Some(&f.name));
+                all.add(image, start, end, Some(&f.name), false);
             }
         }
         all
     }
 
-    fn add(&mut self, image: &Memory, start: u64, end: u64, name: Option<&String>) {
+    fn add(&mut self, image: &Memory, start: u64, end: u64, name: Option<&String>, bounded: bool) {
         if start >= end || !image.is_code(start) {
             return;
         }
-        let new = Extent { start, end, name: None, handlers: None };
+        let new = Extent { start, end, name: None, handlers: None, bounded: false };
         let extent = self.0.entry(start).or_insert(new);
         extent.end = extent.end.max(end);
+        extent.bounded |= bounded;
         extent.name = extent.name.take().or_else(|| name.cloned());
+    }
+
+    /// All of them, ascending, each up to where the next one starts.
+    pub fn all(&self) -> impl Iterator<Item = Extent> + '_ {
+        let next = self.0.keys().skip(1).copied().chain([u64::MAX]);
+        self.0.values().zip(next).map(|(e, next)| Extent { end: e.end.min(next), ..e.clone() })
     }
 
     /// The function around `address`; it ends where the next one starts.

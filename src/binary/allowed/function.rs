@@ -73,6 +73,8 @@ struct Body<'a> {
     blocks: Vec<Block>,
     /// Where jump tables lead, by the index of the jump.
     tables: BTreeMap<usize, Vec<u64>>,
+    /// Jump tables do not lead there.
+    but: Option<u64>,
     /// What has been read of each table.
     read: RefCell<BTreeMap<Table, Option<Rc<Vec<u64>>>>>,
     summary: Summary,
@@ -93,11 +95,53 @@ pub fn analyse(images: &Images, image: &Image, extent: &Extent, entries: &BTreeS
         code,
         blocks: Vec::new(),
         tables: BTreeMap::new(),
+        but: Some(extent.start),
         read: RefCell::default(),
         summary,
     };
     body.run(extent, entries, labelled);
     body.summary
+}
+
+/// How control moves inside of a function, as far as jumps through registers and memory are concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Jumps {
+    /// Where they may lead, also outside of it.
+    pub targets: BTreeSet<u64>,
+    /// Where the tables lie that they go through.
+    pub tables: BTreeSet<u64>,
+    /// All of them are understood: nothing leads anywhere else.
+    pub understood: bool,
+}
+
+/// The jumps of a function whose instructions are `code`; `open`: where it is entered besides its start; `labelled` as for [`analyse`].
+/// More targets are given than there are, rather than fewer.
+pub fn jumps(
+    images: &Images,
+    image: &Image,
+    extent: &Extent,
+    code: Vec<Instruction>,
+    open: &BTreeSet<u64>,
+    labelled: bool,
+) -> Jumps {
+    let mut body = Body {
+        images,
+        image,
+        start: extent.start,
+        code,
+        blocks: Vec::new(),
+        tables: BTreeMap::new(),
+        but: None,
+        read: RefCell::default(),
+        summary: Summary::default(),
+    };
+    let mut open = open.clone();
+    open.insert(extent.start);
+    let (states, split) = body.follow(&open);
+    let understood = split && !body.summary.unreadable && !body.has_unknown_jumps(&states, labelled);
+    let targets = body.tables.values().flatten().copied().collect();
+    let tables = body.read.borrow().keys().map(|table| table.start).collect();
+    Jumps { targets, tables, understood }
 }
 
 impl Body<'_> {
@@ -117,11 +161,19 @@ impl Body<'_> {
         if entries.iter().any(|at| self.position(*at).is_none()) {
             self.summary.unreadable = true;
         }
+        let (states, split) = self.follow(&open);
+        let blind = blind || !split || self.has_unknown_jumps(&states, labelled);
+        self.collect(&states, blind);
+    }
+
+    /// What is known at the start of each block of a function that is entered at `open`, once the jump tables are found. False: there
+    /// may be more of them.
+    fn follow(&mut self, open: &BTreeSet<u64>) -> (Vec<State>, bool) {
         let mut leaders = open.clone();
         let mut states = Vec::new();
         for _ in 0..MAX_ROUNDS {
             self.split(&leaders);
-            states = self.propagate(&open);
+            states = self.propagate(open);
             let before = leaders.len();
             leaders.extend(self.tables.values().flatten().copied().filter(|at| self.position(*at).is_some()));
             if leaders.len() == before {
@@ -129,8 +181,7 @@ impl Body<'_> {
             }
         }
         let split = self.tables.values().flatten().all(|t| self.position(*t).is_none() || leaders.contains(t));
-        let blind = blind || !split || self.has_unknown_jumps(&states, labelled);
-        self.collect(&states, blind);
+        (states, split)
     }
 
     /// Whether what is known of the registers matters for what `i` does.
@@ -287,7 +338,7 @@ impl Body<'_> {
     /// Where the jump with index `n` goes, if it is one through a jump table.
     fn table_targets(&self, n: usize, state: &State, flow: &Flow) -> Option<Rc<Vec<u64>>> {
         let table = Table::of(flow.source(&self.code[n], 0, state))?;
-        let read = || table.targets(self.images, self.start, |t| self.position(t).is_some()).map(Rc::new);
+        let read = || table.targets(self.images, self.but, |t| self.position(t).is_some()).map(Rc::new);
         self.read.borrow_mut().entry(table).or_insert_with(read).clone()
     }
 

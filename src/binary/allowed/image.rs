@@ -44,7 +44,7 @@ impl Deref for Image {
 
 impl Image {
     /// Reads the file, as it lies in memory at `bias`.
-    pub fn load(path: &Path, bias: u64) -> Result<Image, ElfError> {
+    pub(crate) fn load(path: &Path, bias: u64) -> Result<Image, ElfError> {
         let elf = ElfFile::open(path)?;
         let name = escape(path.file_name().unwrap_or(path.as_os_str()));
         let mut image = Image {

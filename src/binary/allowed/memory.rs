@@ -30,7 +30,7 @@ pub struct Memory {
 
 impl Memory {
     /// The segments of the file, as they lie in memory at `bias`.
-    pub fn load(elf: &ElfFile, bias: u64) -> Result<Memory, ElfError> {
+    pub(crate) fn load(elf: &ElfFile, bias: u64) -> Result<Memory, ElfError> {
         let shifted = |(start, size): (u64, u64)| {
             let start = start.wrapping_add(bias);
             start..start.saturating_add(size)

@@ -13,22 +13,22 @@
 //! computed from a place more than `image::NEIGHBOURHOOD` bytes outside of it.
 
 mod bound;
-mod code;
-mod dynamic;
-mod extents;
+pub(in crate::binary) mod code;
+pub(in crate::binary) mod dynamic;
+pub(in crate::binary) mod extents;
 mod flow;
-mod function;
+pub(in crate::binary) mod function;
 mod harmless;
-mod image;
-mod images;
-mod memory;
+pub(in crate::binary) mod image;
+pub(in crate::binary) mod images;
+pub(in crate::binary) mod memory;
 mod names;
 mod program;
 mod reach;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod unwind;
+pub(in crate::binary) mod unwind;
 mod value;
 #[cfg(test)]
 mod whole_tests;

@@ -12,7 +12,7 @@ const MAX_ENTRIES: u64 = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Table {
     /// Where it starts.
-    start: u64,
+    pub start: u64,
     /// From where its distances are counted; None: it holds addresses.
     base: Option<u64>,
 }
@@ -42,11 +42,12 @@ impl Table {
     /// that the compiler has put elsewhere. None: it is no jump table, but one of pointers to functions.
     ///
     /// How many entries there are is not looked for. All entries lead into the function or its other parts, so the first
-    /// that does not is beyond the last; what is read too much is only more than there is.
-    pub fn targets(&self, images: &Images, start: u64, inside: impl Fn(u64) -> bool) -> Option<Vec<u64>> {
+    /// that does not is beyond the last; what is read too much is only more than there is. So is one that leads to `but`, if
+    /// that is given: the start of the function, to which pointers to functions lead.
+    pub fn targets(&self, images: &Images, but: Option<u64>, inside: impl Fn(u64) -> bool) -> Option<Vec<u64>> {
         let entries = (0..MAX_ENTRIES).map_while(|i| self.entry(images, i));
         let mut targets: Vec<u64> =
-            entries.take_while(|t| *t != start && (inside(*t) || is_in_part(images, *t))).collect();
+            entries.take_while(|t| Some(*t) != but && (inside(*t) || is_in_part(images, *t))).collect();
         targets.sort_unstable();
         targets.dedup();
         targets.iter().any(|t| inside(*t)).then_some(targets)

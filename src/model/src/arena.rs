@@ -9,13 +9,14 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::base::watch::Watching;
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 31;
+pub const VERSION: u32 = 32;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -182,6 +183,8 @@ numbers! {
     RUN = 1,
     /// Fork an execution that asks to be traced by vsrun before it goes on.
     RUN_TRACED = 2,
+    /// Map the file by which memory is watched.
+    WATCH = 3,
 }
 
 numbers! {
@@ -225,6 +228,8 @@ pub struct Control {
     pub shim_path: [u8; MAX_PATH],
     /// Processes that the user of vsrun may have (RLIMIT_NPROC): what the program has not set itself.
     pub processes: u64,
+    /// Watched memory.
+    pub watching: Watching,
     /// System calls that went through to the kernel, by number.
     pub passed: [u32; MAX_SYSCALLS],
 }
@@ -374,6 +379,7 @@ impl Arena {
         self.control.status = 0;
         self.control.status_known = 0;
         self.closing.stopped = 0;
+        self.control.watching.later = 0;
         Ok(())
     }
 
@@ -427,6 +433,22 @@ impl Arena {
         };
         self.world.channels[id].ring = at;
         Some(at)
+    }
+
+    /// What the shim says about watched memory.
+    pub fn watching_is(&mut self, watching: Watching) {
+        self.control.watching = watching;
+    }
+
+    /// Code named `name` came after the patches, and is not watched.
+    pub fn note_later_code(&mut self, name: &[u8]) {
+        let watching = &mut self.control.watching;
+        watching.later = watching.later.saturating_add(1);
+        if watching.later == 1 {
+            let n = name.len().min(watching.name.len() - 1);
+            watching.name[..n].copy_from_slice(&name[..n]);
+            watching.name[n..].fill(0);
+        }
     }
 
     /// The process that thread `t` belongs to.

@@ -51,6 +51,8 @@ macro_rules! subjects {
 }
 
 subjects! {
+    /// Watched memory.
+    watch: crate::base::watch;
     /// Addresses of sockets.
     address: crate::base::address;
     /// Could an operation have come earlier?

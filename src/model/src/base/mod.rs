@@ -8,6 +8,7 @@ pub mod ids;
 pub mod inject;
 pub mod op;
 pub mod table;
+pub mod watch;
 pub mod words;
 
 pub use self::{address::*, ids::*, op::*, table::*};

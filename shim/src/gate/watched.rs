@@ -1,0 +1,128 @@
+//! Watched memory at the gate: when it is recorded, where transitions end, who gets what they have accessed.
+//!
+//! NOTE [Consumer] [`consume`] is the one place to which what a thread has accessed in a transition goes: entry by entry, in the order of
+//! the accesses, each byte at most once for reading and once for writing (but for ranges that overlap in part). It is called by the
+//! thread that made them, when it publishes its next visible operation, before the model knows of that, or when the log is full; the
+//! arena is open then. It must not allocate or pass the turn.
+
+use vsrun_model::arena::MAX_PATH;
+use vsrun_model::watch::{state, Entry};
+
+use super::local::{arena, local, machine, world, Phase};
+use super::{shield, signal};
+use crate::sys::raw;
+use crate::watch;
+
+/// The root: says where the slow paths are, if the tool wants to watch.
+pub fn announce() {
+    if arena().control.watching.state == state::ASKED {
+        let told = watch::announce(&arena().control.watching);
+        machine().watching_is(told);
+    }
+}
+
+/// The root: maps what the tool has made of that.
+pub fn map() {
+    let mut path = arena().control.shim_path;
+    name_beside(&mut path, b"watch\0");
+    let error = watch::map(&path, full);
+    if error == 0 {
+        signal::install_traps();
+    }
+    let mut told = arena().control.watching;
+    told.state = if error == 0 { state::ON } else { error as i32 };
+    machine().watching_is(told);
+}
+
+/// Puts `name` in the place of the file's name in `path`.
+fn name_beside(path: &mut [u8; MAX_PATH], name: &[u8]) {
+    let end = path.iter().position(|&b| b == 0).unwrap_or(MAX_PATH);
+    let from = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+    for (n, byte) in name.iter().enumerate().filter(|(n, _)| from + n < MAX_PATH) {
+        path[from + n] = *byte;
+    }
+}
+
+/// From now on memory is recorded if there is a second thread in the world.
+#[inline]
+pub fn look() {
+    if watch::is_mapped() && !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
+        watch::begin();
+    }
+}
+
+/// The transition of the running thread ends here.
+#[inline]
+pub fn transition_ends() {
+    if watch::is_recording() {
+        let mut sink = Sink::new();
+        watch::end_of_transition(|entry| consume(&mut sink, entry));
+        sink.flush();
+    } else {
+        look();
+    }
+}
+
+/// The log is full.
+fn full() {
+    if !watch::is_recording() {
+        return watch::discard();
+    }
+    let entered = shield::enter();
+    let mut sink = Sink::new();
+    watch::hand_over(|entry| consume(&mut sink, entry));
+    sink.flush();
+    shield::leave(entered);
+}
+
+/// See NOTE [Consumer].
+#[inline]
+fn consume(sink: &mut Sink, entry: &Entry) {
+    sink.add(entry);
+}
+
+/// What is recorded, in a file: for each entry its 16 bytes, the index of the thread, and the number of transitions so far.
+struct Sink {
+    path: Option<u64>,
+    kept: [Kept; Sink::ROOM],
+    n: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Kept {
+    entry: Entry,
+    thread: u32,
+    transition: u32,
+}
+
+impl Sink {
+    const ROOM: usize = 128;
+
+    fn new() -> Sink {
+        let empty = Kept { entry: Entry { address: 0, site: 0, what: 0 }, thread: 0, transition: 0 };
+        Sink { path: watch::appends_to(), kept: [empty; Sink::ROOM], n: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, entry: &Entry) {
+        if self.path.is_none() {
+            return;
+        }
+        self.kept[self.n] = Kept { entry: *entry, thread: local().cur, transition: world().ops as u32 };
+        self.n += 1;
+        if self.n == Sink::ROOM {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let Some(path) = self.path.filter(|_| self.n > 0) else { return };
+        let file = raw!(libc::SYS_open, path, libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC, 0);
+        if file >= 0 {
+            raw!(libc::SYS_write, file, self.kept.as_ptr(), self.n * size_of::<Kept>());
+            raw!(libc::SYS_close, file);
+        }
+        self.n = 0;
+    }
+}

@@ -1,0 +1,244 @@
+//! The log of a process, and the shadow that says what is in it.
+//!
+//! NOTE [Marks] The shadow of a byte is 0xff once the byte is in the log, that for reading and that for writing apart. A write marks
+//! both: a read of what the transition has written tells nothing. All marks are of the transition that is under way, since it alone runs.
+//! NOTE [Overflow] A log that is full is handed over at once, and its marks stay, so that nothing is recorded twice; which they
+//! were is forgotten, so that at the end of the transition the whole shadow is dropped.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{compiler_fence, Ordering};
+
+use vsrun_model::watch::{Entry, MEMORY, READ_BIT, WRITE_BIT};
+
+use crate::sys::raw;
+
+/// Where the log lies.
+const LOG_ADDR: u64 = 0x2300_0000_0000;
+/// Bytes of it, and what lies behind so that a range that is split needs no care.
+const LOG_SIZE: u64 = 4 << 20;
+const SLACK: u64 = 64 << 10;
+const ENTRY: u64 = size_of::<Entry>() as u64;
+/// In the number of a site that a slow path got: the access is locked.
+const LOCKED: u32 = 1 << 30;
+
+/// State of the log. The slow paths, which are assembly, know the first two fields.
+#[repr(C)]
+pub struct Log {
+    /// Where the next entry goes.
+    pub next: u64,
+    /// There it is full.
+    pub end: u64,
+    start: u64,
+    overflown: bool,
+    recording: bool,
+    /// What is done with a log that is full.
+    full: fn(),
+    /// File to which it is appended, NUL-terminated; empty: none.
+    path: u64,
+}
+
+pub struct Cell(UnsafeCell<Log>);
+// SAFETY: a process of a world has one kernel thread; slow paths, which come in between, only append, and no borrow is alive while the
+// program's code runs.
+unsafe impl Sync for Cell {}
+
+pub static LOG: Cell = Cell(UnsafeCell::new(Log {
+    next: 0,
+    end: 0,
+    start: 0,
+    overflown: false,
+    recording: false,
+    full: discard,
+    path: 0,
+}));
+
+fn log() -> &'static mut Log {
+    // SAFETY: see `Cell`; callers use the borrow for one statement.
+    unsafe { &mut *LOG.0.get() }
+}
+
+/// Maps log and shadow; `path` as in [`Log::path`], `full` is called when the log is full. Gives 0 or a negative error number.
+pub fn set_up(path: u64, full: fn()) -> i64 {
+    const FIXED_NOREPLACE: i32 = 0x10_0000;
+    let map = |at: u64, length: u64| {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | FIXED_NOREPLACE;
+        let result = raw!(libc::SYS_mmap, at, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1i64, 0);
+        // A core that the program asks for would hold all of it.
+        raw!(libc::SYS_madvise, at, length, libc::MADV_DONTDUMP);
+        match result {
+            error if error < 0 => error,
+            elsewhere if elsewhere as u64 != at => crate::sys::errno::EEXIST,
+            _ => 0,
+        }
+    };
+    for [start, end] in MEMORY {
+        for bit in [READ_BIT, WRITE_BIT] {
+            let error = map(start ^ 1 << bit, end - start);
+            if error != 0 {
+                return error;
+            }
+        }
+    }
+    let error = map(LOG_ADDR, LOG_SIZE + SLACK);
+    if error == 0 {
+        *log() = Log {
+            next: LOG_ADDR,
+            end: LOG_ADDR + LOG_SIZE,
+            start: LOG_ADDR,
+            overflown: false,
+            recording: false,
+            full,
+            path,
+        };
+    }
+    error
+}
+
+/// Whether memory is watched in this process.
+#[inline]
+pub fn is_mapped() -> bool {
+    log().start != 0
+}
+
+/// Whether what is accessed is handed over: from the moment that there is a second thread.
+#[inline]
+pub fn is_recording() -> bool {
+    log().recording
+}
+
+/// There is a second thread in the world: what was accessed before was before it, and is forgotten.
+#[cold]
+pub fn begin() {
+    end_of_transition(|_| {});
+    log().recording = true;
+}
+
+/// The file to which what is recorded is appended.
+pub fn appends_to() -> Option<u64> {
+    Some(log().path).filter(|path| *path != 0)
+}
+
+/// The log is full, and nobody is to have it.
+pub fn discard() {
+    hand_over(|_| {});
+}
+
+/// The log is full: `consumer` gets what is in it, in order. The marks stay.
+pub fn hand_over(mut consumer: impl FnMut(&Entry)) {
+    each(|entry| consumer(&entry));
+    log().overflown = true;
+}
+
+/// The transition of the running thread is over: `consumer` gets what it has accessed and has not been handed over yet, in order,
+/// and nothing is recorded any more.
+#[inline]
+pub fn end_of_transition(mut consumer: impl FnMut(&Entry)) {
+    each(|entry| {
+        consumer(&entry);
+        unmark(&entry);
+    });
+    if log().overflown {
+        drop_shadow();
+    }
+}
+
+/// Empties the log, with each entry shown.
+fn each(mut show: impl FnMut(Entry)) {
+    compiler_fence(Ordering::SeqCst);
+    let (mut at, end) = (log().start, log().next);
+    while at < end {
+        // SAFETY: between start and next there are whole entries, which slow paths have written.
+        let mut entry = unsafe { (at as *const Entry).read() };
+        if entry.site & Entry::FUNCTION == 0 && entry.site & LOCKED != 0 {
+            entry.what |= 2;
+            entry.site &= !LOCKED;
+        }
+        show(entry);
+        at += ENTRY;
+    }
+    log().next = log().start;
+    compiler_fence(Ordering::SeqCst);
+}
+
+#[cold]
+fn drop_shadow() {
+    log().overflown = false;
+    for [start, end] in MEMORY {
+        for bit in [READ_BIT, WRITE_BIT] {
+            raw!(libc::SYS_madvise, start ^ 1 << bit, end - start, libc::MADV_DONTNEED);
+        }
+    }
+}
+
+/// All of it is memory that has a shadow.
+fn has_shadow(address: u64, size: u64) -> bool {
+    MEMORY.iter().any(|[start, end]| (*start..*end).contains(&address) && size <= end - address)
+}
+
+fn unmark(entry: &Entry) {
+    let size = entry.size();
+    if !has_shadow(entry.address, size) {
+        return;
+    }
+    fill(entry.address ^ 1 << READ_BIT, size, 0);
+    if entry.writes() {
+        fill(entry.address ^ 1 << WRITE_BIT, size, 0);
+    }
+}
+
+#[inline]
+fn fill(shadow: u64, size: u64, value: u8) {
+    // SAFETY: the shadow of memory that has one is mapped by `set_up`, and nobody else's.
+    unsafe {
+        match size {
+            1 => (shadow as *mut u8).write(value),
+            4 => (shadow as *mut u32).write_unaligned(u32::from_ne_bytes([value; 4])),
+            8 => (shadow as *mut u64).write_unaligned(u64::from_ne_bytes([value; 8])),
+            _ => core::ptr::write_bytes(shadow as *mut u8, value, size as usize),
+        }
+    }
+}
+
+fn is_marked(shadow: u64, size: u64) -> bool {
+    // SAFETY: as for `fill`.
+    let word = |at: u64| unsafe { (at as *const u64).read_unaligned() } == u64::MAX;
+    // SAFETY: as for `fill`.
+    let byte = |at: u64| unsafe { (at as *const u8).read() } == u8::MAX;
+    let words = size / 8 * 8;
+    (0..words).step_by(8).all(|n| word(shadow + n)) && (words..size).all(|n| byte(shadow + n))
+}
+
+/// Records a range, of any length; nothing if all of it is recorded already.
+pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
+    if size == 0 || !is_mapped() {
+        return;
+    }
+    if has_shadow(address, size) {
+        let shadow = address ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
+        if is_marked(shadow, size) {
+            return;
+        }
+        fill(address ^ 1 << READ_BIT, size, u8::MAX);
+        if writes {
+            fill(shadow, size, u8::MAX);
+        }
+    }
+    let mut done = 0;
+    while done < size {
+        let part = (size - done).min(Entry::MAX_SIZE);
+        let what = (part as u32) << 2 | u32::from(locked) << 1 | u32::from(writes);
+        let at = log().next;
+        // SAFETY: the log has room beyond its end, see `SLACK`, and is handed over when it is full.
+        unsafe { (at as *mut Entry).write(Entry { address: address.wrapping_add(done), site, what }) }
+        log().next = at + ENTRY;
+        done += part;
+        if log().next >= log().end {
+            (log().full)();
+        }
+    }
+}
+
+/// A slow path has filled the log.
+pub fn is_full() {
+    (log().full)();
+}

@@ -1,0 +1,60 @@
+//! Mapping what the tool has made.
+
+use vsrun_model::watch::{Header, Mapping, Watching, WATCH_ADDR, WATCH_MAGIC};
+
+use super::{functions, log, slow};
+use crate::sys::errno::EINVAL;
+use crate::sys::{load, raw};
+
+/// Where the slow paths are, and what stands for functions of libc.
+pub fn announce(watching: &Watching) -> Watching {
+    functions::find();
+    Watching { slow: slow::paths(), functions: functions::stand_ins(), ..*watching }
+}
+
+/// Maps the file of that name; `full` is called when the log is full. Gives 0 or a negative error number.
+pub fn map(path: &[u8], full: fn()) -> i64 {
+    let file = raw!(libc::SYS_open, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0);
+    if file < 0 {
+        return file;
+    }
+    let result = map_file(file as i32, full);
+    raw!(libc::SYS_close, file);
+    result
+}
+
+fn map_file(file: i32, full: fn()) -> i64 {
+    const FIXED_NOREPLACE: i32 = 0x10_0000;
+    let flags = libc::MAP_PRIVATE | FIXED_NOREPLACE;
+    let part = |at: u64, length: u64, prot: i32, offset: u64| {
+        let result = raw!(libc::SYS_mmap, at, length, prot, flags, file, offset);
+        match result {
+            error if error < 0 => error,
+            elsewhere if elsewhere as u64 != at => crate::sys::errno::EEXIST,
+            _ => 0,
+        }
+    };
+    let error = part(WATCH_ADDR, 4096, libc::PROT_READ, 0);
+    if error < 0 {
+        return error;
+    }
+    let header: Header = load(WATCH_ADDR);
+    if header.magic != WATCH_MAGIC {
+        return EINVAL;
+    }
+    raw!(libc::SYS_munmap, WATCH_ADDR, 4096);
+    let error = part(WATCH_ADDR, header.tables, libc::PROT_READ, 0);
+    if error < 0 {
+        return error;
+    }
+    let [at, count] = header.mappings;
+    for n in 0..count {
+        let m: Mapping = load(WATCH_ADDR + at + size_of::<Mapping>() as u64 * n);
+        let error = part(m.at, m.length, libc::PROT_READ | libc::PROT_EXEC, m.offset);
+        if error < 0 {
+            return error;
+        }
+    }
+    let path = WATCH_ADDR + core::mem::offset_of!(Header, log) as u64;
+    log::set_up(if header.log[0] != 0 { path } else { 0 }, full)
+}

@@ -1,0 +1,15 @@
+//! Watched memory: what the patches of the tool lead to. The slow paths append what is accessed to a log and mark it as recorded;
+//! at the end of a transition the log is handed over and the marks are taken back. docs/WATCHING.md says how it all works together.
+//!
+//! Nothing here allocates, locks, or touches the program's registers: a slow path may be entered in a signal handler, in malloc, in the
+//! loader, or on a small stack. Below the gate, which says when transitions end and who gets the log.
+
+mod faults;
+mod functions;
+mod log;
+mod map;
+mod slow;
+
+pub use faults::{mends, moved_from, moved_to, trap};
+pub use log::{appends_to, begin, discard, end_of_transition, hand_over, is_mapped, is_recording};
+pub use map::{announce, map};

@@ -1,0 +1,237 @@
+//! The slow paths: an access that is not recorded yet. A trampoline calls them with, from the stack pointer up: its return
+//! address, the number of the site, the address of the shadow (not for `vs_watch_other`). Nothing is changed but the flags, which the
+//! trampoline has kept if they matter; `vs_watch_other` keeps them too.
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::watch::{Header, Operand, SLOW_PATHS, WATCH_ADDR};
+
+use super::log::{self, LOG};
+use crate::sys::{load, readable};
+
+/// What runs in Rust has a stack of its own: that of the program may be small.
+const STACK: usize = 64 << 10;
+
+#[repr(align(64))]
+struct Stack(#[allow(dead_code)] UnsafeCell<[u8; STACK]>);
+// SAFETY: one kernel thread uses it, and a slow path is not entered within one.
+unsafe impl Sync for Stack {}
+
+static OWN_STACK: Stack = Stack(UnsafeCell::new([0; STACK]));
+
+core::arch::global_asm!(
+    // Marks \\size bytes at \\register as recorded.
+    ".macro VS_MARK register, size",
+    ".if \\size == 1",
+    " mov byte ptr [\\register], -1",
+    ".elseif \\size == 2",
+    " mov word ptr [\\register], -1",
+    ".elseif \\size == 4",
+    " mov dword ptr [\\register], -1",
+    ".else",
+    " mov qword ptr [\\register], -1",
+    ".if \\size >= 16",
+    " mov qword ptr [\\register + 8], -1",
+    ".endif",
+    ".if \\size >= 32",
+    " mov qword ptr [\\register + 16], -1",
+    " mov qword ptr [\\register + 24], -1",
+    ".endif",
+    ".if \\size >= 64",
+    " mov qword ptr [\\register + 32], -1",
+    " mov qword ptr [\\register + 40], -1",
+    " mov qword ptr [\\register + 48], -1",
+    " mov qword ptr [\\register + 56], -1",
+    ".endif",
+    ".endif",
+    ".endm",
+    ".macro VS_SLOW name, size, write",
+    "\\name:",
+    " push rax",
+    " push rcx",
+    " push rdx",
+    " mov rdx, [rip + {log}]",
+    " mov rax, [rsp + 40]",
+    " mov ecx, [rsp + 32]",
+    " mov [rdx + 8], ecx",
+    " mov dword ptr [rdx + 12], \\size * 4 + \\write",
+    " mov rcx, rax",
+    ".if \\write",
+    " btc rcx, {write_bit}",
+    ".else",
+    " btc rcx, {read_bit}",
+    ".endif",
+    " mov [rdx], rcx",
+    " add rdx, 16",
+    " mov [rip + {log}], rdx",
+    " VS_MARK rax, \\size",
+    ".if \\write",
+    " btc rcx, {read_bit}",
+    " VS_MARK rcx, \\size",
+    ".endif",
+    " cmp rdx, [rip + {log} + 8]",
+    " pop rdx",
+    " pop rcx",
+    " pop rax",
+    " jae vs_watch_full",
+    " ret",
+    ".endm",
+    // Calls \\function with where the registers are kept: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15, flags.
+    ".macro VS_KEEPING function",
+    " pushfq",
+    " push r15",
+    " push r14",
+    " push r13",
+    " push r12",
+    " push r11",
+    " push r10",
+    " push r9",
+    " push r8",
+    " push rdi",
+    " push rsi",
+    " push rbp",
+    " push rsp",
+    " push rbx",
+    " push rdx",
+    " push rcx",
+    " push rax",
+    " mov rdi, rsp",
+    " mov rbp, rsp",
+    " lea rsp, [rip + {stack} + {size}]",
+    " sub rsp, 512",
+    " fxsave64 [rsp]",
+    " cld",
+    " call \\function",
+    " fxrstor64 [rsp]",
+    " mov rsp, rbp",
+    " pop rax",
+    " pop rcx",
+    " pop rdx",
+    " pop rbx",
+    " lea rsp, [rsp + 8]",
+    " pop rbp",
+    " pop rsi",
+    " pop rdi",
+    " pop r8",
+    " pop r9",
+    " pop r10",
+    " pop r11",
+    " pop r12",
+    " pop r13",
+    " pop r14",
+    " pop r15",
+    " popfq",
+    " ret",
+    ".endm",
+    ".text",
+    "vs_watch_full: VS_KEEPING {full}",
+    "vs_watch_other: VS_KEEPING {other}",
+    "VS_SLOW vs_watch_r1, 1, 0",
+    "VS_SLOW vs_watch_r2, 2, 0",
+    "VS_SLOW vs_watch_r4, 4, 0",
+    "VS_SLOW vs_watch_r8, 8, 0",
+    "VS_SLOW vs_watch_r16, 16, 0",
+    "VS_SLOW vs_watch_r32, 32, 0",
+    "VS_SLOW vs_watch_r64, 64, 0",
+    "VS_SLOW vs_watch_w1, 1, 1",
+    "VS_SLOW vs_watch_w2, 2, 1",
+    "VS_SLOW vs_watch_w4, 4, 1",
+    "VS_SLOW vs_watch_w8, 8, 1",
+    "VS_SLOW vs_watch_w16, 16, 1",
+    "VS_SLOW vs_watch_w32, 32, 1",
+    "VS_SLOW vs_watch_w64, 64, 1",
+    ".pushsection .data.rel.ro, \"aw\"",
+    ".balign 8",
+    ".hidden vs_watch_slow",
+    ".globl vs_watch_slow",
+    "vs_watch_slow:",
+    ".quad vs_watch_r1, vs_watch_r2, vs_watch_r4, vs_watch_r8, vs_watch_r16, vs_watch_r32, vs_watch_r64",
+    ".quad vs_watch_w1, vs_watch_w2, vs_watch_w4, vs_watch_w8, vs_watch_w16, vs_watch_w32, vs_watch_w64",
+    ".quad vs_watch_other",
+    ".popsection",
+    log = sym LOG,
+    stack = sym OWN_STACK,
+    size = const STACK,
+    read_bit = const vsrun_model::watch::READ_BIT,
+    write_bit = const vsrun_model::watch::WRITE_BIT,
+    full = sym full,
+    other = sym other,
+);
+
+extern "C" {
+    static vs_watch_slow: [u64; SLOW_PATHS];
+}
+
+/// Where the slow paths are.
+pub fn paths() -> [u64; SLOW_PATHS] {
+    // SAFETY: the table above, filled by the loader.
+    unsafe { vs_watch_slow }
+}
+
+extern "C" fn full(_registers: u64) {
+    log::is_full();
+}
+
+// What `other` finds behind the registers.
+const FLAGS_AT: u64 = 16 * 8;
+const SITE_AT: u64 = 18 * 8;
+/// From there to the stack pointer of the program: flags, return address, number, red zone.
+const STACK_AT: u64 = 19 * 8 + 128;
+const DIRECTION: u64 = 0x400;
+
+/// Operands that have to be computed.
+extern "C" fn other(frame: u64) {
+    let mut registers: [u64; 16] = load(frame);
+    registers[4] = frame + STACK_AT;
+    let site: u32 = load(frame + SITE_AT);
+    let down = load::<u64>(frame + FLAGS_AT) & DIRECTION != 0;
+    let header: Header = load(WATCH_ADDR);
+    if u64::from(site) >= header.sites[1] {
+        return;
+    }
+    let [first, end]: [u32; 2] = load(WATCH_ADDR + header.sites[0] + 4 * u64::from(site));
+    let operand =
+        |n: u32| load::<Operand>(WATCH_ADDR + header.operands[0] + size_of::<Operand>() as u64 * u64::from(n));
+    let steps = if first < end { steps(&operand(first), &operand(end - 1), &registers, down) } else { 0 };
+    for o in (first..end).map(operand) {
+        let (writes, locked) = (o.is(Operand::WRITE), o.is(Operand::LOCK));
+        let (address, size) = (o.address_of_bit(&registers), u64::from(o.size));
+        if !o.is(Operand::STRING) {
+            log::range(address, size, site, writes, locked);
+        } else if steps > 0 {
+            let length = size.saturating_mul(steps);
+            let lowest = if down { address.wrapping_sub(length - size) } else { address };
+            log::range(lowest, length, site, writes, locked);
+        }
+    }
+}
+
+/// How many elements a string instruction handles, whose operands are `a` and `b` (or both the same one).
+fn steps(a: &Operand, b: &Operand, registers: &[u64; 16], down: bool) -> u64 {
+    let count = if a.is(Operand::REPEATED) { registers[1] } else { 1 };
+    if !a.is(Operand::WHILE_EQUAL) && !a.is(Operand::WHILE_UNEQUAL) {
+        return count;
+    }
+    let size = u64::from(a.size);
+    let step = if down { size.wrapping_neg() } else { size };
+    let element = |operand: &Operand, n: u64| {
+        let at = operand.address(registers).wrapping_add(step.wrapping_mul(n));
+        // Where nothing is, the instruction faults.
+        (readable(at, size) == size).then(|| match size {
+            1 => u64::from(load::<u8>(at)),
+            2 => u64::from(load::<u16>(at)),
+            4 => u64::from(load::<u32>(at)),
+            _ => load::<u64>(at),
+        })
+    };
+    let compares_register = a.base == b.base;
+    let bits = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+    for n in 0..count {
+        let left = if compares_register { Some(registers[0] & bits) } else { element(a, n) };
+        let (Some(left), Some(right)) = (left, element(b, n)) else { return n };
+        if (left == right) != a.is(Operand::WHILE_EQUAL) {
+            return n + 1;
+        }
+    }
+    count
+}

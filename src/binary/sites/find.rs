@@ -1,0 +1,250 @@
+//! The sites of one file.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use vsrun_model::watch::FUNCTIONS;
+
+use super::super::allowed::code::fixed_pointers;
+use super::super::allowed::dynamic::Word;
+use super::super::allowed::function::{self, Jumps};
+use super::super::allowed::image::Image;
+use super::super::allowed::images::Images;
+use super::super::allowed::unwind;
+use super::super::elf::ElfError;
+use super::access::{self, Around};
+use super::body::{Body, References};
+use super::groups;
+use super::live::{self, Effect};
+use super::same::Seen;
+use super::{Choice, Reason, Site, Sites, Unwatched};
+
+/// The file is none that can be watched.
+#[derive(Debug)]
+pub struct FindError(ElfError);
+
+impl fmt::Display for FindError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for FindError {}
+
+/// The sites of the file at `path`.
+///
+/// # Errors
+/// It is no program or library of this machine. Code that is not understood is no error: it is named as not watched.
+pub fn find(path: &Path, choice: Choice) -> Result<Sites, FindError> {
+    Image::load(path, 0).map(|image| find_in(image, choice)).map_err(FindError)
+}
+
+/// The same of a file that has been read, with the bias 0.
+pub(crate) fn find_in(image: Image, choice: Choice) -> Sites {
+    let images = Images::new(vec![image], BTreeSet::new());
+    let Some(image) = images.all().first() else { return Sites::default() };
+    let mut sites = Sites::default();
+    let mut bodies = Vec::new();
+    for extent in image.extents.all() {
+        if extent.bounded {
+            bodies.push(Body::new(image, extent));
+        } else {
+            let length = extent.end.min(image.code_end(extent.start)).saturating_sub(extent.start);
+            sites.unwatched.push(Unwatched { at: extent.start, length, reason: Reason::Unbounded });
+        }
+    }
+    let mut references = References::collect(image, &bodies);
+    take_from_data(image, &mut references);
+    let understood = follow_jumps(&images, image, &mut bodies, &mut references);
+    let mut finder = Finder { image, choice, references: &references, info: InstructionInfoFactory::new(), sites };
+    for (n, body) in bodies.iter().enumerate() {
+        finder.body(body, understood[n]);
+    }
+    let mut sites = finder.sites;
+    name_functions(image, &mut sites);
+    sites.sites.sort_by_key(|site| site.at);
+    sites.units.sort_by_key(|unit| unit.at);
+    sites.unwatched.sort();
+    sites
+}
+
+/// Which functions of libc that use memory of their caller's are imported or defined.
+fn name_functions(image: &Image, sites: &mut Sites) {
+    let index = |name: &str| FUNCTIONS.iter().position(|known| *known == name).map(|n| n as u32);
+    for (at, word) in &image.dynamic.words {
+        if let Word::Symbol(name, 0) = word {
+            sites.imports.extend(index(name).map(|n| (*at, n)));
+        }
+    }
+    sites.defines = image.exports().keys().filter_map(|name| index(name)).collect();
+}
+
+/// Addresses of code in the module's data.
+fn take_from_data(image: &Image, references: &mut References) {
+    let words = image.dynamic.words.values().filter_map(|word| match word {
+        Word::Address(at) | Word::Chosen(at) => Some(*at),
+        Word::Symbol(name, addend) => Some(image.exports().get(name)?.wrapping_add(*addend)),
+    });
+    references.labels.extend(words.filter(|at| image.is_code(*at)));
+    if !image.relocatable {
+        references.labels.extend(fixed_pointers(image).into_iter().map(|(_, at)| at));
+    }
+    references.taken.extend(&references.labels);
+}
+
+/// Adds where jumps through tables, and landing pads, lead; takes away what is data. Says of each function whether all its jumps are
+/// understood.
+fn follow_jumps(images: &Images, image: &Image, bodies: &mut [Body], references: &mut References) -> Vec<bool> {
+    let mut understood = vec![true; bodies.len()];
+    for (n, body) in bodies.iter().enumerate() {
+        let pads = body.extent.handlers.map(|at| unwind::landing_pads(image, body.extent.start, at));
+        let blind = pads.as_ref().is_some_and(Option::is_none);
+        let mut open = pads.flatten().unwrap_or_default();
+        open.iter().for_each(|at| references.branched.insert(*at));
+        understood[n] = !blind;
+        if !body.jumps_indirectly(image) {
+            continue;
+        }
+        let labels = references.taken.range(body.extent.start + 1..body.extent.end.max(body.extent.start + 1));
+        let labels: BTreeSet<u64> = labels.copied().collect();
+        open.extend(labels.iter().filter(|at| body.position(**at).is_some()));
+        open.retain(|at| body.position(*at).is_some());
+        let Jumps { targets, tables, understood: all } =
+            function::jumps(images, image, &body.extent, body.code.clone(), &open, !labels.is_empty());
+        targets.iter().for_each(|at| references.branched.insert(*at));
+        references.accessed.extend(tables.iter().filter(|at| image.is_code(**at)));
+        for table in tables_of(image, body) {
+            references.branched.insert(table);
+        }
+        understood[n] &= all;
+    }
+    for body in bodies {
+        references.without_data(body);
+    }
+    understood
+}
+
+/// Where tables of distances would lead whose addresses the function takes: those that are not recognized as such must do no harm.
+fn tables_of(image: &Image, body: &Body) -> Vec<u64> {
+    const MOST: u64 = 1 << 12;
+    let mut found = Vec::new();
+    for i in body.code.iter().filter(|i| i.mnemonic() == Mnemonic::Lea && i.is_ip_rel_memory_operand()) {
+        let table = i.ip_rel_memory_address();
+        if image.is_code(table) || !image.is_constant(table) {
+            continue;
+        }
+        for n in 0..MOST {
+            let Some(distance) = image.u32_at(table + 4 * n) else { break };
+            let to = table.wrapping_add(i64::from(distance as i32) as u64);
+            if body.position(to).is_none() {
+                break;
+            }
+            found.push(to);
+        }
+    }
+    found
+}
+
+struct Finder<'a> {
+    image: &'a Image,
+    choice: Choice,
+    references: &'a References,
+    info: InstructionInfoFactory,
+    sites: Sites,
+}
+
+impl Finder<'_> {
+    /// The sites of one function.
+    fn body(&mut self, body: &Body, understood: bool) {
+        self.sites.counts.functions += 1;
+        self.sites.counts.instructions += body.code.len() as u32;
+        let (start, end) = (body.extent.start, body.extent.end);
+        if body.until < end {
+            let reason = if body.code.iter().any(Instruction::is_invalid) { Reason::Undecodable } else { Reason::Data };
+            let at = body.until.max(start);
+            self.sites.unwatched.push(Unwatched { at, length: end - at, reason });
+        }
+        let code = &body.code[..body.code.partition_point(|i| i.next_ip() <= body.until)];
+        if code.is_empty() {
+            return;
+        }
+        self.sites.counts.opaque += u32::from(!understood);
+        let first = self.sites.sites.len();
+        self.sites_of(body, code);
+        if self.sites.sites.len() > first {
+            let room = if body.until < end { 0 } else { groups::padding(self.image, end) };
+            let units = groups::units(
+                code,
+                &self.sites.sites[first..],
+                &self.references.branched,
+                &self.references.taken,
+                understood,
+                room,
+            );
+            self.sites.units.extend(units);
+        }
+    }
+
+    fn sites_of(&mut self, body: &Body, code: &[Instruction]) {
+        let image = self.image;
+        let is_constant = |at: u64| image.contains(at) && (image.is_constant(at) || image.dynamic.slots.contains(&at));
+        let around = Around { choice: self.choice, frame: has_frame(code), is_constant: &is_constant };
+        let mut found: Vec<(usize, Site)> = Vec::new();
+        let mut effects = Vec::with_capacity(code.len());
+        let mut seen = Seen::default();
+        let mut counts = std::mem::take(&mut self.sites.counts);
+        for (n, i) in code.iter().enumerate() {
+            if self.references.branched.contains(i.ip()) || self.references.taken.contains(&i.ip()) {
+                seen.forget();
+            }
+            let info = self.info.info(i);
+            effects.push(Effect::of(i, info));
+            match access::operands(i, info, &around, &mut counts) {
+                Ok(operands) if operands.is_empty() => {}
+                Ok(operands) if is_movable(i) => {
+                    let repeated = seen.repeats(&operands) && self.choice.skip_repeated;
+                    found.push((n, Site { at: i.ip(), alive: 0, operands, repeated }));
+                }
+                Ok(_) => self.sites.unwatched.push(unwatched(i, Reason::Fixed)),
+                Err(reason) => self.sites.unwatched.push(unwatched(i, reason)),
+            }
+            seen.step(i, info);
+        }
+        self.sites.counts = counts;
+        if found.is_empty() {
+            return;
+        }
+        let alive = live::alive(code, &effects, |at| body.position(at).filter(|n| *n < code.len()));
+        self.sites.sites.extend(found.into_iter().map(|(n, site)| Site { alive: alive[n], ..site }));
+    }
+}
+
+fn unwatched(i: &Instruction, reason: Reason) -> Unwatched {
+    Unwatched { at: i.ip(), length: i.len() as u64, reason }
+}
+
+/// An instruction with an operand in memory that does the same elsewhere.
+fn is_movable(i: &Instruction) -> bool {
+    !i.is_call_far_indirect() && !i.is_jmp_far_indirect() && i.mnemonic() != Mnemonic::Xbegin
+}
+
+/// The function has its frame pointer in rbp, and nothing else.
+fn has_frame(code: &[Instruction]) -> bool {
+    let to_rbp = |i: &Instruction| {
+        i.op_count() > 0 && i.op0_kind() == OpKind::Register && i.op0_register().full_register() == Register::RBP
+    };
+    let sets = |i: &Instruction| {
+        i.mnemonic() == Mnemonic::Mov
+            && to_rbp(i)
+            && i.op1_kind() == OpKind::Register
+            && i.op1_register() == Register::RSP
+    };
+    let keeps = |i: &Instruction| {
+        matches!(i.mnemonic(), Mnemonic::Pop | Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test)
+            || i.mnemonic() == Mnemonic::Lea && i.memory_base() == Register::RSP && i.memory_index() == Register::None
+            || sets(i)
+    };
+    code.iter().any(sets) && code.iter().all(|i| !to_rbp(i) || keeps(i))
+}

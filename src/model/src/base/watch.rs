@@ -1,0 +1,236 @@
+//! Watched memory: the contract between the tool, which finds and patches the instructions that use memory, and the shim, which
+//! records what they use. The tool writes it all into one file, which the shim maps; see docs/WATCHING.md.
+
+/// Where every process of a watched world maps the file's tables.
+pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
+/// "vsrwat" and a version: changes with anything in this file.
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0001;
+/// The shadow of a byte for reading is at its address with this bit flipped,
+pub const READ_BIT: u32 = 44;
+/// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
+pub const WRITE_BIT: u32 = 43;
+/// Memory that is watched: what programs without address randomization have, and the pool. These, and their shadows, do not overlap.
+pub const MEMORY: [[u64; 2]; 4] = [
+    [0, 1 << 40],
+    [0x2100_0000_0000, 0x2104_0000_0000],
+    [0x5500_0000_0000, 0x5700_0000_0000],
+    [0x7e00_0000_0000, 0x7fff_ffff_f000],
+];
+/// No register.
+pub const NO_REGISTER: u8 = 0xff;
+
+/// An access of an instruction to memory: how its address and length come about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(C)]
+pub struct Operand {
+    /// What is added; of an address relative to the instruction pointer, or absolute, all of it.
+    pub displacement: u64,
+    /// Number of a general register, or [`NO_REGISTER`].
+    pub base: u8,
+    /// The same.
+    pub index: u8,
+    /// What the index is multiplied by.
+    pub scale: u8,
+    /// The register with the number of a bit, which may lie beyond the operand, or [`NO_REGISTER`].
+    pub bit: u8,
+    /// Bytes; of a string instruction those of an element.
+    pub size: u16,
+    /// Bits of the constants below.
+    pub flags: u16,
+}
+
+impl Operand {
+    /// It writes (and may read too).
+    pub const WRITE: u16 = 1;
+    /// It is locked.
+    pub const LOCK: u16 = 2;
+    /// An element of a string instruction: in the direction of the direction flag.
+    pub const STRING: u16 = 4;
+    /// As often as rcx says,
+    pub const REPEATED: u16 = 8;
+    /// and only while elements are equal,
+    pub const WHILE_EQUAL: u16 = 16;
+    /// or unequal.
+    pub const WHILE_UNEQUAL: u16 = 32;
+    /// The address is one of 32 bits.
+    pub const ADDRESS_32: u16 = 64;
+    /// The displacement is to be added to where the module lies.
+    pub const OF_MODULE: u16 = 128;
+
+    /// True if it has this flag.
+    pub const fn is(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Its address with these general registers, for an operand that is no string and has no bit number.
+    pub fn address(&self, registers: &[u64; 16]) -> u64 {
+        let of = |register: u8| registers.get(register as usize).copied().unwrap_or(0);
+        let index = of(self.index).wrapping_mul(self.scale as u64);
+        let address = of(self.base).wrapping_add(index).wrapping_add(self.displacement);
+        match self.is(Operand::ADDRESS_32) {
+            true => address & 0xffff_ffff,
+            false => address,
+        }
+    }
+
+    /// The same with the number of a bit: where the bit lies.
+    pub fn address_of_bit(&self, registers: &[u64; 16]) -> u64 {
+        let address = self.address(registers);
+        let Some(&number) = registers.get(self.bit as usize) else { return address };
+        let number = match self.size {
+            2 => number as i16 as i64,
+            4 => number as i32 as i64,
+            _ => number as i64,
+        };
+        let size = self.size as i64;
+        address.wrapping_add((number.div_euclid(size * 8) * size) as u64)
+    }
+}
+
+/// What stands at the start of the file.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`WATCH_MAGIC`].
+    pub magic: u64,
+    /// Bytes of the file up to the end of the tables, which are mapped at [`WATCH_ADDR`].
+    pub tables: u64,
+    /// Offset and number of [`Mapping`]s,
+    pub mappings: [u64; 2],
+    /// of [`Place`]s of traps and where they lead, ascending,
+    pub traps: [u64; 2],
+    /// of [`Place`]s of instructions that were moved and where they were, ascending,
+    pub moves: [u64; 2],
+    /// of sites: for each the index of its first operand (`u32`), and one more,
+    pub sites: [u64; 2],
+    /// of [`Operand`]s.
+    pub operands: [u64; 2],
+    /// File to which what is recorded is appended, NUL-terminated; empty: none.
+    pub log: [u8; 256],
+}
+
+/// A part of the file that is mapped, executable, at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Mapping {
+    /// The address.
+    pub at: u64,
+    /// Bytes, whole pages.
+    pub length: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
+}
+
+/// An address and another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Place {
+    /// That by which it is found.
+    pub at: u64,
+    /// What belongs to it.
+    pub to: u64,
+}
+
+/// What is recorded: an access of a thread in a transition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Entry {
+    /// The first byte.
+    pub address: u64,
+    /// The number of the site, or [`Entry::FUNCTION`] and the number of a function of libc.
+    pub site: u32,
+    /// Bytes, times four; plus 1: it writes; plus 2: it is locked.
+    pub what: u32,
+}
+
+impl Entry {
+    /// Not of a site: of a function of [`FUNCTIONS`], by its index.
+    pub const FUNCTION: u32 = 1 << 31;
+    /// Most bytes of one entry; longer accesses are several.
+    pub const MAX_SIZE: u64 = 1 << 29;
+
+    /// Bytes.
+    pub const fn size(&self) -> u64 {
+        (self.what >> 2) as u64
+    }
+
+    /// It writes.
+    pub const fn writes(&self) -> bool {
+        self.what & 1 != 0
+    }
+
+    /// It is locked.
+    pub const fn is_locked(&self) -> bool {
+        self.what & 2 != 0
+    }
+}
+
+/// How far watching is, in [`Watching::state`].
+pub mod state {
+    /// Nothing is watched.
+    pub const OFF: i32 = 0;
+    /// The tool wants to watch: the shim says where its functions are.
+    pub const ASKED: i32 = 1;
+    /// The file is mapped. Negative: the error number with which that failed.
+    pub const ON: i32 = 2;
+}
+
+/// Slow paths by size: 1, 2, 4, .. 64 bytes; for reads, then the same for writes; then that for all other operands.
+pub const SLOW_PATHS: usize = 15;
+/// Index of the last of them.
+pub const SLOW_OTHER: usize = 14;
+
+/// The part of the arena that is about watching.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Watching {
+    /// A constant of [`state`], or an error number.
+    pub state: i32,
+    /// Code that came later and is not watched: how often.
+    pub later: u32,
+    /// Addresses of the slow paths.
+    pub slow: [u64; SLOW_PATHS],
+    /// Addresses of what stands for the functions of [`FUNCTIONS`].
+    pub functions: [u64; FUNCTIONS.len()],
+    /// The first of what came later, a name that ends with NUL.
+    pub name: [u8; 128],
+}
+
+/// Functions of libc that use memory of their caller's. libc's code is not patched: what the modules call instead tells what they use.
+pub const FUNCTIONS: [&str; 34] = [
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__mempcpy_chk",
+    "memset",
+    "__memset_chk",
+    "memcmp",
+    "bcmp",
+    "memchr",
+    "memrchr",
+    "rawmemchr",
+    "strlen",
+    "strnlen",
+    "strcpy",
+    "stpcpy",
+    "__strcpy_chk",
+    "__stpcpy_chk",
+    "strncpy",
+    "__strncpy_chk",
+    "stpncpy",
+    "strcat",
+    "__strcat_chk",
+    "strncat",
+    "__strncat_chk",
+    "strcmp",
+    "strncmp",
+    "strcasecmp",
+    "strncasecmp",
+    "strchr",
+    "strchrnul",
+    "strrchr",
+    "strstr",
+];
