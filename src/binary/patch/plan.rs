@@ -168,19 +168,22 @@ impl Planner {
         self.plan.writes.extend(changes(&input.text, &module.text.0));
         self.plan.moves.append(&mut module.moves);
         let bytes = module.buffer.into_bytes();
-        self.space.take(base..base + bytes.len() as u64);
+        debug_assert!(bytes.len() as u64 <= PER_UNIT * (input.sites.units.len() as u64 + 8));
         self.plan.mapped.push(Mapped { at: base, bytes });
         (module.statistics, module.unwatched)
     }
 
     /// Where the module's trampolines go.
-    fn place(&self, input: &Input) -> Option<u64> {
+    fn place(&mut self, input: &Input) -> Option<u64> {
         let low = input.text.iter().map(|(start, _)| *start).min()?;
         let high = input.text.iter().map(|(start, bytes)| start + bytes.len() as u64).max()?;
         let length = PER_UNIT * (input.sites.units.len() as u64 + 8);
         let below = self.space.highest(low.saturating_sub(FAR)..low.saturating_sub(NEAR), length);
         // Above a program lies its heap, which grows.
-        below.or_else(|| self.space.lowest(high + FAR + FAR / 4..low + 2 * FAR - FAR / 8, length))
+        let base = below.or_else(|| self.space.lowest(high + FAR + FAR / 4..low + 2 * FAR - FAR / 8, length))?;
+        // Slots must not get in between.
+        self.space.take(base..base + length);
+        Some(base)
     }
 
     /// The whole plan.
