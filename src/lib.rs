@@ -13,6 +13,7 @@ pub mod explore;
 pub mod finding;
 pub mod incomplete;
 pub mod objects;
+pub mod race;
 pub mod report;
 pub mod runtime;
 pub mod scenario;

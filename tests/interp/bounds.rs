@@ -171,6 +171,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Count(_) | Ins::CountStream(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => {
             Vec::new()
         }
+        Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) => vec![on(ObjKind::MEMORY, v)],
         Ins::Num(_) => plain(KindClass::On(ObjKind::DESCRIPTOR)),
         Ins::Use(_) => vec![
             (KindClass::On(ObjKind::FILE), Operand::Any),

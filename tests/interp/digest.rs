@@ -130,8 +130,9 @@ impl Run<'_> {
         }
         let _ = write!(
             text,
-            "s{values:?} u{undos:?} p{procs:?} v{:?} n{} f{}",
+            "s{values:?} u{undos:?} p{procs:?} v{:?} m{:?} n{} f{}",
             self.vars,
+            self.memory,
             self.numbers.text(),
             if super::sockets::uses(self.program) { self.sockets() } else { self.descriptors() }
         );

@@ -14,6 +14,7 @@ pub mod sockets;
 pub mod unshared;
 
 use memmap2::{MmapMut, MmapOptions};
+use vsrun::race::{Access, Note};
 use vsrun::schedule::Schedule;
 use vsrun::search::Search;
 use vsrun::trace::Trace;
@@ -21,6 +22,7 @@ use vsrun_model::arena::{Choice, Plan};
 use vsrun_model::errno::EINTR;
 use vsrun_model::kind::Alone;
 use vsrun_model::lock::{self, by_description};
+use vsrun_model::memory::ATOMIC;
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
@@ -136,6 +138,12 @@ pub enum Ins {
     Alarm(u8),
     /// Logs this number.
     Log(i64),
+    /// Reads a variable that nothing protects, and logs it.
+    Load(u32),
+    /// Writes it.
+    Store(u32, i64),
+    /// Adds one to it in one step, and logs what it was.
+    Update(u32),
 }
 
 /// A part of a file, seen by an owner of locks.
@@ -158,13 +166,22 @@ pub struct Machine {
     pub unshared: bool,
     /// Timeouts fire whenever they could.
     pub timeouts_any: bool,
+    /// Variables whose accesses are operations, a bit for each; those of the others are noted.
+    pub watched: u32,
+    /// What the last execution did to variables that are not watched.
+    pub notes: Vec<Note>,
 }
 
 impl Machine {
     pub fn new() -> Machine {
         let map = MmapOptions::new().len(std::mem::size_of::<Arena>()).no_reserve_swap().map_anon();
-        let mut machine =
-            Machine { map: map.expect("address space for an arena"), unshared: false, timeouts_any: false };
+        let mut machine = Machine {
+            map: map.expect("address space for an arena"),
+            unshared: false,
+            timeouts_any: false,
+            watched: 0,
+            notes: Vec::new(),
+        };
         machine.arena().init();
         machine
     }
@@ -181,7 +198,7 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
-        let (unshared, timeouts_any) = (self.unshared, self.timeouts_any);
+        let (unshared, timeouts_any, watched) = (self.unshared, self.timeouts_any, self.watched);
         let arena = self.arena();
         arena.world.reset();
         arena.files.reset();
@@ -196,10 +213,12 @@ impl Machine {
         plan.unshared = unshared;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
         arena.expect(&schedule.expected);
-        let mut run = Run::new(program, arena);
+        let mut run = Run::new(program, arena, watched);
         run.go();
         let outcome = run.outcome();
-        (Trace::read(run.arena), outcome)
+        let (trace, notes) = (Trace::read(run.arena), run.notes);
+        self.notes = notes;
+        (trace, outcome)
     }
 
     /// Runs the choices of `prefix` and nothing more.
@@ -267,6 +286,7 @@ pub struct Objects {
     pub paths: u32,
     pub number: Vec<u32>,
     pub free: u32,
+    pub memory: Vec<u32>,
 }
 
 /// Flavours of the mutexes by number.
@@ -276,6 +296,8 @@ pub const SEMS: [i32; 4] = [0, 1, 2, 0];
 /// First values of the SysV semaphores.
 pub const SYSV: [i32; 9] = [1, 1, 1, 1, 1, 0, 1, 1, 1];
 
+/// Variables that nothing protects.
+pub const VARIABLES: usize = 3;
 /// Sizes of the message queues, bytes and messages.
 pub const QUEUES: [u64; 2] = [2, 3];
 
@@ -298,6 +320,12 @@ pub struct Run<'a> {
     pub contents: contents::Contents,
     /// What numbers of descriptors stand for.
     pub numbers: numbers::Table,
+    /// Variables that nothing protects; which are watched, and what was done to the others.
+    pub memory: [i64; VARIABLES],
+    watched: u32,
+    notes: Vec<Note>,
+    /// Threads whose end has been noted.
+    noted_ends: Vec<bool>,
 }
 
 fn both(kind: Kind, obj: u32, obj2: u32) -> Op {
@@ -317,7 +345,7 @@ fn any_bit(mut op: Op) -> Op {
 }
 
 impl<'a> Run<'a> {
-    fn new(program: &'a Program, arena: &'a mut Arena) -> Run<'a> {
+    fn new(program: &'a Program, arena: &'a mut Arena, watched: u32) -> Run<'a> {
         let (_, t) = arena.world.create_process(NONE).expect("room");
         let mut run = Run {
             program,
@@ -330,6 +358,10 @@ impl<'a> Run<'a> {
             drawn: 0,
             contents: contents::Contents::default(),
             numbers: numbers::Table::new(),
+            memory: [0; VARIABLES],
+            watched,
+            notes: Vec::new(),
+            noted_ends: Vec::new(),
         };
         run.started[0] = Some(t);
         run.make_objects();
@@ -375,6 +407,7 @@ impl<'a> Run<'a> {
         let number = |i| self.make(ObjKind::DESCRIPTOR, i, 0, 0, 0);
         self.objects.number = (0..numbers::NUMBERS).map(number).collect();
         self.objects.free = self.make(ObjKind::DESCRIPTOR, numbers::NUMBERS, 0, 0, 0);
+        self.objects.memory = (0..VARIABLES).map(|i| self.make(ObjKind::MEMORY, i, 0, 0, 0)).collect();
         let queue = |limit| Queue { limit, ..Queue::default() };
         let world = &mut self.arena.world;
         let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
@@ -395,10 +428,52 @@ impl<'a> Run<'a> {
                 self.perform(0, 0);
                 continue;
             }
+            self.note_ends();
             match self.arena.step() {
-                Decision::Run(t) => self.perform(t, self.arena.world.value),
+                Decision::Run(t) => {
+                    self.notes.push(Note::Step { index: self.arena.taken as u32 - 1 });
+                    self.perform(t, self.arena.world.value);
+                }
                 Decision::Ended => break,
             }
+        }
+    }
+
+    fn note_ends(&mut self) {
+        let threads = &self.arena.world.threads;
+        self.noted_ends.resize(threads.len as usize, false);
+        for (t, noted) in self.noted_ends.iter_mut().enumerate() {
+            if !*noted && !threads[t as Tid].alive() {
+                *noted = true;
+                self.notes.push(Note::Ends { thread: t as Tid });
+            }
+        }
+    }
+
+    /// `t` touches a variable that is not watched. What nobody else is there for is no race.
+    fn touch(&mut self, t: Tid, variable: u32, write: bool, locked: bool) {
+        if !self.arena.world.concurrent {
+            return;
+        }
+        let site = self.fibers[t as usize].code as u32 * 1000 + self.fibers[t as usize].pc as u32;
+        let address = u64::from(variable) * 64;
+        let access = Access { space: 0, address, size: 8, write, locked, site };
+        self.notes.push(Note::Touches { thread: t, access });
+    }
+
+    /// Gives what is logged of it.
+    fn access(&mut self, ins: &Ins) -> Vec<i64> {
+        match *ins {
+            Ins::Load(v) => vec![self.memory[v as usize]],
+            Ins::Store(v, value) => {
+                self.memory[v as usize] = value;
+                Vec::new()
+            }
+            Ins::Update(v) => {
+                self.memory[v as usize] += 1;
+                vec![self.memory[v as usize] - 1]
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -494,6 +569,7 @@ impl<'a> Run<'a> {
             }
             Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
             Some(ins @ Ins::Sock(..)) => self.after_socket(t, &ins, result),
+            Some(ins @ (Ins::Load(_) | Ins::Store(..) | Ins::Update(_))) => self.access(&ins),
             _ => Vec::new(),
         };
         let out = self.arena.world.threads[t].out[0];
@@ -784,6 +860,9 @@ impl<'a> Run<'a> {
             }
             Ins::Sigwait(set, how) => Self::how(Op::new(Kind::SIGWAIT).arg(set as i64), how),
             Ins::Alarm(_) => Op::on(Kind::TIMER, self.pid(t)),
+            Ins::Load(v) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_READ, o.memory[v as usize]),
+            Ins::Store(v, _) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_WRITE, o.memory[v as usize]),
+            Ins::Update(v) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_WRITE, o.memory[v as usize]).with(ATOMIC),
             _ => return None,
         })
     }
@@ -839,6 +918,9 @@ impl<'a> Run<'a> {
                 world.create_thread(pid, t).expect("room")
             }
         };
+        let process = world.threads[new].pid;
+        let parent = world.procs[process].creator;
+        self.notes.push(Note::Begins { thread: new, creator: t, process, parent });
         self.started[code] = Some(new);
         self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false });
         self.advance(new);
@@ -873,6 +955,13 @@ impl<'a> Run<'a> {
                 if self.arena.world.objects[once].owner == t {
                     self.arena.world.once_over(once, true);
                 }
+            }
+            Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) => {
+                self.touch(t, v, !matches!(ins, Ins::Load(_)), matches!(ins, Ins::Update(_)));
+                let more = self.access(ins);
+                let log = &mut self.fibers[t as usize].log;
+                log.push(0);
+                log.extend(more);
             }
             Ins::Create(code) if self.started[code].is_none() => self.start(t, code, false),
             Ins::Fork(code) if self.started[code].is_none() => self.start(t, code, true),

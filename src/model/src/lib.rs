@@ -89,6 +89,8 @@ subjects! {
     kind: crate::objects::row;
     /// Locks of files.
     lock: crate::state::lock, crate::state::recorded;
+    /// Memory that threads use without an order.
+    memory: crate::objects::memory;
     /// POSIX message queues.
     mqueue: crate::state::queue;
     /// Messages and System V message queues.

@@ -148,6 +148,18 @@ impl Uses {
         self.changes |= sets;
     }
 
+    /// Whether there is a group with that number, which is there as long as one of its processes is: those of this process, and of `moved`,
+    /// are for certain.
+    fn look_for_group(&mut self, pgid: i32, moved: Pid) {
+        let procs = &world().procs;
+        if procs[local().pid].pgid == pgid || procs[moved].pgid == pgid {
+            return;
+        }
+        for process in procs.as_slice().iter().filter(|process| process.pgid == pgid) {
+            self.look_for(process.vpid, false);
+        }
+    }
+
     /// Of the kernel's description that number `fd` stands for. One that stands for nothing has no state: it is not what several share.
     fn description(&mut self, cell: Cell, fd: u64, what: Use) {
         let name = description(fd as i32);
@@ -338,6 +350,7 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             let pgid = a[1] as i32;
             if pgid != 0 && pgid != world().procs[p].vpid {
                 uses.global(Cell::Members, 0, Use::Read);
+                uses.look_for_group(pgid, p);
             }
         }
         libc::SYS_setsid => {
@@ -345,6 +358,11 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             uses.process(Cell::Group, own, Use::Write);
             uses.global(Cell::Members, 0, Use::Read);
             uses.global(Cell::Members, 0, Use::Write);
+            // It fails where others are in a group with its number.
+            let id = world().procs[own].vpid;
+            if world().procs[own].pgid != id {
+                uses.look_for_group(id, own);
+            }
         }
         libc::SYS_getpriority | libc::SYS_setpriority => nice(a, nr == libc::SYS_setpriority, uses),
         libc::SYS_sched_getscheduler | libc::SYS_sched_getparam | libc::SYS_sched_rr_get_interval => {

@@ -364,7 +364,11 @@ impl World {
     }
 
     pub(crate) fn sysv_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
-        match self.sysv_try(t, op.obj) {
+        let verdict = self.sysv_try(t, op.obj);
+        if !matches!(verdict, Verdict::Removed) && !self.sysv_begin_undo(t, op.obj) {
+            return self.full("semaphore undo records");
+        }
+        match verdict {
             Verdict::Removed => removed(op, value),
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
@@ -376,8 +380,8 @@ impl World {
                     let at = self.objects[op.obj].extra + o.num as u32;
                     self.semvals[at].value += o.op as i32;
                     self.semvals[at].vpid = self.procs[pid].vpid;
-                    if o.flags & SEM_UNDO != 0 && !self.sysv_note_undo(pid, op.obj, o) {
-                        return self.full("semaphore undo records");
+                    if let Some(undo) = self.undo_of(pid, op.obj, o) {
+                        undo.adjust -= o.op as i32;
                     }
                 }
                 Applied::Done(0)
@@ -385,33 +389,41 @@ impl World {
         }
     }
 
-    fn sysv_note_undo(&mut self, pid: Pid, obj: ObjId, o: SemBuf) -> bool {
-        let num = o.num as u32;
-        let same = |u: &&mut Undo| u.pid == pid && u.obj == obj && u.num == num;
-        if let Some(undo) = self.undos.as_mut_slice().iter_mut().find(same) {
-            undo.adjust -= o.op as i32;
-            return true;
-        }
-        self.undos.push(Undo { pid, obj, num, adjust: -(o.op as i32) }).is_some()
+    /// The record for one operation of a semop, if it asks for one.
+    fn undo_of(&mut self, pid: Pid, obj: ObjId, o: SemBuf) -> Option<&mut Undo> {
+        let same = |u: &&mut Undo| u.pid == pid && u.obj == obj && u.num == u32::from(o.num);
+        self.undos.as_mut_slice().iter_mut().filter(|_| o.flags & SEM_UNDO != 0).find(same)
     }
 
-    /// At the end of a process: the kernel adds the adjustments and keeps the values in range.
+    /// A semop with SEM_UNDO makes a record before it is tried, so that one that fails does so too (ipc/sem.c, do_semtimedop). False: no
+    /// room.
+    fn sysv_begin_undo(&mut self, t: Tid, obj: ObjId) -> bool {
+        let pid = self.threads[t].pid;
+        (0..self.threads[t].n_sembuf as usize).all(|i| {
+            let o = self.threads[t].sembuf[i];
+            o.flags & SEM_UNDO == 0
+                || self.undo_of(pid, obj, o).is_some()
+                || self.undos.push(Undo { pid, obj, num: o.num.into(), adjust: 0 }).is_some()
+        })
+    }
+
+    /// At the end of a process: the kernel adds the adjustments and keeps the values in range. That counts as a semop on each set of
+    /// which there is a record, whatever it says (exit_sem, do_smart_update).
     pub(crate) fn undo_all(&mut self, pid: Pid) {
         for i in 0..self.undos.len {
             let undo = self.undos[i];
             if undo.pid != pid {
                 continue;
             }
-            self.undos[i].pid = NONE;
+            (self.undos[i].pid, self.undos[i].adjust) = (NONE, 0);
+            if self.objects[undo.obj].flags & DESTROYED != 0 {
+                continue;
+            }
+            self.sysv_date(undo.obj, 0);
             if undo.adjust != 0 {
-                self.undos[i].adjust = 0;
-                if self.objects[undo.obj].flags & DESTROYED == 0 {
-                    let at = self.objects[undo.obj].extra + undo.num;
-                    let vpid = self.procs[pid].vpid;
-                    self.semvals[at].value = (self.semvals[at].value + undo.adjust).clamp(0, SEMVMX);
-                    self.semvals[at].vpid = vpid;
-                    self.sysv_date(undo.obj, 0);
-                }
+                let at = self.objects[undo.obj].extra + undo.num;
+                self.semvals[at].value = (self.semvals[at].value + undo.adjust).clamp(0, SEMVMX);
+                self.semvals[at].vpid = self.procs[pid].vpid;
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::row::*;
 use super::{
-    channel, cond, connect, contents, control, descriptor, epoll, fd, fifo, futex, lock, mqueue, msg, mutex, pifutex,
-    process, rwlock, sem, signal, simple, stream, sysv, thread, timer,
+    channel, cond, connect, contents, control, descriptor, epoll, fd, fifo, futex, lock, memory, mqueue, msg, mutex,
+    pifutex, process, rwlock, sem, signal, simple, stream, sysv, thread, timer,
 };
 use crate::base::Kind;
 
@@ -24,6 +24,7 @@ const FAMILIES: &[&[Row]] = &[
     msg::ROWS,
     mqueue::ROWS,
     contents::ROWS,
+    memory::ROWS,
     descriptor::ROWS,
     fd::ROWS,
     channel::ROWS,

@@ -7,7 +7,7 @@
 //! as the first dropped one of them found them; for numbers that independent operations change (semaphores, readers), what
 //! the dropped ones added is subtracted.
 
-use crate::base::{Kind, Op, RESUMED};
+use crate::base::{Kind, Op, RESUMED, TELLS_LAST};
 use crate::objects::question::{Answer, Did, Question};
 use crate::objects::row::{Channels, Enabled, Taken};
 use crate::relation::depend::dependent_after;
@@ -80,7 +80,8 @@ impl Question<'_> {
         // A timer (timerfd) may have been set again.
         let by_timer = row.channels.awaits_timers();
         match () {
-            () if p.op.tries() => Answer::Yes,
+            // Where it is told who sleeps, one that does may have to go first, also before one that only tries.
+            () if p.op.tries() && (row.channels.any() || !p.op.has(TELLS_LAST)) => Answer::Yes,
             () if by_timer && (let_go || self.time_has_passed()) => Answer::Unknown,
             () if let_go && !reacquires => Answer::Yes,
             () if reacquires && !let_go && !self.woken() => Answer::No,

@@ -30,6 +30,7 @@ numbers! {
     CHANNEL = 11, "channel";
     STREAM = 12, "stream";
     LIBC = 13, "libc's own";
+    MEMORY = 14, "memory";
 }
 
 /// Where an object lives: in a process's private memory or in a region that processes share.

@@ -1,0 +1,180 @@
+//! What happens before what in one execution, to the memory accesses between its operations.
+//!
+//! The code of a thread falls into segments: a new one begins with each of its steps, and with each thread that it creates. A clock says
+//! of each thread up to which of its segments all is before.
+
+use vsrun_model::arena::Seen;
+use vsrun_model::depend::{dependent_by_effects, WOKEN};
+use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid};
+
+use crate::trace::Trace;
+
+/// By thread: up to this segment all that it did is before; 0: nothing.
+type Clock = Vec<u32>;
+
+fn join(clock: &mut Clock, other: &[u32]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
+    for (c, &o) in clock.iter_mut().zip(other) {
+        *c = (*c).max(o);
+    }
+}
+
+fn at_least(clock: &mut Clock, thread: Tid, segment: u32) {
+    let at = thread as usize;
+    if clock.len() <= at {
+        clock.resize(at + 1, 0);
+    }
+    clock[at] = clock[at].max(segment);
+}
+
+fn of(clock: &[u32], thread: Tid) -> u32 {
+    clock.get(thread as usize).copied().unwrap_or(0)
+}
+
+/// A step, as far as later ones are concerned.
+struct Made {
+    /// Index in the trace.
+    index: usize,
+    imprint: u64,
+    /// What is before it, the code of its own thread included.
+    clock: Clock,
+}
+
+/// A thread.
+struct Line {
+    /// The segment under way; the first is 1.
+    segment: u32,
+    clock: Clock,
+    steps: Vec<Made>,
+    /// Its end as an operation.
+    end: Act,
+    over: bool,
+}
+
+impl Line {
+    const NEW: Line = Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: false };
+}
+
+/// Happens-before over the segments of an execution, as far as it has come.
+pub struct Order<'a> {
+    trace: &'a Trace,
+    lines: Vec<Line>,
+}
+
+impl<'a> Order<'a> {
+    /// Nothing has happened yet.
+    pub fn new(trace: &'a Trace) -> Order<'a> {
+        Order { trace, lines: Vec::new() }
+    }
+
+    fn line(&mut self, thread: Tid) -> &mut Line {
+        let at = thread as usize;
+        if self.lines.len() <= at {
+            self.lines.resize_with(at + 1, || Line::NEW);
+        }
+        &mut self.lines[at]
+    }
+
+    /// `thread` of `process` begins, created by `creator`. Numbers of threads are not given twice in an execution.
+    pub fn begins(&mut self, thread: Tid, creator: Tid, process: Pid, parent: Pid) {
+        let before = self.line(creator);
+        let (mut clock, segment) = (before.clock.clone(), before.segment);
+        before.segment += 1;
+        at_least(&mut clock, creator, segment);
+        let line = self.line(thread);
+        line.clock = clock;
+        line.end = Act { tid: thread, pid: process, parent, op: Op::new(Kind::END), ..Act::NOTHING };
+    }
+
+    /// `thread` is over, and has come to its end by itself. How far one got that was ended by another, nothing orders.
+    pub fn ends(&mut self, thread: Tid) {
+        self.line(thread).over = true;
+    }
+
+    /// The step at `index` is made.
+    pub fn step(&mut self, index: usize) {
+        let step = &self.trace.steps[index];
+        let (act, thread) = (step.act, step.act.tid);
+        let print = imprint(&act, step.did);
+        // What it does beyond its operation, it does at its end: what comes before that need not come before its code.
+        let looks = imprint(&act, Effects::NONE);
+        self.line(thread);
+        let mut clock = self.lines[thread as usize].clock.clone();
+        for other in 0..self.lines.len() {
+            if other != thread as usize {
+                self.join_from(other, &mut clock, &act, looks);
+            }
+        }
+        if let Some(waker) = self.woken_by(index) {
+            self.join_step(waker, &mut clock);
+        }
+        let line = self.line(thread);
+        line.clock.clone_from(&clock);
+        at_least(&mut clock, thread, line.segment);
+        line.segment += 1;
+        line.end = Act { op: Op::new(Kind::END), ..act };
+        line.steps.push(Made { index, imprint: print, clock });
+    }
+
+    /// Adds to `clock` what of the thread `other` is before the step `act`.
+    fn join_from(&self, other: usize, clock: &mut Clock, act: &Act, print: u64) {
+        let (line, tid) = (&self.lines[other], other as Tid);
+        if line.over && dependent_by_effects(&line.end, Effects::ENDS, act, Effects::NONE) {
+            join(clock, &line.clock);
+            at_least(clock, tid, line.segment);
+            return;
+        }
+        for made in line.steps.iter().rev() {
+            if of(&made.clock, tid) <= of(clock, tid) {
+                // All before it is in there already.
+                return;
+            }
+            let step = &self.trace.steps[made.index];
+            if made.imprint & print != 0 && dependent_after(&step.act, step.did, act, Effects::NONE, true) {
+                join(clock, &made.clock);
+                return;
+            }
+        }
+    }
+
+    /// The step that has given the one at `index` its wake-up, where it waited for one. The two commute from then on, but it could not have
+    /// come before.
+    fn woken_by(&self, index: usize) -> Option<usize> {
+        let step = &self.trace.steps[index];
+        if step.act.fate & WOKEN == 0 {
+            return None;
+        }
+        let asleep = |state: &[Seen]| {
+            let pending = state.iter().find(|seen| seen.act.tid == step.act.tid);
+            pending.is_some_and(|seen| seen.act.fate & WOKEN == 0)
+        };
+        // It was pending, and woken, in all states between.
+        (0..index).rev().find(|&earlier| asleep(&self.trace.seen[earlier]))
+    }
+
+    /// The step at `index`, of another thread, is before what has that clock.
+    fn join_step(&self, index: usize, clock: &mut Clock) {
+        let thread = self.trace.steps[index].act.tid;
+        let steps = &self.lines[thread as usize].steps;
+        if let Ok(at) = steps.binary_search_by_key(&index, |made| made.index) {
+            join(clock, &steps[at].clock);
+        }
+    }
+
+    /// What `thread` did in `segment` is before all that `later` does from now on.
+    pub fn is_before(&self, thread: Tid, segment: u32, later: Tid) -> bool {
+        thread == later || self.lines.get(later as usize).is_some_and(|line| of(&line.clock, thread) >= segment)
+    }
+
+    /// The segment of `thread` that is under way.
+    pub fn segment(&self, thread: Tid) -> u32 {
+        self.lines.get(thread as usize).map_or(1, |line| line.segment)
+    }
+
+    /// The last step that `thread` has made, if it has made one.
+    pub fn last_step(&self, thread: Tid) -> Option<u32> {
+        self.lines.get(thread as usize)?.steps.last().map(|made| made.index as u32)
+    }
+}

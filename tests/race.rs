@@ -1,0 +1,208 @@
+//! Memory that threads use without an order, against brute force: programs of each family with accesses to variables that nothing
+//! protects. The truth is a search of every interleaving with a switch before each access.
+
+mod interp;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use interp::digest::{refused, Outcomes};
+use interp::generate::{program, runner, Family};
+use interp::{brute, Ins, Machine, Program, VARIABLES};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError};
+use vsrun::incomplete::Reasons;
+use vsrun::race::races;
+use vsrun::schedule::Schedule;
+use vsrun::search::{InOrder, Search};
+use vsrun::trace::Trace;
+use vsrun_model::arena::Seen;
+use vsrun_model::{End, Kind};
+
+/// Programs with more executions are left out.
+const LIMIT: u64 = if cfg!(debug_assertions) { 300 } else { 3000 };
+/// Programs per family.
+const CASES: u32 = if cfg!(debug_assertions) { 80 } else { 500 };
+const ALL: u32 = (1 << VARIABLES) - 1;
+
+thread_local! {
+    static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
+}
+
+fn cases() -> u32 {
+    std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
+}
+
+/// A program of the family with accesses in between.
+fn touching(family: Family) -> impl Strategy<Value = Program> {
+    let variable = || 0..VARIABLES as u32;
+    let access = prop_oneof![
+        3 => variable().prop_map(Ins::Load),
+        3 => (variable(), 1i64..3).prop_map(|(v, value)| Ins::Store(v, value)),
+        1 => variable().prop_map(Ins::Update),
+    ];
+    let places = proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), access), 2..6);
+    (program(family), places).prop_map(|(mut program, places)| {
+        for (thread, place, access) in places {
+            let n = program.len();
+            let code = &mut program[thread.index(n)];
+            let at = place.index(code.len() + 1);
+            // An initializer is one instruction, and what is skipped is one too.
+            let held = at > 0 && matches!(code[at - 1], Ins::Once(_) | Ins::SkipIf(_));
+            if !held {
+                code.insert(at, access);
+            }
+        }
+        program
+    })
+}
+
+fn check(family: Family, property: fn(&mut Machine, &Program) -> Result<Option<bool>, String>) {
+    let config = Config { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let (used, racy) = (RefCell::new(0), RefCell::new(0));
+    let result = runner(config).run(&touching(family), |program| {
+        let held = MACHINE.with(|machine| property(&mut machine.borrow_mut(), &program));
+        if let Some(races) = held.map_err(TestCaseError::fail)? {
+            *used.borrow_mut() += 1;
+            *racy.borrow_mut() += u32::from(races);
+        }
+        Ok(())
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    let (used, racy) = (used.into_inner(), racy.into_inner());
+    println!("{family:?}: {used} programs, {racy} with races");
+    assert!(used > cases() / 12, "most programs are too large: {used} of {}", cases());
+    assert!(racy > used / 12 && racy < used, "{racy} of {used} programs have races");
+}
+
+/// The variables that two threads are about to access at once, one of them writing.
+fn meetings(seen: &[Seen], found: &mut BTreeSet<u32>, trace: &Trace) {
+    let on = |s: &&Seen| matches!(s.act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE);
+    let all: Vec<&Seen> = seen.iter().filter(on).collect();
+    for (i, a) in all.iter().enumerate() {
+        for b in &all[i + 1..] {
+            let writes = a.act.op.kind == Kind::MEM_WRITE || b.act.op.kind == Kind::MEM_WRITE;
+            if a.act.op.obj == b.act.op.obj && writes {
+                found.insert((trace.objects[a.act.op.obj as usize].addr / 64) as u32);
+            }
+        }
+    }
+}
+
+/// Everything there is: outcomes, and the variables on which threads race. `None`: too much.
+fn truth(machine: &mut Machine, program: &Program) -> Option<(Outcomes, BTreeSet<u32>)> {
+    machine.watched = ALL;
+    let leaves = brute::leaves(machine, program, LIMIT)?;
+    let (mut outcomes, mut racy) = (Outcomes::new(), BTreeSet::new());
+    for prefix in leaves {
+        let record_back = prefix.len() as u32;
+        let schedule = Schedule { prefix, record: true, record_back, past_cycles: true, ..Schedule::default() };
+        let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+        outcomes.insert(outcome.text);
+        for seen in trace.seen.iter().chain([&trace.last]) {
+            meetings(seen, &mut racy, &trace);
+        }
+    }
+    Some((outcomes, racy))
+}
+
+/// What a search finds: outcomes, and the variables on which its executions have races.
+struct Found {
+    outcomes: Outcomes,
+    racy: BTreeSet<u32>,
+    reasons: Reasons,
+    executions: u64,
+}
+
+fn search(machine: &mut Machine, program: &Program, watched: u32, limit: u64) -> Option<Found> {
+    machine.watched = watched;
+    let mut search = InOrder::optimal();
+    let mut found =
+        Found { outcomes: Outcomes::new(), racy: BTreeSet::new(), reasons: Reasons::default(), executions: 0 };
+    while let Some(mut schedule) = search.next() {
+        schedule.record_back = schedule.prefix.len() as u32;
+        found.executions += 1;
+        if found.executions > limit {
+            return None;
+        }
+        let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+        assert!(trace.end != End::MISMATCH || schedule.unsure, "a schedule that does not match: {schedule:?}");
+        if !matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
+            found.outcomes.insert(outcome.text);
+        }
+        found.reasons.extend(&trace.reasons(true));
+        let all = races(&trace, machine.notes.iter().copied());
+        found.racy.extend(all.iter().map(|race| (race.second.access.address / 64) as u32));
+        search.done(schedule.ticket, &trace);
+    }
+    Some(found)
+}
+
+/// A search that switches at operations only, and starts over with each variable on which there is a race, finds what there is to find.
+/// Some if the program was used: whether it has races.
+fn nothing_is_lost(machine: &mut Machine, program: &Program) -> Result<Option<bool>, String> {
+    // How far a thread got that is ended with its process is told by its log here, and by nothing otherwise.
+    if program.iter().flatten().any(|ins| matches!(ins, Ins::Exit)) {
+        return Ok(None);
+    }
+    let Some((outcomes, racy)) = truth(machine, program) else { return Ok(None) };
+    if refused(outcomes.iter()) {
+        return Ok(None);
+    }
+    let (mut watched, mut first) = (0, true);
+    let found = loop {
+        let Some(found) = search(machine, program, watched, LIMIT) else { return Ok(None) };
+        if found.reasons != Reasons::default() {
+            return Ok(None);
+        }
+        let invented: Vec<_> = found.racy.difference(&racy).collect();
+        if !invented.is_empty() {
+            return Err(format!("races on {invented:?} are none"));
+        }
+        if first && found.racy.is_empty() != racy.is_empty() {
+            return Err(format!("races on {racy:?}, found {:?}", found.racy));
+        }
+        let before = watched;
+        watched |= found.racy.iter().map(|v| 1 << v).sum::<u32>();
+        if watched == before {
+            break found;
+        }
+        first = false;
+    };
+    if found.outcomes != outcomes {
+        let missed: Vec<_> = outcomes.difference(&found.outcomes).collect();
+        let wrong: Vec<_> = found.outcomes.difference(&outcomes).collect();
+        return Err(format!(
+            "watched {watched:b}, misses {} of {}: {missed:?}\ninvents {wrong:?}",
+            missed.len(),
+            outcomes.len()
+        ));
+    }
+    Ok(Some(!racy.is_empty()))
+}
+
+macro_rules! lost {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            check(Family::$family, nothing_is_lost);
+        }
+    )*};
+}
+
+lost! {
+    nothing_is_lost_with_mutexes: Mutex;
+    nothing_is_lost_with_conditions: Cond;
+    nothing_is_lost_with_semaphores: Sem;
+    nothing_is_lost_with_sysv_semaphores: Sysv;
+    nothing_is_lost_with_message_queues: Msg;
+    nothing_is_lost_with_rwlocks: Rw;
+    nothing_is_lost_with_barriers_spinlocks_once: Barrier;
+    nothing_is_lost_with_futexes: Futex;
+    nothing_is_lost_with_threads: Life;
+    nothing_is_lost_with_processes: Process;
+    nothing_is_lost_with_events: Event;
+    nothing_is_lost_with_sockets: Socket;
+}
