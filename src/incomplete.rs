@@ -43,6 +43,10 @@ pub enum Reason {
     Once,
     /// System calls that could communicate went to the kernel.
     PassedThrough,
+    /// Threads used memory in an order that nothing keeps.
+    Races,
+    /// Some of what was done to memory was not seen.
+    Unwatched,
     /// Several threads used a file in a way that is not modelled.
     SharedFiles,
     /// libc used descriptors of its own while it held a lock of its own, beside other threads.
@@ -130,6 +134,8 @@ impl Reason {
             Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
             Reason::Once => ("executions", COUNT, ""),
             Reason::PassedThrough => ("passed-through", CALLS, ""),
+            Reason::Races => ("races", "all schedules of what is visible were run, but threads use memory without an order (see the notes): a switch between such accesses was not explored", ""),
+            Reason::Unwatched => ("not-watched", "all schedules of what is visible were run, but some of what threads do to memory was not seen (see the notes)", ""),
             Reason::SharedFiles => ("files", CALLS, ""),
             Reason::LibcDescriptors => ("libc-descriptors", NUMBERS, ""),
             Reason::FlockGaveUp => not_proven!("not-proven:flock", "flock gave up one kind of lock to wait for the other"),

@@ -178,7 +178,7 @@ fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
             args.pidfd = load(p + 8);
             args.child_tid = load(p + 16);
             args.parent_tid = load(p + 24);
-            args.stack = load::<u64>(p + 40) + load::<u64>(p + 48);
+            (args.stack, args.stack_size) = (load::<u64>(p + 40) + load::<u64>(p + 48), load(p + 48));
             args.tls = load(p + 56);
         }
         libc::SYS_clone => {

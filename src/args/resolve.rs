@@ -88,7 +88,7 @@ fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
     let later = [
         ("--watch".into(), !config.watch.is_empty()),
         ("--toss".into(), !config.toss.is_empty()),
-        ("--race other than off".into(), config.race != Race::Off),
+        (format!("--race {}", name_of(&config.race)), !matches!(config.race, Race::Off | Race::Explore)),
         (
             format!("--checkpoint {}", name_of(&config.checkpoint)),
             matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),

@@ -147,7 +147,10 @@ pub enum Checkpoint {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Race {
+    /// What threads do to memory is not looked at.
     Off,
+    /// It is watched; where accesses conflict and nothing orders them, they are named, and the search is not complete.
+    Explore,
     #[value(hide = true)]
     Lockset,
     #[value(hide = true)]

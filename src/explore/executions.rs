@@ -50,6 +50,20 @@ impl Counts {
         }
     }
 
+    /// Two accesses that nothing orders.
+    pub fn race(&mut self, text: &str) {
+        /// So many are named.
+        const MAX_RACES: u64 = 20;
+        if self.notes.iter().any(|n| n == text) {
+            return;
+        }
+        self.see(&[Reason::Races].into());
+        match self.reasons[&Reason::Races] {
+            n if n < MAX_RACES => self.note(text),
+            _ => self.note("there are more of these: they are not named"),
+        }
+    }
+
     /// Takes account of what one execution has shown.
     pub fn see(&mut self, reasons: &Reasons) {
         for reason in reasons {

@@ -12,8 +12,9 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use crate::base::files;
+use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, SearchKind, Timeouts, Words};
+use crate::config::{Config, Race, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory};
 use crate::scenario::{Client, Options, Program};
@@ -88,9 +89,18 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         memory: u64::MAX,
         guards: config.guard_arena,
         objects: Arc::default(),
-        watch: config.watch_log.as_ref().map(|log| WatchMemory { log: Some(cwd.join(log)), ..WatchMemory::default() }),
+        watch: watch_of(config, &cwd),
     };
     Ok((spec, launch.program))
+}
+
+/// How memory is watched. To tell whether accesses are ordered, those to the stack that a thread works on are among them: others may
+/// have been given what lies there.
+fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
+    let explores = config.race == Race::Explore;
+    let log = config.watch_log.as_ref().map(|log| cwd.join(log));
+    let choice = Choice { stack: explores, ..Choice::default() };
+    (explores || log.is_some()).then_some(WatchMemory { log, choice })
 }
 
 /// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.

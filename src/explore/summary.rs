@@ -1,7 +1,7 @@
 //! What an exploration came to.
 
 use super::state::{State, Stop};
-use crate::config::{Config, SearchKind};
+use crate::config::{Config, Race, SearchKind};
 use crate::finding::{Bug, BugKind, ProgramStatus, Summary, Verdict};
 use crate::incomplete::{Reason, Reasons};
 use crate::runtime::Worker;
@@ -48,6 +48,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         program: config.program.clone(),
         verdict: Verdict::of(bugs.iter().map(|bug| bug.kind)),
         reasons,
+        watched: config.race == Race::Explore,
         search: config.search.name().to_string(),
         executions: counts.executions - state.search.discarded(),
         transitions: state.search.transitions(),

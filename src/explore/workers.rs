@@ -416,6 +416,14 @@ impl<'a> Shared<'a> {
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
         counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        if !shown.is_new() {
+            // Where an object turned out to be shared, what was done to it before orders nothing yet: the search starts over.
+            worker.races(outcome).iter().for_each(|text| counts.race(text));
+        }
+        if let Some(text) = worker.unseen_memory() {
+            counts.see(&[Reason::Unwatched].into());
+            counts.note(&text);
+        }
         let with_root = place == 0 && state.passed_earlier.is_empty();
         let passed = &mut state.passed[place];
         passed.clear();

@@ -87,6 +87,8 @@ pub struct Summary {
     pub bugs: Vec<Bug>,
     /// Why not everything was explored; what else the result stands on.
     pub reasons: Reasons,
+    /// What threads do to memory was watched.
+    pub watched: bool,
     /// Name of the search.
     pub search: String,
     /// Executions, those that were cut off included.

@@ -17,7 +17,7 @@ mod order;
 mod words;
 
 pub use order::Order;
-pub use words::{Race, Words};
+pub use words::{Race, Touch, Words};
 
 use vsrun_model::{Pid, Tid};
 
@@ -26,7 +26,7 @@ use crate::trace::Trace;
 /// One access to memory, of all bytes from `address` on that lie within one execution's log entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// Whose memory: 0 for what processes share, else 1 + the process.
+    /// Whose memory: that of a process, or one that processes share.
     pub space: u32,
     /// Where; for what processes share, the place in the mapping and not the address.
     pub address: u64,

@@ -21,6 +21,9 @@ const MAX_FRAMES: usize = 24;
 /// What `complete` stands on.
 const ASSUMPTION: &str = "This assumes that code between visible operations touches shared data only under locks.";
 
+/// The same where memory is watched.
+const WATCHED: &str = "Memory was watched: what threads do to it is in an order that visible operations keep.";
+
 /// The first line of whatever is said of executions in which calls of these kinds went to the kernel; nothing if there are none.
 pub fn uncontrolled(kinds: u32) -> String {
     match incomplete::uncontrolled(kinds) {
@@ -235,6 +238,7 @@ fn recent_steps(bug: &Bug, found: &Finding) -> String {
 
 fn explored(summary: &Summary) -> String {
     match undoing(&summary.reasons).next() {
+        None if summary.watched => format!("explored completely. {WATCHED}"),
         None => format!("explored completely. {ASSUMPTION}"),
         Some(reason) => format!("NOT explored completely; {}", reason.sentence()),
     }

@@ -1,10 +1,12 @@
 //! What one execution did, as plain data.
 
+use vsrun_model::watch::Record;
 use vsrun_model::{Arena, End, World};
 
 use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
+use crate::race::{races, Access, Note, Race};
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -20,6 +22,8 @@ pub struct Outcome {
     pub sign: Sign,
     /// What it showed of the sharing of objects.
     pub shown: Shown,
+    /// Accesses to watched memory that conflict and that nothing orders.
+    pub races: Vec<Race>,
 }
 
 /// What the end of an execution means, before anybody has looked around.
@@ -60,7 +64,8 @@ impl Outcome {
     /// From the arena of an execution whose processes are gone.
     pub fn new(arena: &Arena, trace: Trace, ending: Ending) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
-        Outcome { trace, ending, sign, shown: Shown::read(arena) }
+        let races = if arena.plan.watches { races(&trace, notes(arena)) } else { Vec::new() };
+        Outcome { trace, ending, sign, shown: Shown::read(arena), races }
     }
 }
 
@@ -68,13 +73,30 @@ impl Outcome {
     /// Of an execution whose arena is not to be trusted.
     pub fn overwritten() -> Outcome {
         let (trace, ending) = (Trace::default(), Ending::Overwritten);
-        Outcome { trace, ending, sign: Sign::Overwritten, shown: Shown::default() }
+        Outcome { trace, ending, sign: Sign::Overwritten, shown: Shown::default(), races: Vec::new() }
     }
 
     /// Its trace does not tell what happened: the schedule alone repeats it.
     pub fn is_untold(&self) -> bool {
         matches!(self.sign, Sign::Overwritten | Sign::Died(_) | Sign::Unfollowed(_) | Sign::Fault(_))
     }
+}
+
+/// What was done to watched memory.
+fn notes(arena: &Arena) -> impl Iterator<Item = Note> + '_ {
+    arena.records.as_slice().iter().map(|record| {
+        let Record { address, size, site, thread, space, what } = *record;
+        match what & Record::KIND {
+            Record::STEP => Note::Step { index: address as u32 },
+            Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
+            Record::ENDS => Note::Ends { thread },
+            Record::ANEW => Note::Anew { space, address, size },
+            _ => {
+                let (write, locked) = (what & Record::WRITES != 0, what & Record::LOCKED != 0);
+                Note::Touches { thread, access: Access { space, address, size, write, locked, site } }
+            }
+        }
+    })
 }
 
 /// The line about an execution, of which nothing but the model is known.

@@ -111,8 +111,10 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         pct_depth: schedule.pct_depth,
         pct_length: schedule.pct_length,
         max_depth: spec.max_depth,
-        record: schedule.record,
-        record_back: schedule.record_back,
+        record: schedule.record || spec.watch.is_some(),
+        // What happens before what is told by what was pending in all states.
+        record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
+        watches: spec.watch.is_some(),
         past_cycles: schedule.past_cycles,
         wake_by_effects: schedule.wake_by_effects,
         expected_effects: schedule.expected_effects,

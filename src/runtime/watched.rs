@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vsrun_model::arena::Command;
-use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Place, FUNCTIONS, WATCH_ADDR, WATCH_MAGIC};
+use vsrun_model::object::SHARED;
+use vsrun_model::watch::{state, Entry, Header, Mapping as Mapped, Operand, Place, FUNCTIONS, WATCH_ADDR, WATCH_MAGIC};
 
 use super::memory::ProcessMemory;
+use super::outcome::Outcome;
 use super::session::SHIM_NAME;
 use super::setup::StartError;
 use super::tracee::{Signal, Stopped};
@@ -22,6 +24,7 @@ use crate::base::text::escape;
 use crate::binary::patch::{plan, Input, Plan, Space, Statistics};
 use crate::binary::sites::{self, Choice, Reason, Sites, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
+use crate::race::{Access, Race, Touch};
 
 const PAGE: u64 = 4096;
 
@@ -60,6 +63,8 @@ pub struct Watched {
     pub moves: Arc<Vec<Place>>,
     /// Pages of slots for punned jumps.
     pub slot_pages: usize,
+    /// What lies where.
+    places: Modules,
     traps: Vec<Place>,
     trampolines: Vec<Range<u64>>,
 }
@@ -70,6 +75,37 @@ impl Watched {
         let after = self.modules.partition_point(|m| m.first_site <= number);
         let module = self.modules[..after].last()?;
         Some((module, module.sites.sites.get(number - module.first_site)?.at))
+    }
+
+    /// The place of a site, or the function of libc, with that number.
+    fn instruction(&self, number: u32) -> String {
+        if number & Entry::FUNCTION != 0 {
+            let function = FUNCTIONS.get((number & !Entry::FUNCTION) as usize);
+            return function.map_or("a function of libc", |name| name).to_string();
+        }
+        let site = self.site(number as usize);
+        site.map_or("?".to_string(), |(module, at)| self.places.describe(at.wrapping_add(module.bias)))
+    }
+
+    /// One line about two accesses that nothing orders, the same for the same instructions and variable.
+    fn race(&self, race: &Race) -> String {
+        let verb = |access: &Access| match (access.write, access.locked) {
+            (true, true) => "atomic update",
+            (true, false) => "write",
+            (false, _) => "read",
+        };
+        let access = |touch: &Touch| {
+            let a = &touch.access;
+            format!("{} of {} bytes at {}", verb(a), a.size, self.instruction(a.site))
+        };
+        let mut both = [access(&race.first), access(&race.second)];
+        both.sort();
+        let at = race.second.access;
+        let place = match at.space & SHARED {
+            0 => self.places.object_name(at.address).unwrap_or_else(|| self.places.region(at.address)),
+            _ => "shared memory".to_string(),
+        };
+        format!("race on {place}: {} and {}", both[0], both[1])
     }
 
     /// True if `signal` is that of a patch, or of a check of memory that is not watched: the library answers it.
@@ -105,6 +141,25 @@ impl Worker {
         self.watched.as_ref()
     }
 
+    /// The races of an execution, a line each.
+    pub fn races(&self, outcome: &Outcome) -> Vec<String> {
+        let Some(watched) = &self.watched else { return Vec::new() };
+        outcome.races.iter().map(|race| watched.race(race)).collect()
+    }
+
+    /// What of the execution last run was not seen though memory is watched, if anything.
+    pub fn unseen_memory(&self) -> Option<String> {
+        self.watched.as_ref()?;
+        if self.arena.records_lost > 0 {
+            return Some("more was done to memory than vsrun can record: the rest is not looked at".into());
+        }
+        if self.arena.world.procs.as_slice().iter().any(|p| p.execs > 0) {
+            return Some("memory of a program that another one has become (exec) is not watched".into());
+        }
+        let (times, first) = self.later_code()?;
+        Some(format!("code that was loaded or made later is not watched: {first} ({times})"))
+    }
+
     /// Code that came after the patches in the execution last run, and is not watched: how often, and the first.
     pub fn later_code(&self) -> Option<(u32, String)> {
         let watching = &self.arena.control.watching;
@@ -126,6 +181,7 @@ impl Worker {
         drop(inputs);
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_out = left_out;
+        watched.places = Modules::parse(&maps, &mut SymbolCache::new());
         let file = file_of(&watched, &plan, watch.log.as_deref());
         self.map_in_root(&file)?;
         for (at, bytes) in &plan.writes {
@@ -293,7 +349,8 @@ fn watched(
     }
     let trampolines = plan.mapped.iter().map(|m| m.at..m.at + m.bytes.len() as u64).collect();
     let (moves, traps) = (Arc::new(plan.moves.clone()), plan.traps.clone());
-    Watched { modules, left_out: Vec::new(), moves, slot_pages: plan.slot_pages, traps, trampolines }
+    let places = Modules::default();
+    Watched { modules, left_out: Vec::new(), moves, slot_pages: plan.slot_pages, places, traps, trampolines }
 }
 
 /// A file as the shim maps it.

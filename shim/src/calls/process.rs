@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT,
 use super::{env, files, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
-use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
+use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
@@ -29,6 +29,8 @@ pub struct CloneArgs {
     pub flags: u64,
     /// Highest address of the child's stack, or 0.
     pub stack: u64,
+    /// Its size, or 0 if it is not known.
+    pub stack_size: u64,
     /// Where the parent wants the id.
     pub parent_tid: u64,
     /// Where the child wants it, and wants it cleared.
@@ -113,6 +115,12 @@ fn create_thread(args: &CloneArgs) -> i64 {
         tell_id(args.child_tid, vtid);
     }
     fiber_of(t).context = fiber::lay_out(args.stack, &args.start);
+    if args.stack_size > 0 {
+        // glibc gives the stack of a thread that is over to the next one, and lays the thread's own data above it.
+        const THREAD_DATA: u64 = 4096;
+        let low = args.stack - args.stack_size;
+        watched::anew(low, args.tls.max(args.stack) + THREAD_DATA - low);
+    }
     turn::start(t);
     gate::deliver();
     vtid as i64
@@ -175,6 +183,7 @@ fn fork_in_model(creator: Tid) -> (Pid, Tid) {
     if core::mem::take(&mut local().child_has_pidfd) {
         model().tells_its_end(p);
     }
+    watched::creates(t);
     model().give_turn(t);
     (p, t)
 }

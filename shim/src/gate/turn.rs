@@ -347,7 +347,7 @@ pub fn wait() {
 
 /// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
 pub fn start(t: Tid) {
-    watched::look();
+    watched::creates(t);
     model().give_turn(t);
     fibers::switch(t);
 }
@@ -356,7 +356,7 @@ pub fn start(t: Tid) {
 /// still to give the turn back. Returns only if the turn went to another process; the caller then ends this process or
 /// waits.
 pub fn leave(back: Option<Tid>) {
-    watched::transition_ends();
+    watched::ends();
     let next = match back {
         Some(creator) => {
             model().give_turn(creator);

@@ -6,9 +6,10 @@
 //! arena is open then. It must not allocate or pass the turn.
 
 use vsrun_model::arena::MAX_PATH;
-use vsrun_model::watch::{state, Entry};
+use vsrun_model::watch::{state, Entry, Record};
+use vsrun_model::Tid;
 
-use super::local::{arena, local, machine, world, Phase};
+use super::local::{arena, local, machine, space_of, world, Phase};
 use super::{shield, signal};
 use crate::sys::raw;
 use crate::watch;
@@ -63,6 +64,29 @@ pub fn transition_ends() {
     }
 }
 
+/// The running thread is about to create thread `t`: what it has done until now is before that.
+pub fn creates(t: Tid) {
+    transition_ends();
+    machine().note_begin(t, local().cur);
+}
+
+/// The running thread has come to its end by itself.
+pub fn ends() {
+    transition_ends();
+    machine().note_memory(Record { thread: local().cur, what: Record::ENDS, ..Record::default() });
+}
+
+/// Memory of this process is given out anew: what was done to it before is nothing to who has it now.
+pub fn anew(address: u64, size: u64) {
+    if !watch::is_recording() {
+        return;
+    }
+    // What is in the log of this memory is from before.
+    transition_ends();
+    let (space, address) = space_of(address);
+    machine().note_memory(Record { address, size, space, what: Record::ANEW, ..Record::default() });
+}
+
 /// The log is full.
 fn full() {
     if !watch::is_recording() {
@@ -79,6 +103,10 @@ fn full() {
 #[inline]
 fn consume(sink: &mut Sink, entry: &Entry) {
     sink.add(entry);
+    let (space, address) = space_of(entry.address);
+    let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+    let what = Record::TOUCHES | flag(entry.writes(), Record::WRITES) | flag(entry.is_locked(), Record::LOCKED);
+    machine().note_memory(Record { address, size: entry.size(), site: entry.site, thread: local().cur, space, what });
 }
 
 /// What is recorded, in a file: for each entry its 16 bytes, the index of the thread, and the number of transitions so far.

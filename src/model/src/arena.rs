@@ -7,16 +7,16 @@
 //! | `control` | as its fields say | both |
 //! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
-//! | `world`, `steps`, `trail`, `seen`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
+//! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
-use crate::base::watch::Watching;
+use crate::base::watch::{Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 32;
+pub const VERSION: u32 = 33;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -52,6 +52,8 @@ pub const MAX_EXPECTED: usize = 1024;
 pub const MAX_STEPS: usize = 1 << 22;
 /// Most pending operations that are recorded in one trace.
 pub const MAX_SEEN: usize = 1 << 22;
+/// Most records of what was done to watched memory.
+pub const MAX_RECORDS: usize = 1 << 23;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
 /// Place in `Control::passed` for files over which threads communicate.
@@ -173,6 +175,8 @@ pub struct Plan {
     pub expected_effects: Effects,
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.
     pub record_back: u32,
+    /// What is done to watched memory is recorded.
+    pub watches: bool,
 }
 
 numbers! {
@@ -337,6 +341,10 @@ pub struct Arena {
     pub steps: Table<Step, MAX_STEPS>,
     /// Pending operations recorded along the trace.
     pub seen: Table<Seen, MAX_SEEN>,
+    /// What was done to watched memory.
+    pub records: Table<Record, MAX_RECORDS>,
+    /// Records for which there was no room.
+    pub records_lost: u64,
 }
 
 impl Arena {
@@ -370,6 +378,8 @@ impl Arena {
         self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();
+        self.records.clear();
+        self.records_lost = 0;
         self.noted.clear();
         self.unrecorded = 0;
         self.trail = 0;
@@ -438,6 +448,22 @@ impl Arena {
     /// What the shim says about watched memory.
     pub fn watching_is(&mut self, watching: Watching) {
         self.control.watching = watching;
+    }
+
+    /// Records what was done to watched memory, where that is asked for.
+    #[inline]
+    pub fn note_memory(&mut self, record: Record) {
+        if self.plan.watches && self.records.push(record).is_none() {
+            self.records_lost += 1;
+        }
+    }
+
+    /// Thread `t` begins, created by `creator`.
+    pub fn note_begin(&mut self, t: Tid, creator: Tid) {
+        let space = self.pid_of(t);
+        let parent = self.world.procs.get(space).map_or(NONE, |p| p.creator);
+        let what = Record::BEGINS;
+        self.note_memory(Record { address: parent.into(), size: 0, site: creator, thread: t, space, what });
     }
 
     /// Code named `name` came after the patches, and is not watched.

@@ -1,6 +1,8 @@
 //! Watched memory: the contract between the tool, which finds and patches the instructions that use memory, and the shim, which
 //! records what they use. The tool writes it all into one file, which the shim maps; see docs/WATCHING.md.
 
+use crate::base::Tid;
+
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
@@ -164,6 +166,43 @@ impl Entry {
     pub const fn is_locked(&self) -> bool {
         self.what & 2 != 0
     }
+}
+
+/// What an execution did to watched memory, one thing after the other: for the search for accesses that nothing orders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Record {
+    /// The first byte; in memory that processes share the place there, not the address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// As in [`Entry`].
+    pub site: u32,
+    /// Who.
+    pub thread: Tid,
+    /// Whose memory: a process, or [`SHARED`](crate::object::SHARED) and more.
+    pub space: u32,
+    /// One of the constants below; an access may have flags, too.
+    pub what: u32,
+}
+
+impl Record {
+    /// The thread accesses memory.
+    pub const TOUCHES: u32 = 0;
+    /// The step with the index `address` is made.
+    pub const STEP: u32 = 1;
+    /// The thread begins, created by `site`, in process `space`, whose creator is `address`.
+    pub const BEGINS: u32 = 2;
+    /// The thread has come to its end by itself.
+    pub const ENDS: u32 = 3;
+    /// Memory is given out anew.
+    pub const ANEW: u32 = 4;
+    /// Flag of an access: it writes.
+    pub const WRITES: u32 = 8;
+    /// Flag of an access: it is locked.
+    pub const LOCKED: u32 = 16;
+    /// Which of the constants it is.
+    pub const KIND: u32 = 7;
 }
 
 /// How far watching is, in [`Watching::state`].

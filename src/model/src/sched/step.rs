@@ -1,6 +1,7 @@
 //! The scheduler step: which thread moves next. First the prefix of the schedule, then its policy.
 
 use crate::arena::{Arena, Policy, Seen, Step};
+use crate::base::watch::Record;
 use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::sched::sharing::LONG_RUNS;
@@ -404,6 +405,9 @@ impl Arena {
         };
         if self.steps.push(step).is_none() {
             self.unrecorded += 1;
+        } else if self.plan.watches {
+            let index = self.steps.len - 1;
+            self.note_memory(Record { address: index.into(), thread: t, what: Record::STEP, ..Record::default() });
         }
     }
 
