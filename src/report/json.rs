@@ -29,6 +29,7 @@ pub fn object(summary: &Summary) -> Value {
         "executions": summary.executions,
         "transitions": summary.transitions,
         "sleep_blocked": summary.sleep_blocked,
+        "watched": summary.watched,
         "max_depth": summary.max_depth,
         "workers": summary.workers,
         "seconds": seconds,
@@ -117,7 +118,7 @@ mod tests {
         let keys: Vec<_> = object.keys().map(String::as_str).collect();
         let contract =
             "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
-                        transitions sleep_blocked max_depth workers seconds program_status notes passed_through";
+                        transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through";
         assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);

@@ -46,9 +46,11 @@ impl Question<'_> {
         }
         let bare = |a: &Act| Act { op: Op { signals: 0, ..a.op }, ..*a };
         let concerns = |a: &Act| dependent_after(&bare(a), Effects::NONE, &bare(self.act), Effects::NONE, false);
+        // With a step at which it has been killed its process may be over, whatever the other threads stand at.
+        let ends_all = |a: &Act| a.pid == self.act.pid && a.op.signals & DIES != 0;
         let mut others = self.kept.iter().chain(self.dropped).map(|d| d.act);
         let own = [self.act, self.first].into_iter().chain(self.seen.map(|s| s.0)).any(signals);
-        if own || others.any(|a| signals(a) && concerns(a)) {
+        if own || others.any(|a| signals(a) && concerns(a) || ends_all(a)) {
             return (Answer::Unknown, act.at_most());
         }
         let (expired, cancelled) = (self.has_expired(), self.is_cancelled());
