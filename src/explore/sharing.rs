@@ -7,7 +7,7 @@
 //! end; their bugs count, and what they show to be shared, but not for the search. Searches that have no plan (random,
 //! pct, once) go on with what is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ impl Sharing {
         self.restarts
     }
 
+    /// All that it counts.
+    pub fn counts(&self) -> [u64; 3] {
+        [self.restarts, self.earlier, self.passed]
+    }
+
     /// True if the search has to start over.
     pub fn is_due(&self) -> bool {
         self.due
@@ -187,10 +192,16 @@ fn wanted(config: &Config) -> Result<Vec<(What, String)>, Failure> {
     if let Some(path) = &config.annotations {
         wanted.extend(read_annotations(path).map_err(Failure::environment)?);
     }
-    if let Some((_, symbol)) = wanted.iter().find(|(what, s)| wanted.iter().any(|(w, t)| s == t && what != w)) {
-        return Err(Failure::environment(format!("{symbol} is declared unshared and atomic")));
+    match declared_twice(&wanted) {
+        Some(symbol) => Err(Failure::environment(format!("{symbol} is declared unshared and atomic"))),
+        None => Ok(wanted),
     }
-    Ok(wanted)
+}
+
+/// A variable that is said to be both.
+pub(super) fn declared_twice(wanted: &[(What, String)]) -> Option<&str> {
+    let mut known = BTreeMap::new();
+    wanted.iter().find(|(what, symbol)| *known.entry(symbol).or_insert(*what) != *what).map(|(_, symbol)| symbol.as_str())
 }
 
 /// The same with the addresses in process `pid`.
@@ -223,8 +234,16 @@ const LARGEST_ANNOTATIONS: u64 = 16 << 20;
 fn read_annotations(path: &Path) -> Result<Vec<(What, String)>, String> {
     let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", escape(path));
     let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| wrong(&e))?;
-    let text = String::from_utf8(text).map_err(|e| wrong(&e))?;
-    annotations(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
+    annotations_of(text).map_err(|(line, what)| match line {
+        Some(line) => format!("{}:{line}: {what}", escape(path)),
+        None => wrong(&what),
+    })
+}
+
+/// What the content of an annotation file says, or why it is none, with the number of the line if it is one line's fault.
+pub(super) fn annotations_of(text: Vec<u8>) -> Result<Vec<(What, String)>, (Option<usize>, String)> {
+    let text = String::from_utf8(text).map_err(|e| (None, e.to_string()))?;
+    annotations(&text).map_err(|(line, what)| (Some(line), what))
 }
 
 /// What the lines of an annotation file say, or the number of one that is wrong and why.

@@ -17,6 +17,9 @@ use super::reduction::{Insertion, Reduction};
 use super::tree::{Node, Phase, Tree, NOWHERE};
 use crate::codec::{self, DecodeError};
 
+/// No state has as many branches as this.
+const MOST_BRANCHES: u32 = 1 << 30;
+
 /// A search as it is saved.
 #[derive(Serialize, Deserialize)]
 struct Saved<'a> {
@@ -59,6 +62,7 @@ impl InOrder {
         if saved.sequences != (insertion == Insertion::Sequence) {
             return Err(DecodeError::Wrong("algorithm"));
         }
+        codec::counted([saved.next_ticket, saved.transitions, saved.sleep_blocked])?;
         let threads = numbered(saved.threads).ok_or(DecodeError::Wrong("names of threads"))?;
         let objects = numbered(saved.objects).ok_or(DecodeError::Wrong("names of objects"))?;
         let mut search = Reduction::new(insertion);
@@ -181,7 +185,8 @@ fn ranks(nodes: &[Node], at: usize) -> Option<u32> {
     let mut all: Vec<u32> = living.iter().copied().chain(nodes[at].complete.iter().map(|c| c.0)).collect();
     all.sort_unstable();
     let ascending = |ranks: &[u32]| ranks.windows(2).all(|two| two[0] < two[1]);
-    (ascending(&all) && ascending(&living)).then_some(all.last().map_or(0, |last| last.saturating_add(1)))
+    let next = all.last().map_or(0, |last| last.saturating_add(1));
+    (ascending(&all) && ascending(&living) && next < MOST_BRANCHES).then_some(next)
 }
 
 /// The tree of these nodes.

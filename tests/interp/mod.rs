@@ -181,6 +181,16 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
+        self.try_run(program, schedule, max_depth).expect("a schedule that fits")
+    }
+
+    /// The same with a schedule that may be longer than an arena has room for.
+    pub fn try_run(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        max_depth: u64,
+    ) -> Result<(Trace, digest::Outcome), &'static str> {
         let (unshared, timeouts_any) = (self.unshared, self.timeouts_any);
         let arena = self.arena();
         arena.world.reset();
@@ -194,12 +204,12 @@ impl Machine {
         plan.expected_effects = schedule.expected_effects;
         plan.late_wake = schedule.late_wake;
         plan.unshared = unshared;
-        arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
+        arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena);
         run.go();
         let outcome = run.outcome();
-        (Trace::read(run.arena), outcome)
+        Ok((Trace::read(run.arena), outcome))
     }
 
     /// Runs the choices of `prefix` and nothing more.
