@@ -28,16 +28,16 @@ thread_local! {
 }
 
 /// Calls `read` with the path of a file that has this content.
-pub fn at_path(content: &[u8], read: impl FnOnce(&Path)) {
-    at_path_in(&[(0, content)], content.len() as u64, read);
+pub fn at_path<T>(content: &[u8], read: impl FnOnce(&Path) -> T) -> T {
+    at_path_in(&[(0, content)], content.len() as u64, read)
 }
 
 /// The same with parts of the content at their offsets, the rest zeros, and so many bytes in all.
-pub fn at_path_in(parts: &[(u64, &[u8])], len: u64, read: impl FnOnce(&Path)) {
+pub fn at_path_in<T>(parts: &[(u64, &[u8])], len: u64, read: impl FnOnce(&Path) -> T) -> T {
     PLACE.with(|place| {
         let emptied = place.file.set_len(0).and_then(|()| place.file.set_len(len));
         let written = emptied.and_then(|()| parts.iter().try_for_each(|(at, part)| place.file.write_all_at(part, *at)));
         written.expect("room for an input");
-        read(&place.path);
-    });
+        read(&place.path)
+    })
 }

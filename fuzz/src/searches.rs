@@ -49,11 +49,11 @@ pub fn of_kind(kind: u8) -> Box<dyn Search> {
 
 /// Two bytes say which search on which program, the rest is what it saved. If that is accepted, it goes on: it ends or does not, but
 /// every step of it does, and it can be saved again.
-pub fn search(data: &[u8]) {
-    let [kind, number, saved @ ..] = data else { return };
+pub fn search(data: &[u8]) -> bool {
+    let [kind, number, saved @ ..] = data else { return false };
     let mut search = of_kind(*kind);
     if search.restore(saved).is_err() {
-        return;
+        return false;
     }
     asked(&*search);
     WORLD.with(|world| {
@@ -62,6 +62,7 @@ pub fn search(data: &[u8]) {
     });
     let again = search.save().expect("what was saved can be saved");
     let _ = of_kind(*kind).restore(&again);
+    true
 }
 
 /// Runs executions, up to two at a time where the search allows it.

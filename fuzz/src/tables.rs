@@ -27,20 +27,21 @@ impl ReadMemory for Noise {
     }
 }
 
-/// Two bytes say where a thread stands, the rest is `.eh_frame`.
-pub fn unwind(data: &[u8]) {
-    let Some((place, table)) = data.split_first_chunk() else { return };
+/// Two bytes say where a thread stands, the rest is `.eh_frame`. It says whether there was a caller.
+pub fn unwind(data: &[u8]) -> bool {
+    let Some((place, table)) = data.split_first_chunk() else { return false };
     let table = &table[..table.len().min((SIZE - TABLE) as usize - 0x400)];
     let place = u64::from(u16::from_le_bytes(*place));
     let headers = (TABLE + table.len() as u64).next_multiple_of(8);
     let (header, sections) = elf(table.len() as u64, headers);
-    at_path_in(&[(0, &header), (TABLE, table), (headers, &sections)], SIZE, |path| stacks(path, place));
+    at_path_in(&[(0, &header), (TABLE, table), (headers, &sections)], SIZE, |path| stacks(path, place))
 }
 
-fn stacks(path: &Path, place: u64) {
+fn stacks(path: &Path, place: u64) -> bool {
     let mut unwinder = Unwinder::new();
     let mapping = Mapping { start: BASE, end: BASE + SIZE, perms: "r-xp".into(), offset: 0, path: Some(path.into()) };
     let maps = [mapping];
+    let mut longest = 0;
     for n in 0..8 {
         let mut regs = Regs { rip: BASE + (place + n * 0x91) % SIZE, ..Regs::default() };
         for (register, value) in regs.general.iter_mut().enumerate() {
@@ -48,7 +49,9 @@ fn stacks(path: &Path, place: u64) {
         }
         let counters = unwinder.backtrace(&maps, &Noise(place), regs, 64);
         assert!((1..=64).contains(&counters.len()));
+        longest = longest.max(counters.len());
     }
+    longest > 1
 }
 
 /// A file with one segment, which is all of it, and a table of that size: the headers, and the sections, which are at `at`.

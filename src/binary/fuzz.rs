@@ -7,8 +7,8 @@ use super::preflight;
 use super::symbols::SymbolCache;
 use super::{BinaryId, Modules};
 
-/// Reads the file at `path`, whatever it is.
-pub fn read(path: &Path) {
+/// Reads the file at `path`, whatever it is. Gives whether it has symbols.
+pub fn read(path: &Path) -> bool {
     if let Err(refusal) = preflight::readable(path, Path::new("/")) {
         assert!(!refusal.message().is_empty());
     }
@@ -18,13 +18,13 @@ pub fn read(path: &Path) {
         let _ = (elf.entry(), elf.has_entry(), elf.is_dyn());
         assert!(!elf.loads().is_empty());
     }
-    symbols(path);
+    symbols(path)
 }
 
 /// Names of what lies in it, as it is loaded at two places.
-fn symbols(path: &Path) {
+fn symbols(path: &Path) -> bool {
     let mut cache = SymbolCache::new();
-    let Some(module) = cache.get(path) else { return };
+    let Some(module) = cache.get(path) else { return false };
     let symbols = module.symbols();
     let mut places = vec![0, 0x1139, u64::MAX];
     places.extend(symbols.functions.iter().chain(&symbols.objects).take(50).flat_map(|s| [s.start, s.end]));
@@ -42,4 +42,5 @@ fn symbols(path: &Path) {
             let _ = (modules.describe(module.bias.wrapping_add(at)), modules.locate_return(module.bias.wrapping_add(at)));
         }
     }
+    !symbols.is_empty()
 }

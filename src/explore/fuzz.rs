@@ -6,12 +6,10 @@ use super::save::Saved;
 use super::sharing::{annotations_of, declared_twice};
 use crate::base::hash::fnv1a;
 
-/// What `--annotations` does with the content of a file.
-pub fn annotations(bytes: &[u8]) {
-    match annotations_of(bytes.to_vec()) {
-        Ok(wanted) => assert!(declared_twice(&wanted).is_none_or(|symbol| !symbol.is_empty())),
-        Err((_, what)) => assert!(!what.is_empty()),
-    }
+/// What `--annotations` does with the content of a file; whether it is accepted.
+pub fn annotations(bytes: &[u8]) -> bool {
+    let read = annotations_of(bytes.to_vec());
+    read.is_ok_and(|wanted| declared_twice(&wanted).is_none())
 }
 
 /// What `--resume` does with the content of a file whose checksum holds, up to the search itself. Gives the bytes of that.
