@@ -4,6 +4,8 @@
 
 #[path = "../../tests/interp/mod.rs"]
 mod interp;
+#[cfg(fuzzing)]
+mod memory;
 mod place;
 mod searches;
 mod tables;

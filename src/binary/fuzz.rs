@@ -34,12 +34,15 @@ fn symbols(path: &Path) -> bool {
     for symbol in symbols.objects.iter().take(50) {
         assert!(!symbols.objects_named(&symbol.name).is_empty());
     }
-    let line = |start: u64, offset: u64| format!("{start:x}-{:x} r-xp {offset:08x} 00:00 1 {}\n", start + 0x3000, path.display());
+    let line = |start: u64, offset: u64| {
+        format!("{start:x}-{:x} r-xp {offset:08x} 00:00 1 {}\n", start + 0x3000, path.display())
+    };
     let maps = [line(0x5555_5555_4000, 0), line(0x7fff_f7f0_1000, 0x1000)].concat();
     let modules = Modules::parse(maps.as_bytes(), &mut cache);
     for module in modules.modules() {
         for &at in &places {
-            let _ = (modules.describe(module.bias.wrapping_add(at)), modules.locate_return(module.bias.wrapping_add(at)));
+            let _ =
+                (modules.describe(module.bias.wrapping_add(at)), modules.locate_return(module.bias.wrapping_add(at)));
         }
     }
     !symbols.is_empty()

@@ -23,7 +23,9 @@ pub fn saved(bytes: &[u8]) -> Option<Vec<u8>> {
     let found: Vec<Found> = header.found().collect();
     let mut sharing = header.sharing.clone();
     let _ = (sharing.notes(), sharing.objects().fits(), counts.executions + sharing.earlier());
-    assert!(found.windows(2).all(|two| two[0].best.compare(&two[1].best) == two[1].best.compare(&two[0].best).reverse()));
+    assert!(found
+        .windows(2)
+        .all(|two| two[0].best.compare(&two[1].best) == two[1].best.compare(&two[0].best).reverse()));
     sharing.start_over(counts.executions);
     counts.start_over();
     Some(search)

@@ -201,7 +201,10 @@ fn wanted(config: &Config) -> Result<Vec<(What, String)>, Failure> {
 /// A variable that is said to be both.
 pub(super) fn declared_twice(wanted: &[(What, String)]) -> Option<&str> {
     let mut known = BTreeMap::new();
-    wanted.iter().find(|(what, symbol)| *known.entry(symbol).or_insert(*what) != *what).map(|(_, symbol)| symbol.as_str())
+    wanted
+        .iter()
+        .find(|(what, symbol)| *known.entry(symbol).or_insert(*what) != *what)
+        .map(|(_, symbol)| symbol.as_str())
 }
 
 /// The same with the addresses in process `pid`.
@@ -282,5 +285,13 @@ mod tests {
         let wrong = |text| annotations(text).unwrap_err();
         assert_eq!(wrong("unshared a\nshared b\n"), (2, "'shared' where 'unshared' or 'atomic' is needed".into()));
         assert_eq!(wrong("\natomic # x\n"), (2, "'atomic' without the name of a variable".into()));
+    }
+
+    #[test]
+    fn what_is_declared_twice() {
+        let read = |text: String| annotations_of(text.into_bytes()).unwrap();
+        assert_eq!(declared_twice(&read("atomic a\natomic b\natomic a\nunshared b\n".into())), Some("b"));
+        assert_eq!(declared_twice(&read((0..300_000).map(|n| format!("atomic v{n}\n")).collect())), None);
+        assert!(annotations_of(vec![0xff]).is_err_and(|(line, _)| line.is_none()));
     }
 }

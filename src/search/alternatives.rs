@@ -184,6 +184,11 @@ mod tests {
         }
         branches[1].end = branches[1].value;
         assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
+        // What is left out is none of the alternatives, or the next one.
+        for skip in [3, 0] {
+            branches[1] = Branch { skip: Some(skip), ..branch(None, 3) };
+            assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
+        }
         branches[1] = Branch { at: 4, ..branch(None, 3) };
         assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
     }

@@ -166,10 +166,12 @@ fn check(node: &Node, parent: Option<&Node>, children: usize, threads: usize) ->
     if node.pending.iter().any(|p| p.choices > MOST_ALTERNATIVES) {
         return Err(DecodeError::Wrong("number of alternatives"));
     }
-    let races = node
-        .unsettled
-        .iter()
-        .all(|r| !r.last.is_empty() && ascending(&r.taken) && r.taken.last().is_some_and(|&n| n < depth.saturating_sub(1)) && node.visited);
+    let races = node.unsettled.iter().all(|r| {
+        !r.last.is_empty()
+            && ascending(&r.taken)
+            && r.taken.last().is_some_and(|&n| n < depth.saturating_sub(1))
+            && node.visited
+    });
     let leaf = node.phase == Phase::Waiting && children == 0 && node.unsure;
     if !races || !node.covers.is_empty() && !leaf || node.covers.iter().any(|c| c.depth >= depth) {
         return Err(DecodeError::Wrong("race"));
