@@ -2,7 +2,7 @@
 # Random bytes for all that vsrun reads from outside: ./scripts/fuzz.sh [SECONDS [TARGET...]]    or --short
 #
 # For SECONDS (default 600) in all, libFuzzer gives inputs to each TARGET in turn; for each is printed how many were tried and how many
-# survived: no panic (overflow of a sum is one), no 3 s for one of them, no 2 GB. The targets are in fuzz/src:
+# survived: no panic (overflow of a sum is one), no 3 s for one of them, no 2 GB. The targets are in fuzz/src/targets:
 #   scenario     scenario files: what `show` prints of them, the schedules that a replay takes from them
 #   saved        saved searches: the header
 #   search       saved searches: the state of each search that can be saved; what is accepted goes on, on programs of the model
@@ -43,10 +43,11 @@ done
 # What cargo-fuzz builds with, and works with a compiler of any channel: counters and comparisons for libFuzzer.
 flags='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters'
 flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
-directory=${CARGO_TARGET_DIR:-target}/fuzz
+target=${CARGO_TARGET_DIR:-target}
 RUSTFLAGS=$flags cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
-    --target x86_64-unknown-linux-gnu --target-dir "$directory"
-binaries=$directory/x86_64-unknown-linux-gnu/release
+    --target x86_64-unknown-linux-gnu --target-dir "$target"
+binaries=$target/x86_64-unknown-linux-gnu/release
+directory=$target/fuzz
 
 # Inputs that are read as files lie in memory.
 place=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
@@ -58,8 +59,9 @@ each=$((seconds * jobs / $#))
 # How many inputs a target gets in a short run: some seconds' worth.
 short_of() {
     case $1 in
-        annotations | ldcache) echo 200000 ;;
-        saved | unwind | scenario) echo 20000 ;;
+        annotations | ldcache) echo 100000 ;;
+        saved | unwind | scenario | search) echo 20000 ;;
+        allowed) echo 1000 ;;
         *) echo 4000 ;;
     esac
 }

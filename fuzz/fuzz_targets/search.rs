@@ -1,4 +1,4 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    vsrun_fuzz::search(data);
+    vsrun_fuzz::targets::search(data);
 });

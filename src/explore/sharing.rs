@@ -235,18 +235,14 @@ const LARGEST_ANNOTATIONS: u64 = 16 << 20;
 
 /// Reads an annotation file: a line each, `unshared SYMBOL` or `atomic SYMBOL`; `#` begins a comment.
 fn read_annotations(path: &Path) -> Result<Vec<(What, String)>, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", escape(path));
-    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| wrong(&e))?;
-    annotations_of(text).map_err(|(line, what)| match line {
-        Some(line) => format!("{}:{line}: {what}", escape(path)),
-        None => wrong(&what),
-    })
+    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| format!("{}: {e}", escape(path)))?;
+    annotations_of(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
 }
 
-/// What the content of an annotation file says, or why it is none, with the number of the line if it is one line's fault.
-pub(super) fn annotations_of(text: Vec<u8>) -> Result<Vec<(What, String)>, (Option<usize>, String)> {
-    let text = String::from_utf8(text).map_err(|e| (None, e.to_string()))?;
-    annotations(&text).map_err(|(line, what)| (Some(line), what))
+/// What the content of an annotation file says, or the number of a line that is wrong and why.
+pub(super) fn annotations_of(text: &[u8]) -> Result<Vec<(What, String)>, (usize, String)> {
+    let line_of = |at: usize| text[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+    annotations(std::str::from_utf8(text).map_err(|e| (line_of(e.valid_up_to()), "it is not UTF-8".to_string()))?)
 }
 
 /// What the lines of an annotation file say, or the number of one that is wrong and why.
@@ -289,9 +285,9 @@ mod tests {
 
     #[test]
     fn what_is_declared_twice() {
-        let read = |text: String| annotations_of(text.into_bytes()).unwrap();
+        let read = |text: String| annotations_of(text.as_bytes()).unwrap();
         assert_eq!(declared_twice(&read("atomic a\natomic b\natomic a\nunshared b\n".into())), Some("b"));
         assert_eq!(declared_twice(&read((0..300_000).map(|n| format!("atomic v{n}\n")).collect())), None);
-        assert!(annotations_of(vec![0xff]).is_err_and(|(line, _)| line.is_none()));
+        assert_eq!(annotations_of(b"atomic a\n# \xff\n"), Err((2, "it is not UTF-8".into())));
     }
 }
