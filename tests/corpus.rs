@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+type Target = fn(&[u8]) -> bool;
+
 /// Every target, by its name.
-const TARGETS: [(&str, fn(&[u8]) -> bool); 9] = [
+const TARGETS: [(&str, Target); 9] = [
     ("allowed", targets::allowed),
     ("annotations", targets::annotations),
     ("arguments", targets::arguments),

@@ -45,7 +45,7 @@ fn stacks(path: &Path, place: u64) -> bool {
     for n in 0..8 {
         let mut regs = Regs { rip: BASE + (place + n * 0x91) % SIZE, ..Regs::default() };
         for (register, value) in regs.general.iter_mut().enumerate() {
-            *value = 0x7ffc_0000_0000 + 64 * register as u64;
+            *value = 0x7ffc_0000_0000 + 64 * (register as u64 ^ 7);
         }
         let counters = unwinder.backtrace(&maps, &Noise(place), regs, 64);
         assert!((1..=64).contains(&counters.len()));
