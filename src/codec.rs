@@ -46,6 +46,25 @@ pub fn encode(value: &impl Serialize) -> Vec<u8> {
     postcard::to_allocvec(value).expect("all lengths are known")
 }
 
+/// No count of executions, transitions or tickets comes near this; sums of some of them below it do not overflow.
+const MOST: u64 = 1 << 56;
+
+/// Whether numbers that have been read can be counts.
+///
+/// # Errors
+/// One is larger than anybody has counted.
+pub fn counted(counts: impl IntoIterator<Item = u64>) -> Result<(), DecodeError> {
+    counts.into_iter().all(|n| n <= MOST).then_some(()).ok_or(DecodeError::Wrong("count"))
+}
+
+/// Whether a number that has been read can be a part of a whole, which may be a little more for it is a sum.
+///
+/// # Errors
+/// It is less than 0, much more than 1, or no number.
+pub fn is_part(part: f64) -> Result<(), DecodeError> {
+    (0.0..=2.0).contains(&part).then_some(()).ok_or(DecodeError::Wrong("estimate"))
+}
+
 /// The one value that all the bytes are.
 ///
 /// # Errors

@@ -89,3 +89,13 @@ fn values_that_cannot_be() {
     assert_eq!(decode::<Option<u8>>(&[2, 0]), Err(DecodeError::Malformed));
     assert_eq!(encode(&Choice::new(Uid(1), 2, Kind(3))), [1, 2, 3]);
 }
+
+#[test]
+fn counts_and_parts_that_cannot_be() {
+    assert_eq!(counted([0, MOST]), Ok(()));
+    assert_eq!(counted([0, MOST + 1]), Err(DecodeError::Wrong("count")));
+    for part in [-0.1, 2.1, f64::NAN, f64::INFINITY] {
+        assert_eq!(is_part(part), Err(DecodeError::Wrong("estimate")));
+    }
+    assert_eq!(is_part(1.0 + 1e-9), Ok(()));
+}

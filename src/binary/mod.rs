@@ -4,6 +4,8 @@
 pub mod allowed;
 pub(crate) mod elf;
 pub mod fingerprint;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod ldcache;
 mod libraries;
 pub mod modules;

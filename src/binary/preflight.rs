@@ -142,15 +142,39 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Checks the ELF program that is executed in the end.
 fn check_program(named: &Path, cwd: &Path) -> Result<(), Refusal> {
-    let path = cwd.join(named);
-    let elf = ElfFile::open(&path).map_err(|e| elf_refusal(named, e))?;
+    let (elf, loader) = program_and_loader(named, cwd)?;
+    check_privileges(named, &cwd.join(named))?;
+    check_what_it_needs(named, cwd, &elf, loader)
+}
+
+/// Checks the file that `path` names as [`resolve`] does, but for what rights it gives to its program.
+///
+/// # Errors
+/// The first reason found why it cannot run under vsrun.
+pub(super) fn readable(path: &Path, cwd: &Path) -> Result<(), Refusal> {
+    if check_file(path, cwd)?.is_some() {
+        return Ok(());
+    }
+    let (elf, loader) = program_and_loader(path, cwd)?;
+    check_what_it_needs(path, cwd, &elf, loader)
+}
+
+fn program_and_loader(named: &Path, cwd: &Path) -> Result<(ElfFile, Vec<u8>), Refusal> {
+    let elf = ElfFile::open(&cwd.join(named)).map_err(|e| elf_refusal(named, e))?;
     let loader = elf.interpreter().map_err(|e| elf_refusal(named, e))?;
-    let Some(loader) = loader else { return Err(without_loader(named, &elf)) };
-    check_privileges(named, &path)?;
+    match loader {
+        Some(loader) => Ok((elf, loader)),
+        None => Err(without_loader(named, &elf)),
+    }
+}
+
+/// Checks the loader and the libraries.
+fn check_what_it_needs(named: &Path, cwd: &Path, elf: &ElfFile, loader: Vec<u8>) -> Result<(), Refusal> {
+    let path = cwd.join(named);
     let loader = PathBuf::from(OsString::from_vec(loader));
     check_loader(named, &loader, cwd)?;
     let exe = path.canonicalize().map_err(|e| io_refusal(named, &e))?;
-    match libraries::missing(&exe, &elf, &cwd.join(&loader), cwd, &LoaderEnv::inherited()) {
+    match libraries::missing(&exe, elf, &cwd.join(&loader), cwd, &LoaderEnv::inherited()) {
         Some(missing) => Err(Refusal::LibraryMissing {
             program: named.into(),
             library: missing.library,

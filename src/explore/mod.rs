@@ -4,6 +4,8 @@ mod bounds;
 mod executions;
 mod failure;
 mod found;
+#[doc(hidden)]
+pub mod fuzz;
 mod judge;
 mod progress;
 mod replay;

@@ -31,6 +31,7 @@ use super::sharing::Sharing;
 use crate::base::files;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
+use crate::codec;
 use crate::config::{Config, SearchKind};
 use crate::finding::BugKind;
 use crate::incomplete::Reason;
@@ -196,6 +197,13 @@ impl Header {
         }
     }
 
+    /// All that it counts.
+    fn all_counts(&self) -> impl Iterator<Item = u64> + '_ {
+        let of_bugs = self.bugs.iter().flat_map(|bug| [bug.execution, bug.transitions, bug.restarts]);
+        let own = [self.executions, self.max_depth].into_iter().chain(self.reasons.values().copied());
+        own.chain(of_bugs).chain(self.sharing.counts())
+    }
+
     /// The bugs, none of them looked at.
     pub fn found(&self) -> impl Iterator<Item = Found> + '_ {
         self.bugs.iter().map(SavedBug::found)
@@ -273,7 +281,8 @@ impl Saved {
         let parts = content.split_first_chunk();
         let parts = parts.and_then(|(length, rest)| rest.split_at_checked(u64::from_le_bytes(*length) as usize));
         let (header, search) = parts.ok_or("it is damaged: its header is longer than it is")?;
-        let header = serde_json::from_slice(header).map_err(|e| format!("it is damaged: {e}"))?;
+        let header: Header = serde_json::from_slice(header).map_err(|e| format!("it is damaged: {e}"))?;
+        codec::counted(header.all_counts()).map_err(|e| format!("it is damaged: {e}"))?;
         Ok(Saved { header, search: search.to_vec() })
     }
 

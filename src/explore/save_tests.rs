@@ -97,6 +97,24 @@ fn a_header_that_lies_about_its_length_is_refused() {
     }
 }
 
+/// Sums are made of what was counted, and must not overflow.
+#[test]
+fn counts_that_cannot_be_are_refused() {
+    let changes: [fn(&mut Header); 4] = [
+        |header| header.executions = u64::MAX,
+        |header| {
+            header.reasons.insert(Reason::Depth, u64::MAX);
+        },
+        |header| header.bugs[0].restarts = u64::MAX,
+        |header| header.sharing.start_over(u64::MAX),
+    ];
+    for change in changes {
+        let mut saved = saved();
+        change(&mut saved.header);
+        assert_eq!(Saved::from_bytes(&saved.to_bytes()), Err("it is damaged: its count cannot be".into()));
+    }
+}
+
 #[test]
 fn a_changed_byte_is_noticed() {
     let bytes = saved().to_bytes();

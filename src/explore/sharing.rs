@@ -7,7 +7,7 @@
 //! end; their bugs count, and what they show to be shared, but not for the search. Searches that have no plan (random,
 //! pct, once) go on with what is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ impl Sharing {
         self.restarts
     }
 
+    /// All that it counts.
+    pub fn counts(&self) -> [u64; 3] {
+        [self.restarts, self.earlier, self.passed]
+    }
+
     /// True if the search has to start over.
     pub fn is_due(&self) -> bool {
         self.due
@@ -187,10 +192,19 @@ fn wanted(config: &Config) -> Result<Vec<(What, String)>, Failure> {
     if let Some(path) = &config.annotations {
         wanted.extend(read_annotations(path).map_err(Failure::environment)?);
     }
-    if let Some((_, symbol)) = wanted.iter().find(|(what, s)| wanted.iter().any(|(w, t)| s == t && what != w)) {
-        return Err(Failure::environment(format!("{symbol} is declared unshared and atomic")));
+    match declared_twice(&wanted) {
+        Some(symbol) => Err(Failure::environment(format!("{symbol} is declared unshared and atomic"))),
+        None => Ok(wanted),
     }
-    Ok(wanted)
+}
+
+/// A variable that is said to be both.
+pub(super) fn declared_twice(wanted: &[(What, String)]) -> Option<&str> {
+    let mut known = BTreeMap::new();
+    wanted
+        .iter()
+        .find(|(what, symbol)| *known.entry(symbol).or_insert(*what) != *what)
+        .map(|(_, symbol)| symbol.as_str())
 }
 
 /// The same with the addresses in process `pid`.
@@ -221,10 +235,14 @@ const LARGEST_ANNOTATIONS: u64 = 16 << 20;
 
 /// Reads an annotation file: a line each, `unshared SYMBOL` or `atomic SYMBOL`; `#` begins a comment.
 fn read_annotations(path: &Path) -> Result<Vec<(What, String)>, String> {
-    let wrong = |e: &dyn std::fmt::Display| format!("{}: {e}", escape(path));
-    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| wrong(&e))?;
-    let text = String::from_utf8(text).map_err(|e| wrong(&e))?;
-    annotations(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
+    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| format!("{}: {e}", escape(path)))?;
+    annotations_of(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
+}
+
+/// What the content of an annotation file says, or the number of a line that is wrong and why.
+pub(super) fn annotations_of(text: &[u8]) -> Result<Vec<(What, String)>, (usize, String)> {
+    let line_of = |at: usize| text[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+    annotations(std::str::from_utf8(text).map_err(|e| (line_of(e.valid_up_to()), "it is not UTF-8".to_string()))?)
 }
 
 /// What the lines of an annotation file say, or the number of one that is wrong and why.
@@ -263,5 +281,13 @@ mod tests {
         let wrong = |text| annotations(text).unwrap_err();
         assert_eq!(wrong("unshared a\nshared b\n"), (2, "'shared' where 'unshared' or 'atomic' is needed".into()));
         assert_eq!(wrong("\natomic # x\n"), (2, "'atomic' without the name of a variable".into()));
+    }
+
+    #[test]
+    fn what_is_declared_twice() {
+        let read = |text: String| annotations_of(text.as_bytes()).unwrap();
+        assert_eq!(declared_twice(&read("atomic a\natomic b\natomic a\nunshared b\n".into())), Some("b"));
+        assert_eq!(declared_twice(&read((0..300_000).map(|n| format!("atomic v{n}\n")).collect())), None);
+        assert_eq!(annotations_of(b"atomic a\n# \xff\n"), Err((2, "it is not UTF-8".into())));
     }
 }

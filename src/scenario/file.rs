@@ -300,7 +300,8 @@ fn version(text: &[u8]) -> Result<u64, LoadCause> {
 }
 
 /// Ends a content with its checksum.
-fn sealed(content: String) -> String {
+#[doc(hidden)]
+pub fn sealed(content: String) -> String {
     let sum = checksum(content.as_bytes());
     content + &format!(",\n  \"{CHECKSUM_KEY}\": \"{sum:016x}\"\n}}\n")
 }

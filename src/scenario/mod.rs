@@ -5,5 +5,7 @@ mod file;
 mod mark;
 mod types;
 
+#[doc(hidden)]
+pub use file::sealed;
 pub use file::{LoadCause, LoadError, ScenarioFile, WriteError, VERSION};
 pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then};

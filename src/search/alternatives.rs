@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::{Kind, Uid};
 
-use crate::codec::DecodeError;
+use crate::codec::{is_part, DecodeError};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -81,6 +81,13 @@ impl Branch {
         self.value >= self.end
     }
 
+    /// Whether one that has been read can be: something is left to try, its state is one of its leaf's, and what is left out is an
+    /// alternative that is not next.
+    fn is_whole(&self) -> bool {
+        let skips = self.skip.is_none_or(|skip| skip < self.end && skip != self.value);
+        !self.is_empty() && skips && self.at as usize <= self.leaf.len() && is_part(self.weight).is_ok()
+    }
+
     /// How many alternatives are left.
     pub fn len(&self) -> u64 {
         let left = u64::from(self.end.saturating_sub(self.value));
@@ -107,6 +114,14 @@ pub(super) fn by_leaf(branches: &[Branch]) -> Vec<(&[Choice], &[Branch])> {
     branches.chunk_by(|a, b| Arc::ptr_eq(&a.leaf, &b.leaf)).map(|same| (&*same[0].leaf, same)).collect()
 }
 
+/// Whether items that have been read can be.
+///
+/// # Errors
+/// One cannot.
+pub(super) fn items<'a>(all: impl IntoIterator<Item = &'a Item>) -> Result<(), DecodeError> {
+    all.into_iter().try_for_each(|item| is_part(item.weight))
+}
+
 /// The branches in their order.
 ///
 /// # Errors
@@ -116,8 +131,7 @@ pub(super) fn with_leaves(saved: ByLeaf) -> Result<Vec<Branch>, DecodeError> {
     for (leaf, branches) in saved {
         all.extend(branches.into_iter().map(|branch| Branch { leaf: Arc::clone(&leaf), ..branch }));
     }
-    let whole = |branch: &Branch| !branch.is_empty() && branch.at as usize <= branch.leaf.len();
-    all.iter().all(whole).then_some(all).ok_or(DecodeError::Wrong("branch"))
+    all.iter().all(Branch::is_whole).then_some(all).ok_or(DecodeError::Wrong("branch"))
 }
 
 #[cfg(test)]
@@ -170,6 +184,11 @@ mod tests {
         }
         branches[1].end = branches[1].value;
         assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
+        // What is left out is none of the alternatives, or the next one.
+        for skip in [3, 0] {
+            branches[1] = Branch { skip: Some(skip), ..branch(None, 3) };
+            assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
+        }
         branches[1] = Branch { at: 4, ..branch(None, 3) };
         assert_eq!(read(&codec::encode(&by_leaf(&branches))), Err(DecodeError::Wrong("branch")));
     }

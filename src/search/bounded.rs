@@ -14,7 +14,7 @@ use vsrun_model::depend::{EXPIRED, GIVES_WAY};
 use vsrun_model::signal::DIES;
 use vsrun_model::{Kind, Tid, Uid};
 
-use super::alternatives::{by_leaf, with_leaves, Branch, ByLeaf, Item};
+use super::alternatives::{by_leaf, items, with_leaves, Branch, ByLeaf, Item};
 use super::api::{is_partial, Search};
 use crate::codec::{self, DecodeError};
 use crate::incomplete::Reason;
@@ -81,6 +81,9 @@ impl Bounded {
             return Err(DecodeError::Wrong("cost"));
         }
         let queues = queues.into_iter().map(with_leaves).collect::<Result<_, _>>()?;
+        codec::counted([ticket, transitions])?;
+        items(first.iter().map(|(_, item)| item))?;
+        codec::is_part(finished)?;
         Ok(Bounded { bound, first, queues, running: BTreeMap::new(), ticket, partial, transitions, finished })
     }
 

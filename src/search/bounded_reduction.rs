@@ -61,6 +61,9 @@ struct Start {
     choice: Choice,
 }
 
+/// No execution deviates as often as this from the default policy.
+const MOST_DEVIATIONS: u32 = 1 << 30;
+
 /// The search.
 #[derive(Debug)]
 pub struct BoundedReduction {
@@ -190,18 +193,27 @@ impl BoundedReduction {
         let (paths, waiting, next, partial, timed, transitions) = codec::decode(bytes)?;
         let running = BTreeMap::new();
         let search = BoundedReduction { limit, paths, waiting, running, next, partial, timed, transitions };
+        codec::counted([next, transitions])?;
         search.is_whole().then_some(search).ok_or(DecodeError::Wrong("path"))
     }
 
-    /// What branches off an execution finds it, and the choices that it has from there.
+    /// What branches off an execution finds it, and the choices that it has from there. All have different numbers.
     fn is_whole(&self) -> bool {
+        let numbers = self.paths.keys().copied().chain(self.waiting.keys().map(|rank| rank.number));
+        let deviations =
+            self.paths.values().map(|p| p.deviations).chain(self.waiting.keys().map(|rank| rank.deviations));
+        if numbers.into_iter().any(|n| n >= self.next) || deviations.into_iter().any(|n| n >= MOST_DEVIATIONS) {
+            return false;
+        }
         let reaches = |(from, at): (u64, u32)| {
             let path = self.paths.get(&from);
             path.is_some_and(|p| p.begins <= at && (at - p.begins) as usize <= p.choices.len())
         };
-        let parents =
-            self.paths.iter().all(|(&number, p)| p.parent.is_none_or(|q| q < number && reaches((q, p.begins))));
-        let starts = self.waiting.values().all(|s| s.from.is_none_or(|from| reaches((from, s.at))));
+        let parents = self
+            .paths
+            .iter()
+            .all(|(&number, p)| p.parent.map_or(p.begins == 0, |q| q < number && reaches((q, p.begins))));
+        let starts = self.waiting.values().all(|s| s.from.map_or(s.at == 0, |from| reaches((from, s.at))));
         let mut live: BTreeMap<u64, u64> = self.paths.keys().map(|&number| (number, 0)).collect();
         let branches = self.paths.values().map(|p| p.parent).chain(self.waiting.values().map(|s| s.from));
         for number in branches.flatten() {

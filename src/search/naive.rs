@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::Choice;
 
-use super::alternatives::{by_leaf, with_leaves, Branch, Item};
+use super::alternatives::{by_leaf, items, with_leaves, Branch, Item};
 use super::api::{is_partial, Search};
 use crate::codec;
 use crate::schedule::Schedule;
@@ -107,6 +107,9 @@ impl Search for Naive {
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (first, stack, ticket, partial, transitions, finished) = codec::decode(bytes)?;
         let (stack, running) = (with_leaves(stack)?, BTreeMap::new());
+        codec::counted([ticket, transitions])?;
+        items(&first)?;
+        codec::is_part(finished)?;
         *self = Naive { first, stack, running, ticket, partial, transitions, finished };
         Ok(())
     }

@@ -69,6 +69,7 @@ impl Search for Pct {
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (seed, length, ticket, again, transitions) = codec::decode(bytes)?;
+        codec::counted([ticket, transitions])?;
         *self = Pct { seed, depth: self.depth, length, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }

@@ -63,6 +63,7 @@ impl Search for Random {
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (state, ticket, again, transitions) = codec::decode(bytes)?;
+        codec::counted([ticket, transitions])?;
         *self = Random { state, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }

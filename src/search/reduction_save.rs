@@ -14,8 +14,14 @@ use vsrun_model::Uid;
 use super::ahead::InOrder;
 use super::canon::Names;
 use super::reduction::{Insertion, Reduction};
-use super::tree::{Node, Phase, Tree, NOWHERE};
+use super::tree::{Node, Phase, Step, Tree, NOWHERE};
 use crate::codec::{self, DecodeError};
+
+/// No state has as many branches as this.
+const MOST_BRANCHES: u32 = 1 << 30;
+
+/// No operation has as many alternatives as this: each of them becomes a branch.
+const MOST_ALTERNATIVES: u32 = 1 << 12;
 
 /// A search as it is saved.
 #[derive(Serialize, Deserialize)]
@@ -59,6 +65,7 @@ impl InOrder {
         if saved.sequences != (insertion == Insertion::Sequence) {
             return Err(DecodeError::Wrong("algorithm"));
         }
+        codec::counted([saved.next_ticket, saved.transitions, saved.sleep_blocked])?;
         let threads = numbered(saved.threads).ok_or(DecodeError::Wrong("names of threads"))?;
         let objects = numbered(saved.objects).ok_or(DecodeError::Wrong("names of objects"))?;
         let mut search = Reduction::new(insertion);
@@ -151,13 +158,20 @@ fn check(node: &Node, parent: Option<&Node>, children: usize, threads: usize) ->
         Phase::Waiting => !node.visited && !node.whole && node.complete.is_empty(),
         Phase::Started => children > 0 || parent.is_none(),
     };
-    if parent.is_some() != node.step.is_some() || !below || !fresh {
+    let threads_of = |step: &Option<Step>| step.map(|s| s.thread());
+    let expected = threads_of(&node.step) == threads_of(&node.expected);
+    if parent.is_some() != node.step.is_some() || !expected || !below || !fresh {
         return Err(DecodeError::Wrong("state"));
     }
-    let races = node
-        .unsettled
-        .iter()
-        .all(|r| !r.taken.is_empty() && !r.last.is_empty() && r.taken.iter().all(|&n| n + 1 < depth) && node.visited);
+    if node.pending.iter().any(|p| p.choices > MOST_ALTERNATIVES) {
+        return Err(DecodeError::Wrong("number of alternatives"));
+    }
+    let races = node.unsettled.iter().all(|r| {
+        !r.last.is_empty()
+            && ascending(&r.taken)
+            && r.taken.last().is_some_and(|&n| n < depth.saturating_sub(1))
+            && node.visited
+    });
     let leaf = node.phase == Phase::Waiting && children == 0 && node.unsure;
     if !races || !node.covers.is_empty() && !leaf || node.covers.iter().any(|c| c.depth >= depth) {
         return Err(DecodeError::Wrong("race"));
@@ -175,13 +189,17 @@ fn check(node: &Node, parent: Option<&Node>, children: usize, threads: usize) ->
     }
 }
 
+fn ascending<T: PartialOrd>(numbers: &[T]) -> bool {
+    numbers.windows(2).all(|two| two[0] < two[1])
+}
+
 /// The next rank of a node, if its children have different ranks with those that are complete, and are in that order.
 fn ranks(nodes: &[Node], at: usize) -> Option<u32> {
     let living: Vec<u32> = nodes[at].children.iter().map(|&c| nodes[c].rank).collect();
     let mut all: Vec<u32> = living.iter().copied().chain(nodes[at].complete.iter().map(|c| c.0)).collect();
     all.sort_unstable();
-    let ascending = |ranks: &[u32]| ranks.windows(2).all(|two| two[0] < two[1]);
-    (ascending(&all) && ascending(&living)).then_some(all.last().map_or(0, |last| last.saturating_add(1)))
+    let next = all.last().map_or(0, |last| last.saturating_add(1));
+    (ascending(&all) && ascending(&living) && next < MOST_BRANCHES).then_some(next)
 }
 
 /// The tree of these nodes.

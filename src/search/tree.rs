@@ -194,6 +194,16 @@ pub enum Inserted {
     Covered,
 }
 
+/// Where a sequence that is to be inserted belongs.
+enum Way {
+    /// Nothing covers its beginning.
+    New,
+    /// Below this node, or [`NOWHERE`].
+    Below(usize),
+    /// It is there.
+    Over(Inserted),
+}
+
 impl Tree {
     /// A tree with nothing but a root that waits.
     pub fn new() -> Tree {
@@ -453,20 +463,38 @@ impl Tree {
     }
 
     /// Inserts `v` below `at`, or below what covers it there: `known`, steps with the nodes they lead to ([`NOWHERE`] where
-    /// these are complete), in order.
-    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, mut v: Vec<Step>, given: &Covered) -> Inserted {
+    /// these are complete), in order. What covers it may be as deep as executions are long, so this goes down in a loop.
+    fn insert_among(&mut self, known: Vec<(Step, usize)>, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
+        let (mut known, mut at, mut v) = (known, at, v);
+        loop {
+            match self.way(&known, at, &mut v, given) {
+                Way::New => return self.add_sequence(at, v, given),
+                Way::Over(inserted) => return inserted,
+                Way::Below(child) => {
+                    if self.covers(child, &v, given) {
+                        return Inserted::Covered;
+                    }
+                    known = self.children_of(child).collect();
+                    at = child;
+                }
+            }
+        }
+    }
+
+    /// Where `v` belongs among the `known` steps at `at`; a step of `v` that leads there is taken out of it.
+    fn way(&mut self, known: &[(Step, usize)], at: usize, v: &mut Vec<Step>, given: &Covered) -> Way {
         let pending = Arc::clone(&self.nodes[at].pending);
         for (i, (q, child)) in known.iter().enumerate() {
-            if !begins(q, &v, &pending) {
+            if !begins(q, v, &pending) {
                 continue;
             }
             let own = v.iter().position(|s| s.thread() == q.thread());
             if let Some(own) = own {
                 v.remove(own);
-                return self.insert_below(*child, v, given);
+                return Way::Below(*child);
             }
             // What is to come may take any alternative of a toss: all of them must be there.
-            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, &v, &pending);
+            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, v, &pending);
             let mut all: Vec<(Step, usize)> = known[i..].iter().filter(same).copied().collect();
             all.sort_by_key(|(r, _)| r.value);
             all.dedup_by_key(|(r, _)| r.value);
@@ -479,7 +507,7 @@ impl Tree {
                 continue;
             }
             if needed == 1 {
-                return self.insert_below(*child, v, given);
+                return Way::Below(*child);
             }
             let mut inserted = Inserted::Covered;
             for (_, child) in all {
@@ -487,8 +515,13 @@ impl Tree {
                     inserted = Inserted::New;
                 }
             }
-            return inserted;
+            return Way::Over(inserted);
         }
+        Way::New
+    }
+
+    /// Adds `v` below `at`.
+    fn add_sequence(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
         // Below what may turn out to be blocked it is on trial, too: then it is to be inserted elsewhere.
         let on_trial = self.may_be_blocked(at);
         let own_from = self.nodes[at].depth + 1;
@@ -510,17 +543,25 @@ impl Tree {
     }
 
     fn insert_below(&mut self, at: usize, v: Vec<Step>, given: &Covered) -> Inserted {
-        // A leaf that waits is the end of a sequence.
-        let ends = |node: &Node| node.whole || node.phase == Phase::Waiting && node.children.is_empty();
-        if at == NOWHERE {
-            return Inserted::Covered;
-        }
-        if v.is_empty() || ends(&self.nodes[at]) {
-            self.rests_on(at, given);
+        if self.covers(at, &v, given) {
             return Inserted::Covered;
         }
         let known = self.children_of(at).collect();
         self.insert_among(known, at, v, given)
+    }
+
+    /// Whether `v` need not be inserted below `at`.
+    fn covers(&mut self, at: usize, v: &[Step], given: &Covered) -> bool {
+        if at == NOWHERE {
+            return true;
+        }
+        // A leaf that waits is the end of a sequence.
+        let node = &self.nodes[at];
+        let ends = node.whole || node.phase == Phase::Waiting && node.children.is_empty();
+        if v.is_empty() || ends {
+            self.rests_on(at, given);
+        }
+        v.is_empty() || ends
     }
 
     /// `given` is covered by what waits at or below `at`. If all of that may turn out to be blocked, it is kept.
@@ -629,4 +670,23 @@ pub fn initials<'a>(v: &'a [Step], pending: &'a [Pending]) -> impl Iterator<Item
         !v[..i].iter().any(|s| s.thread() == q.thread() || s.depends_on(&v[i]) || s.depends_on(&q))
     };
     (0..v.len()).filter(move |&i| free(i)).map(|i| v[i])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vsrun_model::Op;
+
+    /// What covers a sequence may be as deep as executions are long.
+    #[test]
+    fn deep_trees_are_no_deep_recursion() {
+        let step = |thread: u32| {
+            let mut act = Act { op: Op::on(Kind::SEM_POST, thread), ..Act::default() };
+            act.tid = thread;
+            Step { act, value: 0, did: Effects::NONE }
+        };
+        let mut tree = Tree::new();
+        tree.insert(0, (0..100_000).map(step).collect(), false);
+        assert_eq!(tree.insert(0, vec![step(200_000)], false), Inserted::Covered);
+    }
 }

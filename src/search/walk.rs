@@ -93,6 +93,8 @@ impl Search for Walk {
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (state, ticket, again, known, transitions) = codec::decode(bytes)?;
+        let known: BTreeMap<Uid, (u64, u64)> = known;
+        codec::counted([ticket, transitions].into_iter().chain(known.values().flat_map(|&(sum, n)| [sum, n])))?;
         *self = Walk { state, ticket, again, running: BTreeMap::new(), known, transitions };
         Ok(())
     }

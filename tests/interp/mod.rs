@@ -198,6 +198,16 @@ impl Machine {
 
     /// One execution, and how the world looks at its end.
     pub fn run(&mut self, program: &Program, schedule: &Schedule, max_depth: u64) -> (Trace, digest::Outcome) {
+        self.try_run(program, schedule, max_depth).expect("a schedule that fits")
+    }
+
+    /// The same with a schedule that may be longer than an arena has room for.
+    pub fn try_run(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        max_depth: u64,
+    ) -> Result<(Trace, digest::Outcome), &'static str> {
         let (unshared, timeouts_any, watched) = (self.unshared, self.timeouts_any, self.watched);
         let arena = self.arena();
         arena.world.reset();
@@ -211,14 +221,14 @@ impl Machine {
         plan.expected_effects = schedule.expected_effects;
         plan.late_wake = schedule.late_wake;
         plan.unshared = unshared;
-        arena.prepare(plan, &schedule.prefix, &schedule.sleep).expect("a schedule that fits");
+        arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena, watched);
         run.go();
         let outcome = run.outcome();
         let (trace, notes) = (Trace::read(run.arena), run.notes);
         self.notes = notes;
-        (trace, outcome)
+        Ok((trace, outcome))
     }
 
     /// Runs the choices of `prefix` and nothing more.

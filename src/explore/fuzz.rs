@@ -1,0 +1,40 @@
+//! Bytes that an exploration reads from files, for fuzzing: what is done with them before anything is run.
+
+use super::executions::Counts;
+use super::found::Found;
+use super::save::Saved;
+use super::sharing::{annotations_of, declared_twice};
+use crate::base::hash::fnv1a;
+
+/// What `--annotations` does with the content of a file; whether it is accepted.
+pub fn annotations(bytes: &[u8]) -> bool {
+    let read = annotations_of(bytes);
+    read.is_ok_and(|wanted| declared_twice(&wanted).is_none())
+}
+
+/// What `--resume` does with the content of a file whose checksum holds, up to the search itself. Gives the bytes of that.
+pub fn saved(bytes: &[u8]) -> Option<Vec<u8>> {
+    let saved = Saved::from_bytes(bytes).ok()?;
+    let again = saved.to_bytes();
+    assert_eq!(Saved::from_bytes(&again).as_ref(), Ok(&saved), "what was read is written otherwise");
+    let Saved { header, search } = saved;
+    // As `prepare` in `run.rs` and the end of an exploration do.
+    let mut counts: Counts = header.counts();
+    let found: Vec<Found> = header.found().collect();
+    let mut sharing = header.sharing.clone();
+    let _ = (sharing.notes(), sharing.objects().fits(), counts.executions + sharing.earlier());
+    assert!(found
+        .windows(2)
+        .all(|two| two[0].best.compare(&two[1].best) == two[1].best.compare(&two[0].best).reverse()));
+    sharing.start_over(counts.executions);
+    counts.start_over();
+    Some(search)
+}
+
+/// The bytes with the checksum that they need in the place of the last ones.
+pub fn with_checksum(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes[..bytes.len().saturating_sub(8)].to_vec();
+    let sum = fnv1a(bytes.iter().copied());
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
