@@ -15,7 +15,7 @@ use crate::base::files;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory};
+use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
@@ -91,6 +91,17 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         watch: config.watch_log.as_ref().map(|log| WatchMemory { log: Some(cwd.join(log)), ..WatchMemory::default() }),
     };
     Ok((spec, launch.program))
+}
+
+/// The program of a configuration at its root, with its memory watched.
+///
+/// # Errors
+/// It does not get there.
+pub fn start_watched(config: &Config, watch: WatchMemory) -> Result<Worker, Failure> {
+    let (mut spec, _) = spec_of(config)?;
+    spec.memory = memory_of_each(None, 1);
+    spec.watch = Some(watch);
+    Ok(Worker::start(spec, session::Input::null()?, None)?)
 }
 
 /// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.
