@@ -63,10 +63,9 @@ impl Shadow {
     }
 }
 
-/// What lies between the writes to the last row of `cells`.
+/// What lies between the writes to the last two rows of `cells`: to the last, then to the one before.
 struct Between {
     cells: (u64, u64),
-    mark: u64,
     open: bool,
     over: bool,
     shadow: Shadow,
@@ -74,13 +73,15 @@ struct Between {
 
 impl Between {
     fn new(cells: (u64, u64)) -> Between {
-        Between { cells, mark: cells.0 + 127 * 64, open: false, over: false, shadow: Shadow::default() }
+        Between { cells, open: false, over: false, shadow: Shadow::default() }
     }
 
     fn access(&mut self, address: u64, size: u64, writes: bool, site: u64) {
-        if address == self.mark && writes {
-            self.over = self.open;
+        let row = |n: u64| self.cells.0 + 64 * n;
+        if writes && size == 8 && address == row(127) {
             self.open = true;
+        } else if writes && size == 8 && address == row(126) {
+            self.over = true;
         } else if self.open && !self.over && address >= self.cells.0 && address + size <= self.cells.0 + self.cells.1 {
             self.shadow.access(address, size, writes, site);
         }

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT,
 use super::{env, files, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
-use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn};
+use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
@@ -137,7 +137,9 @@ fn fork(args: &CloneArgs) -> i64 {
     if is_threaded() {
         gate::pass(Op::new(Kind::FORK));
     }
+    watched::transition_ends();
     let (p, t) = fork_in_model(creator);
+    watched::look();
     if !machine().segments_forked(local().pid, p) {
         out_of_room();
     }
@@ -233,7 +235,9 @@ fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
     numbers::copied(false);
     files::copied(libc::SYS_vfork, true, false);
+    watched::transition_ends();
     let (p, t) = fork_in_model(creator);
+    watched::look();
     let vpid = world().procs[p].vpid;
     let l = local();
     l.pid = p;

@@ -347,7 +347,7 @@ pub fn wait() {
 
 /// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
 pub fn start(t: Tid) {
-    watched::look();
+    watched::transition_ends();
     model().give_turn(t);
     fibers::switch(t);
 }
