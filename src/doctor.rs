@@ -26,6 +26,8 @@ pub struct Probes {
     pub syscall_user_dispatch: Option<Result<(), String>>,
     /// Tracing a child.
     pub ptrace: Option<Result<(), String>>,
+    /// Watching the memory of a program whose accesses are known: how it was patched.
+    pub canary: Option<Result<String, String>>,
 }
 
 /// Prints one line per check to `out`: `ok  name: detail`, or `BAD name: detail; what to do`. Returns whether all
@@ -103,6 +105,7 @@ fn examine(machine: &Machine, probes: &Probes) -> Vec<Check> {
         cgroup_processes(machine),
         seccomp(machine),
         processors(),
+        watched_memory(probes),
     ]
 }
 
@@ -389,6 +392,16 @@ fn processors() -> Check {
     Check::that(count > 0, "processors", detail, "check taskset and the cpuset of the cgroup").optional()
 }
 
+/// Accesses that are known must be recorded.
+fn watched_memory(probes: &Probes) -> Check {
+    const NAME: &str = "watched memory";
+    match &probes.canary {
+        None => Check::ok(NAME, "not tried"),
+        Some(Ok(detail)) => Check::ok(NAME, format!("known accesses are recorded ({detail})")),
+        Some(Err(why)) => Check::bad(NAME, why, "memory accesses cannot be watched here").optional(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,7 +425,7 @@ mod tests {
     #[test]
     fn one_line_for_each_check_here() {
         let mut out = Vec::new();
-        let works = Probes { syscall_user_dispatch: Some(Ok(())), ptrace: Some(Ok(())) };
+        let works = Probes { syscall_user_dispatch: Some(Ok(())), ptrace: Some(Ok(())), canary: None };
         run(&mut out, &works).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count(), examine(&Machine::here(), &works).len());
@@ -444,7 +457,7 @@ mod tests {
         let old =
             machine(&dir, &[("proc/sys/kernel/osrelease", "6.1"), ("boot/config-6.1", "CONFIG_GENERIC_ENTRY=n\n")]);
         assert!(line(syscall_user_dispatch(&old, &Probes::default())).contains("built without CONFIG_GENERIC_ENTRY"));
-        let probes = Probes { syscall_user_dispatch: Some(Ok(())), ptrace: None };
+        let probes = Probes { syscall_user_dispatch: Some(Ok(())), ..Probes::default() };
         assert!(syscall_user_dispatch(&old, &probes).fix.is_none(), "what was tried counts more");
     }
 

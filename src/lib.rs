@@ -6,6 +6,7 @@
 pub mod args;
 pub mod base;
 pub mod binary;
+pub mod canary;
 pub mod codec;
 pub mod config;
 pub mod doctor;

@@ -12,7 +12,7 @@ use vsrun::finding::Summary;
 use vsrun::report::{colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, doctor};
+use vsrun::{args, canary, doctor};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -43,7 +43,8 @@ fn main() -> ExitCode {
         Command::Explore(config) => run(&config),
         Command::Replay(args) => replay(&args),
         Command::Show(args) => print_scenario(&args),
-        Command::Doctor => check_machine(),
+        Command::Doctor(args) if args.program.is_empty() => check_machine(),
+        Command::Doctor(args) => look_at(&args.program),
     };
     ended(result)
 }
@@ -145,9 +146,16 @@ fn check_machine() -> Result<i32, Failure> {
     let probes = doctor::Probes {
         syscall_user_dispatch: Some(tracee::probe_syscall_user_dispatch()),
         ptrace: Some(tracee::probe_ptrace()),
+        canary: Some(canary::sing()),
     };
     let mut text = Vec::new();
     let good = doctor::run(&mut text, &probes)?;
     out(&String::from_utf8_lossy(&text))?;
     Ok(if good { 0 } else { 2 })
+}
+
+/// How the memory accesses of a program would be watched.
+fn look_at(program: &[std::ffi::OsString]) -> Result<i32, Failure> {
+    out(&canary::of_program(program)?)?;
+    Ok(0)
 }

@@ -66,6 +66,7 @@ extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *con
     tsc::arm();
     if local().phase == Phase::Running {
         descriptors::after_exec();
+        watched::program_comes();
         shield::close();
     }
 }

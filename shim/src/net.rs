@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op};
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
 use crate::gate::fiber::Start;
-use crate::gate::{self, end, exit, local, model, shield, signal, world};
+use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
 use crate::sys::errno::EINVAL;
 use crate::sys::{any_of, context as reg, decimal, guard, hex, load, store, store_if};
 
@@ -86,6 +86,14 @@ pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
 
 /// `within`: by an instruction of libc's, as far as is known.
 fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
+    let result = performed(nr, a, context, within);
+    if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {
+        watched::code_comes(nr, a);
+    }
+    result
+}
+
+fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     match nr {
         libc::SYS_futex => futex::call(a),
         449 | 454..=456 => futex::refuse_new(nr),

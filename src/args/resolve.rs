@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{Checkpoint, Command, Config, Race, Replay, SearchKind, SearchName, Show};
+use crate::config::{Checkpoint, Command, Config, Doctor, Race, Replay, SearchKind, SearchName, Show};
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
 const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
@@ -53,7 +53,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
-        Some(RawCommand::Doctor) => Ok(Command::Doctor),
+        Some(RawCommand::Doctor(doctor)) => Ok(Command::Doctor(doctor)),
         None => {
             check_program(&args, &raw.explore.program)?;
             resolve(raw.explore).map(Command::Explore)
@@ -151,7 +151,7 @@ const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor] [--trust] [--output FILE] [--format text|json] FILE
        vsrun show [--format text|json] FILE
-       vsrun doctor";
+       vsrun doctor [PROGRAM [ARGS]...]";
 
 #[derive(Debug, Subcommand)]
 enum RawCommand {
@@ -159,8 +159,8 @@ enum RawCommand {
     Replay(Replay),
     /// Print what a scenario file holds, with all its steps
     Show(Show),
-    /// Check whether this machine can run vsrun
-    Doctor,
+    /// Check whether this machine can run vsrun, or how memory of a program would be watched
+    Doctor(Doctor),
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{Bounds, Format, ProgressMode, Replay, Show, Timeouts};
+use crate::config::{Bounds, Doctor, Format, ProgressMode, Replay, Show, Timeouts};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -92,7 +92,7 @@ fn commands_and_programs_of_the_same_name() {
     let replay = Replay { no_supervisor: true, trust: false, output: None, format: Format::Json, file: file.clone() };
     assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
     assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
-    assert_eq!(run(&["doctor"]), Ok(Command::Doctor));
+    assert_eq!(run(&["doctor"]), Ok(Command::Doctor(Doctor { program: Vec::new() })));
     assert_eq!(strings(&config(&["./replay", "f"])), ["./replay", "f"]);
     assert_eq!(strings(&config(&["--", "replay", "f"])), ["replay", "f"]);
     assert!(refused(&["--format", "json", "replay", "f"]).contains("./replay"));

@@ -24,7 +24,7 @@ pub enum Command {
     /// Print a scenario.
     Show(Show),
     /// Check the machine.
-    Doctor,
+    Doctor(Doctor),
 }
 
 /// How the interleavings are explored.
@@ -351,6 +351,14 @@ pub struct Replay {
     /// The scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Checks the machine, or says what of a program would be watched.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Doctor {
+    /// A program and its arguments: say how its memory accesses would be watched, and which would not
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true)]
+    pub program: Vec<OsString>,
 }
 
 /// Prints a scenario.

@@ -21,3 +21,4 @@ mod workers;
 pub use failure::Failure;
 pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;
+pub use setting::start_watched;

@@ -16,7 +16,7 @@ use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, Race, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory};
+use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
@@ -101,6 +101,17 @@ fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
     let choice = Choice { stack: explores, ..Choice::default() };
     (explores || log.is_some()).then_some(WatchMemory { log, choice })
+}
+
+/// The program of a configuration at its root, with its memory watched.
+///
+/// # Errors
+/// It does not get there.
+pub fn start_watched(config: &Config, watch: WatchMemory) -> Result<Worker, Failure> {
+    let (mut spec, _) = spec_of(config)?;
+    spec.memory = memory_of_each(None, 1);
+    spec.watch = Some(watch);
+    Ok(Worker::start(spec, session::Input::null()?, None)?)
 }
 
 /// Bytes that the processes of an execution may use: `asked`, or what each of that many workers may of what is free.

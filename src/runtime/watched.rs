@@ -21,7 +21,7 @@ use super::setup::StartError;
 use super::tracee::{Signal, Stopped};
 use super::worker::Worker;
 use crate::base::text::escape;
-use crate::binary::patch::{plan, Input, Plan, Space, Statistics};
+use crate::binary::patch::{plan, Form, Input, Plan, Space, Statistics};
 use crate::binary::sites::{self, Choice, Reason, Sites, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
 use crate::race::{Access, Race, Touch};
@@ -33,6 +33,8 @@ const PAGE: u64 = 4096;
 pub struct Watch {
     /// What counts as a site.
     pub choice: Choice,
+    /// Which patches are made.
+    pub form: Form,
     /// File to which what is recorded is appended, an absolute path.
     pub log: Option<PathBuf>,
 }
@@ -177,7 +179,7 @@ impl Worker {
         let sites = analyse(&loaded, watch.choice);
         let inputs = loaded.iter().zip(&sites).map(|(m, sites)| Input { sites, bias: m.bias, text: m.text.clone() });
         let inputs: Vec<Input> = inputs.collect();
-        let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow);
+        let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow, watch.form);
         drop(inputs);
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_out = left_out;
@@ -289,6 +291,7 @@ fn is_of_file(path: &Path, offset: u64, bytes: &[u8]) -> bool {
 
 /// The sites of the modules, each in a thread of its own.
 fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
+    let directory = sites::directory();
     let of = |module: &Loaded| {
         let whole = |reason| {
             let part = |(start, bytes): &(u64, Vec<u8>)| Unwatched {
@@ -301,10 +304,11 @@ fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
         if !module.intact {
             return Arc::new(whole(Reason::Changed));
         }
-        Arc::new(sites::find(&module.path, choice).unwrap_or_else(|_| whole(Reason::Undecodable)))
+        let found = sites::find_cached(&module.path, choice, directory.as_deref());
+        Arc::new(found.unwrap_or_else(|_| whole(Reason::Undecodable)))
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = loaded.iter().map(|module| scope.spawn(move || of(module))).collect();
+        let threads: Vec<_> = loaded.iter().map(|module| scope.spawn(|| of(module))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }

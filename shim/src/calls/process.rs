@@ -145,7 +145,9 @@ fn fork(args: &CloneArgs) -> i64 {
     if is_threaded() {
         gate::pass(Op::new(Kind::FORK));
     }
+    watched::transition_ends();
     let (p, t) = fork_in_model(creator);
+    watched::look();
     if !machine().segments_forked(local().pid, p) {
         out_of_room();
     }
@@ -242,7 +244,9 @@ fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
     numbers::copied(false);
     files::copied(libc::SYS_vfork, true, false);
+    watched::transition_ends();
     let (p, t) = fork_in_model(creator);
+    watched::look();
     let vpid = world().procs[p].vpid;
     let l = local();
     l.pid = p;

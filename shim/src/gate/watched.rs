@@ -1,6 +1,6 @@
 //! Watched memory at the gate: when it is recorded, where transitions end, who gets what they have accessed.
 //!
-//! NOTE [Consumer] [`consume`] is the one place to which what a thread has accessed in a transition goes: entry by entry, in the order of
+//! NOTE [Consumer] `consume` is the one place to which what a thread has accessed in a transition goes: entry by entry, in the order of
 //! the accesses, each byte at most once for reading and once for writing (but for ranges that overlap in part). It is called by the
 //! thread that made them, when it publishes its next visible operation, before the model knows of that, or when the log is full; the
 //! arena is open then. It must not allocate or pass the turn.
@@ -11,7 +11,7 @@ use vsrun_model::Tid;
 
 use super::local::{arena, local, machine, space_of, world, Phase};
 use super::{shield, signal};
-use crate::sys::raw;
+use crate::sys::{decimal, raw};
 use crate::watch;
 
 /// The root: says where the slow paths are, if the tool wants to watch.
@@ -55,12 +55,10 @@ pub fn look() {
 /// The transition of the running thread ends here.
 #[inline]
 pub fn transition_ends() {
-    if watch::is_recording() {
-        let mut sink = Sink::new();
-        watch::end_of_transition(|entry| consume(&mut sink, entry));
-        sink.flush();
-    } else {
-        look();
+    match () {
+        () if !watch::is_recording() => look(),
+        () if watch::appends_to().is_some() => append(true),
+        () => watch::end_of_transition(consume),
     }
 }
 
@@ -87,22 +85,76 @@ pub fn anew(address: u64, size: u64) {
     machine().note_memory(Record { address, size, space, what: Record::ANEW, ..Record::default() });
 }
 
+/// The same where what is recorded goes to a file; not `over`: the log is full.
+#[cold]
+#[inline(never)]
+fn append(over: bool) {
+    let mut sink = Sink::new();
+    let add = |entry: &Entry| {
+        consume(entry);
+        sink.add(entry);
+    };
+    if over {
+        watch::end_of_transition(add);
+    } else {
+        watch::hand_over(add);
+    }
+    sink.flush();
+}
+
+/// Memory has become executable by call `nr` with these arguments: what is in it is not watched.
+#[inline]
+pub fn code_comes(nr: i64, a: [u64; 6]) {
+    if watch::is_mapped() && a[2] as i32 & libc::PROT_EXEC != 0 {
+        let file = nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS == 0;
+        note_code(if file { Some(a[4] as i32) } else { None });
+    }
+}
+
+/// A program that was executed in a watched world is not watched.
+pub fn program_comes() {
+    if arena().control.watching.state == state::ON && !watch::is_mapped() {
+        let mut name = [0; NAME];
+        let n = raw!(libc::SYS_readlink, c"/proc/self/exe".as_ptr(), name.as_mut_ptr(), NAME);
+        machine().note_later_code(&name[..n.clamp(0, NAME as i64) as usize]);
+    }
+}
+
+const NAME: usize = 120;
+
+/// `file`: the descriptor of what was mapped.
+#[cold]
+fn note_code(file: Option<i32>) {
+    let Some(file) = file else { return machine().note_later_code(b"anonymous memory") };
+    let (mut path, mut name) = ([0; 40], [0; NAME]);
+    let digits = decimal(file);
+    let parts = [b"/proc/self/fd/".as_slice(), &digits];
+    let mut at = 0;
+    for byte in parts.into_iter().flatten() {
+        path[at] = *byte;
+        at += 1;
+    }
+    let n = raw!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), NAME);
+    machine().note_later_code(&name[..n.clamp(0, NAME as i64) as usize]);
+}
+
 /// The log is full.
 fn full() {
     if !watch::is_recording() {
         return watch::discard();
     }
     let entered = shield::enter();
-    let mut sink = Sink::new();
-    watch::hand_over(|entry| consume(&mut sink, entry));
-    sink.flush();
+    if watch::appends_to().is_some() {
+        append(false);
+    } else {
+        watch::hand_over(consume);
+    }
     shield::leave(entered);
 }
 
 /// See NOTE [Consumer].
 #[inline]
-fn consume(sink: &mut Sink, entry: &Entry) {
-    sink.add(entry);
+fn consume(entry: &Entry) {
     let (space, address) = space_of(entry.address);
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     let what = Record::TOUCHES | flag(entry.writes(), Record::WRITES) | flag(entry.is_locked(), Record::LOCKED);

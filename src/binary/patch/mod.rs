@@ -17,5 +17,5 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{plan, Input, Mapped, Plan, Planner, Statistics};
+pub use plan::{plan, Form, Input, Mapped, Plan, Planner, Statistics};
 pub use space::Space;

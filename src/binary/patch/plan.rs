@@ -98,8 +98,19 @@ pub struct Planner {
     plan: Plan,
     /// Sites of the modules so far.
     sites: usize,
-    /// Traps only; for tests.
-    pub only_traps: bool,
+    form: Form,
+}
+
+/// Which patches are made. All but the first are for checking them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The best for each site.
+    #[default]
+    Best,
+    /// No jumps over what has room for them: one instruction at a time, punned where that can be.
+    Punned,
+    /// Traps.
+    Trapped,
 }
 
 /// A module's code while it is patched.
@@ -138,8 +149,8 @@ struct Module<'a> {
 
 impl Planner {
     /// For a process with these free addresses, whose slow paths lie there.
-    pub fn new(space: Space, slow: [u64; SLOW_PATHS]) -> Planner {
-        Planner { space, slots: Slots::default(), slow, plan: Plan::default(), sites: 0, only_traps: false }
+    pub fn new(space: Space, slow: [u64; SLOW_PATHS], form: Form) -> Planner {
+        Planner { space, slots: Slots::default(), slow, plan: Plan::default(), sites: 0, form }
     }
 
     /// Plans a module; its sites have the numbers that follow those of the modules before. Says how each is patched, and what could
@@ -160,7 +171,7 @@ impl Planner {
         let (text, table) = (Text(input.text.clone()), base);
         let (statistics, moves, unwatched) = Default::default();
         let mut module = Module { input, text, buffer, table, first_id, statistics, moves, unwatched };
-        let later = module.jumps(self.only_traps);
+        let later = module.jumps(self.form);
         module.puns(later, self);
         module.statistics.sites = input.sites.sites.len();
         module.statistics.repeated = module.statistics.sites - input.sites.checked();
@@ -232,10 +243,10 @@ impl Module<'_> {
     }
 
     /// Patches what has room for a jump; gives the others, each an instruction of its own.
-    fn jumps(&mut self, only_traps: bool) -> Vec<Unit> {
+    fn jumps(&mut self, form: Form) -> Vec<Unit> {
         let mut later = Vec::new();
         for unit in &self.input.sites.units {
-            let jump = usize::from(unit.room) >= JUMP && !only_traps;
+            let jump = usize::from(unit.room) >= JUMP && form == Form::Best;
             match if jump { self.move_unit(unit) } else { Err(Impossible) } {
                 Ok((to, sites)) => {
                     let at = unit.at.wrapping_add(self.input.bias);
@@ -329,7 +340,7 @@ impl Module<'_> {
                 self.unwatched.push(Unwatched { at: unit.at, length: unit.room.into(), reason: Reason::Fixed });
                 continue;
             };
-            if !planner.only_traps && self.pun(at, usize::from(unit.room), to, planner).is_some() {
+            if planner.form != Form::Trapped && self.pun(at, usize::from(unit.room), to, planner).is_some() {
                 self.statistics.punned += 1;
             } else {
                 self.text.write(at, &[INT3]);
@@ -371,8 +382,13 @@ fn goes_on(i: &Instruction) -> bool {
 }
 
 /// Plans all modules of a process at once: what to do, and how each module's sites are patched.
-pub fn plan(inputs: &[Input], space: Space, slow: [u64; SLOW_PATHS]) -> (Plan, Vec<(Statistics, Vec<Unwatched>)>) {
-    let mut planner = Planner::new(space, slow);
+pub fn plan(
+    inputs: &[Input],
+    space: Space,
+    slow: [u64; SLOW_PATHS],
+    form: Form,
+) -> (Plan, Vec<(Statistics, Vec<Unwatched>)>) {
+    let mut planner = Planner::new(space, slow, form);
     let modules = inputs.iter().map(|input| planner.module(input)).collect();
     (planner.finish(), modules)
 }

@@ -126,12 +126,14 @@ impl References {
             match i.op_kind(n) {
                 OpKind::Memory => {
                     let at = i.memory_displacement64();
-                    if !image.is_code(at) {
+                    // Of a file that lies at 0 a distance may look like an address.
+                    let absolute = i.is_ip_rel_memory_operand() || !image.relocatable;
+                    if !absolute || !image.is_code(at) {
                         continue;
                     }
                     if i.mnemonic() == Mnemonic::Lea {
                         self.taken.insert(at);
-                    } else if i.is_ip_rel_memory_operand() || !image.relocatable {
+                    } else {
                         self.accessed.insert(at);
                     }
                 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
-use vsrun_model::watch::FUNCTIONS;
+use vsrun_model::watch::{Operand, FUNCTIONS};
 
 use super::super::allowed::code::fixed_pointers;
 use super::super::allowed::dynamic::Word;
@@ -13,7 +13,7 @@ use super::super::allowed::function::{self, Jumps};
 use super::super::allowed::image::Image;
 use super::super::allowed::images::Images;
 use super::super::allowed::unwind;
-use super::super::elf::ElfError;
+use super::super::elf::{ElfError, ElfFile};
 use super::access::{self, Around};
 use super::body::{Body, References};
 use super::groups;
@@ -38,11 +38,30 @@ impl std::error::Error for FindError {}
 /// # Errors
 /// It is no program or library of this machine. Code that is not understood is no error: it is named as not watched.
 pub fn find(path: &Path, choice: Choice) -> Result<Sites, FindError> {
-    Image::load(path, 0).map(|image| find_in(image, choice)).map_err(FindError)
+    let bias = if ElfFile::open(path).map_err(FindError)?.is_dyn() { BIAS } else { 0 };
+    let mut sites = Image::load(path, bias).map(|image| find_in(image, choice)).map_err(FindError)?;
+    unbias(&mut sites, bias);
+    Ok(sites)
 }
 
-/// The same of a file that has been read, with the bias 0.
-pub(crate) fn find_in(image: Image, choice: Choice) -> Sites {
+/// Where files without a place of their own are taken to lie: small numbers are no addresses there.
+const BIAS: u64 = 0x5555_0000_0000;
+
+/// From addresses with `bias` to those of the file.
+fn unbias(sites: &mut Sites, bias: u64) {
+    for site in &mut sites.sites {
+        site.at -= bias;
+        for operand in site.operands.iter_mut().filter(|o| o.is(Operand::OF_MODULE)) {
+            operand.displacement = operand.displacement.wrapping_sub(bias);
+        }
+    }
+    sites.units.iter_mut().for_each(|unit| unit.at -= bias);
+    sites.unwatched.iter_mut().for_each(|part| part.at -= bias);
+    sites.imports.iter_mut().for_each(|(at, _)| *at = at.wrapping_sub(bias));
+}
+
+/// The same of a file that has been read; addresses are those that it has there.
+fn find_in(image: Image, choice: Choice) -> Sites {
     let images = Images::new(vec![image], BTreeSet::new());
     let Some(image) = images.all().first() else { return Sites::default() };
     let mut sites = Sites::default();

@@ -9,6 +9,7 @@
 
 mod access;
 mod body;
+mod cache;
 mod find;
 mod groups;
 mod live;
@@ -21,6 +22,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use vsrun_model::watch::Operand;
 
+pub use cache::{directory, find_cached};
 pub use find::{find, FindError};
 
 /// What counts as a site.
@@ -163,6 +165,13 @@ impl Sites {
     pub fn at(&self, at: u64) -> Option<(usize, &Site)> {
         let index = self.sites.binary_search_by_key(&at, |site| site.at).ok()?;
         Some((index, &self.sites[index]))
+    }
+
+    /// Everything is ascending, and nothing overlaps.
+    fn is_ordered(&self) -> bool {
+        let sites = self.sites.is_sorted_by(|a, b| a.at < b.at) && self.sites.iter().all(|s| !s.operands.is_empty());
+        let apart = |a: &Unit, b: &Unit| a.at.checked_add(a.room.into()).is_some_and(|end| end <= b.at);
+        sites && self.units.is_sorted_by(apart) && self.units.iter().all(|u| u.count > 0 && u.room >= u.count)
     }
 
     /// How many sites need a check.

@@ -1,0 +1,320 @@
+//! Watched memory: what is recorded is what single-stepping the unpatched program shows, and patched programs do the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use nix::sys::ptrace::Options;
+use vsrun::binary::SymbolCache;
+use vsrun::runtime::memory::ProcessMemory;
+use vsrun::runtime::tracee::{launch, Event, LaunchSpec};
+
+const VSRUN: &str = env!("CARGO_BIN_EXE_vsrun");
+
+/// A fresh directory, removed when dropped.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new(name: &str) -> TempDir {
+        let dir = std::env::temp_dir().join(format!("vsrun-watching-{}-{name}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a directory");
+        TempDir(dir)
+    }
+
+    fn compile(&self, source: &str, flags: &[&str]) -> PathBuf {
+        let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watching").join(source);
+        let output = self.0.join("program");
+        let compiler = if source.ends_with(".c") { "gcc" } else { "g++" };
+        let done = Command::new(compiler).arg(input).arg("-o").arg(&output).args(flags).arg("-pthread").output();
+        let done = done.expect("a compiler");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        output
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A byte, whether it was written, and the address in the file of the instruction that was the first to do so.
+type Touch = (u64, bool, u64);
+
+/// What is recorded of the bytes of a transition: of accesses in their order, each byte once for reading and once for writing.
+#[derive(Default)]
+struct Shadow {
+    read: BTreeSet<u64>,
+    written: BTreeSet<u64>,
+    touches: BTreeSet<Touch>,
+}
+
+impl Shadow {
+    fn access(&mut self, address: u64, size: u64, writes: bool, site: u64) {
+        for byte in address..address + size {
+            let new = if writes { self.written.insert(byte) } else { !self.read.contains(&byte) };
+            self.read.insert(byte);
+            if new {
+                self.touches.insert((byte, writes, site));
+            }
+        }
+    }
+}
+
+/// What lies between the writes to the last two rows of `cells`: to the last, then to the one before.
+struct Between {
+    cells: (u64, u64),
+    open: bool,
+    over: bool,
+    shadow: Shadow,
+}
+
+impl Between {
+    fn new(cells: (u64, u64)) -> Between {
+        Between { cells, open: false, over: false, shadow: Shadow::default() }
+    }
+
+    fn access(&mut self, address: u64, size: u64, writes: bool, site: u64) {
+        let row = |n: u64| self.cells.0 + 64 * n;
+        if writes && size == 8 && address == row(127) {
+            self.open = true;
+        } else if writes && size == 8 && address == row(126) {
+            self.over = true;
+        } else if self.open && !self.over && address >= self.cells.0 && address + size <= self.cells.0 + self.cells.1 {
+            self.shadow.access(address, size, writes, site);
+        }
+    }
+}
+
+/// What vsrun records.
+fn recorded(dir: &TempDir, program: &Path, cells: (u64, u64)) -> BTreeSet<Touch> {
+    let log = dir.0.join("log");
+    let mut run = Command::new(VSRUN);
+    run.arg("--once").arg("--scenario-dir").arg(&dir.0).arg("--watch-log").arg(&log).arg(program);
+    let run = run.output().expect("vsrun runs");
+    assert!(run.status.success() || run.status.code() == Some(3), "{}", String::from_utf8_lossy(&run.stdout));
+    let key = fs::read_to_string(dir.0.join("log.sites")).expect("the key");
+    let own = program.file_name().and_then(|n| n.to_str()).expect("a name");
+    let parse = |line: &str| {
+        let mut words = line.split(' ');
+        let number: u32 = words.next()?.parse().ok()?;
+        let module = words.next()?;
+        (module == own).then_some((number, u64::from_str_radix(words.next()?, 16).ok()?))
+    };
+    let sites: BTreeMap<u32, u64> = key.lines().filter_map(parse).collect();
+    let mut between = Between::new(cells);
+    for entry in fs::read(&log).expect("the log").chunks_exact(24) {
+        let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
+        let address = u64::from(word(0)) | u64::from(word(4)) << 32;
+        if let (Some(&site), 0) = (sites.get(&word(8)), word(16)) {
+            between.access(address, u64::from(word(12) >> 2), word(12) & 1 != 0, site);
+        }
+    }
+    assert!(between.over, "the samples were not recorded to their end");
+    between.shadow.touches
+}
+
+fn register(regs: &nix::libc::user_regs_struct, register: Register) -> u64 {
+    let r = regs;
+    let all =
+        [r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
+    match register {
+        Register::RIP | Register::EIP => 0,
+        Register::FS => r.fs_base,
+        Register::GS => r.gs_base,
+        register if register.is_segment_register() => 0,
+        register => {
+            let value = all[register.full_register().number()];
+            match register.size() {
+                8 => value,
+                4 => value & 0xffff_ffff,
+                _ => value & 0xffff,
+            }
+        }
+    }
+}
+
+/// What one execution of `i` accesses: address, size, whether it writes.
+fn accesses(
+    i: &Instruction,
+    info: &mut InstructionInfoFactory,
+    regs: &nix::libc::user_regs_struct,
+) -> Vec<(u64, u64, bool)> {
+    let mut found = Vec::new();
+    if i.is_string_instruction() && (i.has_rep_prefix() || i.has_repne_prefix()) && regs.rcx == 0 {
+        return found;
+    }
+    for used in info.info(i).used_memory() {
+        let writes = match used.access() {
+            OpAccess::Read | OpAccess::CondRead => false,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite => true,
+            _ => continue,
+        };
+        let size = [used.memory_size().size(), i.memory_size().size()].into_iter().find(|s| *s > 0).unwrap_or(0) as u64;
+        let mut address = if i.is_string_instruction() {
+            register(regs, used.base())
+        } else {
+            used.virtual_address(0, |name, _, _| Some(register(regs, name))).unwrap_or(0)
+        };
+        let by_register = matches!(i.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
+            && i.op1_kind() == OpKind::Register;
+        if by_register {
+            let value = register(regs, i.op1_register());
+            let bit = match size {
+                2 => i64::from(value as i16),
+                4 => i64::from(value as i32),
+                _ => value as i64,
+            };
+            address = address.wrapping_add_signed((bit >> (size * 8).trailing_zeros()) * size as i64);
+        }
+        found.push((address, size, writes));
+    }
+    found
+}
+
+/// What single-stepping the unpatched program shows.
+fn stepped(program: &Path, cells: (u64, u64), bias: u64) -> BTreeSet<Touch> {
+    let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null").expect("/dev/null");
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
+    let spec = LaunchSpec {
+        exe: program.to_path_buf(),
+        argv: vec![program.into()],
+        envp: vec!["LD_BIND_NOW=1".into()],
+        cwd: "/".into(),
+        stdio: [fd; 3],
+        inherit: Vec::new(),
+        cpu: None,
+    };
+    let mut stopped = launch(&spec).expect("it starts");
+    stopped.set_options(Options::PTRACE_O_EXITKILL).expect("options");
+    let memory = ProcessMemory::open(stopped.pid()).expect("its memory");
+    let mut between = Between::new(cells);
+    let mut info = InstructionInfoFactory::new();
+    loop {
+        let regs = stopped.regs().expect("registers");
+        // Its own code only; what a function of libc accesses is recorded otherwise.
+        if regs.rip.wrapping_sub(bias) < 1 << 24 {
+            let mut bytes = [0; 15];
+            if memory.read(regs.rip, &mut bytes).is_ok() {
+                let i = Decoder::with_ip(64, &bytes, regs.rip, DecoderOptions::NONE).decode();
+                for (address, size, writes) in accesses(&i, &mut info, &regs) {
+                    between.access(address, size, writes, regs.rip - bias);
+                }
+            }
+        }
+        if between.over {
+            let _ = stopped.kill().map(|running| running.reap());
+            return between.shadow.touches;
+        }
+        match stopped.step(None).expect("a step").wait().expect("an event") {
+            Event::Stopped(next) => stopped = next,
+            event => panic!("it ended before its samples did: {event:?}"),
+        }
+    }
+}
+
+fn compare(flags: &[&str]) {
+    let dir = TempDir::new(&format!("{}", flags.join("")));
+    let program = dir.compile("samples.c", flags);
+    let mut cache = SymbolCache::new();
+    let module = cache.get(&program).expect("a module");
+    let (start, size) = module.symbols().objects_named("cells")[0];
+    let bias = if flags.contains(&"-no-pie") { 0 } else { 0x5555_5555_4000 };
+    let cells = (start + bias, size);
+    let expected = stepped(&program, cells, bias);
+    let found = recorded(&dir, &program, cells);
+    let name = |touches: Vec<&Touch>| {
+        let of = |t: &&Touch| {
+            let at = module.symbols().function(t.2).map_or("?".into(), |(f, offset)| format!("{f}+{offset:#x}"));
+            format!("byte {:#x} {} by {at}", t.0 - cells.0, if t.1 { "written" } else { "read" })
+        };
+        touches.iter().take(20).map(of).collect::<Vec<_>>()
+    };
+    let missed = name(expected.difference(&found).collect());
+    let invented = name(found.difference(&expected).collect());
+    assert!(expected.len() > 1500, "only {} bytes are accessed", expected.len());
+    assert!(missed.is_empty() && invented.is_empty(), "{flags:?}: missed {missed:#?}\ninvented {invented:#?}");
+}
+
+const FORMS: [&[&str]; 4] = [
+    &["-O1", "-masm=intel"],
+    &["-O2", "-masm=intel", "-no-pie", "-fno-pie"],
+    &["-O0", "-masm=intel"],
+    &["-O3", "-masm=intel", "-static-libgcc", "-s"],
+];
+
+#[test]
+fn what_is_recorded_is_what_single_stepping_shows() {
+    FORMS[..3].iter().for_each(|flags| compare(flags));
+}
+
+/// What a program prints by itself, and patched.
+fn both(dir: &TempDir, program: &Path, args: &[&str]) {
+    let native = Command::new(program).args(args).output().expect("it runs");
+    let out = dir.0.join("out");
+    let run = Command::new(VSRUN)
+        .args(["--once", "--divergence-timeout", "60", "--scenario-dir"])
+        .arg(&dir.0)
+        .arg("--output")
+        .arg(&out)
+        .arg("--watch-log")
+        .arg(dir.0.join("log"))
+        .arg(program)
+        .args(args)
+        .output()
+        .expect("vsrun runs");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(
+        matches!(run.status.code(), Some(0 | 3)),
+        "{program:?} {args:?}: {said}{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let mut expected = native.stdout;
+    expected.extend(native.stderr);
+    assert!(fs::read(&out).expect("the output") == expected, "{program:?} {args:?} prints something else");
+}
+
+#[test]
+fn samples_come_to_the_same() {
+    for flags in FORMS {
+        let dir = TempDir::new(&format!("same{}", flags.join("")));
+        let program = dir.compile("samples.c", flags);
+        both(&dir, &program, &[]);
+    }
+}
+
+#[test]
+fn exceptions_pass_through_patched_frames() {
+    for flags in [&["-O2"][..], &["-O0"], &["-O2", "-no-pie", "-fno-pie"]] {
+        let dir = TempDir::new(&format!("throw{}", flags.join("")));
+        let program = dir.compile("throws.cc", flags);
+        both(&dir, &program, &[]);
+    }
+}
+
+#[test]
+fn real_programs_do_the_same() {
+    let dir = TempDir::new("real");
+    let input = dir.0.join("input");
+    let text: String = (0..4000).map(|n| format!("line {} of {}\n", n * n % 977, n)).collect();
+    fs::write(&input, &text).expect("a file");
+    let name = input.to_str().expect("UTF-8");
+    let programs: [(&str, &[&str]); 6] = [
+        ("/usr/bin/gzip", &["-c", name]),
+        ("/usr/bin/xz", &["-T1", "-c", name]),
+        (
+            "/usr/bin/sqlite3",
+            &[":memory:", "create table t(a,b); insert into t values(1,'x'),(2,'y'); select sum(a), max(b) from t;"],
+        ),
+        ("/usr/bin/perl", &["-e", "my %h; $h{$_ % 97} .= $_ for 1..2000; print map { \"$_$h{$_}\\n\" } sort keys %h"]),
+        (
+            "/usr/bin/lua5.4",
+            &["-e", "local t = {} for i = 1, 3000 do t[i] = i * i % 71 end table.sort(t) print(table.concat(t, ','))"],
+        ),
+        ("/usr/bin/sort", &[name]),
+    ];
+    let there = programs.iter().filter(|(program, _)| Path::new(program).exists());
+    there.for_each(|(program, args)| both(&dir, Path::new(program), args));
+}
