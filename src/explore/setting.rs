@@ -100,7 +100,7 @@ fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
     let explores = config.race == Race::Explore;
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
     let choice = Choice { stack: explores, ..Choice::default() };
-    (explores || log.is_some()).then_some(WatchMemory { log, choice })
+    (explores || log.is_some()).then(|| WatchMemory { log, choice, ..WatchMemory::default() })
 }
 
 /// The program of a configuration at its root, with its memory watched.
