@@ -17,6 +17,7 @@ mod traced;
 pub mod tracee;
 pub mod unwind;
 mod watched;
+mod watching;
 mod worker;
 
 pub use inspect::Inspector;
