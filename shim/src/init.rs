@@ -193,7 +193,9 @@ fn serve() {
         let order = Command(load::<u32>(command));
         store(command, 0u32);
         if order == Command::WATCH {
-            watched::map();
+            if watched::map() {
+                signal::install_traps();
+            }
             continue;
         }
         // A program that overwrites the arena may have written this.

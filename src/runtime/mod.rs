@@ -10,6 +10,7 @@ pub(crate) mod look;
 pub mod memory;
 mod outcome;
 mod processes;
+mod racing;
 pub mod room;
 pub mod session;
 mod setup;
@@ -17,6 +18,7 @@ mod traced;
 pub mod tracee;
 pub mod unwind;
 mod watched;
+mod watching;
 mod worker;
 
 pub use inspect::Inspector;

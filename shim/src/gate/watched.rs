@@ -10,7 +10,7 @@ use vsrun_model::watch::{state, Entry, Record};
 use vsrun_model::Tid;
 
 use super::local::{arena, local, machine, space_of, world, Phase};
-use super::{shield, signal};
+use super::shield;
 use crate::sys::{decimal, raw};
 use crate::watch;
 
@@ -22,17 +22,15 @@ pub fn announce() {
     }
 }
 
-/// The root: maps what the tool has made of that.
-pub fn map() {
+/// The root: maps what the tool has made of that. True: from now on there are traps.
+pub fn map() -> bool {
     let mut path = arena().control.shim_path;
     name_beside(&mut path, b"watch\0");
     let error = watch::map(&path, full);
-    if error == 0 {
-        signal::install_traps();
-    }
     let mut told = arena().control.watching;
     told.state = if error == 0 { state::ON } else { error as i32 };
     machine().watching_is(told);
+    error == 0
 }
 
 /// Puts `name` in the place of the file's name in `path`.

@@ -25,7 +25,7 @@ impl Space {
 
     /// Takes addresses, free or not.
     pub fn take(&mut self, range: Range<u64>) {
-        let mut new = range.start / PAGE * PAGE..range.end.div_ceil(PAGE) * PAGE;
+        let mut new = range.start / PAGE * PAGE..range.end.div_ceil(PAGE).saturating_mul(PAGE);
         let first = self.taken.partition_point(|r| r.end < new.start);
         let last = self.taken.partition_point(|r| r.start <= new.end);
         for old in self.taken.drain(first..last.max(first)) {

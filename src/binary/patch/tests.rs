@@ -138,7 +138,7 @@ fn moved_instructions_are_those_that_were_there() {
             assert_eq!(old.near_branch_target(), new.near_branch_target());
         } else if old.op_count() > 0 && (0..old.op_count()).any(|n| old.op_kind(n) == OpKind::Memory) {
             let place = |i: &Instruction| (i.memory_base(), i.memory_index(), i.memory_displacement64());
-            assert_eq!(place(&old), place(&new), "{old} {new}");
+            assert_eq!(place(&old), place(&new), "{old:?} {new:?}");
         }
     }
 }

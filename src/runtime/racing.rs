@@ -1,0 +1,61 @@
+//! What is said of accesses to watched memory that nothing orders, and of what was not seen of an execution.
+
+use vsrun_model::object::SHARED;
+use vsrun_model::watch::{Entry, FUNCTIONS};
+
+use super::outcome::Outcome;
+use super::watched::Watched;
+use super::worker::Worker;
+use crate::race::{Access, Race, Touch};
+
+impl Worker {
+    /// The races of an execution, a line each.
+    pub fn races(&self, outcome: &Outcome) -> Vec<String> {
+        let Some(watched) = &self.watched else { return Vec::new() };
+        outcome.races.iter().map(|race| watched.race(race)).collect()
+    }
+
+    /// What of the execution last run was not seen though memory is watched, if anything.
+    pub fn unseen_memory(&self) -> Option<String> {
+        self.watched.as_ref()?;
+        if self.arena.records_lost > 0 {
+            return Some("more was done to memory than vsrun can record: the rest is not looked at".into());
+        }
+        let (times, first) = self.later_code()?;
+        Some(format!("code that was loaded or made later is not watched: {first} ({times})"))
+    }
+}
+
+impl Watched {
+    /// The place of a site, or the function of libc, with that number.
+    fn instruction(&self, number: u32) -> String {
+        if number & Entry::FUNCTION != 0 {
+            let function = FUNCTIONS.get((number & !Entry::FUNCTION) as usize);
+            return function.map_or("a function of libc", |name| name).to_string();
+        }
+        let site = self.site(number as usize);
+        site.map_or("?".to_string(), |(module, at)| self.places.describe(at.wrapping_add(module.bias)))
+    }
+
+    /// One line about two accesses that nothing orders, the same for the same instructions and variable.
+    fn race(&self, race: &Race) -> String {
+        let verb = |access: &Access| match (access.write, access.locked) {
+            (true, true) => "atomic update",
+            (true, false) => "write",
+            (false, _) => "read",
+        };
+        let access = |touch: &Touch| {
+            let a = &touch.access;
+            let bytes = if a.size == 1 { "byte" } else { "bytes" };
+            format!("{} of {} {bytes} at {}", verb(a), a.size, self.instruction(a.site))
+        };
+        let mut both = [access(&race.first), access(&race.second)];
+        both.sort();
+        let at = race.second.access;
+        let place = match at.space & SHARED {
+            0 => self.places.object_name(at.address).unwrap_or_else(|| self.places.region(at.address)),
+            _ => "shared memory".to_string(),
+        };
+        format!("race on {place}: {} and {}", both[0], both[1])
+    }
+}

@@ -1,0 +1,334 @@
+//! Watching memory: analyses the modules of the program at its root, plans their patches, lets the root map what the plan needs, and
+//! writes the patches. Executions are forked from the root and inherit all of it.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use vsrun_model::arena::Command;
+use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Place, FUNCTIONS, WATCH_ADDR, WATCH_MAGIC};
+
+use super::memory::ProcessMemory;
+use super::session::SHIM_NAME;
+use super::setup::StartError;
+use super::watched::{Watched, WatchedModule};
+use super::worker::Worker;
+use crate::base::text::escape;
+use crate::binary::patch::{plan, Input, Plan, Space, Statistics};
+use crate::binary::sites::{self, Choice, Reason, Sites, Unwatched};
+use crate::binary::{Mapping, Modules, SymbolCache};
+
+const PAGE: u64 = 4096;
+
+/// Modules that are not watched: libc, of which stand-ins tell what it uses, and what is below it.
+fn is_left_out(name: &str) -> bool {
+    ["libc.so", "ld-linux", "libgcc_s", "linux-vdso", "[", SHIM_NAME].iter().any(|start| name.starts_with(start))
+}
+
+/// A module at the root.
+struct Loaded {
+    path: PathBuf,
+    name: String,
+    bias: u64,
+    /// Its executable parts.
+    text: Vec<(u64, Vec<u8>)>,
+    /// Those are what the file has.
+    intact: bool,
+}
+
+impl Worker {
+    /// How memory is watched, if it is.
+    pub fn watched(&self) -> Option<&Watched> {
+        self.watched.as_ref()
+    }
+
+    /// Code that came after the patches in the execution last run, and is not watched: how often, and the first.
+    pub fn later_code(&self) -> Option<(u32, String)> {
+        let watching = &self.arena.control.watching;
+        let end = watching.name.iter().position(|&b| b == 0).unwrap_or(0);
+        (watching.later > 0)
+            .then(|| (watching.later, escape(Path::new(std::ffi::OsStr::from_bytes(&watching.name[..end])))))
+    }
+
+    /// Patches the program, which stands at its root, if memory is to be watched.
+    pub(super) fn watch_memory(&mut self) -> Result<(), StartError> {
+        let Some(watch) = self.spec.watch.clone() else { return Ok(()) };
+        let memory = ProcessMemory::open(self.root).map_err(io::Error::other)?;
+        let maps = std::fs::read(format!("/proc/{}/maps", self.root))?;
+        let (loaded, left_out) = modules(&maps, &memory);
+        let sites = analyse(&loaded, watch.choice);
+        let inputs = loaded.iter().zip(&sites).map(|(m, sites)| Input { sites, bias: m.bias, text: m.text.clone() });
+        let inputs: Vec<Input> = inputs.collect();
+        let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow, watch.form);
+        drop(inputs);
+        let mut watched = watched(&loaded, sites, results, &plan);
+        watched.left_out = left_out;
+        watched.places = Modules::parse(&maps, &mut SymbolCache::new());
+        let file = file_of(&watched, &plan, watch.log.as_deref());
+        self.map_in_root(&file)?;
+        for (at, bytes) in &plan.writes {
+            memory.write(*at, bytes).map_err(io::Error::other)?;
+        }
+        self.stand_in(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
+        if let Some(log) = &watch.log {
+            write_log_key(log, &watched)?;
+        }
+        self.watched = Some(watched);
+        Ok(())
+    }
+
+    /// Lets the root map the file with these bytes.
+    fn map_in_root(&mut self, bytes: &[u8]) -> Result<(), StartError> {
+        let path = self.dir.shim().with_file_name("watch");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(bytes)?;
+        drop(file);
+        self.commands += 1;
+        self.arena.command(Command::WATCH.0);
+        self.await_root(self.commands + 1)?;
+        std::fs::remove_file(&path)?;
+        match self.arena.control.watching.state {
+            state::ON => Ok(()),
+            error => Err(StartError::Environment(format!(
+                "memory cannot be watched: there is no room for its shadow ({}); see ulimit -v and vm.overcommit_memory",
+                io::Error::from_raw_os_error(-error)
+            ))),
+        }
+    }
+
+    /// Lets the modules call what stands in for functions of libc, where libc's would be called.
+    fn stand_in(
+        &self,
+        watched: &Watched,
+        loaded: &[Loaded],
+        maps: &[u8],
+        memory: &ProcessMemory,
+    ) -> Result<(), super::memory::MemoryError> {
+        let functions = self.arena.control.watching.functions;
+        let defined: BTreeSet<u32> = watched.modules.iter().flat_map(|m| m.sites.defines.iter().copied()).collect();
+        let libc: Vec<Range<u64>> = Mapping::parse_all(maps)
+            .iter()
+            .filter(|m| m.file().is_some_and(|f| file_name(f).starts_with("libc.so")))
+            .map(|m| m.start..m.end)
+            .collect();
+        for (module, loaded) in watched.modules.iter().zip(loaded) {
+            let own = |at: u64| loaded.text.iter().any(|(start, b)| (*start..start + b.len() as u64).contains(&at));
+            for (at, function) in module.sites.imports.iter().filter(|(_, n)| !defined.contains(n)) {
+                let at = at.wrapping_add(module.bias);
+                let there = memory.read_u64(at)?;
+                // One that the loader has not filled yet leads back into the module.
+                let is_libc = own(there) || libc.iter().any(|r| r.contains(&there));
+                let stand_in = functions[*function as usize];
+                if is_libc && stand_in != 0 {
+                    memory.write(at, &stand_in.to_le_bytes())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The modules that are to be watched, and the names of the others.
+fn modules(maps: &[u8], memory: &ProcessMemory) -> (Vec<Loaded>, Vec<String>) {
+    let all = Modules::parse(maps, &mut SymbolCache::new());
+    let (mut loaded, mut left_out) = (Vec::new(), Vec::new());
+    for module in all.modules() {
+        let path = module.elf.path().to_path_buf();
+        let name = module.name();
+        if is_left_out(&name) {
+            left_out.push(name);
+            continue;
+        }
+        let own = all.mappings().iter().filter(|m| m.is_executable() && m.file() == Some(&path));
+        let own = own.filter(|m| module.range.contains(&m.start));
+        let (mut text, mut intact) = (Vec::new(), true);
+        for mapping in own {
+            let mut bytes = vec![0; (mapping.end - mapping.start) as usize];
+            intact &= memory.read(mapping.start, &mut bytes).is_ok() && is_of_file(&path, mapping.offset, &bytes);
+            text.push((mapping.start, bytes));
+        }
+        loaded.push(Loaded { path, name, bias: module.bias, text, intact });
+    }
+    loaded.sort_by_key(|m| m.text.first().map(|t| t.0));
+    (loaded, left_out)
+}
+
+/// The file has these bytes there; behind its end there are none.
+fn is_of_file(path: &Path, offset: u64, bytes: &[u8]) -> bool {
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let mut there = vec![0; bytes.len()];
+    let mut n = 0;
+    while let Ok(more @ 1..) = file.read_at(&mut there[n..], offset + n as u64) {
+        n += more;
+    }
+    there[..n] == bytes[..n]
+}
+
+/// The sites of the modules, each in a thread of its own.
+fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
+    let directory = sites::directory();
+    let of = |module: &Loaded| {
+        let whole = |reason| {
+            let part = |(start, bytes): &(u64, Vec<u8>)| Unwatched {
+                at: start.wrapping_sub(module.bias),
+                length: bytes.len() as u64,
+                reason,
+            };
+            Sites { unwatched: module.text.iter().map(part).collect(), ..Sites::default() }
+        };
+        if !module.intact {
+            return Arc::new(whole(Reason::Changed));
+        }
+        let found = sites::find_cached(&module.path, choice, directory.as_deref());
+        Arc::new(found.unwrap_or_else(|_| whole(Reason::Undecodable)))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = loaded.iter().map(|module| scope.spawn(|| of(module))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    })
+}
+
+/// The addresses of the process that are free, without those into which its heap and its stack grow.
+fn space(maps: &[u8]) -> Space {
+    const HEAP: u64 = 1 << 30;
+    const STACK: u64 = 64 << 20;
+    let mappings = Mapping::parse_all(maps);
+    let ranges = mappings.iter().map(|m| match m.path.as_ref().and_then(|p| p.to_str()) {
+        Some("[heap]") => m.start..m.end + HEAP,
+        Some("[stack]") => m.start.saturating_sub(STACK)..m.end,
+        _ => m.start.saturating_sub(PAGE)..m.end + PAGE,
+    });
+    // The heap of a program that has none yet begins behind it.
+    let first = mappings.first().and_then(|m| m.path.clone());
+    let program = mappings.iter().filter(|m| m.path.is_some() && m.path == first).map(|m| m.end).max();
+    Space::new(ranges.chain(program.map(|end| end..end + HEAP)))
+}
+
+fn watched(
+    loaded: &[Loaded],
+    sites: Vec<Arc<Sites>>,
+    results: Vec<(Statistics, Vec<Unwatched>)>,
+    plan: &Plan,
+) -> Watched {
+    let mut first_site = 0;
+    let mut modules = Vec::new();
+    for ((module, sites), (statistics, more)) in loaded.iter().zip(sites).zip(results) {
+        let mut unwatched = sites.unwatched.clone();
+        unwatched.extend(more);
+        let next = first_site + sites.sites.len();
+        modules.push(WatchedModule {
+            name: module.name.clone(),
+            bias: module.bias,
+            sites,
+            first_site,
+            statistics,
+            unwatched,
+        });
+        first_site = next;
+    }
+    let trampolines = plan.mapped.iter().map(|m| m.at..m.at + m.bytes.len() as u64).collect();
+    let (moves, traps) = (Arc::new(plan.moves.clone()), plan.traps.clone());
+    Watched {
+        modules,
+        left_out: Vec::new(),
+        moves,
+        slot_pages: plan.slot_pages,
+        places: Modules::default(),
+        traps,
+        trampolines,
+    }
+}
+
+/// A file as the shim maps it.
+#[derive(Default)]
+struct FileImage(Vec<u8>);
+
+impl FileImage {
+    /// Adds words of 64 bits, and gives where they are and how many records of `size` bytes.
+    fn table(&mut self, words: impl Iterator<Item = u64>, size: usize) -> [u64; 2] {
+        let at = self.0.len();
+        words.for_each(|word| self.0.extend(word.to_le_bytes()));
+        [at as u64, ((self.0.len() - at) / size) as u64]
+    }
+
+    fn fill_page(&mut self) {
+        self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
+    }
+}
+
+fn words_of(operand: &Operand, bias: u64) -> [u64; 2] {
+    let bias = if operand.is(Operand::OF_MODULE) { bias } else { 0 };
+    let Operand { displacement, base, index, scale, bit, size, flags } = *operand;
+    let [s0, s1] = size.to_le_bytes();
+    let [f0, f1] = flags.to_le_bytes();
+    [displacement.wrapping_add(bias), u64::from_le_bytes([base, index, scale, bit, s0, s1, f0, f1])]
+}
+
+/// The file with everything that the shim needs.
+fn file_of(watched: &Watched, plan: &Plan, log: Option<&Path>) -> Vec<u8> {
+    let mut file = FileImage(vec![0; size_of::<Header>()]);
+    let mut first = 0u32;
+    let mut starts = Vec::new();
+    for site in watched.modules.iter().flat_map(|m| &m.sites.sites) {
+        starts.push(first);
+        first += site.operands.len() as u32;
+    }
+    starts.extend([first, 0]);
+    let pairs = |table: &[u32]| {
+        table.chunks(2).map(|c| u64::from(c[0]) | u64::from(*c.get(1).unwrap_or(&0)) << 32).collect::<Vec<_>>()
+    };
+    let count = starts.len() as u64 - 2;
+    let [sites_at, _] = file.table(pairs(&starts).into_iter(), 4);
+    let operands = watched.modules.iter().flat_map(|m| m.sites.sites.iter().map(|s| (s, m.bias)));
+    let operands = operands.flat_map(|(site, bias)| site.operands.iter().flat_map(move |o| words_of(o, bias)));
+    let operands = file.table(operands, size_of::<Operand>());
+    let places = |all: &[Place]| all.iter().flat_map(|p| [p.at, p.to]).collect::<Vec<_>>();
+    let traps = file.table(places(&plan.traps).into_iter(), size_of::<Place>());
+    let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
+    let whole = |bytes: &[u8]| (bytes.len() as u64).next_multiple_of(PAGE);
+    let tables = (file.0.len() + plan.mapped.len() * size_of::<Mapped>()) as u64;
+    let mut offset = tables.next_multiple_of(PAGE);
+    let mut mappings = Vec::new();
+    for mapped in &plan.mapped {
+        mappings.extend([mapped.at, whole(&mapped.bytes), offset]);
+        offset += whole(&mapped.bytes);
+    }
+    let mappings = file.table(mappings.into_iter(), size_of::<Mapped>());
+    file.fill_page();
+    for mapped in &plan.mapped {
+        file.0.extend(&mapped.bytes);
+        file.fill_page();
+    }
+    let mut header: Vec<u8> = Vec::new();
+    let fields = [mappings, traps, moves, [sites_at, count], operands];
+    [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).for_each(|w| header.extend(w.to_le_bytes()));
+    let name = log.map_or(&[][..], |path| path.as_os_str().as_bytes());
+    header.extend(name.get(..255).unwrap_or(name));
+    file.0[..header.len()].copy_from_slice(&header);
+    debug_assert!(WATCH_ADDR % PAGE == 0 && FUNCTIONS.len() < 256);
+    file.0
+}
+
+/// Empties the log, and says in a file beside it what the numbers of sites mean: number, module, address in its file.
+fn write_log_key(log: &Path, watched: &Watched) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(log)?;
+    let mut text = String::new();
+    for module in &watched.modules {
+        for (n, site) in module.sites.sites.iter().enumerate() {
+            text += &format!("{} {} {:x}\n", module.first_site + n, module.name, site.at);
+        }
+    }
+    let mut name = log.as_os_str().to_os_string();
+    name.push(".sites");
+    std::fs::write(name, text)
+}
