@@ -79,7 +79,7 @@ fn fast(
 ) -> Result<Slow, Impossible> {
     let flags = alive & FLAGS != 0;
     let is_alive = |register: u8| alive & 1 << register != 0;
-    let free = ORDER.into_iter().find(|&r| !is_alive(r) && !(flags && r == RAX));
+    let free = ORDER.into_iter().find(|&r| !(is_alive(r) || flags && r == RAX));
     let used = |r: u8| operand.base == r || operand.index == r;
     // One of the address itself would do, but not rax, which the flags may need.
     let address = free.or_else(|| ORDER.into_iter().find(|&r| !used(r) && r != RAX)).ok_or(Impossible)?;
