@@ -218,7 +218,7 @@ fn stepped(program: &Path, cells: (u64, u64), bias: u64) -> BTreeSet<Touch> {
 }
 
 fn compare(flags: &[&str]) {
-    let dir = TempDir::new(&format!("{}", flags.join("")));
+    let dir = TempDir::new(&flags.join(""));
     let program = dir.compile("samples.c", flags);
     let mut cache = SymbolCache::new();
     let module = cache.get(&program).expect("a module");

@@ -103,10 +103,8 @@ fn note_code(file: Option<i32>) {
     let (mut path, mut name) = ([0; 40], [0; NAME]);
     let digits = decimal(file);
     let parts = [b"/proc/self/fd/".as_slice(), &digits];
-    let mut at = 0;
-    for byte in parts.into_iter().flatten() {
-        path[at] = *byte;
-        at += 1;
+    for (to, byte) in path.iter_mut().zip(parts.into_iter().flatten()) {
+        *to = *byte;
     }
     let n = raw!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), NAME);
     machine().note_later_code(&name[..n.clamp(0, NAME as i64) as usize]);
