@@ -167,6 +167,6 @@ fn nothing_is_jumped_to_inside_of_a_patch() {
 fn where_there_is_no_room_it_is_said() {
     let case = case(&["-O1"]);
     let input = Input { sites: &case.sites, bias: BIAS, text: case.text.clone() };
-    let (plan, modules) = plan(&[input], Space::new([0..u64::MAX]), [1; SLOW_PATHS], Form::Best);
+    let (plan, modules) = plan(&[input], Space::new(std::iter::once(0..u64::MAX)), [1; SLOW_PATHS], Form::Best);
     assert!(plan.writes.is_empty() && !modules[0].1.is_empty());
 }

@@ -37,7 +37,8 @@ fn of_sample(lines: &str) -> Vec<Operand> {
 fn operands_are_found() {
     const R: u16 = 0;
     const W: u16 = Operand::WRITE;
-    let cases: &[(&str, &[(u8, u8, u8, u16, u16)])] = &[
+    type Shape = (u8, u8, u8, u16, u16);
+    let cases: &[(&str, &[Shape])] = &[
         ("mov eax, [rdi]", &[(7, NO_REGISTER, 1, 4, R)]),
         ("mov [rdi+rsi*4+8], ax", &[(7, 6, 4, 2, W)]),
         ("add qword ptr [r12], 1", &[(12, NO_REGISTER, 1, 8, W)]),
