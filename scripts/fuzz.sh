@@ -14,8 +14,8 @@
 #   arguments    the command line
 # --short: a few thousand inputs for each, with a fixed seed.
 #
-# Inputs to begin with are in fuzz/corpus; what is found beyond them stays in target/fuzz/corpus, and a longer run goes on from there. With
-# `cargo fuzz` the targets run, too. JOBS=N runs that many targets at a time (default: all CPUs). Exit status 1 if an input did not
+# Inputs to begin with are in fuzz/corpus; what is found beyond them stays in target/fuzz/corpus, and a longer run goes on from there.
+# `cargo fuzz run -s none TARGET` runs one, too. JOBS=N runs that many targets at a time (default: all CPUs). Exit status 1 if an input did not
 # survive; its file is named, and tests/corpus.rs runs it, too, once it lies in fuzz/corpus/TARGET.
 # Not here, for they are not built yet: access sites, the debugger's JSON.
 set -eu
