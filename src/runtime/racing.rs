@@ -22,7 +22,7 @@ impl Worker {
             return Some("more was done to memory than vsrun can record: the rest is not looked at".into());
         }
         let (times, first) = self.later_code()?;
-        Some(format!("code that was loaded or made later is not watched: {first} ({times})"))
+        Some(format!("not watched: {first} (and what is like it, {times} times in one execution; docs/WATCHING.md says what is not watched)"))
     }
 }
 

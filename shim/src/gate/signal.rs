@@ -6,7 +6,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
-use super::local::{arena, local, me, model, process_of, world, Action};
+use super::local::{arena, local, machine, me, model, process_of, world, Action};
 use super::{end, exit, fiber, shield, tsc, turn};
 use crate::sys::{context as reg, die, guard, load, raw, store};
 use crate::watch;
@@ -184,6 +184,9 @@ extern "C" fn on_fault(signal: i32, info: u64, context: u64) {
         return;
     }
     if let Some(next) = (!sent).then(|| watch::mends(load(context + reg::RIP))).flatten() {
+        let entered = shield::enter();
+        machine().note_later_code(b"memory at addresses without a shadow");
+        shield::leave(entered);
         return store(context + reg::RIP, next);
     }
     let entered = shield::enter();
