@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use vsrun_model::Tid;
 
+use super::access::Access;
 use super::order::Order;
-use super::Access;
 
 const WORD: u64 = 8;
 

@@ -12,7 +12,7 @@ use crate::sys::raw;
 /// The program's code begins to run: a process, a thread, a handler.
 #[inline]
 pub fn close() {
-    if arena().control.guarded != 0 && !local().closed {
+    if local().closings < arena().control.guarded && !local().closed {
         really_close();
     }
 }
@@ -22,8 +22,8 @@ pub fn close() {
 fn really_close() {
     const MAX_THREADS: u32 = 256;
     let allowed = arena().control.guarded;
-    let spent = local().closings >= allowed || world().threads.len > MAX_THREADS;
-    if spent && allowed != GUARDED_ALWAYS {
+    if allowed != GUARDED_ALWAYS && world().threads.len > MAX_THREADS {
+        local().closings = allowed;
         return;
     }
     local().closings = local().closings.saturating_add(1);

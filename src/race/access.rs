@@ -1,0 +1,70 @@
+//! What an execution does to memory, as it is told.
+
+use vsrun_model::{Pid, Tid};
+
+/// One access to memory, of all bytes from `address` on that lie within one execution's log entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Whose memory: that of a process, or one that processes share.
+    pub space: u32,
+    /// Where; for what processes share, the place in the mapping and not the address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// It writes.
+    pub write: bool,
+    /// Atomic: a LOCK prefix, or xchg.
+    pub locked: bool,
+    /// The instruction: its number among the access sites.
+    pub site: u32,
+}
+
+impl Access {
+    /// The order of both can be told, if nothing else orders them.
+    pub fn conflicts(&self, other: &Access) -> bool {
+        let apart = self.address + self.size <= other.address || other.address + other.size <= self.address;
+        self.space == other.space && !apart && (self.write || other.write)
+    }
+}
+
+/// What the log of an execution says, in the order in which it came about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// `thread` begins to run. What `creator` has done so far is before it; what it does from now on is not.
+    Begins {
+        /// The new thread, or the first one of a new process.
+        thread: Tid,
+        /// Who has created it.
+        creator: Tid,
+        /// Its process.
+        process: Pid,
+        /// The process that created its process, or [`NONE`](vsrun_model::NONE).
+        parent: Pid,
+    },
+    /// The transition of that index in the trace is made, by its thread.
+    Step {
+        /// Index in [`Trace::steps`].
+        index: u32,
+    },
+    /// `thread` has come to its end: whoever waits for that has all it did before it. Not said of one that another one has ended.
+    Ends {
+        /// The thread.
+        thread: Tid,
+    },
+    /// `thread` touches memory, after its last step and before its next one.
+    Touches {
+        /// The thread.
+        thread: Tid,
+        /// What.
+        access: Access,
+    },
+    /// Memory is given out anew (malloc, mmap): what was done to it before is nothing to who has it now.
+    Anew {
+        /// As in [`Access`].
+        space: u32,
+        #[allow(missing_docs)]
+        address: u64,
+        /// Bytes.
+        size: u64,
+    },
+}
