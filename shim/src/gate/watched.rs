@@ -45,7 +45,15 @@ fn name_beside(path: &mut [u8; MAX_PATH], name: &[u8]) {
 /// From now on memory is recorded if there is a second thread in the world.
 #[inline]
 pub fn look() {
-    if watch::is_mapped() && !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
+    if watch::is_mapped() {
+        begin();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin() {
+    if !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
         watch::begin();
     }
 }
@@ -53,8 +61,17 @@ pub fn look() {
 /// The transition of the running thread ends here.
 #[inline]
 pub fn transition_ends() {
+    // Where nothing is watched this is one comparison.
+    if watch::is_mapped() {
+        hand_over();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn hand_over() {
     match () {
-        () if !watch::is_recording() => look(),
+        () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),
         () => watch::end_of_transition(consume),
     }
