@@ -154,7 +154,7 @@ fn damaged_files_give_less() {
 
 /// Figures: `VSRUN_SITES=/usr/bin/xz:.. cargo test --release --lib figures -- --ignored --nocapture`.
 #[test]
-#[ignore]
+#[ignore = "prints figures of the files that are named"]
 fn figures() {
     for path in std::env::var("VSRUN_SITES").unwrap_or_default().split(':').map(PathBuf::from) {
         let since = std::time::Instant::now();
