@@ -32,7 +32,7 @@ use crate::base::files;
 use crate::base::hash::fnv1a;
 use crate::base::text::escape;
 use crate::codec;
-use crate::config::{Config, SearchKind};
+use crate::config::{Config, Race, SearchKind};
 use crate::finding::BugKind;
 use crate::incomplete::Reason;
 use crate::objects::Objects;
@@ -109,11 +109,17 @@ pub(super) struct Saved {
 }
 
 /// The search with what belongs to it, in words.
+///
+/// Whether memory is watched is part of it: of executions that ran without nothing can be claimed of that.
 pub(super) fn search_text(config: &Config) -> String {
-    match config.search {
+    let search = match config.search {
         SearchKind::Bounded(bound) => format!("--bound {}={}", config.search.name(), bound.limit()),
         SearchKind::Pct => format!("--search pct --pct-depth {}", config.pct_depth),
         kind => format!("--search {}", kind.name()),
+    };
+    match config.race {
+        Race::Explore => search + " --race explore",
+        _ => search,
     }
 }
 
