@@ -43,7 +43,7 @@ pub enum Note {
     },
     /// The transition of that index in the trace is made, by its thread.
     Step {
-        /// Index in [`Trace::steps`].
+        /// Index in [`crate::trace::Trace::steps`].
         index: u32,
     },
     /// `thread` has come to its end: whoever waits for that has all it did before it. Not said of one that another one has ended.

@@ -464,7 +464,7 @@ impl Reduction {
         let at = taken[0];
         let mut free: Vec<usize> = Vec::new();
         let (answer, act) = {
-            let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+            let (mut kept, mut dropped, mut all) = (Vec::new(), Vec::new(), Vec::new());
             for k in at..n {
                 let step = self.step(run, k);
                 let (found, woke) = self.found(run, k, p);
@@ -472,6 +472,7 @@ impl Reduction {
                 let over = step.did.has(Effects::ENDS) && !lives();
                 let before = contains(before, step.thread(), k);
                 let did = Did { act: &step.act, did: step.did, before, found, woke, over };
+                all.push(did);
                 if self.follows(run, k, taken) {
                     dropped.push(did);
                 } else {
@@ -483,7 +484,7 @@ impl Reduction {
             let first = self.pending_of(run.path[p.origin], p.act.tid).map_or(&p.act, |f| &f.act);
             let seen = seen.map(|s| (&s.act, s.choices));
             let lock_waits = self.others_lock_records(run, at, n, p);
-            Question {
+            let question = Question {
                 act: &p.act,
                 performed: p.choices > 0,
                 first,
@@ -492,8 +493,15 @@ impl Reduction {
                 dropped: &dropped,
                 lock_waits,
                 any_moment: run.any_moment,
+            };
+            let answer = question.answer();
+            // Where by its objects it would be enabled and was not, its process is over, or stopped.
+            let as_it_was = || Question { seen: None, kept: &[], dropped: &all, ..question }.answer().0;
+            let was_blocked = seen.is_some_and(|(_, choices)| choices == 0) && !kept.is_empty();
+            match answer {
+                (Answer::Yes, act) if was_blocked && as_it_was() == Answer::Yes => (Answer::Unknown, act.at_most()),
+                answer => answer,
             }
-            .answer()
         };
         if answer == Answer::No {
             if self.insertion == Insertion::FirstStep && taken.len() == 1 {

@@ -449,6 +449,12 @@ impl Tree {
         let asleep = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE));
         let known = asleep.chain(self.children_of(at)).collect();
         let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure, own_from: NOWHERE };
+        if log::log_enabled!(log::Level::Trace) {
+            let steps = |v: &[Step]| {
+                v.iter().map(|s| format!(" {}:{}.{}", s.thread(), s.act.op.kind.name(), s.value)).collect::<String>()
+            };
+            log::trace!("at depth {}:{}{}", given.depth, steps(&v), if unsure { ", if it is enabled" } else { "" });
+        }
         self.insert_among(known, at, v, &given)
     }
 
