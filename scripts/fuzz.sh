@@ -74,7 +74,7 @@ run() {
     else
         options=(-max_total_time="$((each > 0 ? each : 1))")
     fi
-    mkdir -p "$kept"
+    mkdir -p "$kept" "$directory"
     local status=0 tried survived
     "$binaries/$target" "${options[@]}" -timeout=3 -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$directory/$target-" "$kept" "fuzz/corpus/$target" >"$place/$target.log" 2>&1 || status=$?
@@ -82,6 +82,7 @@ run() {
     survived=${tried:-0}
     if [ $status != 0 ]; then
         survived=$((survived > 0 ? survived - 1 : 0))
+        [ -n "$tried" ] || tail -n 3 "$place/$target.log"
         echo "FAILED $target: $(grep -a -m 1 -A 1 'panicked\|ERROR: libFuzzer\|memory allocation' "$place/$target.log" | tr '\n' ' ' | cut -c1-300)"
         sed -n 's/.*Test unit written to /FAILED the input: /p' "$place/$target.log"
     fi

@@ -8,17 +8,22 @@ use vsrun_model::Op;
 use super::fiber;
 use crate::sys::errno::{EAGAIN, EINTR, ENOMSG};
 
-/// The operation `op` of a call as it is performed. One that is to be interrupted does not wait: what it would wait for is not there,
-/// and that is when a signal interrupts it. (True: [`outcome`] is to be asked.) Operations that no signal interrupts, or that do not
-/// wait, are none of these.
+/// Makes of `op`, the operation of a call, what is performed. One that is to be interrupted does not wait: what it would wait for is not
+/// there, and that is when a signal interrupts it. (True: [`outcome`] is to be asked.) Operations that no signal interrupts, or that do
+/// not wait, are none of these.
 #[inline]
-pub fn once_blocked(op: Op) -> (Op, bool) {
-    if !fiber().interrupted {
-        return (op, false);
-    }
+pub fn once_blocked(op: &mut Op) -> bool {
+    fiber().interrupted && interrupts(op)
+}
+
+#[cold]
+fn interrupts(op: &mut Op) -> bool {
     fiber().interrupted = false;
-    let interrupted = op.kind.row().signals.fail(&op, false) && !op.tries();
-    (if interrupted { op.with(TRY) } else { op }, interrupted)
+    let interrupted = op.kind.row().signals.fail(op, false) && !op.tries();
+    if interrupted {
+        *op = op.with(TRY);
+    }
+    interrupted
 }
 
 /// What a call gives whose operation did not wait because it is to be interrupted.

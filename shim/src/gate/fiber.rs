@@ -138,12 +138,16 @@ extern "C" fn begins() {
 
 /// Runs fiber `to` of this process; returns when somebody switches back. No borrow of `Local` or the arena may be
 /// alive in the caller.
-#[inline(never)]
+#[inline]
 pub fn switch(to: Tid) {
-    let from = core::mem::replace(&mut local().cur, to);
-    if from == to {
-        return;
+    if local().cur != to {
+        really_switch(to);
     }
+}
+
+#[inline(never)]
+fn really_switch(to: Tid) {
+    let from = core::mem::replace(&mut local().cur, to);
     if local().altstacks {
         install_altstack(to);
     }

@@ -126,12 +126,12 @@ fn pass_return() {
     keeping_errno(|| pass(Op::new(Kind::RETURN)));
 }
 
-fn pass_with(op: Op, around: Around) -> i64 {
+fn pass_with(mut op: Op, around: Around) -> i64 {
     guard::commit();
     mirror::settle_onces();
     settle_handlers();
     local().spin.site = 0;
-    let (op, interrupted_once_blocked) = eintr::once_blocked(op);
+    let interrupted_once_blocked = eintr::once_blocked(&mut op);
     let told = |result| if interrupted_once_blocked { eintr::outcome(&op, result) } else { result };
     if let Some(result) = pass_at_once(&op, around.mirror) {
         return told(result);

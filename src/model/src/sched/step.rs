@@ -269,11 +269,11 @@ impl Arena {
         let gives_way = |t: Tid| {
             let thread = &self.world.threads[t];
             // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
-            let timed = thread.pending.kind.row().channels.any() && self.world.may_time_out(&thread.pending);
+            let timed = || self.world.may_time_out(&thread.pending) && thread.pending.kind.row().channels.any();
             thread.long_run
                 || self.world.gives_way(t)
                 || thread.pending.kind == Kind::SLEEP
-                || timed
+                || timed()
                 || self.world.gives_up_at(t) > 0
         };
         let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));

@@ -92,6 +92,7 @@ impl World {
 
     /// The ways of the pending operation of `t` itself, without those in which a signal comes. What is under way when its
     /// process is stopped is over with what has been transferred.
+    #[inline]
     fn own_choices(&self, t: Tid) -> u32 {
         let thread = &self.threads[t];
         if self.procs[thread.pid].stopped != 0 || thread.spent {
@@ -199,7 +200,16 @@ impl World {
     /// True if the pending operation of `t` gives way to threads that have not moved for long: a yield, or a poll that
     /// has failed again and again, or has found events again and again and left them; where timeouts fire at any moment, a wait that would give up once more. (Where they are urgent
     /// that gives way by itself: its time comes when nothing else can move.)
+    #[inline]
     pub fn gives_way(&self, t: Tid) -> bool {
+        let thread = &self.threads[t];
+        // Asked several times at every transition, and hardly ever so.
+        let counts = thread.polls | thread.looks | thread.waits;
+        (thread.pending.kind == Kind::YIELD || counts != 0) && self.gives_way_now(t)
+    }
+
+    #[inline(never)]
+    fn gives_way_now(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
         let op = &thread.pending;
         op.kind == Kind::YIELD
@@ -209,12 +219,19 @@ impl World {
     }
 
     /// All that `t` could do now is to notice a deadline, or a timer, at a moment of its own: at which time. 0: it is not.
+    #[inline]
     pub(crate) fn gives_up_at(&self, t: Tid) -> u64 {
+        let timers = self.timers.len > 0 || self.n_timers > 0;
+        match self.timeouts_any && (timers || self.threads[t].pending.has(TIMED)) {
+            true => self.noticed_at(t),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn noticed_at(&self, t: Tid) -> u64 {
         let thread = &self.threads[t];
         let op = &thread.pending;
-        if !self.timeouts_any {
-            return 0;
-        }
         if op.has(TIMED) && self.only_gives_up(t, op) {
             return op.deadline;
         }
