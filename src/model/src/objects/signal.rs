@@ -182,8 +182,9 @@ impl World {
     }
 
     /// Signals pending for `t` that it does not block: they are due whenever it returns from the kernel.
+    #[inline]
     pub fn due(&self, t: Tid) -> u64 {
-        if self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending == 0 {
+        if !self.stirred || self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending == 0 {
             return 0;
         }
         let mask = self.threads[t].sigmask;
@@ -214,9 +215,12 @@ impl World {
     /// [`Op::signals`] of the pending operation of `t`.
     #[inline]
     pub(crate) fn signal_ways(&self, t: Tid) -> u16 {
-        let thread = &self.threads[t];
-        let process = &self.procs[thread.pid];
         // Asked several times at every transition, and hardly ever is there one.
+        let (thread, process) = (&self.threads[t], &self.procs[self.threads[t].pid]);
+        if !self.stirred && self.timers.len == 0 {
+            debug_assert!(thread.sigpending | process.sigpending == 0 && process.stopped | process.dying == 0);
+            return 0;
+        }
         let timers = self.timeouts_any && self.timers.len > 0;
         let quiet = process.stopped == 0 && process.dying == 0 && !thread.stop_hit && !timers;
         if thread.sigpending | process.sigpending == 0 && quiet {
@@ -430,6 +434,7 @@ impl World {
         if timer == 0 {
             self.note_answers(p, t, info.signal);
         }
+        self.stirred = true;
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
         *pending |= bit(info.signal);
@@ -571,7 +576,7 @@ impl World {
             Disposal::Stops => Sent::Stops,
             Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
                 self.procs[p].dying = signal as u8;
-                self.kills = true;
+                (self.kills, self.stirred) = (true, true);
                 Sent::Done
             }
             Disposal::Kills => Sent::Kills,
@@ -643,6 +648,7 @@ impl World {
 
     /// A signal from outside is pending for `t`.
     pub fn pend(&mut self, t: Tid, signal: i32) {
+        self.stirred = true;
         self.threads[t].sigpending |= bit(signal);
     }
 

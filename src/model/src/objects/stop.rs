@@ -60,6 +60,7 @@ impl World {
     pub fn stop(&mut self, p: Pid, signal: i32, sender: Tid) {
         if self.procs[p].stopped == 0 {
             self.procs[p].stopped = signal as u8;
+            self.stirred = true;
             self.procs[p].stop_news = STOPPED;
             self.procs[p].stopper = sender;
             for at in 0..self.live.len {

@@ -181,6 +181,9 @@ pub struct World {
     pub answered: bool = at(false),
     /// A process has been killed by another one.
     pub kills: bool = at(false),
+    /// A signal has been pending, or a process stopped or killed by another one. Until then nothing needs to look for that, at any
+    /// transition.
+    pub stirred: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
     /// What was asked for and is not modelled, so that it never comes: [`SIGIO`], [`CPU_TIMER`], [`DEFERRED`].

@@ -17,7 +17,7 @@ impl World {
             return self.finish_with(End::UNSUPPORTED, t, &[what, op.kind.name().as_bytes()]);
         }
         self.park(t, op);
-        if self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
+        if self.stirred && self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
             self.drop_ignored_within(t);
         }
         self.check_cycle(t);
@@ -84,7 +84,7 @@ impl World {
         if thread.state != ThreadState::PARKED {
             return 0;
         }
-        if self.procs[thread.pid].stopped != 0 && self.procs[thread.pid].dying == 0 {
+        if self.stirred && self.procs[thread.pid].stopped != 0 && self.procs[thread.pid].dying == 0 {
             return 0;
         }
         self.own_choices(t) + self.signal_choices(t)
@@ -95,10 +95,7 @@ impl World {
     #[inline]
     fn own_choices(&self, t: Tid) -> u32 {
         let thread = &self.threads[t];
-        if self.procs[thread.pid].stopped != 0 || thread.spent {
-            return 0;
-        }
-        if thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL) {
+        if self.stirred && self.stands_still(t) {
             return 0;
         }
         let ways = if self.timers.len + self.n_timers > 0 && self.timer_comes_first(t, &thread.pending) {
@@ -107,6 +104,13 @@ impl World {
             self.choices_of(t, &thread.pending)
         };
         ways + u32::from(self.cancelled_though_ready(t))
+    }
+
+    /// Its process has been stopped, or killed and it has made its last call.
+    fn stands_still(&self, t: Tid) -> bool {
+        let thread = &self.threads[t];
+        let hit = thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL);
+        self.procs[thread.pid].stopped != 0 || thread.spent || hit
     }
 
     /// The same for `op` in the place of the pending operation.
@@ -130,7 +134,7 @@ impl World {
                 return self.cancel_ready(t);
             }
         }
-        if matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
+        if self.kills && matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
             self.threads[t].spent = !self.is_of_user_space(&op);
         }
         self.threads[t].state = ThreadState::RUNNING;
