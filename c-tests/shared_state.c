@@ -45,6 +45,9 @@ static int attached(void)
     return (int)ds.shm_nattch;
 }
 static void attaches(void) { MUST(shmat(id, NULL, 0) == (void *)-1 || shmat(id, NULL, 0) == (void *)-1); }
+static void attaches_once(void) { MUST(shmat(id, NULL, 0) == (void *)-1); }
+/* For a moment the kernel counts the call and the mapping. */
+static int is_twice(void) { return attached() == 4; }
 static void detaches(void) { MUST(shmdt(memory)); }
 static void nothing(void) {}
 static int is_gone(void) { return attached() == 1; }
@@ -64,7 +67,7 @@ static int is_nicer(void) { return getpriority(PRIO_PROCESS, child) == 2; }
 static const struct { const char *name; void (*set)(void); int (*tell)(void); } ALL[] = {
     { "seek", seeks, is_there },     { "read", seeks, reads },          { "pipe", shrinks, is_small }, { "option", reuses, is_reused },
     { "attach", attaches, is_more }, { "detach", detaches, is_gone },   { "end", nothing, is_gone },   { "remove", removes, is_removed },
-    { "link", links, is_linked },    { "nice", is_nice, is_nicer },
+    { "link", links, is_linked },    { "nice", is_nice, is_nicer },      { "twice", attaches_once, is_twice },
 };
 
 int main(int argc, char **argv)

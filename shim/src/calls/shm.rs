@@ -169,8 +169,15 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     let addr = if flags & libc::SHM_RND != 0 { addr & !(PAGE - 1) } else { addr };
     let fixed = if addr != 0 { 0x10_0000 } else { 0 };
     let len = pages(segment.size);
+    // The kernel counts it once for the call and once for the mapping, and when the call is over no more for that.
+    let own = local().pid;
+    if !machine().segment_enters(own, index) {
+        too_many();
+    }
+    files::segment_changes(libc::SYS_shmat, id);
     let at = raw!(libc::SYS_mmap, addr, len, prot, libc::MAP_SHARED | fixed, POOL_FD, segment.offset);
     if at < 0 {
+        machine().segment_entered(own, index);
         return EINVAL;
     }
     let start = at as u64;
@@ -178,9 +185,11 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     if !add_range(range) {
         too_many();
     }
-    if !machine().segment_attach(local().pid, index) {
+    if !machine().segment_attach(own, index) {
         too_many();
     }
+    files::segment_changes(libc::SYS_shmat, id);
+    machine().segment_entered(own, index);
     at
 }
 

@@ -16,7 +16,7 @@ use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DEC
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 34;
+pub const VERSION: u32 = 35;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -285,6 +285,8 @@ pub struct Attached {
     pub segment: u32,
     /// How often.
     pub times: u32,
+    /// Calls under way for which the segment is counted once more, see [`Arena::segment_enters`].
+    pub entering: u32,
 }
 
 /// The arena. About 1.5 GB of address space, of which only what is used becomes memory.

@@ -733,6 +733,15 @@ fn attached(uses: &mut Uses) {
     }
 }
 
+/// Call `nr`, which is under way, changes who has the segment of that id once more: a place to switch where others can tell.
+pub fn segment_changes(nr: i64, id: i32) {
+    if watches() {
+        let mut uses = Uses::NOTHING;
+        uses.named(Cell::Segment, segment(id), id.into(), Use::Write);
+        pass(nr, &uses);
+    }
+}
+
 /// This process is about to replace its program.
 pub fn replaced() {
     if !watches() {

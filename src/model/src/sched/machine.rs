@@ -45,18 +45,52 @@ impl Arena {
 
     /// Process `p` has attached segment `index` once more. False: no room.
     pub fn segment_attach(&mut self, p: Pid, index: u32) -> bool {
-        let all = self.attached.as_slice();
-        let same = all.iter().position(|a| a.process == p && a.segment == index && a.times > 0);
-        let free = || all.iter().position(|a| a.times == 0);
-        let Some(at) = same.or_else(free).map(|at| at as u32).or_else(|| self.attached.push(Attached::default()))
-        else {
-            return false;
-        };
-        self.attached[at] = Attached { process: p, segment: index, times: self.attached[at].times + 1 };
+        let Some(at) = self.attached_at(p, index) else { return false };
+        self.attached[at].times += 1;
         let (pid, now) = (self.world.procs[p].vpid, self.world.now.max(1));
         let segment = &mut self.segments[index];
         (segment.attached, segment.last, segment.dates[0]) = (segment.attached + 1, pid, now);
         true
+    }
+
+    /// What process `p` has of segment `index`. `None`: no room.
+    fn attached_at(&mut self, p: Pid, index: u32) -> Option<u32> {
+        let all = self.attached.as_slice();
+        let used = |a: &Attached| a.times + a.entering > 0;
+        let same = all.iter().position(|a| a.process == p && a.segment == index && used(a));
+        if let Some(at) = same {
+            return Some(at as u32);
+        }
+        let free = all.iter().position(|a| !used(a)).map(|at| at as u32);
+        let at = free.or_else(|| self.attached.push(Attached::default()))?;
+        self.attached[at] = Attached { process: p, segment: index, ..Attached::default() };
+        Some(at)
+    }
+
+    /// A call of process `p` begins to attach segment `index`: until [`Arena::segment_entered`] it is counted once more (ipc/shm.c,
+    /// do_shmat), without a date. False: no room.
+    pub fn segment_enters(&mut self, p: Pid, index: u32) -> bool {
+        let Some(at) = self.attached_at(p, index) else { return false };
+        self.attached[at].entering += 1;
+        self.segments[index].attached += 1;
+        true
+    }
+
+    /// That call has done so, or failed.
+    pub fn segment_entered(&mut self, p: Pid, index: u32) {
+        let same = |a: &&mut Attached| a.process == p && a.segment == index && a.entering > 0;
+        let Some(attached) = self.attached.as_mut_slice().iter_mut().find(same) else { return };
+        attached.entering -= 1;
+        self.one_less(index);
+    }
+
+    /// The last one takes a removed segment along.
+    fn one_less(&mut self, index: u32) {
+        let segment = &mut self.segments[index];
+        segment.attached = segment.attached.saturating_sub(1);
+        if segment.removed == 1 && segment.attached == 0 {
+            segment.removed = 2;
+        }
     }
 
     /// It has detached it; the last one takes a removed segment along.
@@ -66,16 +100,14 @@ impl Arena {
         attached.times -= 1;
         let (pid, now) = (self.world.procs[p].vpid, self.world.now.max(1));
         let segment = &mut self.segments[index];
-        (segment.attached, segment.last, segment.dates[1]) = (segment.attached.saturating_sub(1), pid, now);
-        if segment.removed == 1 && segment.attached == 0 {
-            segment.removed = 2;
-        }
+        (segment.last, segment.dates[1]) = (pid, now);
+        self.one_less(index);
     }
 
     /// Process `child` is a copy of `parent`, with its segments; who made it is noted as the last. False: no room.
     pub fn segments_forked(&mut self, parent: Pid, child: Pid) -> bool {
         for i in 0..self.attached.len {
-            let Attached { process, segment, times } = self.attached[i];
+            let Attached { process, segment, times, .. } = self.attached[i];
             for _ in 0..if process == parent { times } else { 0 } {
                 if !self.segment_attach(child, segment) {
                     return false;
@@ -89,9 +121,12 @@ impl Arena {
     /// The memory of process `p` is gone.
     pub fn segments_left(&mut self, p: Pid) {
         for i in 0..self.attached.len {
-            let Attached { process, segment, times } = self.attached[i];
+            let Attached { process, segment, times, entering } = self.attached[i];
             for _ in 0..if process == p { times } else { 0 } {
                 self.segment_detach(p, segment);
+            }
+            for _ in 0..if process == p { entering } else { 0 } {
+                self.segment_entered(p, segment);
             }
         }
     }
