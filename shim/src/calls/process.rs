@@ -408,7 +408,8 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
         return raw!(libc::SYS_execveat, dir, path, NOWHERE.as_ptr(), 0, flags);
     }
     files::replaced();
-    if threaded {
+    // Its robust mutexes are given up then.
+    if threaded || world().holds_robust(local().cur) {
         gate::pass(Op::new(Kind::EXEC));
     }
     let released = locks::close_locked(0, i32::MAX, true);

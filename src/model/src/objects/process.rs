@@ -54,7 +54,7 @@ kinds! {
             }
         }),
     }
-    /// Replace the program of a process that has had other threads.
+    /// Replace the program of a process that has had other threads, or that holds robust mutexes.
     EXEC = 10, "exec" {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
