@@ -47,6 +47,8 @@ pub enum Reason {
     Races,
     /// Some of what was done to memory was not seen.
     Unwatched,
+    /// The processor could have let a load overtake a store.
+    Tso,
     /// Several threads used a file in a way that is not modelled.
     SharedFiles,
     /// libc used descriptors of its own while it held a lock of its own, beside other threads.
@@ -136,6 +138,11 @@ impl Reason {
             Reason::PassedThrough => ("passed-through", CALLS, ""),
             Reason::Races => ("races", "all schedules of what is visible were run, but threads use memory without an order (see the notes): a switch between such accesses was not explored", ""),
             Reason::Unwatched => ("not-watched", "all schedules of what is visible were run, but some of what threads do to memory was not seen (see the notes)", ""),
+            Reason::Tso => (
+                "tso",
+                "all orders of what threads do to memory were explored, but not that the processor lets a load overtake an earlier store (see the notes)",
+                "a thread stores to memory that others use, and then loads other such memory, with no fence and no locked instruction between: x86 may let the load come first, which is not explored",
+            ),
             Reason::SharedFiles => ("files", CALLS, ""),
             Reason::LibcDescriptors => ("libc-descriptors", NUMBERS, ""),
             Reason::FlockGaveUp => not_proven!("not-proven:flock", "flock gave up one kind of lock to wait for the other"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use vsrun_model::sharing::{Declared, Sharing, MAX_DECLARED, MAX_KNOWN};
+use vsrun_model::sharing::{Declared, Sharing, Word, MAX_DECLARED, MAX_KNOWN, MAX_WORDS};
 use vsrun_model::Arena;
 
 /// What is said of an object.
@@ -51,6 +51,9 @@ pub struct Objects {
     pub shared: BTreeSet<u64>,
     /// What the user says.
     pub declared: Vec<Declaration>,
+    /// Memory of which each use is an operation, by space and address.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub words: BTreeSet<(u32, u64)>,
 }
 
 impl Objects {
@@ -62,7 +65,8 @@ impl Objects {
     /// # Errors
     /// It is more than an arena has room for.
     pub fn fits(&self) -> Result<(), &'static str> {
-        let fits = self.shared.len() <= MAX_KNOWN && self.declared.len() <= MAX_DECLARED;
+        let words = self.words.len() <= MAX_WORDS;
+        let fits = self.shared.len() <= MAX_KNOWN && self.declared.len() <= MAX_DECLARED && words;
         fits.then_some(()).ok_or("more is known of objects than an arena has room for")
     }
 
@@ -75,6 +79,10 @@ impl Objects {
         arena.known_shared.clear();
         for &name in &self.shared {
             arena.known_shared.push(name);
+        }
+        arena.words.clear();
+        for &(space, address) in &self.words {
+            arena.words.push(Word::at(space, address));
         }
         arena.declared.clear();
         for d in &self.declared {
@@ -93,6 +101,8 @@ impl Objects {
 pub struct Shown {
     /// Names of what is shared.
     pub names: BTreeSet<u64>,
+    /// Memory that threads use without an order, and that was not known for that: by space and address.
+    pub words: BTreeSet<(u32, u64)>,
     /// Declarations that do not hold, by index.
     pub refuted: BTreeSet<u32>,
     /// Operations that were no transitions.
@@ -107,6 +117,7 @@ impl Shown {
         let noted = arena.noted.as_slice();
         Shown {
             names: noted.iter().map(|n| n.name).collect(),
+            words: BTreeSet::new(),
             refuted: noted.iter().filter_map(|n| n.declared.checked_sub(1)).collect(),
             passed: arena.world.passed,
             last: arena.passed_last(),
@@ -115,6 +126,6 @@ impl Shown {
 
     /// True if it showed that the search knew too little.
     pub fn is_new(&self) -> bool {
-        !self.names.is_empty()
+        !self.names.is_empty() || !self.words.is_empty()
     }
 }

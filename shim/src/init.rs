@@ -193,7 +193,7 @@ fn serve() {
         let order = Command(load::<u32>(command));
         store(command, 0u32);
         if order == Command::WATCH {
-            if watched::map() {
+            if watched::map(crate::gate::touch::touch) {
                 signal::install_traps();
             }
             continue;

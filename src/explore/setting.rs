@@ -99,7 +99,8 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
 fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
     let explores = config.race == Race::Explore;
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
-    let choice = Choice { stack: explores, ..Choice::default() };
+    // Where memory turns out to be an object each use counts, not only the first in a transition.
+    let choice = Choice { stack: explores, skip_repeated: !explores };
     (explores || log.is_some()).then(|| WatchMemory { log, choice, ..WatchMemory::default() })
 }
 

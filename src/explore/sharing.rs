@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vsrun_model::sharing::MAX_KNOWN;
+use vsrun_model::sharing::{MAX_KNOWN, MAX_WORDS};
 use vsrun_model::End;
 
 use super::failure::Failure;
@@ -43,7 +43,13 @@ pub struct Sharing {
     earlier: u64,
     /// Operations without a transition since the last beginning.
     passed: u64,
+    /// Accesses to memory that nothing orders, a line each: that memory counts as objects.
+    #[serde(default)]
+    races: BTreeSet<String>,
 }
+
+/// So many of them are told.
+const MAX_RACES: usize = 20;
 
 impl Sharing {
     /// What is known at the start.
@@ -119,17 +125,37 @@ impl Sharing {
     pub fn learn(&mut self, shown: Shown) {
         self.passed += shown.passed;
         self.refuted.extend(shown.refuted);
-        if shown.names.is_subset(&self.objects.shared) {
+        if shown.names.is_subset(&self.objects.shared) && shown.words.is_subset(&self.objects.words) {
             return;
         }
         let shared = &self.objects.shared | &shown.names;
+        let mut words = &self.objects.words | &shown.words;
+        while words.len() > MAX_WORDS {
+            words.pop_last();
+        }
         let objects = match shared.len() <= MAX_KNOWN {
-            true => Objects { shared, ..(*self.objects).clone() },
+            true => Objects { shared, words, ..(*self.objects).clone() },
             // Too many: then every object is shared.
-            false => Objects::default(),
+            false => Objects { words, ..Objects::default() },
         };
+        if objects == *self.objects {
+            return;
+        }
         self.objects = Arc::new(objects);
         self.due = self.systematic;
+    }
+
+    /// More memory can become an object.
+    pub fn has_room(&self) -> bool {
+        self.objects.words.len() < MAX_WORDS
+    }
+
+    /// These accesses are explored in every order from now on.
+    pub fn note_races(&mut self, texts: Vec<String>) {
+        self.races.extend(texts);
+        while self.races.len() > MAX_RACES {
+            self.races.pop_last();
+        }
     }
 
     /// The search starts over, after so many `executions` since the last beginning.
@@ -149,6 +175,12 @@ impl Sharing {
                 What::Atomic => "it is held at another place to switch, or waited for",
             };
             notes.push(format!("{} is declared {}, but {why}: it counts as shared", d.symbol, d.what.word()));
+        }
+        let words = self.objects.words.len();
+        if words > 0 {
+            let many = if words == 1 { "8 bytes".into() } else { format!("{words} times 8 bytes") };
+            notes.push(format!("threads use {many} of memory without an order: each access there was a place to switch"));
+            notes.extend(self.races.iter().cloned());
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };

@@ -26,6 +26,7 @@ use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
+use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
 use crate::runtime::{tracee, Inspector, Outcome, Worker};
@@ -416,10 +417,18 @@ impl<'a> Shared<'a> {
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
         counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
-        if !shown.is_new() {
-            // Where an object turned out to be shared, what was done to it before orders nothing yet: the search starts over.
-            worker.races(outcome).iter().for_each(|text| counts.race(text));
+        if loads_overtake(&outcome.trace) {
+            counts.see(&[Reason::Tso].into());
         }
+        if shown.names.is_empty() {
+            // Where an object turned out to be shared, what was done to it before orders nothing yet: the search starts over.
+            let races = worker.races(outcome);
+            match state.sharing.has_room() {
+                true => state.sharing.note_races(races),
+                false => races.iter().for_each(|text| state.counts.race(text)),
+            }
+        }
+        let counts = &mut state.counts;
         if let Some(text) = worker.unseen_memory() {
             counts.see(&[Reason::Unwatched].into());
             counts.note(&text);

@@ -15,19 +15,25 @@
 
 mod access;
 mod order;
+mod tso;
 mod words;
 
 pub use access::{Access, Note};
 pub use order::Order;
+pub use tso::loads_overtake;
 pub use words::{Race, Touch, Words};
+
+use std::collections::BTreeSet;
 
 use crate::trace::Trace;
 
 /// The pairs of accesses of an execution that conflict and that nothing orders: each pair of instructions once for each piece of memory.
 /// What was pending has to be recorded in all states of the trace.
-pub fn races(trace: &Trace, notes: impl IntoIterator<Item = Note>) -> Vec<Race> {
+///
+/// `objects`: memory of which each use is an operation, by space and the address of its word; that is left out.
+pub fn races(trace: &Trace, notes: impl IntoIterator<Item = Note>, objects: BTreeSet<(u32, u64)>) -> Vec<Race> {
     let mut order = Order::new(trace);
-    let mut words = Words::default();
+    let mut words = Words::without(objects);
     for note in notes {
         match note {
             Note::Begins { thread, creator, process, parent } => order.begins(thread, creator, process, parent),

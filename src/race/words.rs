@@ -1,8 +1,9 @@
 //! Who touched which bytes last, by words of eight bytes, and whether the next one who does comes after them in every order.
 
 use std::collections::hash_map::Entry as MapEntry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use vsrun_model::object::SHARED;
 use vsrun_model::Tid;
 
 use super::access::Access;
@@ -28,6 +29,8 @@ pub struct Race {
     pub first: Touch,
     #[allow(missing_docs)]
     pub second: Touch,
+    /// The word that both touch: its space and address, as it is an object.
+    pub word: (u32, u64),
 }
 
 /// What is known of some bytes of a word: the last access of its kind to them by a thread.
@@ -54,9 +57,21 @@ pub struct Words {
     words: HashMap<(u32, u64), Vec<Entry>>,
     /// By both instructions, and the word.
     races: BTreeMap<(u32, u32, u32, u64), Race>,
+    /// What is not looked at.
+    objects: BTreeSet<(u32, u64)>,
+}
+
+/// The word as an object: that of a process's own memory is one in all processes.
+fn object(space: u32, word: u64) -> (u32, u64) {
+    (if space & SHARED != 0 { space } else { 0 }, word * WORD)
 }
 
 impl Words {
+    /// Memory of which nothing is known; `objects` is not looked at.
+    pub fn without(objects: BTreeSet<(u32, u64)>) -> Words {
+        Words { objects, ..Words::default() }
+    }
+
     /// `thread` makes `access` where `order` stands.
     pub fn touch(&mut self, order: &Order, thread: Tid, access: Access) {
         let touch = Touch { thread, step: order.last_step(thread), access };
@@ -72,6 +87,10 @@ impl Words {
 
     fn touch_word(&mut self, order: &Order, word: u64, new: Entry) {
         let Touch { thread, access, .. } = new.touch;
+        let named = object(access.space, word);
+        if !self.objects.is_empty() && self.objects.contains(&named) {
+            return;
+        }
         let entries = match self.words.entry((access.space, word)) {
             MapEntry::Occupied(found) => found.into_mut(),
             MapEntry::Vacant(place) => {
@@ -85,7 +104,7 @@ impl Words {
             if !before && old.bytes & new.bytes != 0 && (old.touch.access.write || access.write) {
                 let (first, second) = (&old.touch, &new.touch);
                 let key = (first.access.site, second.access.site, access.space, word);
-                races.entry(key).or_insert(Race { first: *first, second: *second });
+                races.entry(key).or_insert(Race { first: *first, second: *second, word: named });
             }
             !(before && new.covers(old))
         });

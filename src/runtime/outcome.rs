@@ -64,8 +64,14 @@ impl Outcome {
     /// From the arena of an execution whose processes are gone.
     pub fn new(arena: &Arena, trace: Trace, ending: Ending) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
-        let races = if arena.plan.watches { races(&trace, notes(arena)) } else { Vec::new() };
-        Outcome { trace, ending, sign, shown: Shown::read(arena), races }
+        let mut shown = Shown::read(arena);
+        let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
+        let races = if arena.plan.watches { races(&trace, notes(arena), words()) } else { Vec::new() };
+        if !shown.is_new() {
+            // Where an object turned out to be shared, what was done to it before orders nothing yet.
+            shown.words = races.iter().map(|race| race.word).collect();
+        }
+        Outcome { trace, ending, sign, shown, races }
     }
 }
 

@@ -7,7 +7,7 @@ use vsrun_model::object::SHARED;
 
 use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
-use crate::gate::{end, inject, through};
+use crate::gate::{end, inject, through, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, limit, load, raw, raw6, store, touch, zero};
 
@@ -92,6 +92,7 @@ fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
     if !add_range(range) {
         too_many();
     }
+    watched::mark_objects();
 }
 
 fn too_many() -> ! {
@@ -107,6 +108,7 @@ fn moved(old: u64, old_len: u64, new: u64, new_len: u64) {
         if !add_range(Range { start: new, end: new + pages(new_len), offset, ..range }) {
             too_many();
         }
+        watched::mark_objects();
     }
 }
 
@@ -185,6 +187,7 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     if !add_range(range) {
         too_many();
     }
+    watched::mark_objects();
     if !machine().segment_attach(own, index) {
         too_many();
     }

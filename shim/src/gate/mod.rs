@@ -11,6 +11,7 @@ pub mod mirror;
 pub mod passage;
 pub mod shield;
 pub mod signal;
+pub mod touch;
 pub mod tsc;
 pub mod turn;
 pub mod watched;

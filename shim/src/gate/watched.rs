@@ -5,14 +5,14 @@
 //! thread that made them, when it publishes its next visible operation, before the model knows of that, or when the log is full; the
 //! arena is open then. It must not allocate or pass the turn.
 
-use vsrun_model::arena::MAX_PATH;
+use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
 use vsrun_model::watch::{state, Entry, Record};
 use vsrun_model::Tid;
 
-use super::local::{arena, local, machine, space_of, world, Phase};
+use super::local::{arena, fiber, local, machine, space_of, world, Phase, POOL_REGION};
 use super::shield;
 use crate::sys::{decimal, raw};
-use crate::watch;
+use crate::watch::{self, Touch};
 
 /// The root: says where the slow paths are, if the tool wants to watch.
 pub fn announce() {
@@ -22,11 +22,11 @@ pub fn announce() {
     }
 }
 
-/// The root: maps what the tool has made of that. True: from now on there are traps.
-pub fn map() -> bool {
+/// The root: maps what the tool has made of that; `touch` is for memory that is an object. True: from now on there are traps.
+pub fn map(touch: fn(Touch)) -> bool {
     let mut path = arena().control.shim_path;
     name_beside(&mut path, b"watch\0");
-    let error = watch::map(&path, full);
+    let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_objects });
     let mut told = arena().control.watching;
     told.state = if error == 0 { state::ON } else { error as i32 };
     machine().watching_is(told);
@@ -55,6 +55,32 @@ pub fn look() {
 fn begin() {
     if !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
         watch::begin();
+        mark_objects();
+    }
+}
+
+/// Each use of the words that the tool has named is an operation.
+#[cold]
+#[inline(never)]
+pub fn mark_objects() {
+    let l = local();
+    if !watch::is_recording() {
+        return;
+    }
+    for word in arena().words.as_slice() {
+        if word.space == 0 {
+            watch::is_object(word.address);
+            continue;
+        }
+        for range in l.ranges[..l.n_ranges].iter().filter(|range| range.space == word.space) {
+            let at = word.address.wrapping_sub(range.offset);
+            if at < range.end - range.start {
+                watch::is_object(range.start + at);
+            }
+        }
+        if word.space == POOL_REGION {
+            watch::is_object(POOL_ADDR + word.address);
+        }
     }
 }
 
@@ -70,6 +96,9 @@ pub fn transition_ends() {
 #[cold]
 #[inline(never)]
 fn hand_over() {
+    if local().phase == Phase::Running {
+        (fiber().n_reads, fiber().update.size) = (0, 0);
+    }
     match () {
         () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),

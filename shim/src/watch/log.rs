@@ -4,13 +4,15 @@
 //! both: a read of what the transition has written tells nothing. All marks are of the transition that is under way, since it alone runs.
 //! NOTE [Overflow] A log that is full is handed over at once, and its marks stay, so that nothing is recorded twice; which they
 //! were is forgotten, so that at the end of the transition the whole shadow is dropped.
+//! NOTE [Objects] The shadow of memory of which each use is an operation is [`OBJECT`] throughout: no check takes it for recorded, and
+//! the slow paths find it there. It is never marked otherwise, and what is recorded leaves it out.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{compiler_fence, Ordering};
 
 use vsrun_model::watch::{Entry, MEMORY, READ_BIT, WRITE_BIT};
 
-use crate::sys::raw;
+use crate::sys::{load, raw};
 
 /// Where the log lies.
 const LOG_ADDR: u64 = 0x2300_0000_0000;
@@ -19,20 +21,56 @@ const LOG_SIZE: u64 = 4 << 20;
 const SLACK: u64 = 64 << 10;
 const ENTRY: u64 = size_of::<Entry>() as u64;
 /// In the number of a site that a slow path got: the access is locked.
-const LOCKED: u32 = 1 << 30;
+pub const LOCKED: u32 = 1 << 30;
+/// The same: it reads before it writes, and is not locked.
+pub const READS: u32 = 1 << 29;
 
-/// State of the log. The slow paths, which are assembly, know the first two fields.
+/// The shadow of memory that is an object.
+pub const OBJECT: u8 = 0x7f;
+
+/// A use of memory that is an object: at most eight bytes, of one word.
+#[derive(Clone, Copy)]
+pub struct Touch {
+    /// The first byte.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// As in [`Entry`].
+    pub site: u32,
+    /// It writes,
+    pub writes: bool,
+    /// and reads before it does.
+    pub reads: bool,
+    /// It is locked.
+    pub locked: bool,
+}
+
+/// What is done by those above.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// The log is full.
+    pub full: fn(),
+    /// Memory that is an object is about to be used. The turn may be passed.
+    pub touch: fn(Touch),
+    /// All marks are gone: those of objects are to be made again.
+    pub dropped: fn(),
+}
+
+/// State of the log. The slow paths, which are assembly, know the first four fields.
 #[repr(C)]
 pub struct Log {
     /// Where the next entry goes.
     pub next: u64,
     /// There it is full.
     pub end: u64,
+    /// Not 0: there is memory that is an object.
+    pub objects: u64,
+    /// Bytes that XSAVE writes here, a multiple of 64.
+    pub state_size: u64,
     start: u64,
     overflown: bool,
     recording: bool,
-    /// What is done with a log that is full.
-    full: fn(),
+    hooks: Hooks,
     /// File to which it is appended, NUL-terminated; empty: none.
     path: u64,
 }
@@ -45,10 +83,12 @@ unsafe impl Sync for Cell {}
 pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     next: 0,
     end: 0,
+    objects: 0,
+    state_size: 0,
     start: 0,
     overflown: false,
     recording: false,
-    full: discard,
+    hooks: Hooks { full: discard, touch: |_| {}, dropped: || {} },
     path: 0,
 }));
 
@@ -57,8 +97,8 @@ fn log() -> &'static mut Log {
     unsafe { &mut *LOG.0.get() }
 }
 
-/// Maps log and shadow; `path` as in [`Log::path`], `full` is called when the log is full. Gives 0 or a negative error number.
-pub fn set_up(path: u64, full: fn()) -> i64 {
+/// Maps log and shadow; `path` as in [`Log::path`]. Gives 0 or a negative error number.
+pub fn set_up(path: u64, hooks: Hooks) -> i64 {
     const FIXED_NOREPLACE: i32 = 0x10_0000;
     let map = |at: u64, length: u64| {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | FIXED_NOREPLACE;
@@ -84,14 +124,32 @@ pub fn set_up(path: u64, full: fn()) -> i64 {
         *log() = Log {
             next: LOG_ADDR,
             end: LOG_ADDR + LOG_SIZE,
+            objects: 0,
+            state_size: state_size(),
             start: LOG_ADDR,
             overflown: false,
             recording: false,
-            full,
+            hooks,
             path,
         };
     }
     error
+}
+
+/// How much XSAVE writes, with the processor as the kernel has set it up.
+fn state_size() -> u64 {
+    // SAFETY: cpuid changes no memory; leaf 13 is there where the program's own code may use XSAVE.
+    let size = unsafe { core::arch::x86_64::__cpuid_count(13, 0) }.ebx;
+    u64::from(size.max(576)).next_multiple_of(64)
+}
+
+/// The word at `address` is an object from now on.
+pub fn is_object(address: u64) {
+    if has_shadow(address, 8) {
+        fill(address ^ 1 << READ_BIT, 8, OBJECT);
+        fill(address ^ 1 << WRITE_BIT, 8, OBJECT);
+        log().objects = 1;
+    }
 }
 
 /// Whether memory is watched in this process.
@@ -149,9 +207,9 @@ fn each(mut show: impl FnMut(Entry)) {
     while at < end {
         // SAFETY: between start and next there are whole entries, which slow paths have written.
         let mut entry = unsafe { (at as *const Entry).read() };
-        if entry.site & Entry::FUNCTION == 0 && entry.site & LOCKED != 0 {
-            entry.what |= 2;
-            entry.site &= !LOCKED;
+        if entry.site & Entry::FUNCTION == 0 {
+            entry.what |= if entry.site & LOCKED != 0 { 2 } else { 0 };
+            entry.site &= !(LOCKED | READS);
         }
         show(entry);
         at += ENTRY;
@@ -168,6 +226,7 @@ fn drop_shadow() {
             raw!(libc::SYS_madvise, start ^ 1 << bit, end - start, libc::MADV_DONTNEED);
         }
     }
+    (log().hooks.dropped)();
 }
 
 /// All of it is memory that has a shadow.
@@ -208,11 +267,43 @@ fn is_marked(shadow: u64, size: u64) -> bool {
     (0..words).step_by(8).all(|n| word(shadow + n)) && (words..size).all(|n| byte(shadow + n))
 }
 
-/// Records a range, of any length; nothing if all of it is recorded already.
+/// Some of it is an object.
+fn has_object(address: u64, size: u64) -> bool {
+    if log().objects == 0 || !has_shadow(address, size) {
+        return false;
+    }
+    // The shadow of a word that is one is OBJECT throughout.
+    let shadow = |at: u64| load::<u8>(at ^ 1 << READ_BIT) == OBJECT;
+    (address..address + size).step_by(8).any(shadow) || shadow(address + size - 1)
+}
+
+/// Records a range, of any length; nothing if all of it is recorded already. What of it is an object has its turn first.
 pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     if size == 0 || !is_mapped() {
         return;
     }
+    if has_object(address, size) {
+        return pieces(Touch { address, size, site, writes, reads: false, locked });
+    }
+    record(address, size, site, writes, locked);
+}
+
+/// A use of memory some of which is an object: word by word.
+pub fn pieces(all: Touch) {
+    let end = all.address.wrapping_add(all.size);
+    let mut at = all.address;
+    while at < end {
+        let next = end.min((at & !7) + 8);
+        let piece = Touch { address: at, size: next - at, ..all };
+        match has_object(at, next - at) {
+            true => (log().hooks.touch)(piece),
+            false => record(at, next - at, all.site, all.writes, all.locked),
+        }
+        at = next;
+    }
+}
+
+fn record(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     if has_shadow(address, size) {
         let shadow = address ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
         if is_marked(shadow, size) {
@@ -233,12 +324,12 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
         log().next = at + ENTRY;
         done += part;
         if log().next >= log().end {
-            (log().full)();
+            (log().hooks.full)();
         }
     }
 }
 
 /// A slow path has filled the log.
 pub fn is_full() {
-    (log().full)();
+    (log().hooks.full)();
 }

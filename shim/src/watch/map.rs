@@ -2,6 +2,7 @@
 
 use vsrun_model::watch::{Header, Mapping, Watching, WATCH_ADDR, WATCH_MAGIC};
 
+use super::log::Hooks;
 use super::{functions, log, slow};
 use crate::sys::errno::EINVAL;
 use crate::sys::{load, raw};
@@ -12,18 +13,18 @@ pub fn announce(watching: &Watching) -> Watching {
     Watching { slow: slow::paths(), functions: functions::stand_ins(), ..*watching }
 }
 
-/// Maps the file of that name; `full` is called when the log is full. Gives 0 or a negative error number.
-pub fn map(path: &[u8], full: fn()) -> i64 {
+/// Maps the file of that name. Gives 0 or a negative error number.
+pub fn map(path: &[u8], hooks: Hooks) -> i64 {
     let file = raw!(libc::SYS_open, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0);
     if file < 0 {
         return file;
     }
-    let result = map_file(file as i32, full);
+    let result = map_file(file as i32, hooks);
     raw!(libc::SYS_close, file);
     result
 }
 
-fn map_file(file: i32, full: fn()) -> i64 {
+fn map_file(file: i32, hooks: Hooks) -> i64 {
     const FIXED_NOREPLACE: i32 = 0x10_0000;
     let flags = libc::MAP_PRIVATE | FIXED_NOREPLACE;
     let part = |at: u64, length: u64, prot: i32, offset: u64| {
@@ -56,5 +57,5 @@ fn map_file(file: i32, full: fn()) -> i64 {
         }
     }
     let path = WATCH_ADDR + core::mem::offset_of!(Header, log) as u64;
-    log::set_up(if header.log[0] != 0 { path } else { 0 }, full)
+    log::set_up(if header.log[0] != 0 { path } else { 0 }, hooks)
 }

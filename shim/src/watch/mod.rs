@@ -11,5 +11,7 @@ mod map;
 mod slow;
 
 pub use faults::{mends, moved_from, moved_to, trap};
-pub use log::{appends_to, begin, discard, end_of_transition, hand_over, is_mapped, is_recording};
+pub use log::{
+    appends_to, begin, discard, end_of_transition, hand_over, is_mapped, is_object, is_recording, Hooks, Touch,
+};
 pub use map::{announce, map};

@@ -4,9 +4,9 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::watch::{Header, Operand, SLOW_PATHS, WATCH_ADDR};
+use vsrun_model::watch::{Header, Operand, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
 
-use super::log::{self, LOG};
+use super::log::{self, Touch, LOG};
 use crate::sys::{load, readable};
 
 /// What runs in Rust has a stack of its own: that of the program may be small.
@@ -45,6 +45,35 @@ core::arch::global_asm!(
     ".endif",
     ".endif",
     ".endm",
+    // Goes to where the turn is passed if the memory whose shadow is at rax is an object.
+    ".macro VS_OBJECT size, write",
+    " cmp byte ptr [rax], {object}",
+    " je 8f",
+    ".if \\size > 1",
+    " cmp byte ptr [rax + \\size - 1], {object}",
+    " je 8f",
+    ".endif",
+    ".if \\size >= 16",
+    " cmp byte ptr [rax + 8], {object}",
+    " je 8f",
+    ".endif",
+    ".if \\size >= 32",
+    " cmp byte ptr [rax + 16], {object}",
+    " je 8f",
+    " cmp byte ptr [rax + 24], {object}",
+    " je 8f",
+    ".endif",
+    ".if \\size >= 64",
+    " cmp byte ptr [rax + 32], {object}",
+    " je 8f",
+    " cmp byte ptr [rax + 40], {object}",
+    " je 8f",
+    " cmp byte ptr [rax + 48], {object}",
+    " je 8f",
+    " cmp byte ptr [rax + 56], {object}",
+    " je 8f",
+    ".endif",
+    ".endm",
     ".macro VS_SLOW name, size, write",
     "\\name:",
     " push rax",
@@ -52,6 +81,7 @@ core::arch::global_asm!(
     " push rdx",
     " mov rdx, [rip + {log}]",
     " mov rax, [rsp + 40]",
+    " VS_OBJECT \\size, \\write",
     " mov ecx, [rsp + 32]",
     " mov [rdx + 8], ecx",
     " mov dword ptr [rdx + 12], \\size * 4 + \\write",
@@ -75,6 +105,11 @@ core::arch::global_asm!(
     " pop rax",
     " jae vs_watch_full",
     " ret",
+    "8: pop rdx",
+    " pop rcx",
+    " pop rax",
+    " push \\size * 4 + \\write",
+    " jmp vs_watch_object",
     ".endm",
     // Calls \\function with where the registers are kept: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15, flags.
     ".macro VS_KEEPING function",
@@ -123,9 +158,80 @@ core::arch::global_asm!(
     " popfq",
     " ret",
     ".endm",
+    // The same on the program's stack, with all that the processor has: \\function may pass the turn.
+    ".macro VS_PASSING function",
+    " pushfq",
+    " push r15",
+    " push r14",
+    " push r13",
+    " push r12",
+    " push r11",
+    " push r10",
+    " push r9",
+    " push r8",
+    " push rdi",
+    " push rsi",
+    " push rbp",
+    " push rsp",
+    " push rbx",
+    " push rdx",
+    " push rcx",
+    " push rax",
+    " mov rdi, rsp",
+    " mov rbp, rsp",
+    " sub rsp, [rip + {log} + 24]",
+    " and rsp, -64",
+    // The header of the area.
+    " xor eax, eax",
+    " mov [rsp + 512], rax",
+    " mov [rsp + 520], rax",
+    " mov [rsp + 528], rax",
+    " mov [rsp + 536], rax",
+    " mov [rsp + 544], rax",
+    " mov [rsp + 552], rax",
+    " mov [rsp + 560], rax",
+    " mov [rsp + 568], rax",
+    " mov eax, -1",
+    " mov edx, -1",
+    " xsave64 [rsp]",
+    " cld",
+    " call \\function",
+    " mov eax, -1",
+    " mov edx, -1",
+    " xrstor64 [rsp]",
+    " mov rsp, rbp",
+    " pop rax",
+    " pop rcx",
+    " pop rdx",
+    " pop rbx",
+    " lea rsp, [rsp + 8]",
+    " pop rbp",
+    " pop rsi",
+    " pop rdi",
+    " pop r8",
+    " pop r9",
+    " pop r10",
+    " pop r11",
+    " pop r12",
+    " pop r13",
+    " pop r14",
+    " pop r15",
+    " popfq",
+    ".endm",
     ".text",
     "vs_watch_full: VS_KEEPING {full}",
-    "vs_watch_other: VS_KEEPING {other}",
+    "vs_watch_other:",
+    " pushfq",
+    " cmp qword ptr [rip + {log} + 16], 0",
+    " jne 1f",
+    " popfq",
+    " VS_KEEPING {other}",
+    "1: popfq",
+    " VS_PASSING {other}",
+    " ret",
+    "vs_watch_object: VS_PASSING {touched}",
+    " lea rsp, [rsp + 8]",
+    " ret",
     "VS_SLOW vs_watch_r1, 1, 0",
     "VS_SLOW vs_watch_r2, 2, 0",
     "VS_SLOW vs_watch_r4, 4, 0",
@@ -156,6 +262,8 @@ core::arch::global_asm!(
     write_bit = const vsrun_model::watch::WRITE_BIT,
     full = sym full,
     other = sym other,
+    touched = sym touched,
+    object = const log::OBJECT,
 );
 
 extern "C" {
@@ -170,6 +278,19 @@ pub fn paths() -> [u64; SLOW_PATHS] {
 
 extern "C" fn full(_registers: u64) {
     log::is_full();
+}
+
+/// What `touched` finds behind registers and flags: size and way, return address, number of the site, address of the shadow.
+const WHAT_AT: u64 = 17 * 8;
+
+/// An access to what is an object, at least in part.
+extern "C" fn touched(frame: u64) {
+    let [what, _, site, shadow]: [u64; 4] = load(frame + WHAT_AT);
+    let (what, site) = (what as u32, site as u32);
+    let (writes, locked) = (what & 1 != 0, site & log::LOCKED != 0);
+    let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
+    let reads = site & log::READS != 0;
+    log::pieces(Touch { address, size: u64::from(what >> 2), site: site & !(log::LOCKED | log::READS), writes, reads, locked });
 }
 
 // What `other` finds behind the registers.

@@ -115,11 +115,15 @@ fn fast(
     if lowered {
         raise(buffer, RED_ZONE);
     }
-    Ok(Slow { from, back, address, lowered, site: site | if operand.is(Operand::LOCK) { LOCKED } else { 0 }, path })
+    let flag = |is: u16, flag: u32| if operand.is(is) { flag } else { 0 };
+    let site = site | flag(Operand::LOCK, LOCKED) | flag(Operand::READS, READS);
+    Ok(Slow { from, back, address, lowered, site, path })
 }
 
 /// In the number of the site that a slow path gets: the access is locked.
 pub const LOCKED: u32 = 1 << 30;
+/// The same: it reads before it writes, and is not locked.
+pub const READS: u32 = 1 << 29;
 
 /// The operand for `lea`, with the stack pointer lowered by `below`.
 fn memory(operand: &Operand, bias: u64, below: u64) -> MemoryOperand {

@@ -48,6 +48,8 @@ pub fn operands(
         operand.flags |= if write { Operand::WRITE } else { 0 };
         if write && (i.has_lock_prefix() || i.mnemonic() == Mnemonic::Xchg) {
             operand.flags |= Operand::LOCK;
+        } else if matches!(used.access(), OpAccess::ReadWrite | OpAccess::ReadCondWrite) {
+            operand.flags |= Operand::READS;
         }
         let place = |o: &Operand| (o.base, o.index, o.scale, o.displacement, o.size, o.bit);
         match found.iter_mut().find(|o| place(o) == place(&operand)) {

@@ -41,7 +41,7 @@ fn operands_are_found() {
     let cases: &[(&str, &[Shape])] = &[
         ("mov eax, [rdi]", &[(7, NO_REGISTER, 1, 4, R)]),
         ("mov [rdi+rsi*4+8], ax", &[(7, 6, 4, 2, W)]),
-        ("add qword ptr [r12], 1", &[(12, NO_REGISTER, 1, 8, W)]),
+        ("add qword ptr [r12], 1", &[(12, NO_REGISTER, 1, 8, W | Operand::READS)]),
         ("lock add byte ptr [r13], 1", &[(13, NO_REGISTER, 1, 1, W | Operand::LOCK)]),
         ("xchg [rdi], rax", &[(7, NO_REGISTER, 1, 8, W | Operand::LOCK)]),
         ("mov eax, [edi+esi]", &[(7, 6, 1, 4, Operand::ADDRESS_32)]),

@@ -11,12 +11,14 @@
 
 use crate::base::watch::{Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
-use crate::state::{Act, Closing, Declared, Effects, Files, Noted, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED};
+use crate::state::{
+    Act, Closing, Declared, Effects, Files, Noted, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_WORDS,
+};
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 35;
+pub const VERSION: u32 = 36;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -333,6 +335,8 @@ pub struct Arena {
     pub expected: Table<(Uid, u32), MAX_EXPECTED>,
     /// Names of what is known to be shared, ascending; see `sharing`.
     pub known_shared: Table<u64, MAX_KNOWN>,
+    /// Memory of which each use is an operation, ascending. Written by vsrun.
+    pub words: Table<Word, MAX_WORDS>,
     /// What the user has said about objects.
     pub declared: Table<Declared, MAX_DECLARED>,
     /// Names of what turned out to be shared in this execution.

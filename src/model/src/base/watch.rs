@@ -59,6 +59,8 @@ impl Operand {
     pub const ADDRESS_32: u16 = 64;
     /// The displacement is to be added to where the module lies.
     pub const OF_MODULE: u16 = 128;
+    /// It writes, reads before it does, and is not locked.
+    pub const READS: u16 = 256;
 
     /// True if it has this flag.
     pub const fn is(&self, flag: u16) -> bool {

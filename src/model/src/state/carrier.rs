@@ -1,6 +1,25 @@
 //! What the shim, which carries the threads, keeps of them and of their processes. The model takes no decision by it; it lies in
 //! the arena so that it is copied with the rest, and so that the supervisor can read it.
 
+/// Instructions of a loop that waits for others to write.
+pub const MAX_READS: usize = 8;
+
+/// What an instruction found in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct ReadWord {
+    /// Number of the access site; with `size` 0: none.
+    pub site: u32,
+    /// Bytes, at most 8.
+    pub size: u32,
+    /// Where.
+    pub address: u64,
+    /// What was there.
+    pub value: u64,
+    /// How often it was found again.
+    pub times: u64,
+}
+
 /// A fiber: the thread as the shim runs it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -27,6 +46,12 @@ pub struct FiberState {
     pub faults: u8,
     /// No fault strikes it now.
     pub spared: bool,
+    /// What it has read of memory that is an object, and found again since it did anything else: the first so many are in use.
+    pub reads: [ReadWord; MAX_READS],
+    /// See `reads`.
+    pub n_reads: u8,
+    /// The last instruction that it was to change such memory with in one step, if nothing else came after it: the value then.
+    pub update: ReadWord,
     /// Where its next operation would have to wait, it is interrupted.
     pub interrupted: bool,
     /// Its nice value.

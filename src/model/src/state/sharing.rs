@@ -9,6 +9,28 @@ pub const MAX_NOTED: usize = 1 << 12;
 /// Ranges of addresses that the user declares.
 pub const MAX_DECLARED: usize = 1 << 10;
 
+/// Words of memory that are objects.
+pub const MAX_WORDS: usize = 1 << 10;
+
+/// Eight bytes of memory, of which each use is an operation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(C)]
+pub struct Word {
+    /// [`SHARED`](crate::object::SHARED) and the number of the region that processes share; 0: memory of a process, whichever.
+    pub space: u32,
+    pub(crate) pad: u32,
+    /// Its address, or place in the region: a multiple of 8.
+    pub address: u64,
+}
+
+impl Word {
+    /// The word that has the byte at `address` of `space`, as in [`Key::space`](crate::object::Key::space).
+    pub const fn at(space: u32, address: u64) -> Word {
+        let shared = space & crate::state::object::SHARED != 0;
+        Word { space: if shared { space } else { 0 }, pad: 0, address: address & !7 }
+    }
+}
+
 numbers! {
     /// What is taken for granted of an object. A transparent integer.
     Sharing(u8):
