@@ -1,5 +1,6 @@
 //! Executions that run untraced: begun, watched, cleaned up. Whether a world that runs gets on: does it move, does it use CPU time?
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -48,8 +49,9 @@ impl Worker {
             return Ok(Outcome::overwritten());
         }
         let trace = Trace::read(&self.arena);
+        let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
         self.clean_up(&ending)?;
-        Ok(Outcome::new(&self.arena, trace, ending))
+        Ok(Outcome::new(&self.arena, trace, ending).with_polled(polled))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.

@@ -1,5 +1,7 @@
 //! What one execution did, as plain data.
 
+use std::collections::BTreeSet;
+
 use vsrun_model::watch::Record;
 use vsrun_model::{Arena, End, World};
 
@@ -76,6 +78,15 @@ impl Outcome {
 }
 
 impl Outcome {
+    /// It ran without end, and read these words again and again: whether others write them is to be seen, so that is no bug yet.
+    pub(super) fn with_polled(mut self, words: BTreeSet<(u32, u64)>) -> Outcome {
+        if !words.is_empty() {
+            self.shown.words.extend(words);
+            self.sign = Sign::Clean;
+        }
+        self
+    }
+
     /// Of an execution whose arena is not to be trusted.
     pub fn overwritten() -> Outcome {
         let (trace, ending) = (Trace::default(), Ending::Overwritten);

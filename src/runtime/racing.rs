@@ -21,6 +21,13 @@ impl Worker {
         if self.arena.records_lost > 0 {
             return Some("more was done to memory than vsrun can record: the rest is not looked at".into());
         }
+        if self.arena.control.watching.wide > 0 {
+            return Some(
+                "one instruction, or one function of libc, used several words of memory that others use meanwhile: that was one step, \
+                 others coming in between was not explored"
+                    .into(),
+            );
+        }
         let (times, first) = self.later_code()?;
         Some(format!("not watched: {first} (and what is like it, {times} times in one execution; docs/WATCHING.md says what is not watched)"))
     }

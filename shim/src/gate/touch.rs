@@ -9,7 +9,7 @@ use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
-use super::local::{arena, fiber, local, model, space_of, Phase};
+use super::local::{arena, fiber, local, machine, model, space_of, Phase};
 use super::{end, turn};
 use crate::sys::{load, store};
 use crate::watch::{self, Touch};
@@ -31,6 +31,9 @@ pub fn touch(touch: Touch) {
 }
 
 fn use_object(id: ObjId, touch: &Touch) {
+    if touch.wide {
+        machine().note_wide_use();
+    }
     let atomic = if touch.locked { ATOMIC } else { 0 };
     let pass = |kind: Kind, flags: u8| {
         // Any other operation than these makes it forget them.

@@ -43,6 +43,8 @@ pub struct Touch {
     pub reads: bool,
     /// It is locked.
     pub locked: bool,
+    /// It is the second word of an access to several of them.
+    pub wide: bool,
 }
 
 /// What is done by those above.
@@ -56,7 +58,7 @@ pub struct Hooks {
     pub dropped: fn(),
 }
 
-/// State of the log. The slow paths, which are assembly, know the first four fields.
+/// State of the log. The slow paths, which are assembly, know the first four fields, and vsrun the first five.
 #[repr(C)]
 pub struct Log {
     /// Where the next entry goes.
@@ -67,7 +69,8 @@ pub struct Log {
     pub objects: u64,
     /// Bytes that XSAVE writes here, a multiple of 64.
     pub state_size: u64,
-    start: u64,
+    /// Where the first entry is; 0: memory is not watched.
+    pub start: u64,
     overflown: bool,
     recording: bool,
     hooks: Hooks,
@@ -150,6 +153,11 @@ pub fn is_object(address: u64) {
         fill(address ^ 1 << WRITE_BIT, 8, OBJECT);
         log().objects = 1;
     }
+}
+
+/// Where the state of the log is.
+pub fn state_at() -> u64 {
+    LOG.0.get() as u64
 }
 
 /// Whether memory is watched in this process.
@@ -283,7 +291,7 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
         return;
     }
     if has_object(address, size) {
-        return pieces(Touch { address, size, site, writes, reads: false, locked });
+        return pieces(Touch { address, size, site, writes, reads: false, locked, wide: false });
     }
     record(address, size, site, writes, locked);
 }
@@ -291,12 +299,14 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
 /// A use of memory some of which is an object: word by word.
 pub fn pieces(all: Touch) {
     let end = all.address.wrapping_add(all.size);
-    let mut at = all.address;
+    let (mut at, mut objects) = (all.address, 0);
     while at < end {
         let next = end.min((at & !7) + 8);
-        let piece = Touch { address: at, size: next - at, ..all };
         match has_object(at, next - at) {
-            true => (log().hooks.touch)(piece),
+            true => {
+                objects += 1;
+                (log().hooks.touch)(Touch { address: at, size: next - at, wide: objects == 2 && !all.locked, ..all });
+            }
             false => record(at, next - at, all.site, all.writes, all.locked),
         }
         at = next;

@@ -10,7 +10,7 @@ use crate::sys::{load, raw};
 /// Where the slow paths are, and what stands for functions of libc.
 pub fn announce(watching: &Watching) -> Watching {
     functions::find();
-    Watching { slow: slow::paths(), functions: functions::stand_ins(), ..*watching }
+    Watching { log: log::state_at(), slow: slow::paths(), functions: functions::stand_ins(), ..*watching }
 }
 
 /// Maps the file of that name. Gives 0 or a negative error number.

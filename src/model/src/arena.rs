@@ -396,6 +396,7 @@ impl Arena {
         self.control.status_known = 0;
         self.closing.stopped = 0;
         self.control.watching.later = 0;
+        self.control.watching.wide = 0;
         Ok(())
     }
 
@@ -481,6 +482,12 @@ impl Arena {
             watching.name[..n].copy_from_slice(&name[..n]);
             watching.name[n..].fill(0);
         }
+    }
+
+    /// Several words that are objects have been used in one step.
+    pub fn note_wide_use(&mut self) {
+        let wide = &mut self.control.watching.wide;
+        *wide = wide.saturating_add(1);
     }
 
     /// The process that thread `t` belongs to.

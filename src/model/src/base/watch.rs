@@ -230,6 +230,11 @@ pub struct Watching {
     pub state: i32,
     /// Code that came later and is not watched: how often.
     pub later: u32,
+    /// Address of the state of the log, in each process: five words, of which the first is where the next entry goes, the last where the
+    /// first one is.
+    pub log: u64,
+    /// Uses of several words that are objects by one instruction or function, which were made in one step.
+    pub wide: u64,
     /// Addresses of the slow paths.
     pub slow: [u64; SLOW_PATHS],
     /// Addresses of what stands for the functions of [`FUNCTIONS`].

@@ -1,0 +1,101 @@
+//! A thread that runs without a visible operation may wait for another one to write memory: what does it read again and again?
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use vsrun_model::arena::{POOL_ADDR, POOL_SIZE};
+use vsrun_model::object::SHARED;
+use vsrun_model::watch::{Entry, READ_BIT, WRITE_BIT};
+
+use super::memory::{MemoryError, ProcessMemory};
+use super::processes::is_stopped;
+use super::worker::Worker;
+use crate::binary::Mapping;
+
+/// Words of memory, by space and address.
+type Words = BTreeSet<(u32, u64)>;
+
+const ENTRY: u64 = size_of::<Entry>() as u64;
+/// A loop that waits reads no more words than that.
+const MOST: usize = 64;
+/// How long it is looked at.
+const WHILE: Duration = Duration::from_millis(30);
+
+impl Worker {
+    /// The words that the running thread, which makes no visible operation, reads over and over and does not write; none that are objects
+    /// already. Nothing if memory is not watched.
+    pub(super) fn polled(&self) -> Words {
+        let log = self.arena.control.watching.log;
+        let holder = self.turn_holder().filter(|_| self.watched.is_some() && log != 0);
+        holder.and_then(|pid| polled(pid, log).ok()).unwrap_or_default()
+    }
+}
+
+/// What the log of `pid`, whose state lies at `log`, has of the loop that it is in.
+fn polled(pid: Pid, log: u64) -> Result<Words, MemoryError> {
+    let memory = ProcessMemory::open(pid)?;
+    if !stops(pid) {
+        return Ok(Words::new());
+    }
+    let (next, start) = (memory.read_u64(log)?, memory.read_u64(log + 32)?);
+    // All of it is forgotten, so that what comes now is recorded.
+    for entry in entries(&memory, start, next)? {
+        let nothing = vec![0; entry.size().min(1 << 20) as usize];
+        memory.write(entry.address ^ 1 << READ_BIT, &nothing)?;
+        if entry.writes() {
+            memory.write(entry.address ^ 1 << WRITE_BIT, &nothing)?;
+        }
+    }
+    memory.write(log, &start.to_le_bytes())?;
+    let _ = kill(pid, Signal::SIGCONT);
+    std::thread::sleep(WHILE);
+    if !stops(pid) {
+        return Ok(Words::new());
+    }
+    let found = entries(&memory, start, memory.read_u64(log)?)?;
+    let maps = Mapping::parse_all(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
+    let words = |writes: bool| -> Words {
+        let wanted = found.iter().filter(|entry| entry.writes() == writes && entry.size() <= 64);
+        let of = |entry: &Entry| (entry.address & !7..entry.address + entry.size()).step_by(8);
+        wanted.flat_map(of).filter_map(|address| place_of(address, &maps)).collect()
+    };
+    let read = &words(false) - &words(true);
+    Ok(if read.len() <= MOST { read } else { Words::new() })
+}
+
+/// Space and address of a word; `None`: in a mapping that processes share, of which only the library knows which it is.
+fn place_of(address: u64, maps: &[Mapping]) -> Option<(u32, u64)> {
+    if address.wrapping_sub(POOL_ADDR) < POOL_SIZE {
+        return Some((SHARED | 0x3fff_ffff, address - POOL_ADDR));
+    }
+    let mapping = maps.iter().find(|m| (m.start..m.end).contains(&address))?;
+    (!mapping.perms.ends_with('s')).then_some((0, address))
+}
+
+fn entries(memory: &ProcessMemory, start: u64, next: u64) -> Result<Vec<Entry>, MemoryError> {
+    let mut bytes = vec![0; next.saturating_sub(start).min(64 << 20) as usize];
+    memory.read(start, &mut bytes)?;
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, &b| all << 8 | u64::from(b));
+    let entry = |e: &[u8]| Entry {
+        address: number(&e[..8]),
+        site: number(&e[8..12]) as u32,
+        what: number(&e[12..16]) as u32,
+    };
+    Ok(bytes.chunks_exact(ENTRY as usize).map(entry).collect())
+}
+
+/// Stops the process. False: it is gone.
+fn stops(pid: Pid) -> bool {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let since = Instant::now();
+    let sent = kill(pid, Signal::SIGSTOP).is_ok();
+    while sent && since.elapsed() < LIMIT {
+        if is_stopped(pid) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    false
+}
