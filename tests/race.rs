@@ -133,7 +133,7 @@ fn search(machine: &mut Machine, program: &Program, watched: u32, limit: u64) ->
             found.outcomes.insert(outcome.text);
         }
         found.reasons.extend(&trace.reasons(true));
-        let all = races(&trace, machine.notes.iter().copied());
+        let all = races(&trace, machine.notes.iter().copied(), BTreeSet::new());
         found.racy.extend(all.iter().map(|race| (race.second.access.address / 64) as u32));
         search.done(schedule.ticket, &trace);
     }

@@ -10,7 +10,7 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
-use super::setting::{identity_of, memory_of_each, output_file};
+use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
@@ -51,7 +51,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         memory: memory_of_each(None, 1),
         guards: false,
         objects: Arc::new(scenario.objects.clone()),
-        watch: None,
+        watch: watch_for(&scenario.objects),
     }
 }
 
@@ -95,6 +95,11 @@ pub struct Otherwise {
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let scenario = load(&args.file, args.trust)?;
     if args.no_supervisor {
+        if !scenario.objects.words.is_empty() {
+            return Err(Failure::environment(
+                "unsupported: the scenario switches between accesses to memory, which --no-supervisor does not see; replay it without",
+            ));
+        }
         match become_program(&scenario, args)? {}
     }
     let mut shown = output_file(args.output.as_deref())?;

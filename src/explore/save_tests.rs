@@ -30,7 +30,7 @@ fn saved() -> Saved {
         seed: u64::MAX - 1,
         pct: (3, 4),
         expected: vec![(7, 9)],
-        objects: Objects { unshared: true, shared: [1, u64::MAX].into(), declared: Vec::new() },
+        objects: Objects { unshared: true, shared: [1, u64::MAX].into(), declared: Vec::new(), words: [(0, 8)].into() },
         restarts: 2,
     };
     let header = Header {

@@ -16,6 +16,7 @@ use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, Race, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
+use crate::objects::Objects;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program};
 use crate::schedule::Schedule;
@@ -99,9 +100,16 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
 fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
     let explores = config.race == Race::Explore;
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
-    // Where memory turns out to be an object each use counts, not only the first in a transition.
-    let choice = Choice { stack: explores, skip_repeated: !explores };
+    let choice = if explores { EXPLORED } else { Choice::default() };
     (explores || log.is_some()).then(|| WatchMemory { log, choice, ..WatchMemory::default() })
+}
+
+/// Where memory turns out to be an object each use counts, not only the first in a transition.
+const EXPLORED: Choice = Choice { stack: true, skip_repeated: false };
+
+/// The same for a scenario with these objects.
+pub(super) fn watch_for(objects: &Objects) -> Option<WatchMemory> {
+    (!objects.words.is_empty()).then(|| WatchMemory { choice: EXPLORED, ..WatchMemory::default() })
 }
 
 /// The program of a configuration at its root, with its memory watched.

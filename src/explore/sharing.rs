@@ -179,7 +179,9 @@ impl Sharing {
         let words = self.objects.words.len();
         if words > 0 {
             let many = if words == 1 { "8 bytes".into() } else { format!("{words} times 8 bytes") };
-            notes.push(format!("threads use {many} of memory without an order: each access there was a place to switch"));
+            notes.push(format!(
+                "threads use {many} of memory without an order: each access there was a place to switch"
+            ));
             notes.extend(self.races.iter().cloned());
         }
         if self.restarts > 0 {

@@ -78,11 +78,8 @@ fn entries(memory: &ProcessMemory, start: u64, next: u64) -> Result<Vec<Entry>, 
     let mut bytes = vec![0; next.saturating_sub(start).min(64 << 20) as usize];
     memory.read(start, &mut bytes)?;
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, &b| all << 8 | u64::from(b));
-    let entry = |e: &[u8]| Entry {
-        address: number(&e[..8]),
-        site: number(&e[8..12]) as u32,
-        what: number(&e[12..16]) as u32,
-    };
+    let entry =
+        |e: &[u8]| Entry { address: number(&e[..8]), site: number(&e[8..12]) as u32, what: number(&e[12..16]) as u32 };
     Ok(bytes.chunks_exact(ENTRY as usize).map(entry).collect())
 }
 

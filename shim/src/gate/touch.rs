@@ -88,7 +88,8 @@ fn found_again(site: u32, address: u64, value: u64) -> bool {
 
 fn note_read(found: ReadWord) {
     let f = fiber();
-    let known = f.reads[..usize::from(f.n_reads)].iter_mut().find(|r| r.site == found.site && r.address == found.address);
+    let known =
+        f.reads[..usize::from(f.n_reads)].iter_mut().find(|r| r.site == found.site && r.address == found.address);
     match known {
         Some(same) if same.value == found.value => same.times += 1,
         // Something has changed: that is no waiting in vain.

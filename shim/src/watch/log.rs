@@ -141,8 +141,7 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
 
 /// How much XSAVE writes, with the processor as the kernel has set it up.
 fn state_size() -> u64 {
-    // SAFETY: cpuid changes no memory; leaf 13 is there where the program's own code may use XSAVE.
-    let size = unsafe { core::arch::x86_64::__cpuid_count(13, 0) }.ebx;
+    let size = core::arch::x86_64::__cpuid_count(13, 0).ebx;
     u64::from(size.max(576)).next_multiple_of(64)
 }
 

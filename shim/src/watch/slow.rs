@@ -290,7 +290,15 @@ extern "C" fn touched(frame: u64) {
     let (writes, locked) = (what & 1 != 0, site & log::LOCKED != 0);
     let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
     let reads = site & log::READS != 0;
-    log::pieces(Touch { address, size: u64::from(what >> 2), site: site & !(log::LOCKED | log::READS), writes, reads, locked, wide: false });
+    log::pieces(Touch {
+        address,
+        size: u64::from(what >> 2),
+        site: site & !(log::LOCKED | log::READS),
+        writes,
+        reads,
+        locked,
+        wide: false,
+    });
 }
 
 // What `other` finds behind the registers.
