@@ -77,7 +77,9 @@ fn standard_name(object: &Object, symbol: String) -> String {
 /// kind and place. `@0.1` tells the private objects of processes apart, `#2` the second object at a place.
 pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
     let Some(object) = world.objects.get(id) else { return "?".to_string() };
-    let key = &object.key;
+    // Of memory the variable that was used first, which may begin within the word.
+    let within = if object.key.kind == ObjKind::MEMORY { u64::from(object.flags & 7) } else { 0 };
+    let key = &Key::new(object.key.space, object.key.kind, object.key.addr + within);
     let named = matches!(key.kind, ObjKind::SEM | ObjKind::RECORDS | ObjKind::FLOCK | ObjKind::FILE | ObjKind::PATHS);
     let own = world.names.as_slice().iter().find(|name| name.obj == id && named);
     if let Some(name) = own {

@@ -23,7 +23,7 @@ pub fn touch(touch: Touch) {
         return;
     }
     turn::returning(|| {
-        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, 0) else {
+        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
             end::no_room(&[b"more memory is used without an order than vsrun can hold"])
         };
         use_object(id, &touch);
