@@ -444,6 +444,9 @@ impl Reduction {
                 || answer == Answer::Unknown && matches!(p.act.op.kind.row().role, Role::FileLock(_));
             if several {
                 for taken in ways_to_take(j, &blockers) {
+                    if self.gives_up(n - j + taken.len()) {
+                        return;
+                    }
                     if self.reverse(run, n, p, did, &before, &taken) == Answer::Yes {
                         answer = Answer::Yes;
                     }
@@ -463,6 +466,14 @@ impl Reduction {
     fn reverse(&mut self, run: &Run, n: usize, p: &Pending, did: Effects, before: &Clock, taken: &[usize]) -> Answer {
         let at = taken[0];
         let mut free: Vec<usize> = Vec::new();
+        // What follows a step of a thread follows its earlier ones.
+        let mut earliest: Vec<usize> = Vec::new();
+        for &t in taken {
+            if !earliest.iter().any(|&e| self.step(run, e).thread() == self.step(run, t).thread() && e <= t) {
+                earliest.retain(|&e| self.step(run, e).thread() != self.step(run, t).thread());
+                earliest.push(t);
+            }
+        }
         let (answer, act) = {
             let (mut kept, mut dropped, mut all) = (Vec::new(), Vec::new(), Vec::new());
             for k in at..n {
@@ -473,7 +484,7 @@ impl Reduction {
                 let before = contains(before, step.thread(), k);
                 let did = Did { act: &step.act, did: step.did, before, found, woke, over };
                 all.push(did);
-                if self.follows(run, k, taken) {
+                if self.follows(run, k, &earliest) {
                     dropped.push(did);
                 } else {
                     kept.push(did);

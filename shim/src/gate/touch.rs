@@ -16,11 +16,14 @@ use crate::watch::{self, Touch};
 
 /// Memory that is an object is about to be used: that is an operation, or two where an instruction reads and writes and is not atomic
 /// (then it does so with what it has read, whatever others have written meanwhile).
-pub fn touch(touch: Touch) {
-    let is_ours = watch::is_recording() && local().phase == Phase::Running && !local().borrowed;
+pub fn touch(touch: Touch) -> bool {
+    if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
+        return true;
+    }
     let (space, at) = space_of(touch.address & !7);
-    if !is_ours || !arena().words.as_slice().contains(&Word::at(space, at)) {
-        return;
+    if !arena().words.as_slice().contains(&Word::at(space, at)) {
+        // What was mapped there is gone.
+        return false;
     }
     turn::returning(|| {
         let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
@@ -28,6 +31,7 @@ pub fn touch(touch: Touch) {
         };
         use_object(id, &touch);
     });
+    true
 }
 
 fn use_object(id: ObjId, touch: &Touch) {

@@ -23,7 +23,7 @@ pub fn announce() {
 }
 
 /// The root: maps what the tool has made of that; `touch` is for memory that is an object. True: from now on there are traps.
-pub fn map(touch: fn(Touch)) -> bool {
+pub fn map(touch: fn(Touch) -> bool) -> bool {
     let mut path = arena().control.shim_path;
     name_beside(&mut path, b"watch\0");
     let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_objects });

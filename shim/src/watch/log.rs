@@ -52,8 +52,8 @@ pub struct Touch {
 pub struct Hooks {
     /// The log is full.
     pub full: fn(),
-    /// Memory that is an object is about to be used. The turn may be passed.
-    pub touch: fn(Touch),
+    /// Memory that is an object is about to be used. The turn may be passed. False: it is none any more.
+    pub touch: fn(Touch) -> bool,
     /// All marks are gone: those of objects are to be made again.
     pub dropped: fn(),
 }
@@ -91,7 +91,7 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     start: 0,
     overflown: false,
     recording: false,
-    hooks: Hooks { full: discard, touch: |_| {}, dropped: || {} },
+    hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
     path: 0,
 }));
 
@@ -295,20 +295,39 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     record(address, size, site, writes, locked);
 }
 
-/// A use of memory some of which is an object: word by word.
+/// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way
+/// by then.
 pub fn pieces(all: Touch) {
     let end = all.address.wrapping_add(all.size);
-    let (mut at, mut objects) = (all.address, 0);
-    while at < end {
-        let next = end.min((at & !7) + 8);
-        match has_object(at, next - at) {
-            true => {
-                objects += 1;
-                (log().hooks.touch)(Touch { address: at, size: next - at, wide: objects == 2 && !all.locked, ..all });
-            }
-            false => record(at, next - at, all.site, all.writes, all.locked),
+    let each = |f: &mut dyn FnMut(u64, u64)| {
+        let mut at = all.address;
+        while at < end {
+            let next = end.min((at & !7) + 8);
+            f(at, next - at);
+            at = next;
         }
-        at = next;
+    };
+    let mut objects = 0;
+    each(&mut |at, size| {
+        if has_object(at, size) {
+            objects += 1;
+            let wide = objects == 2 && !all.locked;
+            if !(log().hooks.touch)(Touch { address: at, size, wide, ..all }) {
+                forget_object(at);
+            }
+        }
+    });
+    each(&mut |at, size| {
+        if !has_object(at, size) {
+            record(at, size, all.site, all.writes, all.locked);
+        }
+    });
+}
+
+/// The word at `address` is no object any more.
+fn forget_object(address: u64) {
+    for bit in [READ_BIT, WRITE_BIT] {
+        fill((address & !7) ^ 1 << bit, 8, 0);
     }
 }
 
