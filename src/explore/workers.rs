@@ -420,6 +420,10 @@ impl<'a> Shared<'a> {
         if loads_overtake(&outcome.trace) {
             counts.see(&[Reason::Tso].into());
         }
+        if !shown.words.is_empty() && !state.sharing.has_room() {
+            // These will be no objects.
+            state.counts.see(&[Reason::Races].into());
+        }
         if shown.names.is_empty() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet: the search starts over.
             let races = worker.races(outcome);

@@ -29,7 +29,12 @@ impl Worker {
     pub(super) fn polled(&self) -> Words {
         let log = self.arena.control.watching.log;
         let holder = self.turn_holder().filter(|_| self.watched.is_some() && log != 0);
-        holder.and_then(|pid| polled(pid, log).ok()).unwrap_or_default()
+        let mut words = holder.and_then(|pid| polled(pid, log).ok()).unwrap_or_default();
+        // A loop that reads only these diverges all the same.
+        self.arena.words.as_slice().iter().for_each(|word| {
+            words.remove(&(word.space, word.address));
+        });
+        words
     }
 }
 

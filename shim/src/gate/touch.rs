@@ -15,7 +15,8 @@ use crate::sys::{load, store};
 use crate::watch::{self, Touch};
 
 /// Memory that is an object is about to be used: that is an operation, or two where an instruction reads and writes and is not atomic
-/// (then it does so with what it has read, whatever others have written meanwhile).
+/// (then it does so with what it has read, whatever others have written meanwhile). False: it is no object any more. What the child of a
+/// vfork does is no operation, and is not recorded either.
 pub fn touch(touch: Touch) -> bool {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
         return true;
