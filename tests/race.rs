@@ -85,7 +85,11 @@ fn meetings(seen: &[Seen], found: &mut BTreeSet<u32>, trace: &Trace) {
         for b in &all[i + 1..] {
             let writes = a.act.op.kind == Kind::MEM_WRITE || b.act.op.kind == Kind::MEM_WRITE;
             if a.act.op.obj == b.act.op.obj && writes {
-                found.insert((trace.objects[a.act.op.obj as usize].addr / 64) as u32);
+                let word = trace.objects[a.act.op.obj as usize].addr / 64;
+                // Two variables share a word.
+                if a.act.op.mask == b.act.op.mask {
+                    found.insert(2 * word as u32 + u32::from(a.act.op.mask != 0xf));
+                }
             }
         }
     }

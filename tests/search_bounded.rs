@@ -152,6 +152,7 @@ agree! {
     bounds_hold_on_timeouts: Timed, false;
     bounds_hold_on_sockets: Socket, false;
     bounds_hold_on_signals: Signal, false;
+    bounds_hold_on_memory: Memory, false;
     bounds_hold_on_all: All, false;
     bounds_hold_on_timeouts_at_any_moment: Timed, true;
     bounds_hold_on_posix_queues_at_any_moment: Mqueue, true;

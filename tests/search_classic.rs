@@ -107,6 +107,7 @@ agree! {
     agree_on_posix_queues: Mqueue, false;
     agree_on_sockets: Socket, false;
     agree_on_signals: Signal, false;
+    agree_on_memory: Memory, false;
     agree_on_all: All, false;
     agree_on_timeouts_at_any_moment: Timed, true;
     agree_on_events_at_any_moment: Event, true;

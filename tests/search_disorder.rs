@@ -221,6 +221,7 @@ disorder! {
     disorder_on_posix_queues: Mqueue, false;
     disorder_on_sockets: Socket, false;
     disorder_on_signals: Signal, false;
+    disorder_on_memory: Memory, false;
     disorder_on_all: All, false;
     disorder_on_timeouts_at_any_moment: Timed, true;
     disorder_on_events_at_any_moment: Event, true;

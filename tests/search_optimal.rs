@@ -257,6 +257,7 @@ optimal! {
     optimal_on_posix_queues: Mqueue, false;
     optimal_on_sockets: Socket, false;
     optimal_on_signals: Signal, false;
+    optimal_on_memory: Memory, false;
     optimal_on_all: All, false;
     optimal_on_timeouts_at_any_moment: Timed, true;
     optimal_on_events_at_any_moment: Event, true;

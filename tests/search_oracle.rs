@@ -109,6 +109,7 @@ agree! {
     agree_on_posix_queues: Mqueue;
     agree_on_sockets: Socket;
     agree_on_signals: Signal;
+    agree_on_memory: Memory;
     agree_on_all: All;
 }
 

@@ -34,10 +34,11 @@ extern "C" fn destructor() {
     shield::leave(entered);
 }
 
-extern "C" fn constructor(_argc: i32, _argv: *const *const u8, envp: *const *const u8) {
+extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *const u8) {
     map_arena();
     descriptors::make_place();
     mail::make_pair();
+    local().stack = argv as u64;
     let envp = envp as u64;
     // Hiding leaves a gap before the auxiliary vector, so that is read first.
     let auxv = elf::auxv(envp);

@@ -12,7 +12,7 @@ use goblin::elf::dynamic::{
     DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_NULL, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB,
 };
 use goblin::elf::header::{EM_X86_64, ET_DYN, ET_EXEC};
-use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
+use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE, PT_TLS};
 use goblin::elf::section_header::SHT_NOBITS;
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
@@ -182,6 +182,11 @@ impl ElfFile {
     /// The memory that program headers of type `kind` describe: first address and size.
     pub fn ranges(&self, kind: u32) -> Vec<(u64, u64)> {
         self.segments.iter().filter(|s| s.p_type == kind).map(|s| (s.p_vaddr, s.p_memsz)).collect()
+    }
+
+    /// The thread-local storage that it needs: alignment and size.
+    pub fn thread_local(&self) -> Vec<(u64, u64)> {
+        self.segments.iter().filter(|s| s.p_type == PT_TLS).map(|s| (s.p_align, s.p_memsz)).collect()
     }
 
     /// Whether the file is position independent: a shared library or PIE.

@@ -19,6 +19,7 @@ use super::setup::StartError;
 use super::watched::{Watched, WatchedModule};
 use super::worker::Worker;
 use crate::base::text::escape;
+use crate::binary::elf::ElfFile;
 use crate::binary::patch::{plan, Input, Plan, Space, Statistics};
 use crate::binary::sites::{self, Choice, Reason, Sites, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
@@ -69,7 +70,7 @@ impl Worker {
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_out = left_out;
         watched.places = Modules::parse(&maps, &mut SymbolCache::new());
-        let file = file_of(&watched, &plan, watch.log.as_deref());
+        let file = file_of(&watched, &plan, thread_local(&maps), watch.log.as_deref());
         self.map_in_root(&file)?;
         for (at, bytes) in &plan.writes {
             memory.write(*at, bytes).map_err(io::Error::other)?;
@@ -132,6 +133,16 @@ impl Worker {
         }
         Ok(())
     }
+}
+
+/// How many bytes below their thread pointers threads have for what is thread-local in the modules that are loaded, at most.
+fn thread_local(maps: &[u8]) -> u64 {
+    let all = Modules::parse(maps, &mut SymbolCache::new());
+    let paths = all.modules().iter().map(|module| module.elf.path()).filter(|path| path.is_absolute());
+    let files = paths.map(ElfFile::open);
+    let segments = files.flat_map(|file| file.map_or(vec![(0, u64::MAX)], |file| file.thread_local()));
+    let sizes = segments.map(|(align, size)| size.saturating_add(2 * align.max(64)));
+    sizes.fold(0, u64::saturating_add)
 }
 
 fn file_name(path: &Path) -> String {
@@ -275,7 +286,7 @@ fn words_of(operand: &Operand, bias: u64) -> [u64; 2] {
 }
 
 /// The file with everything that the shim needs.
-fn file_of(watched: &Watched, plan: &Plan, log: Option<&Path>) -> Vec<u8> {
+fn file_of(watched: &Watched, plan: &Plan, thread_local: u64, log: Option<&Path>) -> Vec<u8> {
     let mut file = FileImage(vec![0; size_of::<Header>()]);
     let mut first = 0u32;
     let mut starts = Vec::new();
@@ -311,7 +322,8 @@ fn file_of(watched: &Watched, plan: &Plan, log: Option<&Path>) -> Vec<u8> {
     }
     let mut header: Vec<u8> = Vec::new();
     let fields = [mappings, traps, moves, [sites_at, count], operands];
-    [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).for_each(|w| header.extend(w.to_le_bytes()));
+    let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).chain([thread_local]);
+    words.for_each(|w| header.extend(w.to_le_bytes()));
     let name = log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));
     file.0[..header.len()].copy_from_slice(&header);

@@ -7,7 +7,7 @@ use super::events::{Fd, On, Watching};
 use super::numbers::Num;
 use super::signals::{ALARM, CONT, FATAL, LOCKS, POSTS, STOP};
 use super::sockets::{Does, Sock};
-use super::{File, How, Ins, Program};
+use super::{File, How, Ins, Program, VARIABLES};
 use vsrun_model::errno::EEXIST;
 use vsrun_model::lock::LAST;
 use vsrun_model::signal::bit;
@@ -34,11 +34,12 @@ pub enum Family {
     Mqueue,
     Socket,
     Signal,
+    Memory,
     All,
 }
 
 impl Family {
-    pub const ALL: [Family; 20] = [
+    pub const ALL: [Family; 21] = [
         Family::Mutex,
         Family::Cond,
         Family::Sem,
@@ -58,6 +59,7 @@ impl Family {
         Family::Mqueue,
         Family::Socket,
         Family::Signal,
+        Family::Memory,
         Family::All,
     ];
 }
@@ -96,6 +98,21 @@ fn mutex() -> Block {
         1 => left,
         1 => one((0u32..5).prop_map(Ins::RawUnlock)),
         1 => toss(),
+    ]
+    .boxed()
+}
+
+/// Accesses to variables that nothing protects, and loops that wait for others to change them.
+fn memory() -> Block {
+    let variable = || 0..VARIABLES as u32;
+    let awaits = (variable(), proptest::option::of(variable()), prop::bool::weighted(0.3));
+    let awaits = awaits.prop_map(|(v, w, update)| Ins::Await(v, w.filter(|w| *w != v), update));
+    prop_oneof![
+        3 => one(variable().prop_map(Ins::Load)),
+        4 => one((variable(), 0i64..3).prop_map(|(v, value)| Ins::Store(v, value))),
+        1 => one(variable().prop_map(Ins::Update)),
+        3 => one(awaits),
+        1 => (0u32..2, how()).prop_map(|(m, how)| section(m, how, vec![])),
     ]
     .boxed()
 }
@@ -510,8 +527,10 @@ fn block(family: Family) -> Block {
         Family::Mqueue => mqueue(),
         Family::Socket => socket(),
         Family::Signal => signal(),
+        Family::Memory => memory(),
         Family::All => prop_oneof![
             mutex(),
+            memory(),
             cond(),
             sem(),
             sysv(),

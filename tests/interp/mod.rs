@@ -22,7 +22,7 @@ use vsrun_model::arena::{Choice, Plan};
 use vsrun_model::errno::EINTR;
 use vsrun_model::kind::Alone;
 use vsrun_model::lock::{self, by_description};
-use vsrun_model::memory::ATOMIC;
+use vsrun_model::memory::{Found, ATOMIC};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
@@ -144,6 +144,8 @@ pub enum Ins {
     Store(u32, i64),
     /// Adds one to it in one step, and logs what it was.
     Update(u32),
+    /// Wait until one of these variables is not what this thread saw there last; with `true`, then also an update of the first.
+    Await(u32, Option<u32>, bool),
 }
 
 /// A part of a file, seen by an owner of locks.
@@ -179,7 +181,7 @@ impl Machine {
             map: map.expect("address space for an arena"),
             unshared: false,
             timeouts_any: false,
-            watched: 0,
+            watched: (1 << VARIABLES) - 1,
             notes: Vec::new(),
         };
         machine.arena().init();
@@ -262,8 +264,17 @@ impl Machine {
     }
 }
 
+/// A value where variable `v` lies in its word: two of them share one.
+fn half(v: u32, value: i64) -> u64 {
+    (value as u32 as u64) << (32 * (v % 2))
+}
+
+fn on_memory(kind: Kind, objects: &Objects, v: u32) -> Op {
+    Op { mask: 0xf << (4 * (v % 2)), ..Op::on(kind, objects.memory[v as usize / 2]) }
+}
+
 /// What the interpreter keeps of a thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fiber {
     /// Which list of instructions it runs.
     pub code: usize,
@@ -273,6 +284,8 @@ pub struct Fiber {
     pub frames: Vec<signals::Frame>,
     /// Its end has been a place to switch.
     pub ending: bool,
+    /// What it saw last in the variables that nothing protects.
+    pub seen: [i64; VARIABLES],
 }
 
 /// The indices of the objects of a run, by kind and number.
@@ -361,7 +374,7 @@ impl<'a> Run<'a> {
             program,
             arena,
             objects: Objects::default(),
-            fibers: vec![Fiber { code: 0, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false }],
+            fibers: vec![Fiber::default()],
             started: vec![None; program.len()],
             vars: vec![0; MUTEXES.len()],
             counted: [0; 3],
@@ -418,6 +431,9 @@ impl<'a> Run<'a> {
         self.objects.number = (0..numbers::NUMBERS).map(number).collect();
         self.objects.free = self.make(ObjKind::DESCRIPTOR, numbers::NUMBERS, 0, 0, 0);
         self.objects.memory = (0..VARIABLES).map(|i| self.make(ObjKind::MEMORY, i, 0, 0, 0)).collect();
+        for &variable in &self.objects.memory {
+            self.arena.world.objects[variable].set_content(0);
+        }
         let queue = |limit| Queue { limit, ..Queue::default() };
         let world = &mut self.arena.world;
         let made = |(i, &limit): (usize, &u64)| world.queue_make(ObjKind::MSGQ, i as u64 * 64, queue(limit));
@@ -479,10 +495,11 @@ impl<'a> Run<'a> {
                 self.memory[v as usize] = value;
                 Vec::new()
             }
-            Ins::Update(v) => {
+            Ins::Update(v) | Ins::Await(v, _, true) => {
                 self.memory[v as usize] += 1;
                 vec![self.memory[v as usize] - 1]
             }
+            Ins::Await(v, _, false) => vec![self.memory[v as usize]],
             _ => Vec::new(),
         }
     }
@@ -579,7 +596,13 @@ impl<'a> Run<'a> {
             }
             Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
             Some(ins @ Ins::Sock(..)) => self.after_socket(t, &ins, result),
-            Some(ins @ (Ins::Load(_) | Ins::Store(..) | Ins::Update(_))) => self.access(&ins),
+            Some(ins @ (Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Await(v, ..))) => {
+                let more = self.access(&ins);
+                self.fibers[t as usize].seen[v as usize] = self.memory[v as usize];
+                let of_word = (v / 2 * 2..VARIABLES as u32).take(2).map(|v| half(v, self.memory[v as usize]));
+                self.arena.world.content_is(self.objects.memory[v as usize / 2], of_word.sum());
+                more
+            }
             _ => Vec::new(),
         };
         let out = self.arena.world.threads[t].out[0];
@@ -870,9 +893,20 @@ impl<'a> Run<'a> {
             }
             Ins::Sigwait(set, how) => Self::how(Op::new(Kind::SIGWAIT).arg(set as i64), how),
             Ins::Alarm(_) => Op::on(Kind::TIMER, self.pid(t)),
-            Ins::Load(v) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_READ, o.memory[v as usize]),
-            Ins::Store(v, _) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_WRITE, o.memory[v as usize]),
-            Ins::Update(v) if self.watched >> v & 1 == 1 => Op::on(Kind::MEM_WRITE, o.memory[v as usize]).with(ATOMIC),
+            Ins::Load(v) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_READ, o, v),
+            Ins::Store(v, _) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_WRITE, o, v),
+            Ins::Update(v) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_WRITE, o, v).with(ATOMIC),
+            Ins::Await(v, w, update) => {
+                let found = |v: u32| {
+                    let value = half(v, self.fibers[t as usize].seen[v as usize]);
+                    Found { address: 0, mask: half(v, -1), value }
+                };
+                self.arena.world.threads[t].awaits = [found(v), w.map_or(Found::default(), found)];
+                let op = on_memory(Kind::MEM_WAIT, o, v).with(if update { ATOMIC } else { 0 });
+                let second = w.map(|w| on_memory(Kind::MEM_WAIT, o, w));
+                let (obj2, mask) = second.map_or((NONE, 0), |op| (op.obj, op.mask << 8));
+                Op { obj2, mask: op.mask | mask, ..op }
+            }
             _ => return None,
         })
     }
@@ -932,7 +966,7 @@ impl<'a> Run<'a> {
         let parent = world.procs[process].creator;
         self.notes.push(Note::Begins { thread: new, creator: t, process, parent });
         self.started[code] = Some(new);
-        self.fibers.push(Fiber { code, pc: 0, log: Vec::new(), frames: Vec::new(), ending: false });
+        self.fibers.push(Fiber { code, ..Fiber::default() });
         self.advance(new);
     }
 

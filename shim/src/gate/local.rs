@@ -10,6 +10,9 @@ use vsrun_model::{Op, Pid, Thread, Tid, World};
 /// Shared mappings of one process that can be told apart.
 const MAX_RANGES: usize = 1024;
 
+/// Words that one instruction writes; of one that writes more the report says so.
+pub const MAX_WRITTEN: usize = 16;
+
 /// Region number of the pool (named semaphores, SysV shared memory).
 pub const POOL_REGION: u32 = SHARED | 0x3fff_ffff;
 
@@ -128,6 +131,16 @@ pub struct Local {
     pub spin: Spin,
     /// First and one past the last address of the shim's text.
     pub text: (u64, u64),
+    /// Where the stack of the first thread begins.
+    pub stack: u64,
+    /// Calls and operations so far, of all fibers.
+    pub acts: u64,
+    /// `acts` when the last use of memory that is an object was over.
+    pub quiet_since: u64,
+    /// Such memory that the running fiber is to write when it goes on: the object and the address.
+    pub to_write: [(u32, u64); MAX_WRITTEN],
+    /// See `to_write`.
+    pub n_to_write: usize,
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
     /// They were in a process that this one was forked from: the model knows them.
@@ -171,6 +184,11 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     n_onces: 0,
     spin: Spin::NONE,
     text: (0, 0),
+    stack: 0,
+    acts: 0,
+    quiet_since: 0,
+    to_write: [(0, 0); MAX_WRITTEN],
+    n_to_write: 0,
     streams_armed: false,
     streams_copied: false,
     exits: false,

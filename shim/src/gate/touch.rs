@@ -1,16 +1,22 @@
 //! Memory that is an object: each use of it is an operation, which comes before the instruction.
 //!
-//! A loop that waits for another thread to write is told by what its instructions find: the same as before, with nothing done in between
-//! ([`found_again`]). Such an operation counts as a poll in vain, see `MEM_READ` in the model.
+//! NOTE [Round] A loop that waits for another thread to write is told by its thread coming back to an instruction with all that it has of its
+//! own as it was (`watch::state_of`), with nothing done in between but reading such memory. It goes round in the same way for as long as it
+//! reads the same; so it waits until something else is there (`MEM_WAIT`), which leaves out nothing but rounds that nobody can tell. That it
+//! waits is decided by what its thread has seen, not by what is there now: the order of steps that are independent is no matter.
+//!
+//! A loop that changes something in each round, a counter mostly, may end by itself. There an instruction that finds what it has found
+//! twice before counts as a poll in vain, see `MEM_READ` in the model.
 
-use vsrun_model::carrier::{FiberState, ReadWord, MAX_READS};
-use vsrun_model::memory::ATOMIC;
+use vsrun_model::carrier::{ReadWord, MAX_READS};
+use vsrun_model::memory::{Found, ATOMIC};
+use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
-use super::local::{arena, fiber, local, machine, model, space_of, Phase};
-use super::{end, turn};
+use super::local::{arena, fiber, local, machine, model, space_of, Phase, MAX_WRITTEN};
+use super::{end, shield, turn};
 use crate::sys::{load, store};
 use crate::watch::{self, Touch};
 
@@ -26,12 +32,14 @@ pub fn touch(touch: Touch) -> bool {
         // What was mapped there is gone.
         return false;
     }
-    turn::returning(|| {
-        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
-            end::no_room(&[b"more memory is used without an order than vsrun can hold"])
-        };
-        use_object(id, &touch);
-    });
+    let entered = shield::enter();
+    let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
+        end::no_room(&[b"more memory is used without an order than vsrun can hold"])
+    };
+    use_object(id, &touch);
+    turn::back();
+    shield::leave(entered);
+    local().quiet_since = local().acts;
     true
 }
 
@@ -39,36 +47,71 @@ fn use_object(id: ObjId, touch: &Touch) {
     if touch.wide {
         machine().note_wide_use();
     }
-    let atomic = if touch.locked { ATOMIC } else { 0 };
-    let pass = |kind: Kind, flags: u8| {
-        // Any other operation than these makes it forget them.
-        let FiberState { reads, n_reads, .. } = *fiber();
-        turn::pass(Op::on(kind, id).arg(touch.site.into()).with(flags));
-        (fiber().reads, fiber().n_reads) = (reads, n_reads);
-    };
+    if local().acts != local().quiet_since {
+        (fiber().n_reads, fiber().update.size) = (0, 0);
+    }
     settle_update();
     if touch.writes && !touch.locked {
+        fiber().n_reads = 0;
         if touch.reads {
-            pass(Kind::MEM_READ, 0);
+            turn::pass(op(Kind::MEM_READ, id, touch));
         }
         let read = value_at(touch);
-        pass(Kind::MEM_WRITE, 0);
+        turn::pass(op(Kind::MEM_WRITE, id, touch));
         if touch.reads && value_at(touch) != read {
             put(touch, read);
         }
-        fiber().n_reads = 0;
-        return;
+        return will_write(id, touch);
     }
+    let state = match touch.frame {
+        0 => 0,
+        frame => watch::state_of(frame, fiber().fs, local().stack).unwrap_or(0),
+    };
     let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
-    let again = found_again(touch.site, touch.address, value_at(touch));
-    pass(kind, atomic | if again { TRY } else { 0 });
-    let value = value_at(touch);
-    let found = ReadWord { site: touch.site, size: touch.size as u32, address: touch.address, value, times: 0 };
+    let known = fiber().reads[..usize::from(fiber().n_reads)]
+        .iter()
+        .find(|r| r.site == touch.site && r.address == touch.address)
+        .copied();
+    let round = known.filter(|k| state != 0 && k.state == state).and_then(|k| words_since(k.before));
+    if let Some([first, second]) = round {
+        let awaits = [first.map_or(Found::default(), |w| w.1), second.map_or(Found::default(), |w| w.1)];
+        model().awaits(local().cur, awaits);
+        let op = op(Kind::MEM_WAIT, id, touch);
+        let bytes = |found: Found| (0..8).filter(|n| found.mask >> (8 * n) & 0xff != 0).map(|n| 1 << n).sum::<u32>();
+        let mask = op.mask | bytes(awaits[0]) | bytes(awaits[1]) << 8;
+        turn::pass(Op { obj2: second.map_or(NONE, |(word, _)| word), mask, ..op });
+    } else {
+        let again = known.is_some_and(|k| k.times > 0);
+        turn::pass(op(kind, id, touch).with(if again { TRY } else { 0 }));
+    }
+    fiber().all_reads += 1;
+    let (value, before) = (value_at(touch), fiber().all_reads);
+    let (site, size, address) = (touch.site, touch.size as u32, touch.address);
+    let found = ReadWord { site, size, address, value, times: 0, word: id, state, before };
+    model().content_is(id, load(address & !7));
     if touch.writes {
         fiber().update = found;
+        will_write(id, touch);
     } else {
         note_read(found);
     }
+}
+
+/// The operation that comes before the instruction.
+fn op(kind: Kind, id: ObjId, touch: &Touch) -> Op {
+    let atomic = touch.writes && touch.locked;
+    let mask = ((1 << touch.size) - 1) << (touch.address & 7);
+    Op { mask, ..Op::on(kind, id).arg(touch.site.into()).with(if atomic { ATOMIC } else { 0 }) }
+}
+
+/// The model is told what is there when the thread comes to its next operation.
+fn will_write(id: ObjId, touch: &Touch) {
+    let l = local();
+    if !touch.wide || l.n_to_write == MAX_WRITTEN {
+        l.n_to_write = 0;
+    }
+    l.to_write[l.n_to_write] = (id, touch.address & !7);
+    l.n_to_write += 1;
 }
 
 /// Whether the last instruction that was to change memory in one step has done so.
@@ -84,24 +127,45 @@ fn settle_update() {
     }
 }
 
-/// The instruction has found that there when it was executed before, twice, with nothing done in between.
-fn found_again(site: u32, address: u64, value: u64) -> bool {
+/// The words that the thread has read from its `before`-th read on, and what it has found there: two at most, the one that was read first
+/// first. `None`: there are more, or something has changed meanwhile.
+fn words_since(before: u64) -> Option<[Option<(ObjId, Found)>; 2]> {
     let f = fiber();
-    let known = f.reads[..usize::from(f.n_reads)].iter().find(|r| r.site == site && r.address == address);
-    known.is_some_and(|r| r.times > 0 && r.value == value)
+    let mut words: [Option<(ObjId, Found)>; 2] = [None; 2];
+    let (mut next, mut at) = (before, 0);
+    // In the order in which they were read.
+    while let Some(read) =
+        f.reads[..usize::from(f.n_reads)].iter().filter(|r| r.before >= next).min_by_key(|r| r.before)
+    {
+        next = read.before + 1;
+        let known = words[..at].iter().position(|w| w.is_some_and(|w| w.0 == read.word));
+        let empty = (read.word, Found { address: read.address & !7, ..Found::default() });
+        let (_, found) = words.get_mut(known.unwrap_or(at))?.get_or_insert(empty);
+        at += usize::from(known.is_none());
+        let shift = 8 * (read.address & 7) as u32;
+        let mask = u64::MAX >> (64 - 8 * read.size) << shift;
+        let value = read.value << shift;
+        if (found.value ^ value) & found.mask & mask != 0 {
+            return None;
+        }
+        found.mask |= mask;
+        found.value |= value & mask;
+    }
+    Some(words)
 }
 
+/// An instruction has found something.
 fn note_read(found: ReadWord) {
     let f = fiber();
-    let known =
-        f.reads[..usize::from(f.n_reads)].iter_mut().find(|r| r.site == found.site && r.address == found.address);
+    let n = usize::from(f.n_reads);
+    let known = f.reads[..n].iter_mut().find(|r| r.site == found.site && r.address == found.address);
     match known {
-        Some(same) if same.value == found.value => same.times += 1,
+        Some(same) if same.value == found.value => *same = ReadWord { times: same.times + 1, ..found },
         // Something has changed: that is no waiting in vain.
         _ => {
-            let n = if known.is_some() || usize::from(f.n_reads) == MAX_READS { 0 } else { f.n_reads };
-            f.reads[usize::from(n)] = found;
-            f.n_reads = n + 1;
+            let n = if known.is_some() || n == MAX_READS { 0 } else { n };
+            f.reads[n] = found;
+            f.n_reads = n as u8 + 1;
         }
     }
 }

@@ -12,7 +12,7 @@ use vsrun_model::object::NONE;
 use vsrun_model::signal::Sent;
 use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState, Tid};
 
-use super::local::{arena, local, machine, me, model, world, Phase};
+use super::local::{arena, fiber, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
 use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, watched, word};
 use crate::sys::errno::EINTR;
@@ -35,6 +35,7 @@ pub fn pass(op: Op) -> i64 {
 
 /// The same for what libc does on its own account: where it is no place to switch, no signal comes in either.
 pub fn pass_quietly(op: Op) -> i64 {
+    local().acts += 1;
     if !local().borrowed {
         if let Some(Applied::Done(result)) = machine().pass(local().cur, &op) {
             return result;
@@ -100,6 +101,7 @@ pub fn arms() {
 /// A call of the program that is `work`.
 #[inline(always)]
 pub fn returning<R>(work: impl FnOnce() -> R) -> R {
+    local().acts += 1;
     let entered = shield::enter();
     let result = work();
     back();
@@ -127,6 +129,7 @@ fn pass_return() {
 }
 
 fn pass_with(mut op: Op, around: Around) -> i64 {
+    local().acts += 1;
     guard::commit();
     mirror::settle_onces();
     settle_handlers();
@@ -213,6 +216,7 @@ fn pass_at_once(op: &Op, mirror: Mirror) -> Option<i64> {
 /// The running fiber has taken a signal while it was parked. True: its call fails.
 fn interrupted(parked: &Op, fails: bool) -> bool {
     let cur = local().cur;
+    fiber().n_reads = 0;
     if fails && world().loses_connect(cur, parked) {
         end::unsupported(&[b"a signal whose handler interrupts a connect over TCP that waits"]);
     }
@@ -234,6 +238,7 @@ pub fn deliver() {
         return;
     }
     if world().due(local().cur) != 0 {
+        fiber().n_reads = 0;
         (local().hooks.deliver)();
     }
 }
@@ -245,6 +250,7 @@ pub fn look() {
         return;
     }
     if world().due_to_who_looks(local().cur) != 0 {
+        fiber().n_reads = 0;
         (local().hooks.deliver)();
     }
 }

@@ -6,12 +6,13 @@
 //! arena is open then. It must not allocate or pass the turn.
 
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
+use vsrun_model::object::NONE;
 use vsrun_model::watch::{state, Entry, Record};
-use vsrun_model::Tid;
+use vsrun_model::{Kind, Tid};
 
-use super::local::{arena, fiber, local, machine, space_of, world, Phase, POOL_REGION};
+use super::local::{arena, local, machine, model, space_of, world, Phase, POOL_REGION};
 use super::shield;
-use crate::sys::{decimal, raw};
+use crate::sys::{decimal, load, raw};
 use crate::watch::{self, Touch};
 
 /// The root: says where the slow paths are, if the tool wants to watch.
@@ -96,13 +97,33 @@ pub fn transition_ends() {
 #[cold]
 #[inline(never)]
 fn hand_over() {
-    if local().phase == Phase::Running {
-        (fiber().n_reads, fiber().update.size) = (0, 0);
-    }
+    settle_words();
     match () {
         () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),
         () => watch::end_of_transition(consume),
+    }
+}
+
+/// What is in memory that is an object is known to the model before anybody else moves: what the running thread has written, and what
+/// others of this process wait for, which may have been written in ways that are not seen.
+fn settle_words() {
+    if arena().words.len == 0 {
+        return;
+    }
+    let l = local();
+    for (object, address) in &l.to_write[..l.n_to_write] {
+        model().content_is(*object, load(*address));
+    }
+    for &t in world().live.as_slice() {
+        let thread = &world().threads[t];
+        if thread.pid == l.pid && thread.pending.kind == Kind::MEM_WAIT {
+            for (object, found) in [thread.pending.obj, thread.pending.obj2].into_iter().zip(thread.awaits) {
+                if object != NONE {
+                    model().content_is(object, load(found.address));
+                }
+            }
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Touch {
     pub locked: bool,
     /// It is the second word of an access to several of them.
     pub wide: bool,
+    /// Where the registers of its thread are kept, see `state`; 0: nowhere.
+    pub frame: u64,
 }
 
 /// What is done by those above.
@@ -152,6 +154,22 @@ pub fn is_object(address: u64) {
         fill(address ^ 1 << WRITE_BIT, 8, OBJECT);
         log().objects = 1;
     }
+}
+
+/// Bytes that XSAVE writes in `VS_PASSING`.
+pub fn state_size_in_use() -> u64 {
+    log().state_size
+}
+
+/// Memory outside of the stretches from `a` to `b` and from `c` to `d` has been written since the log was empty last.
+pub fn has_written_outside(a: u64, b: u64, c: u64, d: u64) -> bool {
+    let within = |entry: &Entry, from: u64, end: u64| {
+        entry.address >= from && entry.address < end && entry.size() <= end - entry.address
+    };
+    let entries = (log().start..log().next).step_by(ENTRY as usize);
+    // SAFETY: between start and next there are whole entries, which slow paths have written.
+    let mut entries = entries.map(|at| unsafe { (at as *const Entry).read() });
+    log().overflown || entries.any(|e| e.writes() && !within(&e, a, b) && !within(&e, c, d))
 }
 
 /// Where the state of the log is.
@@ -290,7 +308,7 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
         return;
     }
     if has_object(address, size) {
-        return pieces(Touch { address, size, site, writes, reads: false, locked, wide: false });
+        return pieces(Touch { address, size, site, writes, reads: false, locked, wide: false, frame: 0 });
     }
     record(address, size, site, writes, locked);
 }

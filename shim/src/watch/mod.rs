@@ -9,9 +9,11 @@ mod functions;
 mod log;
 mod map;
 mod slow;
+mod state;
 
 pub use faults::{mends, moved_from, moved_to, trap};
 pub use log::{
     appends_to, begin, discard, end_of_transition, hand_over, is_mapped, is_object, is_recording, Hooks, Touch,
 };
 pub use map::{announce, map};
+pub use state::of as state_of;

@@ -272,6 +272,7 @@ extern "C" fn touched(frame: u64) {
         reads,
         locked,
         wide: false,
+        frame,
     });
 }
 

@@ -110,6 +110,8 @@ pub struct Header {
     pub sites: [u64; 2],
     /// of [`Operand`]s.
     pub operands: [u64; 2],
+    /// Bytes below its thread pointer that are a thread's own, at most.
+    pub thread_local: u64,
     /// File to which what is recorded is appended, NUL-terminated; empty: none.
     pub log: [u8; 256],
 }

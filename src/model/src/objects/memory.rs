@@ -2,14 +2,14 @@
 //! each access to it an operation. It is performed by the program's own instruction; here is only that it has its turn.
 
 use super::row::*;
-use crate::base::{errno, Op, Tid, TRY};
-use crate::state::{Applied, World};
+use crate::base::{errno, ObjId, Op, Tid, NONE, TRY};
+use crate::state::{Act, Applied, Object, World};
 
 kinds! {
     /// Read memory.
     MEM_READ = 118, "mem_read" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.use_memory(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Looks), follows: NOBODY, blocks: GIVES,
+        records: Records::NOTHING, cells: uses_bytes, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic load" } else { "load" }), OBJECT),
@@ -17,17 +17,130 @@ kinds! {
     /// Write memory, or read and write it in one step.
     MEM_WRITE = 119, "mem_write" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.use_memory(t, op),
-        records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
+        records: Records::NOTHING, cells: uses_bytes, follows: NOBODY, blocks: changes_back,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "store" }), OBJECT),
+    }
+    /// The same in a loop that has come back to where it was with nothing done and nothing changed: it goes round again once there is
+    /// something else in `obj` or `obj2` than the loop has found there (`Thread::awaits`). Kokologiannakis, Ren, Vafeiadis (Dynamic partial
+    /// order reductions for spinloops, FMCAD 2021).
+    MEM_WAIT = 127, "mem_wait" {
+        operands: Operands::Objects, enabled: blocks(|w, t, op| u32::from(w.changed(t, op) != 0), |q| q.memory_has_changed()),
+        perform: |w, t, op, _| w.use_memory(t, op),
+        records: CHANGED, cells: uses_bytes, follows: NOBODY, blocks: |a, p| a.op.writes_memory() && changes_back(a, p),
+        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "load" }), arguments: OBJECT, outcome: Outcome::Nothing,
+            waits: Some(|world, t, op, words| {
+                say![words, "another thread to write ", Thing::Object(op.obj)];
+                if op.obj2 != NONE {
+                    say![words, " or ", Thing::Object(op.obj2)];
+                }
+                say![words, hopeless(world, t)];
+            }), identity: BY_OBJECTS },
     }
 }
 
 /// Flag of these operations: the instruction is atomic (a LOCK prefix, or xchg).
 pub const ATOMIC: u8 = VARIANT;
 
+/// What a thread has found in memory that is an object, for [`Kind::MEM_WAIT`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Found {
+    /// Address of the word in the process of the thread.
+    pub address: u64,
+    /// Which of the bits of the word it has looked at.
+    pub mask: u64,
+    /// What they were.
+    pub value: u64,
+}
+
+impl Object {
+    /// What is in memory that is an object, as far as somebody has used it: its carrier says so before the next transition.
+    pub fn content(&self) -> u64 {
+        u64::from(self.extra) << 32 | u64::from(self.count)
+    }
+
+    /// See [`Object::content`].
+    pub fn set_content(&mut self, content: u64) {
+        (self.count, self.extra) = (content as u32, (content >> 32) as u32);
+    }
+}
+
+/// What a wait finds changed: a bit for each of its two words.
+const CHANGED: Records =
+    Records { there: |q| q.changed().unwrap_or(q.act.state), ..Records::number(|w, t, op| w.changed(t, op)) };
+
+impl Op {
+    /// The bytes that an operation on memory uses of its first word and of its second one, a bit for each; with no mask, all of them.
+    pub fn bytes(&self) -> [u8; 2] {
+        match self.mask {
+            0 => [u8::MAX; 2],
+            mask => [mask as u8, (mask >> 8) as u8],
+        }
+    }
+}
+
+fn uses_bytes(act: &Act, _: Effects, cells: &mut Footprint) {
+    let [first, second] = act.op.bytes();
+    cells.touch_object(act.op.obj, How::Bytes { bytes: first, writes: act.op.writes_memory() });
+    cells.touch_object(act.op.obj2, How::Bytes { bytes: second, writes: false });
+}
+
+/// Writing may put back what somebody waits to see changed.
+fn changes_back(_: &Act, waits: &Act) -> bool {
+    waits.op.kind == Kind::MEM_WAIT
+}
+
+impl Op {
+    /// It writes memory that is an object.
+    pub fn writes_memory(&self) -> bool {
+        self.kind == Kind::MEM_WRITE || self.kind == Kind::MEM_WAIT && self.has(ATOMIC)
+    }
+}
+
+impl Question<'_> {
+    /// See [`CHANGED`]; `None`: the recorded states do not tell. Its thread has looked at each word before, so that it stands
+    /// as the first dropped one that wrote it found it.
+    fn changed(&self) -> Option<i64> {
+        let mine = self.act.op.bytes();
+        let of = |n: usize, word: ObjId| {
+            let writes = |op: &Op| op.writes_memory() && word != NONE && op.obj == word && op.bytes()[0] & mine[n] != 0;
+            let first = self.dropped.iter().find(|d| writes(&d.act.op));
+            let state = first.map_or(Some(self.act.state), |d| d.found.map(|(before, _)| before));
+            state.map(|state| state & 1 << n)
+        };
+        Some(of(0, self.act.op.obj)? | of(1, self.act.op.obj2)?)
+    }
+
+    fn memory_has_changed(&self) -> Answer {
+        self.changed().map_or(Answer::Unknown, |changed| Answer::from(changed != 0))
+    }
+}
+
 impl World {
+    /// See [`Object::content`].
+    pub fn content_is(&mut self, word: ObjId, content: u64) {
+        self.objects[word].set_content(content);
+    }
+
+    /// What thread `t` has found in the words that its next [`Kind::MEM_WAIT`] names.
+    pub fn awaits(&mut self, t: Tid, found: [Found; 2]) {
+        self.threads[t].awaits = found;
+    }
+
+    /// See [`CHANGED`].
+    fn changed(&self, t: Tid, op: &Op) -> i64 {
+        let awaits = &self.threads[t].awaits;
+        let changed = |n: usize, word: ObjId| {
+            let differs = |o: &Object| (o.content() ^ awaits[n].value) & awaits[n].mask != 0;
+            i64::from(self.objects.get(word).is_some_and(differs)) << n
+        };
+        changed(0, op.obj) | changed(1, op.obj2)
+    }
+
     /// With [`TRY`]: the instruction found the same there when it was executed last, and its thread has done nothing else meanwhile. That
     /// counts as a poll in vain, so that a loop which waits for another thread to write gives way.
     fn use_memory(&mut self, t: Tid, op: &Op) -> Applied {

@@ -162,6 +162,7 @@ impl World {
             n_sembuf: 0,
             made: 0,
             n_polled: 0,
+            awaits: Default::default(),
             polled: [Polled::default(); MAX_POLLED],
             holding: NONE,
             hidden: [[0; 2]; 2],

@@ -95,6 +95,7 @@ impl How {
             }
             (Takes { value: a }, Takes { value: b }) => conditional && a.min(b) >= 2,
             (Semop { on: a, .. }, Semop { on: b, .. }) => a & b == 0 || semops_commute(*self, *other, conditional),
+            (Bytes { bytes: a, writes: m }, Bytes { bytes: b, writes: n }) => a & b == 0 || !m && !n,
             (FileLock { first, last, tests }, FileLock { first: from, last: to, tests: also }) => {
                 // F_GETLK tells how far the lock reaches that it finds, which those next to it change.
                 let apart = !(tests || also) && (last < from || to < first);

@@ -17,7 +17,13 @@ pub struct ReadWord {
     /// What was there.
     pub value: u64,
     /// How often it was found again.
-    pub times: u64,
+    pub times: u32,
+    /// The word, as an object.
+    pub word: u32,
+    /// What the thread had of its own when it came there, a hash; 0: not known.
+    pub state: u64,
+    /// How many instructions had read such memory before.
+    pub before: u64,
 }
 
 /// A fiber: the thread as the shim runs it.
@@ -50,6 +56,8 @@ pub struct FiberState {
     pub reads: [ReadWord; MAX_READS],
     /// See `reads`.
     pub n_reads: u8,
+    /// How often it has read such memory.
+    pub all_reads: u64,
     /// The last instruction that it was to change such memory with in one step, if nothing else came after it: the value then.
     pub update: ReadWord,
     /// Where its next operation would have to wait, it is interrupted.

@@ -72,6 +72,8 @@ pub enum How {
     Takes { value: i64 },
     /// semop on the semaphores `on` (a set, number modulo 32): adds `amount` to one that has `value`; 0: does something else.
     Semop { on: u32, amount: i64, value: i64 },
+    /// Uses these bytes of a word of memory, a bit for each.
+    Bytes { bytes: u8, writes: bool },
     /// Is about locks of these bytes of a file; only tests them.
     FileLock { first: u64, last: u64, tests: bool },
     /// Uses the contents of a file: reads them through this open file description; `None`: changes them.

@@ -1,6 +1,7 @@
 //! What is kept of a thread.
 
 use crate::base::{numbers, Address, Kind, ObjId, Op, Pid, Tid, Uid};
+use crate::objects::memory::Found;
 use crate::state::{Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, MAX_HANDLERS, MAX_POLLED};
 
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
@@ -166,6 +167,8 @@ pub struct Thread {
     pub sembuf: [SemBuf; MAX_SEMBUF],
     /// Channels that it has made.
     pub made: u32,
+    /// What the loop that waits at a [`Kind::MEM_WAIT`](crate::Kind::MEM_WAIT) has found in its words.
+    pub awaits: [Found; 2],
     /// Descriptions that the pending poll asks about.
     pub n_polled: u32,
     /// The descriptions.

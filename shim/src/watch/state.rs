@@ -1,0 +1,62 @@
+//! What a thread has of its own when it comes to an access: registers, the part of its stack that is in use, thread-local storage. Where
+//! all of it is as it was when the thread came there before, and it has written nothing else meanwhile, the thread does again what it did,
+//! as long as it reads the same.
+
+use vsrun_model::watch::{Header, WATCH_ADDR};
+
+use super::log;
+use crate::sys::load;
+
+/// Most of a stack that is looked at: what goes round in a loop is not deep in calls.
+const MOST: u64 = 16 << 10;
+/// How far below its stack pointer a thread has left what is nothing to it any more.
+const LEFT: u64 = 2 << 10;
+/// What XSAVE writes of the x87 and SSE registers, where it says which components it has, and where the upper halves of AVX begin.
+const LEGACY: u64 = 416;
+const COMPONENTS: u64 = 512;
+const UPPER: [u64; 2] = [576, 832];
+const AVX: u64 = 4;
+/// x87, SSE, AVX, and the rights of memory keys.
+const KNOWN: u64 = 1 | 2 | AVX | 1 << 9;
+
+/// Where the stack of the running thread ends, if that is near: below its thread pointer, or at `first`, where that of the first thread of a
+/// process begins.
+fn top_of_stack(at: u64, fs: u64, first: u64) -> Option<u64> {
+    [fs, first].into_iter().find(|&top| top > at && top - at <= MOST)
+}
+
+/// The state of the thread with thread pointer `fs` whose registers lie at `frame`, as `VS_PASSING` keeps them, as a hash; `None`: it
+/// cannot be told, or there have been writes of other memory since the last object that was used.
+pub fn of(frame: u64, fs: u64, first: u64) -> Option<u64> {
+    let top = top_of_stack(frame, fs, first)?;
+    let local = load::<Header>(WATCH_ADDR).thread_local;
+    if local > MOST || log::has_written_outside(frame - LEFT, top, fs - local.min(fs), fs) {
+        return None;
+    }
+    let saved = (frame - log::state_size_in_use()) & !63;
+    let components: u64 = load(saved + COMPONENTS);
+    if components & !KNOWN != 0 {
+        return None;
+    }
+    let mut hash = Hash(components);
+    hash.add(saved, saved + LEGACY);
+    if components & AVX != 0 {
+        hash.add(saved + UPPER[0], saved + UPPER[1]);
+    }
+    hash.add(frame, top);
+    if top != fs {
+        hash.add(fs - local, fs);
+    }
+    Some(hash.0)
+}
+
+struct Hash(u64);
+
+impl Hash {
+    /// Whole words. Where two states differ in one word their hashes do.
+    fn add(&mut self, from: u64, end: u64) {
+        for at in (from & !7..end).step_by(8) {
+            self.0 = (self.0.rotate_left(23) ^ load::<u64>(at)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        }
+    }
+}
