@@ -171,7 +171,9 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Count(_) | Ins::CountStream(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => {
             Vec::new()
         }
-        Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Await(v, None, _) => vec![on(ObjKind::MEMORY, &(v / 2))],
+        Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Await(v, None, _) => {
+            vec![on(ObjKind::MEMORY, &(v / 2))]
+        }
         Ins::Await(v, Some(w), _) => vec![on(ObjKind::MEMORY, &(v / 2)), on(ObjKind::MEMORY, &(w / 2))],
         Ins::Num(_) => plain(KindClass::On(ObjKind::DESCRIPTOR)),
         Ins::Use(_) => vec![

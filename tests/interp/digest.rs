@@ -86,7 +86,8 @@ impl Run<'_> {
             );
         }
         for (i, object) in world.objects.as_slice().iter().enumerate() {
-            if matches!(object.key.kind, ObjKind::CHANNEL | ObjKind::DESCRIPTOR) {
+            // What is in variables that nothing protects is told below.
+            if matches!(object.key.kind, ObjKind::CHANNEL | ObjKind::DESCRIPTOR | ObjKind::MEMORY) {
                 continue;
             }
             let mut waiters = Vec::new();
