@@ -1,9 +1,13 @@
 /* Memory that threads use without an order: each access is a place to switch (--race explore).  "counter": two threads add one; "atomic":
  * with a locked instruction; "test": check, then act; "flag": data is handed over by a flag that the other one waits for, "early": the flag
- * comes first; "tas" and "ticket": spin locks made of atomic instructions; "dekker": each stores and looks at the other's. */
+ * comes first; "tas" and "ticket": spin locks made of atomic instructions; "dekker": each stores and looks at the other's; "peterson": his
+ * lock, "open": without the turn; "gives-up": looks a few times only, "locally": counted in thread-local memory; "stuck": waits for what
+ * nobody writes; "back": what is waited for comes and goes, and the other word stays. */
 #include "t.h"
 
 static int counter, data, flag, lock, next, serving, x, y, r1, r2;
+static int wants[2], turn, within, who;
+static __thread int rounds;
 
 static void *counts(void *unused) { counter++; return unused; }
 static void *adds(void *unused) { __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST); return unused; }
@@ -67,6 +71,69 @@ static void *right(void *unused)
     return unused;
 }
 
+static void *peterson(void *unused)
+{
+    int me = __atomic_fetch_add(&who, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&wants[me], 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&turn, 1 - me, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&wants[1 - me], __ATOMIC_SEQ_CST) && __atomic_load_n(&turn, __ATOMIC_SEQ_CST) != me) {}
+    assert(++within == 1);
+    counter++;
+    within--;
+    __atomic_store_n(&wants[me], 0, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+static void *open_door(void *unused)
+{
+    int me = __atomic_fetch_add(&who, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&wants[1 - me], __ATOMIC_SEQ_CST)) {}
+    __atomic_store_n(&wants[me], 1, __ATOMIC_SEQ_CST);
+    counter++;
+    __atomic_store_n(&wants[me], 0, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+static void *gives_up(void *unused)
+{
+    for (int i = 0; i < 4 && !__atomic_load_n(&flag, __ATOMIC_ACQUIRE); i++)
+        assert(i < 3);
+    return unused;
+}
+
+static void *locally(void *unused)
+{
+    while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
+        assert(rounds++ < 3);
+    return unused;
+}
+
+static void *stuck(void *unused)
+{
+    while (__atomic_load_n(&x, __ATOMIC_ACQUIRE) == 0) {}
+    return unused;
+}
+
+static void *writes_once(void *unused)
+{
+    __atomic_store_n(&x, 0, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void *either(void *unused)
+{
+    while (!__atomic_load_n(&x, __ATOMIC_ACQUIRE) && !__atomic_load_n(&y, __ATOMIC_ACQUIRE)) {}
+    return unused;
+}
+
+static void *back(void *unused)
+{
+    __atomic_store_n(&x, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&x, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&y, 1, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
 static int both(void) { return counter == 2; }
 static int any(void) { return r1 || r2; }
 static int yes(void) { return 1; }
@@ -75,6 +142,9 @@ static const struct { const char *name; void *(*one)(void *), *(*two)(void *); i
     { "counter", counts, counts, both }, { "atomic", adds, adds, both },   { "test", tests, tests, both },
     { "flag", takes, hands, yes },       { "early", takes, hands_early, yes },
     { "tas", tas, tas, both },           { "ticket", ticket, ticket, both }, { "dekker", left, right, any },
+    { "peterson", peterson, peterson, both },                            { "open", open_door, open_door, both },
+    { "gives-up", gives_up, hands, yes },  { "locally", locally, hands, yes },
+    { "stuck", stuck, writes_once, yes },  { "back", either, back, yes },
 };
 
 int main(int argc, char **argv)

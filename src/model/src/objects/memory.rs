@@ -3,6 +3,7 @@
 
 use super::row::*;
 use crate::base::{errno, ObjId, Op, Tid, NONE, TRY};
+pub use crate::state::object::Found;
 use crate::state::{Act, Applied, Object, World};
 
 kinds! {
@@ -44,30 +45,6 @@ kinds! {
 
 /// Flag of these operations: the instruction is atomic (a LOCK prefix, or xchg).
 pub const ATOMIC: u8 = VARIANT;
-
-/// What a thread has found in memory that is an object, for [`Kind::MEM_WAIT`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(C)]
-pub struct Found {
-    /// Address of the word in the process of the thread.
-    pub address: u64,
-    /// Which of the bits of the word it has looked at.
-    pub mask: u64,
-    /// What they were.
-    pub value: u64,
-}
-
-impl Object {
-    /// What is in memory that is an object, as far as somebody has used it: its carrier says so before the next transition.
-    pub fn content(&self) -> u64 {
-        u64::from(self.extra) << 32 | u64::from(self.count)
-    }
-
-    /// See [`Object::content`].
-    pub fn set_content(&mut self, content: u64) {
-        (self.count, self.extra) = (content as u32, (content >> 32) as u32);
-    }
-}
 
 /// What a wait finds changed: a bit for each of its two words.
 const CHANGED: Records =

@@ -127,6 +127,30 @@ pub struct Object {
     pub used_at: u64,
 }
 
+/// What a thread has found in memory that is an object, for [`Kind::MEM_WAIT`](crate::Kind::MEM_WAIT).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Found {
+    /// Address of the word in the process of the thread.
+    pub address: u64,
+    /// Which of the bits of the word it has looked at.
+    pub mask: u64,
+    /// What they were.
+    pub value: u64,
+}
+
+impl Object {
+    /// What is in memory that is an object, as far as somebody has used it: its carrier says so before the next transition.
+    pub fn content(&self) -> u64 {
+        u64::from(self.extra) << 32 | u64::from(self.count)
+    }
+
+    /// See [`Object::content`].
+    pub fn set_content(&mut self, content: u64) {
+        (self.count, self.extra) = (content as u32, (content >> 32) as u32);
+    }
+}
+
 /// One thread's read holds of one lock; a list per lock.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! What is kept of a thread.
 
 use crate::base::{numbers, Address, Kind, ObjId, Op, Pid, Tid, Uid};
-use crate::objects::memory::Found;
+use crate::state::object::Found;
 use crate::state::{Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, MAX_HANDLERS, MAX_POLLED};
 
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
