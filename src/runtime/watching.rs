@@ -70,7 +70,7 @@ impl Worker {
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_out = left_out;
         watched.places = Modules::parse(&maps, &mut SymbolCache::new());
-        let file = file_of(&watched, &plan, thread_local(&maps), watch.log.as_deref());
+        let file = file_of(&watched, &plan, thread_local(&watched.places), watch.log.as_deref());
         self.map_in_root(&file)?;
         for (at, bytes) in &plan.writes {
             memory.write(*at, bytes).map_err(io::Error::other)?;
@@ -136,8 +136,7 @@ impl Worker {
 }
 
 /// How many bytes below their thread pointers threads have for what is thread-local in the modules that are loaded, at most.
-fn thread_local(maps: &[u8]) -> u64 {
-    let all = Modules::parse(maps, &mut SymbolCache::new());
+fn thread_local(all: &Modules) -> u64 {
     let paths = all.modules().iter().map(|module| module.elf.path()).filter(|path| path.is_absolute());
     let files = paths.map(ElfFile::open);
     let segments = files.flat_map(|file| file.map_or(vec![(0, u64::MAX)], |file| file.thread_local()));

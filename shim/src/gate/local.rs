@@ -10,9 +10,6 @@ use vsrun_model::{Op, Pid, Thread, Tid, World};
 /// Shared mappings of one process that can be told apart.
 const MAX_RANGES: usize = 1024;
 
-/// Words that one instruction writes; of one that writes more the report says so.
-pub const MAX_WRITTEN: usize = 16;
-
 /// Region number of the pool (named semaphores, SysV shared memory).
 pub const POOL_REGION: u32 = SHARED | 0x3fff_ffff;
 
@@ -137,10 +134,10 @@ pub struct Local {
     pub acts: u64,
     /// `acts` when the last use of memory that is an object was over.
     pub quiet_since: u64,
-    /// Such memory that the running fiber is to write when it goes on: the object and the address.
-    pub to_write: [(u32, u64); MAX_WRITTEN],
-    /// See `to_write`.
-    pub n_to_write: usize,
+    /// The operation that is to be published is a use of such memory.
+    pub touches: bool,
+    /// What the running fiber writes when it goes on, where some of that is such memory: first and one past the last address.
+    pub to_write: (u64, u64),
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
     /// They were in a process that this one was forked from: the model knows them.
@@ -187,8 +184,8 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     stack: 0,
     acts: 0,
     quiet_since: 0,
-    to_write: [(0, 0); MAX_WRITTEN],
-    n_to_write: 0,
+    touches: false,
+    to_write: (0, 0),
     streams_armed: false,
     streams_copied: false,
     exits: false,

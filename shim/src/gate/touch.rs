@@ -15,8 +15,8 @@ use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
-use super::local::{arena, fiber, local, machine, model, space_of, Phase, MAX_WRITTEN};
-use super::{end, shield, turn};
+use super::local::{arena, fiber, local, machine, model, space_of, Phase};
+use super::{end, turn};
 use crate::sys::{load, store};
 use crate::watch::{self, Touch};
 
@@ -32,57 +32,68 @@ pub fn touch(touch: Touch) -> bool {
         // What was mapped there is gone.
         return false;
     }
-    let entered = shield::enter();
-    let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
-        end::no_room(&[b"more memory is used without an order than vsrun can hold"])
-    };
-    use_object(id, &touch);
-    turn::back();
-    shield::leave(entered);
+    // Calls and operations, also those that are no place to switch, may have done something that another round would not.
+    let undisturbed = local().acts == local().quiet_since;
+    turn::returning(|| {
+        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
+            end::no_room(&[b"more memory is used without an order than vsrun can hold"])
+        };
+        if touch.wide {
+            machine().note_wide_use();
+        }
+        settle_update();
+        if !undisturbed {
+            forget_states();
+        }
+        match touch.writes && !touch.locked {
+            true => writes(id, &touch),
+            false => reads(id, &touch),
+        }
+        local().to_write = if touch.writes { touch.whole } else { (0, 0) };
+    });
     local().quiet_since = local().acts;
     true
 }
 
-fn use_object(id: ObjId, touch: &Touch) {
-    if touch.wide {
-        machine().note_wide_use();
+/// An operation of the running fiber that is a use of memory.
+fn pass(op: Op) {
+    local().touches = true;
+    turn::pass(op);
+}
+
+/// An instruction that writes and is not atomic: that is no waiting.
+fn writes(id: ObjId, touch: &Touch) {
+    fiber().n_reads = 0;
+    if touch.reads {
+        pass(op(Kind::MEM_READ, id, touch));
     }
-    if local().acts != local().quiet_since {
-        (fiber().n_reads, fiber().update.size) = (0, 0);
+    let read = value_at(touch);
+    pass(op(Kind::MEM_WRITE, id, touch));
+    if touch.reads && value_at(touch) != read {
+        put(touch, read);
     }
-    settle_update();
-    if touch.writes && !touch.locked {
-        fiber().n_reads = 0;
-        if touch.reads {
-            turn::pass(op(Kind::MEM_READ, id, touch));
-        }
-        let read = value_at(touch);
-        turn::pass(op(Kind::MEM_WRITE, id, touch));
-        if touch.reads && value_at(touch) != read {
-            put(touch, read);
-        }
-        return will_write(id, touch);
-    }
+}
+
+/// An instruction that reads, or reads and writes in one step. See NOTE [Round].
+fn reads(id: ObjId, touch: &Touch) {
     let state = match touch.frame {
         0 => 0,
         frame => watch::state_of(frame, fiber().fs, local().stack).unwrap_or(0),
     };
-    let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
-    let known = fiber().reads[..usize::from(fiber().n_reads)]
-        .iter()
-        .find(|r| r.site == touch.site && r.address == touch.address)
-        .copied();
+    let reads = &fiber().reads[..usize::from(fiber().n_reads)];
+    let known = reads.iter().find(|r| r.site == touch.site && r.address == touch.address).copied();
     let round = known.filter(|k| state != 0 && k.state == state).and_then(|k| words_since(k.before));
     if let Some([first, second]) = round {
-        let awaits = [first.map_or(Found::default(), |w| w.1), second.map_or(Found::default(), |w| w.1)];
+        let awaits = [first, second].map(|word| word.map_or(Found::default(), |w| w.1));
         model().awaits(local().cur, awaits);
-        let op = op(Kind::MEM_WAIT, id, touch);
         let bytes = |found: Found| (0..8).filter(|n| found.mask >> (8 * n) & 0xff != 0).map(|n| 1 << n).sum::<u32>();
+        let op = op(Kind::MEM_WAIT, id, touch);
         let mask = op.mask | bytes(awaits[0]) | bytes(awaits[1]) << 8;
-        turn::pass(Op { obj2: second.map_or(NONE, |(word, _)| word), mask, ..op });
+        pass(Op { obj2: second.map_or(NONE, |(word, _)| word), mask, ..op });
     } else {
+        let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
         let again = known.is_some_and(|k| k.times > 0);
-        turn::pass(op(kind, id, touch).with(if again { TRY } else { 0 }));
+        pass(op(kind, id, touch).with(if again { TRY } else { 0 }));
     }
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
@@ -91,10 +102,15 @@ fn use_object(id: ObjId, touch: &Touch) {
     model().content_is(id, load(address & !7));
     if touch.writes {
         fiber().update = found;
-        will_write(id, touch);
     } else {
         note_read(found);
     }
+}
+
+/// The thread has done something since it came to the instructions that it has executed: that it comes back to one as it was tells nothing.
+fn forget_states() {
+    let f = fiber();
+    f.reads[..usize::from(f.n_reads)].iter_mut().for_each(|read| read.state = 0);
 }
 
 /// The operation that comes before the instruction.
@@ -102,16 +118,6 @@ fn op(kind: Kind, id: ObjId, touch: &Touch) -> Op {
     let atomic = touch.writes && touch.locked;
     let mask = ((1 << touch.size) - 1) << (touch.address & 7);
     Op { mask, ..Op::on(kind, id).arg(touch.site.into()).with(if atomic { ATOMIC } else { 0 }) }
-}
-
-/// The model is told what is there when the thread comes to its next operation.
-fn will_write(id: ObjId, touch: &Touch) {
-    let l = local();
-    if !touch.wide || l.n_to_write == MAX_WRITTEN {
-        l.n_to_write = 0;
-    }
-    l.to_write[l.n_to_write] = (id, touch.address & !7);
-    l.n_to_write += 1;
 }
 
 /// Whether the last instruction that was to change memory in one step has done so.

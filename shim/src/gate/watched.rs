@@ -8,9 +8,9 @@
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
 use vsrun_model::object::NONE;
 use vsrun_model::watch::{state, Entry, Record};
-use vsrun_model::{Kind, Tid};
+use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
-use super::local::{arena, local, machine, model, space_of, world, Phase, POOL_REGION};
+use super::local::{arena, fiber, local, machine, model, space_of, world, Phase, POOL_REGION};
 use super::shield;
 use crate::sys::{decimal, load, raw};
 use crate::watch::{self, Touch};
@@ -97,7 +97,14 @@ pub fn transition_ends() {
 #[cold]
 #[inline(never)]
 fn hand_over() {
+    let touches = core::mem::take(&mut local().touches);
+    if local().phase == Phase::Running && !touches {
+        (fiber().n_reads, fiber().update.size) = (0, 0);
+    }
     settle_words();
+    if !touches {
+        local().to_write = (0, 0);
+    }
     match () {
         () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),
@@ -111,13 +118,17 @@ fn settle_words() {
     if arena().words.len == 0 {
         return;
     }
-    let l = local();
-    for (object, address) in &l.to_write[..l.n_to_write] {
-        model().content_is(*object, load(*address));
+    let (first, end) = local().to_write;
+    for at in (first & !7..end).step_by(8).filter(|at| watch::has_object(*at, 8)) {
+        let (space, place) = space_of(at);
+        if let Some(object) = model().object_at(space, ObjKind::MEMORY, place, 0) {
+            model().content_is(object, load(at));
+        }
     }
     for &t in world().live.as_slice() {
         let thread = &world().threads[t];
-        if thread.pid == l.pid && thread.pending.kind == Kind::MEM_WAIT {
+        let waits = thread.state == ThreadState::PARKED && thread.pending.kind == Kind::MEM_WAIT;
+        if waits && thread.pid == local().pid {
             for (object, found) in [thread.pending.obj, thread.pending.obj2].into_iter().zip(thread.awaits) {
                 if object != NONE {
                     model().content_is(object, load(found.address));

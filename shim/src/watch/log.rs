@@ -35,6 +35,8 @@ pub struct Touch {
     pub address: u64,
     /// Bytes.
     pub size: u64,
+    /// The whole access that it is a part of: first and one past the last address.
+    pub whole: (u64, u64),
     /// As in [`Entry`].
     pub site: u32,
     /// It writes,
@@ -293,7 +295,7 @@ fn is_marked(shadow: u64, size: u64) -> bool {
 }
 
 /// Some of it is an object.
-fn has_object(address: u64, size: u64) -> bool {
+pub fn has_object(address: u64, size: u64) -> bool {
     if log().objects == 0 || !has_shadow(address, size) {
         return false;
     }
@@ -308,7 +310,8 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
         return;
     }
     if has_object(address, size) {
-        return pieces(Touch { address, size, site, writes, reads: false, locked, wide: false, frame: 0 });
+        let whole = (address, address + size);
+        return pieces(Touch { address, size, whole, site, writes, reads: false, locked, wide: false, frame: 0 });
     }
     record(address, size, site, writes, locked);
 }

@@ -264,9 +264,11 @@ extern "C" fn touched(frame: u64) {
     let (writes, locked) = (what & 1 != 0, site & log::LOCKED != 0);
     let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
     let reads = site & log::READS != 0;
+    let size = u64::from(what >> 2);
     log::pieces(Touch {
         address,
-        size: u64::from(what >> 2),
+        size,
+        whole: (address, address.wrapping_add(size)),
         site: site & !(log::LOCKED | log::READS),
         writes,
         reads,
@@ -274,6 +276,15 @@ extern "C" fn touched(frame: u64) {
         wide: false,
         frame,
     });
+    wipe();
+}
+
+/// Leaves zeros where the library has used the program's stack: what a loop finds there is then no matter of who else has run meanwhile
+/// (see `state`).
+#[inline(never)]
+fn wipe() {
+    const USED: usize = 3 << 10;
+    core::hint::black_box(&mut [0u8; USED]);
 }
 
 // What `other` finds behind the registers.
@@ -297,7 +308,9 @@ extern "C" fn other(frame: u64) {
     let operand =
         |n: u32| load::<Operand>(WATCH_ADDR + header.operands[0] + size_of::<Operand>() as u64 * u64::from(n));
     let steps = if first < end { steps(&operand(first), &operand(end - 1), &registers, down) } else { 0 };
-    for o in (first..end).map(operand) {
+    // What it reads comes first.
+    let of = |writes: bool| (first..end).map(operand).filter(move |o| o.is(Operand::WRITE) == writes);
+    for o in of(false).chain(of(true)) {
         let (writes, locked) = (o.is(Operand::WRITE), o.is(Operand::LOCK));
         let (address, size) = (o.address_of_bit(&registers), u64::from(o.size));
         if !o.is(Operand::STRING) {
@@ -308,6 +321,7 @@ extern "C" fn other(frame: u64) {
             log::range(lowest, length, site, writes, locked);
         }
     }
+    wipe();
 }
 
 /// How many elements a string instruction handles, whose operands are `a` and `b` (or both the same one).

@@ -2,6 +2,8 @@
 //! all of it is as it was when the thread came there before, and it has written nothing else meanwhile, the thread does again what it did,
 //! as long as it reads the same.
 
+use core::mem::offset_of;
+
 use vsrun_model::watch::{Header, WATCH_ADDR};
 
 use super::log;
@@ -29,7 +31,7 @@ fn top_of_stack(at: u64, fs: u64, first: u64) -> Option<u64> {
 /// cannot be told, or there have been writes of other memory since the last object that was used.
 pub fn of(frame: u64, fs: u64, first: u64) -> Option<u64> {
     let top = top_of_stack(frame, fs, first)?;
-    let local = load::<Header>(WATCH_ADDR).thread_local;
+    let local: u64 = load(WATCH_ADDR + offset_of!(Header, thread_local) as u64);
     if local > MOST || log::has_written_outside(frame - LEFT, top, fs - local.min(fs), fs) {
         return None;
     }
