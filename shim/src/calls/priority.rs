@@ -27,8 +27,8 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_setpriority => set_nice(id, a[1] as i32, a[2] as i32),
         libc::SYS_sched_getscheduler => with(id, |t| policy_of(fiber_of(t))),
         libc::SYS_sched_setscheduler if (a[1] as i32) < 0 => EINVAL,
-        libc::SYS_sched_setscheduler => schedule(id, Some(a[1] as i32), a[2]),
-        libc::SYS_sched_setparam => schedule(id, None, a[1]),
+        libc::SYS_sched_setscheduler => schedule(nr, id, Some(a[1] as i32), a[2]),
+        libc::SYS_sched_setparam => schedule(nr, id, None, a[1]),
         libc::SYS_sched_getparam if a[1] == 0 => EINVAL,
         libc::SYS_sched_getparam => with(id, |t| {
             store(a[1], i32::from(fiber_of(t).rt_priority));
@@ -126,13 +126,22 @@ fn policy_of(fiber: &FiberState) -> i64 {
     i64::from(fiber.policy) | if fiber.reset_on_fork { RESET_ON_FORK as i64 } else { 0 }
 }
 
-/// sched_setscheduler, and sched_setparam (without a policy), which wants the priority at `at`.
-fn schedule(id: i32, policy: Option<i32>, at: u64) -> i64 {
+/// sched_setscheduler, and sched_setparam (without a policy), which wants the priority at `at`. The kernel reads the nice value first and
+/// sets it again with the policy (kernel/sched/syscalls.c, _sched_setscheduler): what somebody else sets in between is lost.
+fn schedule(nr: i64, id: i32, policy: Option<i32>, at: u64) -> i64 {
     if at == 0 || id < 0 {
         return EINVAL;
     }
     let priority: i32 = load(at);
-    with(id, |t| set_policy(t, policy, priority))
+    with(id, |t| {
+        let nice = fiber_of(t).nice;
+        files::policy_changes(nr, t);
+        let result = set_policy(t, policy, priority);
+        if result == 0 && !REAL_TIME.contains(&fiber_of(t).policy.into()) {
+            fiber_of(t).nice = nice;
+        }
+        result
+    })
 }
 
 fn set_policy(t: Tid, policy: Option<i32>, priority: i32) -> i64 {

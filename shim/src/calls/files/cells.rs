@@ -368,10 +368,10 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
         libc::SYS_sched_getscheduler | libc::SYS_sched_getparam | libc::SYS_sched_rr_get_interval => {
             with_thread((id, false), uses, |uses, t| uses.thread(Cell::Policy, t, Use::Read));
         }
-        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => with_thread((id, true), uses, |uses, t| {
-            uses.thread(Cell::Policy, t, Use::Read);
-            uses.thread(Cell::Policy, t, Use::Write);
-        }),
+        // What it sets is set by a step of its own, see [`policy_changes`].
+        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam => {
+            with_thread((id, false), uses, |uses, t| uses.thread(Cell::Nice, t, Use::Read));
+        }
         libc::SYS_sched_getattr => with_thread((id, false), uses, |uses, t| {
             uses.thread(Cell::Policy, t, Use::Read);
             uses.thread(Cell::Nice, t, Use::Read);
@@ -735,9 +735,23 @@ fn attached(uses: &mut Uses) {
 
 /// Call `nr`, which is under way, changes who has the segment of that id once more: a place to switch where others can tell.
 pub fn segment_changes(nr: i64, id: i32) {
-    if watches() {
+    further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), Use::Write));
+}
+
+/// Call `nr`, which is under way, sets the policy of thread `t`, and the nice value that it has read before.
+pub fn policy_changes(nr: i64, t: Tid) {
+    further_step(nr, |uses| {
+        uses.thread(Cell::Policy, t, Use::Read);
+        uses.thread(Cell::Policy, t, Use::Write);
+        uses.thread(Cell::Nice, t, Use::Write);
+    });
+}
+
+/// Call `nr`, which is under way, uses `what` in a step of its own: a place to switch where others can tell.
+fn further_step(nr: i64, what: impl FnOnce(&mut Uses)) {
+    if world().concurrent && watches() {
         let mut uses = Uses::NOTHING;
-        uses.named(Cell::Segment, segment(id), id.into(), Use::Write);
+        what(&mut uses);
         pass(nr, &uses);
     }
 }

@@ -508,6 +508,12 @@ impl World {
         }
     }
 
+    /// A signal that its process handles would make `op` of `t` fail where it blocks. Those of glibc's own do not: their handlers restart.
+    pub(crate) fn may_be_interrupted(&self, t: Tid, op: &Op) -> bool {
+        let process = &self.procs[self.threads[t].pid];
+        process.handled != 0 && op.kind.row().signals.fail(op, process.handled & !process.restarts == 0)
+    }
+
     /// `t` goes on with `op`, at which a signal was delivered to it. A wait that kept its place may have been woken
     /// meanwhile.
     pub fn resume(&mut self, t: Tid, op: Op) {

@@ -85,6 +85,11 @@ impl World {
         (0..self.timers.len).filter(|&at| self.may_fire(at)).map(|at| self.timers[at].deadline).min()
     }
 
+    /// Process `p` has timers that send it signals, armed or not.
+    pub(crate) fn has_signal_timers(&self, p: Pid) -> bool {
+        self.timers.len > 0 && self.timers.as_slice().iter().any(|timer| timer.pid == p && timer.signal != 0)
+    }
+
     /// Signals that timers of the process of `t` may send at any moment: to that process, or with `own` to `t` alone.
     pub(crate) fn armed_signals(&self, t: Tid, own: bool) -> u64 {
         if self.timers.len == 0 || !self.ticks_freely(t) {

@@ -22,7 +22,7 @@
 //! * a process with several threads, one of which waits for whichever child ends first: it can tell whether another has
 //!   forked yet;
 //! * who asks whether it is over without waiting for it: tryjoin, WNOHANG, a wait for whichever child ends first, a
-//!   join or wait by a thread that may itself be asked to end;
+//!   join or wait by a thread that may itself be asked to end, a wait that a signal may interrupt;
 //! * a fork copies what another thread of the process holds at that moment: the copy counts as used by that thread,
 //!   and so the use of the copy as one out of order.
 //!
@@ -297,7 +297,8 @@ impl Arena {
 
     /// True if `op`, a join or wait, can end before what it waits for is there.
     fn gives_up(&mut self, t: Tid, op: &Op) -> bool {
-        op.has(TRY) || op.has(TIMED) && self.world.timeouts_any || op.has(CANCEL_POINT) && self.is_exposed(t)
+        let ends = op.has(TRY) || op.has(TIMED) && self.world.timeouts_any;
+        ends || (op.has(CANCEL_POINT) || self.world.may_be_interrupted(t, op)) && self.is_exposed(t)
     }
 
     /// A timer may interrupt the threads of process `p` anywhere.
@@ -480,7 +481,8 @@ impl Arena {
 
     /// True if the operations of `t` are all visible.
     fn is_exposed(&mut self, t: Tid) -> bool {
-        if self.sees_children_end(self.world.threads[t].pid) {
+        let p = self.world.threads[t].pid;
+        if self.sees_children_end(p) || self.world.has_signal_timers(p) {
             return true;
         }
         if self.world.threads[t].exposed == UNASKED {
