@@ -1,20 +1,21 @@
 //! Random programs for `driver.c`, by families.
 
 /// What a family's programs are made of.
-pub struct Family {
-    pub name: &'static str,
+pub struct Family<'a> {
+    pub name: &'a str,
     /// What a strand other than the first may be: threads (`t`), processes (`f`); drawn for each.
-    pub strands: &'static str,
+    pub strands: &'a str,
     /// How many of them there are at most.
     pub most: u64,
     /// What the first strand does before it starts the others.
-    pub before: &'static [&'static str],
-    /// What strands do: operations, `*` for another item or nothing, `#` for another strand's number.
-    pub items: &'static [&'static str],
+    pub before: &'a [&'a str],
+    /// What strands do: operations, `*` for another item or nothing, `#` for another strand's number. None: those of a few other families,
+    /// drawn for each program.
+    pub items: &'a [&'a str],
 }
 
 /// All families.
-pub const FAMILIES: &[Family] = &[
+pub const FAMILIES: &[Family<'static>] = &[
     Family {
         name: "locks",
         strands: "tttf",
@@ -613,6 +614,7 @@ pub const FAMILIES: &[Family] = &[
             "yield",
         ],
     },
+    Family { name: "mixed", strands: "", most: 2, before: &[], items: &[] },
 ];
 
 /// Numbers from a seed (splitmix64).
@@ -633,9 +635,29 @@ impl Rng {
     }
 }
 
-impl Family {
+/// Operations that end a process, or replace its program.
+const ENDS: &[&str] = &["_exit", "exit", "texit", "exec", "atexit"];
+
+/// A program with items of a few families.
+fn mixed(rng: &mut Rng) -> String {
+    let whole: Vec<_> = FAMILIES.iter().filter(|family| !family.items.is_empty()).collect();
+    let parts: Vec<_> = (0..2 + rng.below(2)).map(|_| *rng.of(&whole)).collect();
+    let items: Vec<_> = parts.iter().flat_map(|part| part.items.iter().copied()).collect();
+    // Beside other threads these end what is to tell the outcome.
+    let alone = items.iter().any(|item| ENDS.iter().any(|end| item.starts_with(end)));
+    let strands: String = parts.iter().flat_map(|part| part.strands.chars()).filter(|&c| !alone || c == 'f').collect();
+    let first = *rng.of(&parts);
+    let before = [*rng.of(first.before)];
+    let strands = if strands.is_empty() { "f" } else { &strands };
+    Family { name: "", strands, most: 2, before: &before, items: &items }.draw(rng)
+}
+
+impl Family<'_> {
     /// A program.
     pub fn draw(&self, rng: &mut Rng) -> String {
+        if self.items.is_empty() {
+            return mixed(rng);
+        }
         let others = 1 + rng.below(self.most);
         let mut strands = vec![Vec::new(); others as usize + 1];
         strands[0].extend(rng.of(self.before).split_whitespace().map(String::from));
@@ -668,7 +690,7 @@ impl Family {
             }
             // Who joins a thread twice, or ends before it prints its outcome, shows nothing.
             let whole = me == 0 || !["join", "tryjoin", "timedjoin"].iter().any(|j| word.starts_with(j));
-            let ends = me == 0 && ["_exit", "exit", "texit", "exec", "atexit"].iter().any(|e| word.starts_with(e));
+            let ends = me == 0 && ENDS.iter().any(|e| word.starts_with(e));
             if !whole || ends {
                 continue;
             }

@@ -445,7 +445,7 @@ fn by_path(path: u64) -> Option<(i32, DescId)> {
         return None;
     }
     let fd = number.iter().fold(0, |n, &digit| n * 10 + i32::from(digit - b'0'));
-    if !numbers::look(fd) {
+    if !numbers::look(fd).stands {
         return None;
     }
     find(fd as u64).map(|desc| (fd, desc))

@@ -422,7 +422,7 @@ fn control_from(sock: &Socket, at: u64, len: u64) -> Result<(u32, Option<Credent
                 }
                 for i in 0..count {
                     let fd: i32 = load(data + 4 * i);
-                    if !numbers::look(fd) {
+                    if !numbers::look(fd).stands {
                         model().rights_drop(rights);
                         return Err(EBADF);
                     }

@@ -16,18 +16,22 @@ pub fn look_at(first: ObjId, second: Option<ObjId>) {
     gate::pass(op);
 }
 
-/// Looks up one number, as a part of a call that asks about several. False: it is reserved, and stands for nothing.
-pub fn look(number: i32) -> bool {
-    if !is_watched(number) {
-        return true;
+/// What a look at one number of several finds.
+#[derive(Clone, Copy)]
+pub struct Looked {
+    /// It is not reserved for what somebody opens just now.
+    pub stands: bool,
+    /// Other threads change what it stands for.
+    pub shared: bool,
+}
+
+/// Looks up one number, as a part of a call that asks about several.
+pub fn look(number: i32) -> Looked {
+    let obj = if is_watched(number) { machine().use_number(local().cur, number, Use::Read) } else { None };
+    if let Some(obj) = obj {
+        look_at(obj, None);
     }
-    match machine().use_number(local().cur, number, Use::Read) {
-        None => true,
-        Some(obj) => {
-            look_at(obj, None);
-            stands(obj)
-        }
-    }
+    Looked { stands: obj.is_none_or(stands), shared: obj.is_some() }
 }
 
 /// Whether anything is to be noted of its uses.

@@ -21,6 +21,8 @@ struct Asked {
     desc: DescId,
     /// Other threads may make something else of the number: what it stands for is held until the call is over.
     held: DescId,
+    /// They do: which of those that refer to what is held is the last to let go rests on their order.
+    shared: bool,
     /// What it stood for when the call began to wait, and is held too.
     waited: DescId,
     /// Of its place in the table, see [`Desc::earlier`](vsrun_model::fd::Desc::earlier).
@@ -30,8 +32,17 @@ struct Asked {
 }
 
 impl Asked {
-    const NOTHING: Asked =
-        Asked { fd: -1, events: 0, ready: 0, desc: NONE, held: NONE, waited: NONE, earlier: 0, closed: false };
+    const NOTHING: Asked = Asked {
+        fd: -1,
+        events: 0,
+        ready: 0,
+        desc: NONE,
+        held: NONE,
+        shared: false,
+        waited: NONE,
+        earlier: 0,
+        closed: false,
+    };
 }
 
 /// Performs the call. `None`: it concerns neither descriptors of the model nor time alone.
@@ -208,7 +219,8 @@ fn of_sets_in<const ROOM: usize>(n: u64, sets: [u64; 3], timeout: Option<u64>) -
 /// Looks the numbers up, one after the other. What others may close is held.
 fn resolve(asked: &mut [Asked]) {
     for one in asked.iter_mut().filter(|one| one.fd >= 0) {
-        let stands = numbers::look(one.fd);
+        let numbers::Looked { stands, shared } = numbers::look(one.fd);
+        one.shared = shared;
         one.desc = fd::find(one.fd as u64).filter(|_| stands).unwrap_or(NONE);
         match one.desc {
             _ if !stands => one.ready = poll::NVAL,
@@ -224,7 +236,7 @@ fn resolve(asked: &mut [Asked]) {
 
 fn let_go(asked: &mut [Asked]) {
     for one in asked {
-        model().desc_unhold(core::mem::replace(&mut one.held, NONE));
+        model().desc_unhold(core::mem::replace(&mut one.held, NONE), one.shared);
     }
 }
 
@@ -341,7 +353,9 @@ fn ask_now(asked: &mut [Asked]) -> i64 {
 fn look_again(asked: &mut [Asked]) -> bool {
     let mut others = false;
     for one in asked.iter_mut().filter(|one| one.held != NONE) {
-        if !numbers::look(one.fd) || !fd::is_open(one.fd as u64) {
+        let numbers::Looked { stands, shared } = numbers::look(one.fd);
+        one.shared |= shared;
+        if !stands || !fd::is_open(one.fd as u64) {
             (one.ready, one.closed) = (poll::NVAL, true);
             continue;
         }
@@ -363,7 +377,7 @@ fn ask_others(asked: &mut [Asked]) -> i64 {
         end::no_room(&[b"a poll or select goes on waiting though one of its descriptors was closed, and its number given to another, which is not modelled"]);
     }
     for one in asked {
-        model().desc_unhold(one.waited);
+        model().desc_unhold(one.waited, true);
         // What select finds closed now was open when it began.
         one.closed = one.ready & poll::NVAL != 0;
     }

@@ -379,7 +379,7 @@ fn change(nr: i64, a: &mut [u64; 6]) -> Result<Option<Held>, i64> {
             let hidden = give_up(second, Some(first))?;
             return Ok(hidden.map(|hidden| Held { replaced: hidden, ..moved(hidden, second) }));
         }
-        libc::SYS_dup2 | libc::SYS_dup3 if !look(first) => return Err(EBADF),
+        libc::SYS_dup2 | libc::SYS_dup3 if !look(first).stands => return Err(EBADF),
         libc::SYS_fcntl if is_watched(first) => {
             if let Some(obj) = machine().use_number(local().cur, first, Use::Write) {
                 gate::pass(Op::on(Kind::FD_CHANGE, obj));

@@ -300,8 +300,12 @@ impl World {
         }
     }
 
-    /// One less refers to `desc`, perhaps the last one, at the end of an operation.
-    pub fn desc_unhold(&mut self, desc: DescId) {
+    /// One less refers to `desc`, or [`NONE`], at the end of an operation. `shared`: others close it beside that. Where this one is not the last
+    /// it is in another order of the two, and what waits for the last one rests on both.
+    pub fn desc_unhold(&mut self, desc: DescId, shared: bool) {
+        if desc != NONE && shared {
+            self.reaches_far();
+        }
         self.desc_let_go(desc);
     }
 
