@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::fcntl::{fallocate, FallocateFlags, Flock, FlockArg};
+use nix::fcntl::{fallocate, fcntl, FallocateFlags, FcntlArg, Flock, FlockArg, OFlag};
 use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::unistd::geteuid;
@@ -288,8 +288,11 @@ impl Input {
         }
     }
 
-    /// Before an execution.
+    /// Before an execution: the last one may have set flags of the description (O_NONBLOCK) and moved its place.
     pub fn rewind(&mut self) -> io::Result<()> {
+        if let Input::Rewound(file) | Input::Null(file) = self {
+            reset_flags(file, OFlag::empty())?;
+        }
         match self {
             Input::Rewound(file) => file.seek(SeekFrom::Start(0)).map(drop),
             _ => Ok(()),
@@ -320,6 +323,12 @@ fn spool() -> io::Result<File> {
     Ok(copy)
 }
 
+/// Gives the description of `file`, which executions share, the file status flags that it had at the start.
+fn reset_flags(file: &File, flags: OFlag) -> io::Result<()> {
+    fcntl(file.as_raw_fd(), FcntlArg::F_SETFL(flags))?;
+    Ok(())
+}
+
 /// So many bytes of what an execution prints are kept; the rest would only fill the memory.
 pub const KEPT: u64 = 64 << 20;
 
@@ -348,6 +357,7 @@ impl Output {
     /// Before an execution.
     pub fn clear(&mut self) -> io::Result<()> {
         self.passed = 0;
+        reset_flags(&self.file, OFlag::O_APPEND)?;
         if self.file.metadata()?.len() > 0 {
             self.file.set_len(0)?;
         }

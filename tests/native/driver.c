@@ -980,6 +980,9 @@ static void natively(int runs, uint64_t seed) {
             // As under vsrun: it leads a session.
             setsid();
             prctl(PR_SET_PDEATHSIG, SIGKILL);
+            // What an earlier run has set of the description is not there either.
+            close(0);
+            if (open("/dev/null", O_RDONLY)) abort();
             set_up(dir);
             whole();
             strcpy(result, w->outcome);

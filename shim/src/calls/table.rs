@@ -45,8 +45,9 @@ static TABLE: [u16; 463] = {
         SYS_epoll_wait SYS_epoll_pwait SYS_epoll_pwait2);
     calls!(FIRST | HOLDS; SYS_mkdirat SYS_mknodat SYS_fchownat SYS_futimesat SYS_newfstatat SYS_unlinkat SYS_readlinkat SYS_fchmodat
         SYS_faccessat SYS_utimensat SYS_execveat SYS_statx SYS_faccessat2 SYS_name_to_handle_at SYS_fchmodat2);
+    calls!(FIRST | HOLDS; SYS_ioctl);
     // What they ask is kept with the number, or by it.
-    calls!(FIRST; SYS_ioctl SYS_flock SYS_mq_notify);
+    calls!(FIRST; SYS_flock SYS_mq_notify);
     calls!(FIRST | THIRD | HOLDS; SYS_epoll_ctl);
     calls!(FIRST | SECOND | HOLDS; SYS_sendfile SYS_tee);
     calls!(FIRST | THIRD | HOLDS; SYS_splice SYS_copy_file_range SYS_renameat SYS_renameat2 SYS_linkat);
@@ -113,8 +114,13 @@ pub fn with(nr: i64, mut a: [u64; 6], within: bool, call: impl FnOnce([u64; 6]) 
 
 #[inline]
 fn look_at_flags(nr: i64, what: u16, a: &[u64; 6]) {
-    // F_SETFL replaces them.
-    if what & FIRST != 0 && (nr != libc::SYS_fcntl || a[1] as i32 == libc::F_GETFL) {
+    let looks = match nr {
+        // F_SETFL replaces them.
+        libc::SYS_fcntl => a[1] as i32 == libc::F_GETFL,
+        libc::SYS_ioctl | libc::SYS_flock | libc::SYS_mq_notify => false,
+        _ => what & FIRST != 0,
+    };
+    if looks {
         fd::look_at_flags(a[0]);
     }
 }
@@ -167,6 +173,10 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
             libc::F_GETFL | libc::F_SETFL => what = FIRST | HOLDS,
             _ => what = FIRST,
         }
+    }
+    // What these set is kept with the number.
+    if nr == libc::SYS_ioctl && matches!(a[1] & 0xffff_ffff, libc::FIOCLEX | libc::FIONCLEX) {
+        what = FIRST;
     }
     if what & CHANGES != 0 {
         return change(nr, a);
