@@ -9,6 +9,7 @@
 #   annotations  files of --annotations
 #   elf          ELF files: checks before the start, libraries, fingerprint, symbols
 #   allowed      ELF files: what their threads may do (persistent sets)
+#   sites        ELF files: access sites, and how they are patched
 #   unwind       unwind tables: call stacks
 #   ldcache      the loader's cache of libraries; the map of a process
 #   arguments    the command line
@@ -17,12 +18,12 @@
 # Inputs to begin with are in fuzz/corpus; what is found beyond them stays in target/fuzz/corpus, and a longer run goes on from there.
 # `cargo fuzz run -s none TARGET` runs one, too. JOBS=N runs that many targets at a time (default: all CPUs). Exit status 1 if an input did not
 # survive; its file is named, and tests/corpus.rs runs it, too, once it lies in fuzz/corpus/TARGET.
-# Not here, for they are not built yet: access sites, the debugger's JSON.
+# Not here, for it is not built yet: the debugger's JSON.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-all=(scenario saved search annotations elf allowed unwind ldcache arguments)
+all=(scenario saved search annotations elf allowed sites unwind ldcache arguments)
 seconds=600 short=0
 if [ "${1:-}" = --short ]; then
     short=1
@@ -61,7 +62,7 @@ short_of() {
     case $1 in
         annotations | ldcache) echo 100000 ;;
         saved | unwind | scenario | search) echo 20000 ;;
-        allowed) echo 1000 ;;
+        allowed | sites) echo 1000 ;;
         *) echo 4000 ;;
     esac
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 type Target = fn(&[u8]) -> bool;
 
 /// Every target, by its name.
-const TARGETS: [(&str, Target); 9] = [
+const TARGETS: [(&str, Target); 10] = [
     ("allowed", targets::allowed),
     ("annotations", targets::annotations),
     ("arguments", targets::arguments),
@@ -19,6 +19,7 @@ const TARGETS: [(&str, Target); 9] = [
     ("saved", targets::saved),
     ("scenario", targets::scenario),
     ("search", targets::search),
+    ("sites", targets::sites),
     ("unwind", targets::unwind),
 ];
 

@@ -1,9 +1,14 @@
-//! All that is read of an ELF file, for fuzzing: without starting a process, which a check before the start may do.
+//! All that is read of an ELF file and concluded from it, for fuzzing: without starting a process, which a check before the start may do.
 
 use std::path::Path;
 
+use vsrun_model::watch::SLOW_PATHS;
+
+use super::allowed::image::Image;
 use super::elf::ElfFile;
+use super::patch::{plan, Form, Input, Space};
 use super::preflight;
+use super::sites::{find, Choice};
 use super::symbols::SymbolCache;
 use super::{BinaryId, Modules};
 
@@ -46,4 +51,32 @@ fn symbols(path: &Path) -> bool {
         }
     }
     !symbols.is_empty()
+}
+
+/// Finds the access sites of the file at `path` and plans how they are patched. Gives whether it has some.
+pub fn patches(path: &Path) -> bool {
+    const BIAS: u64 = 0x5555_5555_4000;
+    let (Ok(sites), Ok(image)) = (find(path, Choice::default()), Image::load(path, BIAS)) else { return false };
+    let text: Vec<(u64, Vec<u8>)> = image.code().map(|(start, bytes)| (start, bytes.to_vec())).collect();
+    let slow: [u64; SLOW_PATHS] = std::array::from_fn(|n| 0x7fff_f7f0_0000 + 64 * n as u64);
+    for form in [Form::Best, Form::Punned, Form::Trapped] {
+        let taken = text
+            .iter()
+            .map(|(start, bytes)| start.saturating_sub(0x1000)..start.saturating_add(bytes.len() as u64 + 0x4000));
+        let (plan, modules) =
+            plan(&[Input { sites: &sites, bias: BIAS, text: text.clone() }], Space::new(taken), slow, form);
+        assert_eq!(modules.len(), 1);
+        for (at, bytes) in &plan.writes {
+            let within =
+                |(start, code): &(u64, Vec<u8>)| at >= start && (at - start) as usize + bytes.len() <= code.len();
+            assert!(text.iter().any(within), "bytes at {at:x} are written that are no code of the module");
+        }
+        for mapped in &plan.mapped {
+            let apart = |(start, code): &(u64, Vec<u8>)| {
+                mapped.at >= start + code.len() as u64 || mapped.at + mapped.bytes.len() as u64 <= *start
+            };
+            assert!(text.iter().all(apart), "what is mapped at {:x} lies over code", mapped.at);
+        }
+    }
+    sites.checked() > 0
 }

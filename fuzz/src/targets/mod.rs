@@ -73,6 +73,11 @@ pub fn allowed(data: &[u8]) -> bool {
     })
 }
 
+/// An ELF file: its access sites, and how they are patched.
+pub fn sites(data: &[u8]) -> bool {
+    at_path(data, binary::fuzz::patches)
+}
+
 /// The loader's cache of libraries, and the map of a process.
 pub fn ldcache(data: &[u8]) -> bool {
     let cache = LdCache::parse(data);
