@@ -62,6 +62,11 @@ pub struct Hooks {
     pub dropped: fn(),
 }
 
+/// x87 and SSE registers, components 0 and 1, lie in front.
+const FIRST_COMPONENT: u32 = 2;
+/// Up to the tiles of AMX.
+const COMPONENTS: usize = 17;
+
 /// State of the log. The slow paths, which are assembly, know the first four fields, and vsrun the first five.
 #[repr(C)]
 pub struct Log {
@@ -75,6 +80,8 @@ pub struct Log {
     pub state_size: u64,
     /// Where the first entry is; 0: memory is not watched.
     pub start: u64,
+    /// Of each component of the processor's state from the third on, where XSAVE puts it and how long it is.
+    components: [[u32; 2]; COMPONENTS],
     overflown: bool,
     recording: bool,
     hooks: Hooks,
@@ -93,6 +100,7 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     objects: 0,
     state_size: 0,
     start: 0,
+    components: [[0; 2]; COMPONENTS],
     overflown: false,
     recording: false,
     hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
@@ -134,6 +142,7 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
             objects: 0,
             state_size: state_size(),
             start: LOG_ADDR,
+            components: components(),
             overflown: false,
             recording: false,
             hooks,
@@ -147,6 +156,20 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
 fn state_size() -> u64 {
     let size = core::arch::x86_64::__cpuid_count(13, 0).ebx;
     u64::from(size.max(576)).next_multiple_of(64)
+}
+
+/// Where XSAVE puts what (Intel SDM 1, 13.5): it is not the same on all processors.
+fn components() -> [[u32; 2]; COMPONENTS] {
+    core::array::from_fn(|n| {
+        let part = core::arch::x86_64::__cpuid_count(13, n as u32 + FIRST_COMPONENT);
+        [part.ebx, part.eax]
+    })
+}
+
+/// Where XSAVE puts component `n` of the processor's state, and how long that is; `None`: it is not known.
+pub fn component(n: u32) -> Option<[u64; 2]> {
+    let known = log().components.get(n.checked_sub(FIRST_COMPONENT)? as usize)?;
+    (known[1] > 0).then(|| known.map(u64::from))
 }
 
 /// The word at `address` is an object from now on.

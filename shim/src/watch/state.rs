@@ -13,13 +13,9 @@ use crate::sys::load;
 const MOST: u64 = 16 << 10;
 /// How far below its stack pointer a thread has left what is nothing to it any more.
 const LEFT: u64 = 2 << 10;
-/// What XSAVE writes of the x87 and SSE registers, where it says which components it has, and where the upper halves of AVX begin.
+/// What XSAVE writes of the x87 and SSE registers, components 0 and 1, and where it says which components are not as they are at first.
 const LEGACY: u64 = 416;
 const COMPONENTS: u64 = 512;
-const UPPER: [u64; 2] = [576, 832];
-const AVX: u64 = 4;
-/// x87, SSE, AVX, and the rights of memory keys.
-const KNOWN: u64 = 1 | 2 | AVX | 1 << 9;
 
 /// Where the stack of the running thread ends, if that is near: below its thread pointer, or at `first`, where that of the first thread of a
 /// process begins.
@@ -37,13 +33,13 @@ pub fn of(frame: u64, fs: u64, first: u64) -> Option<u64> {
     }
     let saved = (frame - log::state_size_in_use()) & !63;
     let components: u64 = load(saved + COMPONENTS);
-    if components & !KNOWN != 0 {
-        return None;
-    }
     let mut hash = Hash(components);
     hash.add(saved, saved + LEGACY);
-    if components & AVX != 0 {
-        hash.add(saved + UPPER[0], saved + UPPER[1]);
+    let mut further = components & !3;
+    while further != 0 {
+        let [at, len] = log::component(further.trailing_zeros())?;
+        hash.add(saved + at, saved + at + len);
+        further &= further - 1;
     }
     hash.add(frame, top);
     if top != fs {
