@@ -303,10 +303,16 @@ impl World {
     /// One less refers to `desc`, or [`NONE`], at the end of an operation. `shared`: others close it beside that. Where this one is not the last
     /// it is in another order of the two, and what waits for the last one rests on both.
     pub fn desc_unhold(&mut self, desc: DescId, shared: bool) {
-        if desc != NONE && shared {
+        if desc != NONE && shared && self.last_is_told(desc) {
             self.reaches_far();
         }
         self.desc_let_go(desc);
+    }
+
+    /// Somebody can tell when the last one that refers to `desc` is gone: at another end, or by what watches it.
+    fn last_is_told(&self, desc: DescId) -> bool {
+        let counts = matches!(self.descs[desc].kind, DescKind::EVENT | DescKind::TIMER | DescKind::SIGNAL);
+        !counts || self.n_watches > 0
     }
 
     /// The bits of [`Op::mask`] for what concerns a description.
