@@ -210,6 +210,7 @@ pub const FAMILIES: &[Family<'static>] = &[
             "write0",
             "write0.3",
             "write0.4000",
+            "write0.9000",
             "closer0",
             "closew0",
             "fionread0",

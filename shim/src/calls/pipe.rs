@@ -114,7 +114,11 @@ fn write_all(desc: DescId, memory: &Memory, n: u64) -> i64 {
             }
         });
         match result {
-            EPIPE if done == 0 => return broken(),
+            // The signal comes also where a part has been written (fs/pipe.c, pipe_write).
+            EPIPE => {
+                let error = broken();
+                return if done > 0 { done as i64 } else { error };
+            }
             error if error < 0 => return if done > 0 { done as i64 } else { error },
             put => done += put as u64,
         }

@@ -623,7 +623,7 @@ impl World {
     /// A socket of thread `t` listens from now on, in the name of `cred`. Gives 0 or minus an error number.
     pub fn socket_listen(&mut self, t: Tid, s: SockId, backlog: u32, cred: Credentials) -> i64 {
         let socket = self.sockets[s];
-        if !matches!(socket.state, SockState::FRESH | SockState::LISTEN) || socket.is_local() && socket.shut != 0 {
+        if !matches!(socket.state, SockState::FRESH | SockState::LISTEN) {
             return errno::EINVAL;
         }
         if !socket.local.is_name() {
@@ -641,7 +641,9 @@ impl World {
             }
         }
         let socket = &mut self.sockets[s];
-        (socket.state, socket.shut) = (SockState::LISTEN, 0);
+        socket.state = SockState::LISTEN;
+        // A local one stays shut down (net/unix/af_unix.c, unix_listen).
+        socket.shut = if socket.is_local() { socket.shut } else { 0 };
         (socket.backlog, socket.own_cred) = (backlog.min(MAX_BACKLOG), cred);
         0
     }

@@ -99,6 +99,8 @@ impl World {
         }
         if !there {
             let ended = socket.shut & NO_RECEIVE != 0 || socket.state == SockState::CLOSED;
+            // Of datagrams who does not wait is told of none (net/core/datagram.c, __skb_wait_for_more_packets).
+            let ended = ended && !(socket.is_dgram() && op.tries());
             return if ended { Applied::Done(0) } else { self.not_ready(t, op) };
         }
         let wanted = self.pieces_within(&input, op.arg.max(0) as u64, fits);
