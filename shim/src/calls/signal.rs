@@ -93,6 +93,7 @@ pub fn sigpending(set: u64, size: u64) -> i64 {
         return EINVAL;
     }
     gate::place(libc::SYS_rt_sigpending);
+    model().looks_for_pending(local().cur);
     let pending = (me().sigpending | world().procs[local().pid].sigpending) & me().sigmask;
     copy_out(set, &pending.to_ne_bytes()[..size as usize]);
     0

@@ -56,7 +56,7 @@ kinds! {
     /// sigwait, sigwaitinfo, sigtimedwait: take a pending signal of the set `arg`.
     SIGWAIT = 97, "sigwait" {
         operands: Operands::Nothing, enabled: blocks(World::sigwait_choices, |_| Answer::No),
-        perform: |w, t, op, _| w.sigwait_perform(t, op),
+        perform: World::sigwait_perform,
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Waits, fails_by_stop: FailsByStop::Always, ..Signals::FAILS }, polls: Polls::Errors,
@@ -453,12 +453,19 @@ impl World {
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {
         let ready = self.awaited_pending(t, op.arg as u64) != 0;
-        u32::from(ready || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op))
+        let goes_on = ready || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op);
+        u32::from(goes_on) + u32::from(self.awaits_timers_in_vain(t, op))
     }
 
-    /// Done(0): the signal is in `Thread::taken`.
-    pub(crate) fn sigwait_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        let ready = self.awaited_pending(t, op.arg as u64);
+    /// `op` does not wait, and what it would take are signals of timers that may fire, and need not have.
+    fn awaits_timers_in_vain(&self, t: Tid, op: &Op) -> bool {
+        let there = self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending;
+        op.has(TRY) && there & op.arg as u64 == 0 && self.awaited_pending(t, op.arg as u64) != 0
+    }
+
+    /// Done(0): the signal is in `Thread::taken`. `value` 1: no timer has fired yet.
+    pub(crate) fn sigwait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let ready = if value > 0 { 0 } else { self.awaited_pending(t, op.arg as u64) };
         Applied::Done(if self.take(t, ready) {
             0
         } else if self.cancelled(t, op) {
@@ -466,6 +473,12 @@ impl World {
         } else {
             errno::EAGAIN
         })
+    }
+
+    /// `t` asks which signals are pending. Those of timers that may have fired are not told.
+    pub fn looks_for_pending(&mut self, t: Tid) {
+        let armed = self.armed_signals(t, true) | self.armed_signals(t, false);
+        self.ticks_held |= armed & self.threads[t].sigmask != 0;
     }
 
     /// The handler of a signal that `t` has taken while parked at `op` begins; it is known to reports until

@@ -141,6 +141,8 @@ impl Arena {
         }
         // A deadline that fires may let nobody run: a condition wait whose mutex is taken.
         while self.enabled.len == 0 && !self.is_settled() && self.jump_to_deadline() {
+            // One that looks in vain might have gone on looking.
+            self.world.held_back |= giving_way > 0;
             for i in 0..self.world.live.len {
                 let t = self.world.live[i];
                 if !self.world.gives_way(t) && self.world.choices(t) > 0 {
