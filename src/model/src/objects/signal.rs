@@ -355,6 +355,8 @@ impl World {
                 self.threads[t].taken = SigInfo { signal: signal.into(), ..SigInfo::default() };
                 let p = self.threads[t].pid;
                 self.procs[p].dying |= ENDS;
+                // Also one that is stopped goes through its end (kernel/signal.c, signal_wake_up with fatal).
+                self.procs[p].stopped = 0;
                 // While this one goes through the end of the process the others do not move.
                 for u in self.threads.as_mut_slice().iter_mut().filter(|u| u.pid == p) {
                     u.spent = true;

@@ -51,7 +51,7 @@
 //! are always shared: they are there for talking to others, and around futexes memory is used without a lock.
 
 use crate::arena::Arena;
-use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, TIMED, TRY};
+use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::row::{Alone, Role};
 use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK};
 
@@ -286,6 +286,8 @@ impl Arena {
             Alone::ExposesThread => self.expose_thread(op.obj),
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
+            // A group, or all.
+            Alone::ExposesProcess if op.obj == NONE => (0..self.world.procs.len).for_each(|p| self.expose_process(p)),
             Alone::ExposesProcess => self.expose_process(op.obj),
             // A signal, whoever sends it, reaches it between any two operations.
             Alone::ExposesOwnProcess => self.expose_process(own),
