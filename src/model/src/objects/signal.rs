@@ -459,10 +459,11 @@ impl World {
         u32::from(goes_on) + u32::from(self.awaits_timers_in_vain(t, op))
     }
 
-    /// `op` does not wait, and what it would take are signals of timers that may fire, and need not have.
+    /// `op` does not wait, and what it would take are signals of timers that may fire, and need not have in the time that `t` has waited.
     fn awaits_timers_in_vain(&self, t: Tid, op: &Op) -> bool {
+        let set = op.arg as u64;
         let there = self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending;
-        op.has(TRY) && there & op.arg as u64 == 0 && self.awaited_pending(t, op.arg as u64) != 0
+        op.has(TRY) && there & set == 0 && self.awaited_pending(t, set) != 0 && !self.signal_timer_is_due(t, set)
     }
 
     /// Done(0): the signal is in `Thread::taken`. `value` 1: no timer has fired yet.
