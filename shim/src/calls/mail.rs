@@ -12,7 +12,7 @@ use vsrun_model::arena::{MAIL_IN_FD, MAIL_OUT_FD, PLACE_FD};
 use vsrun_model::fd::{DescId, DescKind};
 
 use super::fd::{self, is_open, is_ours};
-use super::locks;
+use super::{files, locks};
 use crate::gate::{end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{load, raw, store};
@@ -50,27 +50,42 @@ pub fn clear() {
 struct Letter {
     header: [u64; 7],
     iov: [u64; 2],
-    number: u64,
+    content: u64,
     control: [u8; CONTROL_ROOM],
 }
 
 impl Letter {
-    fn new(number: u64) -> Letter {
-        Letter { header: [0; 7], iov: [0; 2], number, control: [0; CONTROL_ROOM] }
+    fn new(content: u64) -> Letter {
+        Letter { header: [0; 7], iov: [0; 2], content, control: [0; CONTROL_ROOM] }
     }
 
     /// Fills the header in, at the letter's last place.
     fn address(&mut self) -> u64 {
-        self.iov = [&raw mut self.number as u64, 8];
+        self.iov = [&raw mut self.content as u64, 8];
         let control = &raw mut self.control as u64;
         self.header = [0, 0, &raw mut self.iov as u64, 1, control, CONTROL_ROOM as u64, 0];
         &raw mut self.header as u64
     }
 }
 
-/// Sends descriptor `fd` as letter `number`; 0 or a negative error number.
-fn send(fd: i32, number: u64) -> i64 {
-    let mut letter = Letter::new(number);
+/// What a letter says of its descriptor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Content {
+    /// What stands for it in the model.
+    number: u32,
+    /// The name of the open file description.
+    description: u32,
+}
+
+impl Content {
+    fn word(self) -> u64 {
+        u64::from(self.description) << 32 | u64::from(self.number)
+    }
+}
+
+/// Sends descriptor `fd` as a letter; 0 or a negative error number.
+fn send(fd: i32, content: Content) -> i64 {
+    let mut letter = Letter::new(content.word());
     let header = letter.address();
     let control = &raw mut letter.control as u64;
     store(control, CONTROL_LEN);
@@ -80,8 +95,8 @@ fn send(fd: i32, number: u64) -> i64 {
     raw!(libc::SYS_sendmsg, MAIL_IN_FD, header, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL).min(0)
 }
 
-/// Receives a letter: its number and the descriptor.
-fn receive(flags: i32) -> Option<(u64, i32)> {
+/// Receives a letter: what it says, and the descriptor.
+fn receive(flags: i32) -> Option<(Content, i32)> {
     let mut letter = Letter::new(0);
     let header = letter.address();
     let control = &raw mut letter.control as u64;
@@ -91,19 +106,21 @@ fn receive(flags: i32) -> Option<(u64, i32)> {
     if load::<u64>(header + 40) < CONTROL_LEN {
         end::bug(b"a message that carries a descriptor came without it");
     }
-    Some((load(&raw const letter.number as u64), load(control + 16)))
+    let word: u64 = load(&raw const letter.content as u64);
+    Some((Content { number: word as u32, description: (word >> 32) as u32 }, load(control + 16)))
 }
 
 /// True if nobody will ask for letter `number` any more.
-fn is_stale(number: u64) -> bool {
-    !world().descs.as_slice().iter().any(|d| d.kind == DescKind::FILE && u64::from(d.extra) == number)
+fn is_stale(number: u32) -> bool {
+    !world().descs.as_slice().iter().any(|d| d.kind == DescKind::FILE && d.extra == number)
 }
 
 /// Throws away what nobody will ask for.
 fn tidy() {
     let mut first_kept = None;
-    while let Some((number, fd)) = receive(libc::MSG_CMSG_CLOEXEC) {
-        if !is_stale(number) && send(fd, number) < 0 {
+    while let Some((content, fd)) = receive(libc::MSG_CMSG_CLOEXEC) {
+        let number = content.number;
+        if !is_stale(number) && send(fd, content) < 0 {
             end::bug(b"the descriptor of a file in a message could not be kept");
         }
         raw!(libc::SYS_close, fd);
@@ -127,11 +144,11 @@ pub fn put(fd: i32) -> Result<DescId, i64> {
     let Some(desc) = model().desc_of_file() else {
         end::no_room(&[b"the program has more descriptors than vsrun can hold"])
     };
-    let number = world().descs[desc].extra;
-    let mut error = send(fd, number.into());
+    let content = Content { number: world().descs[desc].extra, description: files::description(fd) };
+    let mut error = send(fd, content);
     if error < 0 {
         tidy();
-        error = send(fd, number.into());
+        error = send(fd, content);
     }
     if error < 0 {
         end::unsupported(&[b"more descriptors of files under way in messages than the kernel takes"]);
@@ -147,15 +164,17 @@ pub fn take(desc: DescId, cloexec: bool) -> i64 {
         return fd::refused(free);
     }
     raw!(libc::SYS_close, free);
-    let wanted = u64::from(world().descs[desc].extra);
+    let wanted = world().descs[desc].extra;
     let flags = if cloexec { libc::MSG_CMSG_CLOEXEC } else { 0 };
-    while let Some((number, fd)) = receive(flags) {
+    while let Some((content, fd)) = receive(flags) {
+        let number = content.number;
         // It was only looked at (MSG_PEEK), or it is for somebody else.
         let stays = number != wanted && !is_stale(number) || number == wanted && world().descs[desc].refs > 1;
-        if stays && send(fd, number) < 0 {
+        if stays && send(fd, content) < 0 {
             end::bug(b"the descriptor of a file in a message could not be kept");
         }
         if number == wanted {
+            files::received(fd, content.description);
             return fd.into();
         }
         raw!(libc::SYS_close, fd);

@@ -65,6 +65,13 @@ pub fn description(fd: i32) -> u32 {
     known(fd).map_or(0, |known| known.description)
 }
 
+/// Descriptor `fd` has come in a message, for the description of that name.
+pub fn received(fd: i32, description: u32) {
+    if let Some(known) = known(fd) {
+        *known = Known { description, ..NOTHING };
+    }
+}
+
 /// Descriptor `fd` is closed, or becomes another.
 pub fn forget(fd: i32) {
     if let Some(known) = known(fd) {
@@ -90,7 +97,7 @@ pub fn made(nr: i64, a: &[u64; 6], result: i64) {
         }
         _ if result < 0 => return,
         // Opened by this thread with this number: two of which that is so are taken for one.
-        libc::SYS_open | libc::SYS_openat | libc::SYS_creat => {
+        libc::SYS_open | libc::SYS_openat | libc::SYS_creat | libc::SYS_memfd_create => {
             let description = (mix(me().uid.0, result as u64) as u32).clamp(1, PLACED - 1);
             Known { description, ..NOTHING }
         }
@@ -98,7 +105,6 @@ pub fn made(nr: i64, a: &[u64; 6], result: i64) {
         libc::SYS_fcntl if matches!(a[1] as i32, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => {
             known(a[0] as i32).map_or(NOTHING, |known| *known)
         }
-        libc::SYS_memfd_create => NOTHING,
         _ => return,
     };
     if let Some(known) = known(result as i32) {
@@ -119,9 +125,7 @@ fn what(fd: i32) -> What {
     };
     let what = match file(&stat) {
         Some(id) => What::File(id, access()),
-        None if is_memfd(fd, &stat) => What::File(stat.id(), access()),
-        // Without the private layer it may get a name yet.
-        None if arena().files.private == 0 && stat.kind() == libc::S_IFREG => return What::Unknown,
+        None if is_nameless(fd, &stat) => What::File(stat.id(), access()),
         None => What::Other,
     };
     if let Some(known) = known(fd) {
@@ -130,14 +134,14 @@ fn what(fd: i32) -> What {
     what
 }
 
-/// A file that memfd_create made: the program's own, or its standard input.
-fn is_memfd(fd: i32, stat: &Stat) -> bool {
+/// A file that has no name, or none any more, outside of the layer: one that was removed, that memfd_create or O_TMPFILE made, or
+/// standard input. What collects the program's output is no file of its own.
+fn is_nameless(fd: i32, stat: &Stat) -> bool {
     let is = || {
         let mut name = Path::new();
-        let Some(own) = name.of_descriptor(fd).ok().and_then(|()| name.get().strip_prefix(b"/memfd:")) else {
-            return false;
-        };
-        !own.starts_with(b"vsrun-") || own.starts_with(b"vsrun-stdin")
+        let known = name.of_descriptor(fd).is_ok();
+        let own = name.get().strip_prefix(b"/memfd:vsrun-");
+        known && own.is_none_or(|own| own.starts_with(b"stdin"))
     };
     stat.kind() == libc::S_IFREG && stat.links() == 0 && with_stack(is)
 }

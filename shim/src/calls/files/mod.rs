@@ -22,7 +22,7 @@ pub use cells::{
     action_is_shared, copied, ending, group_told, is_there, own_name, policy_changes, queue_mask, replaced,
     segment_changes, thread_with_id, with_cells,
 };
-pub use descriptors::{copy as copy_descriptor, forget as forget_descriptor};
+pub use descriptors::{copy as copy_descriptor, description, forget as forget_descriptor, received};
 pub use layer::{is_made, is_private};
 pub use names::{others_told, CONNECT};
 pub use room::{forget_walk, with_stack};

@@ -11,7 +11,7 @@ use super::layer::watches;
 use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
-use super::uses::{all_names, first_use, name_of, object, of_descriptor, unexplored, use_of};
+use super::uses::{all_names, first_use, name_of_file, object, of_descriptor, unexplored, use_of};
 use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
 use crate::sys::raw;
@@ -93,20 +93,30 @@ fn moving(fd: i32) -> ObjId {
 /// A use of the place of the description: it is told, or moved.
 fn at_place(fd: i32, what: Use) -> ObjId {
     let Some(id) = file_of(fd) else { return NONE };
-    // One that is not known may be any of the file.
-    let name = u64::from(description(fd));
-    let id_of_place = (PLACE, if name == 0 { mix(id.0, id.1) } else { name });
-    let row = arena().used_file(id_of_place).or_else(|| machine().add_used_file(id_of_place, id_of_place.1));
-    let Some(row) = row else {
-        unexplored(|| name_of(fd));
+    let Some(file) = arena().used_file(id).or_else(|| with_stack(|| first_use(id, || name_of_file(fd)))) else {
+        unexplored(|| name_of_file(fd));
         return NONE;
     };
-    if machine().use_file(local().cur, row, what) != Verdict::Visible {
-        return NONE;
+    let number = arena().files.used_files[file].number;
+    // A description that is not known may be any of the file: its use goes with those of all others.
+    let visible = match u64::from(description(fd)) {
+        0 => uses_place(number, Use::Write),
+        own => uses_place(number, Use::Read) | uses_place(mix(number, own), what),
+    };
+    match visible {
+        true => with_stack(|| object(file, || name_of_file(fd))),
+        false => NONE,
     }
-    // The file itself may not have been used beside other threads.
-    let file = arena().used_file(id).or_else(|| with_stack(|| first_use(id, || name_of(fd))));
-    file.map_or(NONE, |file| with_stack(|| object(file, || name_of(fd))))
+}
+
+/// Notes a use of the place of that name; true if it is visible.
+fn uses_place(name: u64, what: Use) -> bool {
+    let id = (PLACE, name);
+    let Some(row) = arena().used_file(id).or_else(|| machine().add_used_file(id, name)) else {
+        unexplored(|| Err(0));
+        return false;
+    };
+    machine().use_file(local().cur, row, what) == Verdict::Visible
 }
 
 /// lseek to `offset` from the place, which it tells: that depends on who has moved it, and on who has written before where what is
@@ -200,7 +210,7 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     if is_fstat(nr, a) {
         let mut cells = Uses::NOTHING;
         if let Some(id) = file_of(fd) {
-            cells.links(id, || name_of(fd), Use::Read);
+            cells.links(id, || name_of_file(fd), Use::Read);
         }
         if cells.set != 0 {
             let mut op = Op { obj2: reads, ..Op::on(Kind::PATH_LOOK, all_names()) }.with(TRY).arg(cells.set);
@@ -244,7 +254,7 @@ pub fn mapped(fd: i32, prot: i32, shared: bool) {
 
 #[inline(never)]
 fn keep(id: (u64, u64), fd: i32, writes: bool) {
-    let name = || name_of(fd);
+    let name = || name_of_file(fd);
     if name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:")) {
         return;
     }

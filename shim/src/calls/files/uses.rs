@@ -4,11 +4,12 @@ use vsrun_model::file::{Use, Verdict};
 use vsrun_model::object::SHARED;
 use vsrun_model::{ObjId, ObjKind, MAX_NAME, NONE};
 
-use super::descriptors::file_of;
+use super::descriptors::{description, file_of};
 use super::layer::{seen_as, watches};
-use super::path::{hash, Path};
+use super::path::{hash, Path, Stat};
 use super::room::with_stack;
 use crate::gate::{arena, end, local, machine, model, world};
+use crate::sys::hex;
 
 /// Notes that there is an order that matters and is not explored, with a name for the first such file.
 #[cold]
@@ -32,6 +33,32 @@ pub(super) fn name_of(fd: i32) -> Result<Path, i64> {
     seen_as(&mut name)?;
     Ok(name)
 }
+
+/// The same for a file, which may have lost its name, or never had one: the same in every execution, so without the number of its
+/// inode.
+pub(super) fn name_of_file(fd: i32) -> Result<Path, i64> {
+    let mut name = name_of(fd)?;
+    let Some(len) = name.get().strip_suffix(GONE).map(<[u8]>::len) else { return Ok(name) };
+    if Stat::of_fd(fd).is_ok_and(|stat| stat.links() > 0) {
+        return Ok(name);
+    }
+    name.cut(len);
+    let (last, _) = name.split();
+    let is_number = name.get().get(last..).and_then(|last| last.strip_prefix(b"#"));
+    if is_number.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit)) {
+        name.cut(last + 1);
+    } else if name.get().starts_with(b"/memfd:") {
+        name.add(b"#")?;
+    } else {
+        return Ok(name);
+    }
+    // Of several, by who made them.
+    name.add(&hex(description(fd).into())[8..])?;
+    Ok(name)
+}
+
+/// What the kernel adds to the path of a file without a name.
+const GONE: &[u8] = b" (deleted)";
 
 /// Notes a use of a file; its object if that is visible. `name` is its path.
 ///
@@ -99,11 +126,11 @@ pub(super) fn call_it(obj: ObjId, name: &[u8]) {
 /// buffer of a stream. True: somebody reads it.
 pub fn written_in_turn(fd: i32) -> bool {
     let Some(id) = file_of(fd).filter(|_| watches()) else { return false };
-    let first = || with_stack(|| first_use(id, || name_of(fd)));
+    let first = || with_stack(|| first_use(id, || name_of_file(fd)));
     // Without room for it nobody is known to read it.
     arena().used_file(id).or_else(first).is_none_or(|row| machine().log_file(row))
 }
 
 pub(super) fn of_descriptor(fd: i32, what: Use) -> ObjId {
-    file_of(fd).map_or(NONE, |id| use_of(id, what, || name_of(fd)))
+    file_of(fd).map_or(NONE, |id| use_of(id, what, || name_of_file(fd)))
 }
