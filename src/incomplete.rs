@@ -171,7 +171,7 @@ impl Reason {
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
-            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events, or sigpending was not told of one", ""),
+            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events, or one whose signal was blocked may have fired before sigpending looked or before it was set anew", ""),
             Reason::TimersApart => (
                 "timers-apart",
                 "bounded: a timer that one thread set (timerfd) had always expired where another one looked at it that had waited for as long",

@@ -268,6 +268,10 @@ fn ask_once(asked: &mut [Asked], timeout: Option<u64>) -> i64 {
     if modelled == 0 {
         return match timeout {
             _ if files != 0 => files,
+            Some(0) if signal::may_strike() => {
+                model().set_polled(local().cur, &[]);
+                gate::pass(Op::new(Kind::FD_POLL).with(op::TRY))
+            }
             Some(0) => 0,
             Some(ns) => time::sleep_until(time::relative(ns), 0),
             None if asked.iter().all(|one| one.fd < 0) => {

@@ -300,6 +300,12 @@ pub fn pause() -> i64 {
     wait_with(me().sigmask)
 }
 
+/// True if a signal may interrupt a call that asks for signals and does nothing else: one is pending, or others may send one.
+pub fn may_strike() -> bool {
+    let pending = me().sigpending | world().procs[local().pid].sigpending;
+    pending != 0 || machine().is_watched(local().cur)
+}
+
 /// Waits for a signal with `mask`, without setting it.
 pub fn wait_with(mask: u64) -> i64 {
     gate::pass(Op::new(Kind::SIGSUSPEND).with(PAUSE).arg(mask as i64))

@@ -448,7 +448,8 @@ impl World {
 
     pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
         let fires = u32::from(op.tries() && self.timer_may_fire(t, op));
-        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op)) + fires
+        let more = if self.n_timers > 0 { self.further_expiries(t, op) } else { 0 };
+        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op)) + fires + more
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
@@ -466,7 +467,9 @@ impl World {
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(0) };
         if self.channels[id].is_event() {
-            return self.event_read(t, id, op.tries());
+            // One that does not wait has found nothing in its first.
+            let first = u32::from(op.tries() && self.timer_may_fire(t, op));
+            return self.event_read(t, id, op.tries(), value.saturating_sub(first));
         }
         let channel = &mut self.channels[id];
         let full = channel.used >= channel.slots;

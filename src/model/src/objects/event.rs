@@ -47,7 +47,10 @@ impl World {
                 let early = channel.value <= self.time_of(t) || self.ticks_freely(t) && !op.tries();
                 self.timer_due(channel) || channel.value != 0 && early
             }
-            ChanKind::SIGNALS => self.pending_of(t) & channel.value != 0,
+            ChanKind::SIGNALS => {
+                let early = |at| at <= self.time_of(t) || self.ticks_freely(t) && !op.tries();
+                self.pending_of(t) & channel.value != 0 || self.signal_timer_at(t, channel.value).is_some_and(early)
+            }
             ChanKind::PROCESS => self.is_over(channel),
             _ => true,
         }
@@ -60,12 +63,25 @@ impl World {
     }
 
     /// Gives 8, the number that is read in `Thread::out[0]`; a signal descriptor has only been found ready. `tries`: it would not have waited.
-    pub(crate) fn event_read(&mut self, t: Tid, id: ChanId, tries: bool) -> Applied {
-        let fired = self.time_of(t);
-        if self.channels[id].kind == ChanKind::TIMER && !self.timer_due(&self.channels[id]) {
+    ///
+    /// `more`: so many times after the first at which a timer fires have passed as well.
+    pub(crate) fn event_read(&mut self, t: Tid, id: ChanId, tries: bool, more: u32) -> Applied {
+        let before = self.time_of(t);
+        let Channel { kind, value, .. } = self.channels[id];
+        if kind == ChanKind::TIMER && !self.timer_due(&self.channels[id]) {
             self.ticks_apart |= tries && self.is_passed(t, &self.channels[id]);
-            self.passes_until(t, self.channels[id].value);
+            self.passes_until(t, value);
         }
+        if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
+            if let Some(at) = self.signal_timer_at(t, value) {
+                self.passes_until(t, at);
+                self.fire_awaited(t, at);
+            }
+        }
+        let fired = match more {
+            0 => before,
+            _ => self.periods_pass(t, id, before, more),
+        };
         let channel = &mut self.channels[id];
         let got = match channel.kind {
             ChanKind::COUNTER => {
@@ -90,6 +106,29 @@ impl World {
             self.woke(id, poll::OUT);
         }
         Applied::Done(8)
+    }
+
+    /// How often the timer that is read may have expired again by now, each at a moment of its own: as many alternatives of the read.
+    pub(crate) fn further_expiries(&self, t: Tid, op: &Op) -> u32 {
+        let channel = self.channel_of(op.obj).map(|id| &self.channels[id]);
+        match channel.filter(|c| c.kind == ChanKind::TIMER && c.period != 0 && c.value != 0) {
+            Some(channel) if self.ticks_freely(t) => {
+                let first = !self.timer_due(channel) && channel.value > self.time_of(t);
+                u32::from(TICKS - self.threads[t].ticks).saturating_sub(u32::from(first))
+            }
+            _ => 0,
+        }
+    }
+
+    /// `more` periods of timer `id` have passed after the last expiry that `t` can know of at `time`; gives when that is.
+    fn periods_pass(&mut self, t: Tid, id: ChanId, time: u64, more: u32) -> u64 {
+        let Channel { value, period, .. } = self.channels[id];
+        let late = time.saturating_sub(value).checked_div(period).unwrap_or(0);
+        let last = value.saturating_add((late + u64::from(more)).saturating_mul(period));
+        for n in 1..=more {
+            self.passes_until(t, last - u64::from(more - n) * period);
+        }
+        last
     }
 
     /// Adds `n` to a counter.
@@ -133,7 +172,7 @@ impl World {
         let Some(d) = self.descs.get(desc).filter(|_| events & u32::from(poll::IN | poll::RDNORM) != 0) else { return };
         match (d.kind, self.channels.get(d.input)) {
             (DescKind::TIMER, Some(channel)) if channel.value != 0 => each(self.fires_at(channel)),
-            (DescKind::SIGNAL, Some(channel)) if self.come_by_clock(t) & channel.value != 0 => each(self.fired),
+            (DescKind::SIGNAL, Some(channel)) => self.signal_times(t, channel.value, each),
             (DescKind::EPOLL, _) => self.timers_watched(t, d.input, each),
             _ => {}
         }
@@ -142,6 +181,21 @@ impl World {
     /// Pending signals that a timer has sent, which no operation did.
     fn come_by_clock(&self, t: Tid) -> u64 {
         self.procs[self.threads[t].pid].by_clock & self.pending_of(t)
+    }
+
+    /// Calls `each` with the times at which timers send signals of the set `set` that `t` blocks, so that a descriptor shows them.
+    fn signal_times(&self, t: Tid, set: u64, each: &mut dyn FnMut(u64)) {
+        if self.come_by_clock(t) & set != 0 {
+            each(self.fired);
+        }
+        self.blocked_timers(t, set, each);
+    }
+
+    /// The first time at which a timer sends one of the signals `set`, which `t` blocks.
+    fn signal_timer_at(&self, t: Tid, set: u64) -> Option<u64> {
+        let mut first = None;
+        self.blocked_timers(t, set, &mut |at| first = Some(first.map_or(at, |f: u64| f.min(at))));
+        first
     }
 
     fn timers_watched(&self, t: Tid, epoll: ChanId, each: &mut dyn FnMut(u64)) {
@@ -162,11 +216,8 @@ impl World {
                 Some(id) if self.channels[id].kind == ChanKind::TIMER && self.channels[id].value != 0 => {
                     each(self.fires_at(&self.channels[id]));
                 }
-                Some(id)
-                    if self.channels[id].kind == ChanKind::SIGNALS
-                        && self.come_by_clock(t) & self.channels[id].value != 0 =>
-                {
-                    each(self.fired);
+                Some(id) if self.channels[id].kind == ChanKind::SIGNALS => {
+                    self.signal_times(t, self.channels[id].value, each);
                 }
                 _ => {}
             },
@@ -200,13 +251,13 @@ impl World {
 
     /// A timer that the operation of `t` waits for has fired in the time that `t` has waited.
     pub(crate) fn timer_is_due(&self, t: Tid, op: &Op) -> bool {
-        self.n_timers > 0 && self.next_awaited_timer(t, op).is_some_and(|at| at <= self.time_of(t))
+        self.has_timers() && self.next_awaited_timer(t, op).is_some_and(|at| at <= self.time_of(t))
     }
 
     /// How many times there are at which timers fire that the operation of `t` waits for, each at a moment of its own before the
     /// operation gives up: so many may have fired when it looks.
     pub(crate) fn early_timers(&self, t: Tid, op: &Op) -> u32 {
-        if self.n_timers == 0 || !self.ticks_freely(t) {
+        if !self.has_timers() || !self.ticks_freely(t) {
             return 0;
         }
         let (mut n, mut time) = (0, self.time_of(t));
@@ -222,8 +273,12 @@ impl World {
 
     /// The timer that `op` of `t` reads has not fired, and may at any moment.
     pub(crate) fn timer_may_fire(&self, t: Tid, op: &Op) -> bool {
-        let timer = |id: &ChanId| self.channels[*id].kind == ChanKind::TIMER && !self.timer_due(&self.channels[*id]);
-        self.n_timers > 0 && self.channel_of(op.obj).is_some_and(|id| timer(&id)) && self.early_timers(t, op) > 0
+        let timer = |id: &ChanId| match self.channels[*id].kind {
+            ChanKind::TIMER => !self.timer_due(&self.channels[*id]),
+            ChanKind::SIGNALS => self.pending_of(t) & self.channels[*id].value == 0,
+            _ => false,
+        };
+        self.has_timers() && self.channel_of(op.obj).is_some_and(|id| timer(&id)) && self.early_timers(t, op) > 0
     }
 
     /// All that the operation of `t` could do now is to see a timer that fires at a moment of its own.
@@ -292,18 +347,18 @@ impl World {
     /// Timers fire that `op` of `t` waits for and that were to fire in the time that `t` has waited. How long others have waited is
     /// nothing to it: of waits whose order nobody can tell neither is the first.
     pub(crate) fn fire_due(&mut self, t: Tid, op: &Op) {
-        while self.n_timers > 0 {
+        while self.has_timers() {
             let due = self.next_awaited_timer(t, op).filter(|&at| at <= self.time_of(t));
-            if !due.is_some_and(|at| self.fire_awaited(at)) {
+            if !due.is_some_and(|at| self.fire_awaited(t, at)) {
                 return;
             }
         }
     }
 
-    /// The timer (timerfd) that was to fire at `first` has fired, for all to see.
-    fn fire_awaited(&mut self, first: u64) -> bool {
+    /// The timer that was to fire at `first` has fired, for all to see: one of a descriptor, or one that sends the process of `t` a signal.
+    fn fire_awaited(&mut self, t: Tid, first: u64) -> bool {
         let same = |c: &Channel| c.obj != NONE && c.kind == ChanKind::TIMER && !c.finished && c.value == first;
-        let Some(id) = self.channels.as_slice().iter().position(same) else { return false };
+        let Some(id) = self.channels.as_slice().iter().position(same) else { return self.fire_at(t, first) };
         self.channels[id as u32].finished = true;
         self.woke(id as u32, poll::IN);
         true

@@ -45,7 +45,7 @@ kinds! {
             false => q.channels(),
         }), perform: |w, t, op, value| w.poll_perform(t, op, value),
         records: Records::number(|w, t, _| w.polled_state(t)), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, ..Signals::FAILS }, polls: Polls::Events,
+        role: Role::None, channels: Channels::Polls, signals: Signals { taken: Taken::WithMask, asks: true, ..Signals::FAILS }, polls: Polls::Events,
         alone: Alone::ExposesOwnProcessIfMasked, idle: Idle { peer: World::polls_strangers, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, _, words| {
             let thread = &world.threads[t];

@@ -295,6 +295,8 @@ pub struct Signals {
     /// The same where its process is stopped and goes on, without a handler (signal(7), "Interruption of system calls and library
     /// functions by stop signals"; measured on Linux 6.18, where System V message queues and futexes are not among them).
     pub fails_by_stop: FailsByStop,
+    /// It asks for signals also where it is not to wait, once it has found nothing (fs/select.c, do_poll and do_select).
+    pub asks: bool,
 }
 
 /// How a thread that is parked at an operation takes a signal.
@@ -357,7 +359,8 @@ pub enum FailsByStop {
 
 impl Signals {
     /// None is taken.
-    pub const NEVER: Signals = Signals { taken: Taken::Never, fails: Fails::Never, fails_by_stop: FailsByStop::Never };
+    pub const NEVER: Signals =
+        Signals { taken: Taken::Never, fails: Fails::Never, fails_by_stop: FailsByStop::Never, asks: false };
     /// Its call is over.
     pub const RETURNS: Signals = Signals { taken: Taken::Returns, ..Signals::NEVER };
     /// It waits on whatever comes.
@@ -367,8 +370,12 @@ impl Signals {
     /// It fails always.
     pub const FAILS: Signals = Signals { fails: Fails::Always, ..Signals::WAITS_ON };
     /// It moves something through a channel.
-    pub const TRANSFERS: Signals =
-        Signals { taken: Taken::Around, fails: Fails::UnlessRestartedOrTimed, fails_by_stop: FailsByStop::IfTimed };
+    pub const TRANSFERS: Signals = Signals {
+        taken: Taken::Around,
+        fails: Fails::UnlessRestartedOrTimed,
+        fails_by_stop: FailsByStop::IfTimed,
+        asks: false,
+    };
 
     /// Whether `op` fails with EINTR where it blocks and a handler has run.
     pub fn fail(&self, op: &Op, restarts: bool) -> bool {

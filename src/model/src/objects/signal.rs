@@ -277,8 +277,7 @@ impl World {
         let not_awaited = if taken == Taken::Waits { !op.arg as u64 } else { !0 };
         let before = self.deliverable(t, thread.sigmask) & not_awaited;
         let within = self.deliverable(t, self.mask_within(t, op)) & not_awaited;
-        let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..*op };
-        let blocks = || self.choices_of(t, &untimed) == 0;
+        let blocks = || self.finds_nothing(t, op);
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
         let asleep = matches!(taken, Taken::Sleeps(_));
         let partial = op.has(PARTIAL);
@@ -302,6 +301,23 @@ impl World {
         let same =
             if ways & BEFORE != 0 { STOP_BEFORE } else { 0 } | if ways & INTERRUPTS != 0 { STOP_INTERRUPTS } else { 0 };
         ways | hit & !same
+    }
+
+    /// Nothing of what `op` of `t` is about lets it go on: it asks for signals then. A timer that may fire has not done so yet.
+    fn finds_nothing(&self, t: Tid, op: &Op) -> bool {
+        let looks = if op.kind.row().signals.asks { TRY } else { 0 };
+        let waits = Op { flags: op.flags & !(TIMED | CANCEL_POINT | looks), ..*op };
+        self.choices_of(t, &waits) == 0 || self.only_ticks(t, &waits)
+    }
+
+    /// True if the operation of `t` fails with EINTR, whatever else it could do: a signal is pending that its own mask lets in, and
+    /// that was blocked before.
+    pub(crate) fn must_fail(&self, t: Tid) -> bool {
+        let thread = &self.threads[t];
+        let op = &thread.pending;
+        let sent = thread.sigpending | self.procs[thread.pid].sigpending;
+        let within = sent & self.deliverable(t, self.mask_within(t, op)) & thread.sigmask;
+        op.kind.row().signals.asks && within != 0 && self.finds_nothing(t, op)
     }
 
     /// What is due is handled where a call returns; a timer may fire there, or not.
@@ -480,8 +496,8 @@ impl World {
 
     /// `t` asks which signals are pending. Those of timers that may have fired are not told.
     pub fn looks_for_pending(&mut self, t: Tid) {
-        let armed = self.armed_signals(t, true) | self.armed_signals(t, false);
-        self.ticks_held |= armed & self.threads[t].sigmask != 0;
+        let blocked = self.threads[t].sigmask;
+        self.ticks_held |= (0..self.timers.len).any(|at| self.sends(at, t, blocked));
     }
 
     /// The handler of a signal that `t` has taken while parked at `op` begins; it is known to reports until

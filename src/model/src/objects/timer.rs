@@ -55,6 +55,7 @@ impl World {
 
     /// Deletes a timer. A signal of it that is pending stays so.
     pub fn timer_delete(&mut self, at: u32) {
+        self.changes_armed(at);
         self.timers[at] = Timer { pid: NONE, ..Timer::default() };
         for queued in self.signals.as_mut_slice().iter_mut().filter(|q| q.timer == at + 1) {
             queued.timer = 0;
@@ -114,13 +115,50 @@ impl World {
         armed.fold(0, |all, at| all | bit(self.timers[at].signal))
     }
 
+    /// There are timers, of whatever kind.
+    #[inline]
+    pub(crate) fn has_timers(&self) -> bool {
+        self.n_timers > 0 || self.timers.len > 0
+    }
+
+    /// Calls `each` with the deadlines of timers that send the process of `t`, or `t`, signals of the set `set` which `t` blocks.
+    pub(crate) fn blocked_timers(&self, t: Tid, set: u64, each: &mut dyn FnMut(u64)) {
+        if self.timers.len == 0 {
+            return;
+        }
+        let blocked = set & self.threads[t].sigmask;
+        (0..self.timers.len).filter(|&at| self.sends(at, t, blocked)).for_each(|at| each(self.timers[at].deadline));
+    }
+
+    /// The timer sends the process of `t`, or `t`, a signal of the set `set` once it fires, and may fire.
+    pub(crate) fn sends(&self, at: u32, t: Tid, set: u64) -> bool {
+        let timer = &self.timers[at];
+        let others = timer.tid != t && self.threads.get(timer.tid).is_some_and(|target| target.alive());
+        timer.pid == self.threads[t].pid
+            && timer.signal != 0
+            && bit(timer.signal) & set != 0
+            && !others
+            && self.may_fire(at)
+    }
+
+    /// Fires the timer that sends the process of `t`, or `t`, a signal which it blocks at `deadline`; false if there is none.
+    pub(crate) fn fire_at(&mut self, t: Tid, deadline: u64) -> bool {
+        let blocked = self.threads[t].sigmask;
+        let mut all = 0..self.timers.len;
+        let due = all.find(|&at| self.timers[at].deadline == deadline && self.sends(at, t, blocked));
+        due.is_some_and(|at| {
+            self.fire(at);
+            true
+        })
+    }
+
     /// A timer that `op` of `t` waits for, or whose signal `t` would take while it waits, fires before the deadline of `op`: of two
     /// deadlines the earlier is not passed over.
     pub(crate) fn timer_comes_first(&self, t: Tid, op: &Op) -> bool {
         if !self.timeouts_any || !op.has(TIMED) {
             return false;
         }
-        if self.n_timers > 0 && self.next_awaited_timer(t, op).is_some_and(|at| at <= op.deadline) {
+        if self.has_timers() && self.next_awaited_timer(t, op).is_some_and(|at| at <= op.deadline) {
             return true;
         }
         let (p, takes) = (self.threads[t].pid, self.deliverable(t, self.mask_within(t, op)));
@@ -221,8 +259,16 @@ impl World {
         self.timers[at].realtime = realtime;
     }
 
+    /// The timer `at` is set anew, or deleted, while it may fire, by a thread that blocks its signal: that this is pending already is not
+    /// explored. Who does not block it may have taken it before.
+    fn changes_armed(&mut self, at: u32) {
+        let t = self.current;
+        self.ticks_held |= self.sends(at, t, self.threads[t].sigmask);
+    }
+
     /// Arms a timer to expire in `ns` (0: disarms it), then every `interval` ns.
     pub fn timer_arm(&mut self, at: u32, ns: u64, interval: u64) {
+        self.changes_armed(at);
         let processor = self.timers[at].processor;
         if processor && ns != 0 && self.timers[at].signal != 0 {
             self.never_comes(CPU_TIMER);

@@ -95,7 +95,7 @@ impl World {
     #[inline]
     fn own_choices(&self, t: Tid) -> u32 {
         let thread = &self.threads[t];
-        if self.stirred && self.stands_still(t) {
+        if self.stirred && (self.stands_still(t) || self.must_fail(t)) {
             return 0;
         }
         let ways = if self.timers.len + self.n_timers > 0 && self.timer_comes_first(t, &thread.pending) {
@@ -239,7 +239,7 @@ impl World {
         if op.has(TIMED) && self.only_gives_up(t, op) {
             return op.deadline;
         }
-        let by_timer = self.n_timers > 0 && self.only_ticks(t, op);
+        let by_timer = self.has_timers() && self.only_ticks(t, op);
         let by_signal = self.timers.len > 0 && thread.sigpending | self.procs[thread.pid].sigpending == 0;
         let waits = by_timer || by_signal && self.own_choices(t) == 0 && self.signal_choices(t) > 0;
         if waits {
