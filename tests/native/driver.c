@@ -82,7 +82,7 @@ static struct world *w;
 static struct { int set, queue, segment; } *made;
 
 static pthread_once_t once[N];
-static int pipes[N][2], sockets[N][2], events[N], files[N], epolls[N], timers[N];
+static int pipes[N][2], sockets[N][2], events[N], files[N], nameless[2], epolls[N], timers[N];
 static FILE *streams[N];
 static int stream_pipe[2];
 static char *stream_text;
@@ -401,6 +401,42 @@ OP(do_alarm) {
     return error(setitimer(ITIMER_REAL, &value, NULL));
 }
 
+OP(do_unalarm) {
+    UNUSED;
+    struct itimerval value = { 0 };
+    return error(setitimer(ITIMER_REAL, &value, NULL));
+}
+static int signals_of(int sig, int waits) {
+    sigset_t set;
+    sigemptyset(&set), sigaddset(&set, SIGNALS[sig]);
+    return signalfd(-1, &set, waits ? 0 : SFD_NONBLOCK);
+}
+OP(do_sfdread) {
+    UNUSED;
+    struct signalfd_siginfo info = { 0 };
+    int fd = signals_of(a, b);
+    long n = error(read(fd, &info, sizeof info));
+    close(fd);
+    return n < 0 ? n : (long)info.ssi_signo;
+}
+OP(do_sfdpoll) {
+    UNUSED;
+    struct pollfd fd = { signals_of(a, 0), POLLIN, 0 };
+    long n = error(poll(&fd, 1, b == 2 ? -1 : b));
+    close(fd.fd);
+    return n;
+}
+OP(do_pollmask) {
+    UNUSED;
+    struct timespec time = { 0, b * 1000000 };
+    struct pollfd fd = { pipes[a][0], POLLIN, 0 };
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    sigdelset(&set, SIGNALS[0]);
+    return error(ppoll(&fd, 1, b == 2 ? NULL : &time, &set));
+}
+OP(do_pollnone) { UNUSED; return error(poll(NULL, 0, a)); }
+
 /* Pipes, socket pairs, event counters. Ends: 0 for reading, 1 for writing. */
 OP(do_read) { UNUSED; char data[64]; return error(read(pipes[a][0], data, b ? b : 1)); }
 OP(do_write) { UNUSED; static char data[1 << 17]; return error(write(pipes[a][1], data, b ? b : 1)); }
@@ -460,7 +496,7 @@ OP(do_setfl) { UNUSED; return error(fcntl(pipes[a][b], F_SETFL, c ? O_NONBLOCK :
 OP(do_fstat) { UNUSED; struct stat s; long e = error(fstat(pipes[a][b], &s)); return e; }
 
 /* Timers. */
-OP(do_tset) { UNUSED; struct itimerspec t = { .it_value = { 0, b ? 1000000 : 0 } }; return error(timerfd_settime(timers[a], 0, &t, NULL)); }
+OP(do_tset) { UNUSED; struct itimerspec t = { .it_value = { 0, b ? 1000000 : 0 }, .it_interval = { 0, c ? 1000000 : 0 } }; return error(timerfd_settime(timers[a], 0, &t, NULL)); }
 OP(do_tread) { UNUSED; uint64_t v; long e = error(read(timers[a], &v, 8)); return e < 0 ? e : (long)v; }
 
 /* Locks of files, offsets. */
@@ -480,6 +516,13 @@ OP(do_fwrite) { UNUSED; char x[8]; memset(x, 'a' + self, 8); return error(write(
 OP(do_pread) { UNUSED; char x[8]; long n = error(pread(files[a], x, 1, b)); return n > 0 ? x[0] : n; }
 OP(do_pwrite) { UNUSED; char x = 'a' + self; return error(pwrite(files[a], &x, 1, b)); }
 OP(do_size) { UNUSED; struct stat s; long e = error(fstat(files[a], &s)); return e ? e : s.st_size; }
+/* Files without a name. */
+OP(do_nread) { UNUSED; char x[8]; long n = error(read(nameless[a], x, b ? b : 1)); return n > 0 ? n * 1000 + x[0] : n; }
+OP(do_nwrite) { UNUSED; char x[8]; memset(x, 'a' + self, 8); return error(write(nameless[a], x, b ? b : 1)); }
+OP(do_nseek) { UNUSED; return error(lseek(nameless[a], b, c ? SEEK_CUR : SEEK_SET)); }
+OP(do_npread) { UNUSED; char x[8]; long n = error(pread(nameless[a], x, 1, b)); return n > 0 ? x[0] : n; }
+OP(do_nsize) { UNUSED; struct stat s; long e = error(fstat(nameless[a], &s)); return e ? e : s.st_size; }
+OP(do_ncut) { UNUSED; return error(ftruncate(nameless[a], b)); }
 OP(do_closef) { UNUSED; return error(close(files[a])); }
 OP(do_umask) { UNUSED; return umask(a); }
 
@@ -618,7 +661,8 @@ static const struct row {
     R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(pidfd), R(overyet), R(over), R(sendpidfd), R(trypidfd), R(kill), R(getppid), R(_exit), R(exit),
     R(handle), R(ignore), R(default), R(block), R(unblock), R(send), R(sendthread), R(raise), R(pending), R(pause), R(suspend),
     R(sigwait), R(sigtimed), R(alarm),
-    R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw),
+    R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw), R(pollmask), R(pollnone), R(unalarm), R(sfdread), R(sfdpoll),
+    R(nread), R(nwrite), R(nseek), R(npread), R(nsize), R(ncut),
     R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
     R(dup), R(newfd), R(dupfd), R(newpipe), R(openfd), R(getfl), R(setfl), R(fstat), R(tset), R(tread),
     R(flock), R(setlk), R(setlkw), R(getlk), R(lseek), R(fread), R(fwrite), R(pread), R(pwrite), R(size), R(closef), R(umask),
@@ -728,6 +772,12 @@ static void set_up(const char *dir) {
             files[i] = open(path, O_RDWR | O_CREAT | (i & 1 ? O_APPEND : 0), 0600);
             if (files[i] < 0 || ftruncate(files[i], 0) || pwrite(files[i], "0123", 4, 0) != 4) abort();
         }
+        if (i < 2 && USES("nread", "nwrite", "nseek", "npread", "nsize", "ncut")) {
+            snprintf(path, sizeof path, "%s/nameless", dir);
+            nameless[i] = i ? open(path, O_RDWR | O_CREAT, 0600) : memfd_create("nameless", 0);
+            if (i) unlink(path);
+            if (nameless[i] < 0 || pwrite(nameless[i], "0123", 4, 0) != 4) abort();
+        }
         if (USES(STREAMS)) {
             /* A file that is read at the end, a pipe, a file to read, memory. */
             snprintf(path, sizeof path, "%s/stream%d", dir, i);
@@ -804,6 +854,12 @@ static void look(char *text, size_t size) {
             long offset = lseek(files[i], 0, SEEK_CUR);
             if (pread(files[i], x, 15, 0) < 0) x[0] = '?';
             SAY("f%ld'%s'", offset, x);
+        }
+        if (i < 2 && nameless[i] > 0) {
+            char x[16] = { 0 };
+            long offset = lseek(nameless[i], 0, SEEK_CUR);
+            if (pread(nameless[i], x, 15, 0) < 0) x[0] = '?';
+            SAY("n%ld'%s'", offset, x);
         }
         if (streams[i]) {
             char x[16] = { 0 };
@@ -1056,7 +1112,7 @@ int main(int argc, char **argv) {
     }
     // The same in each execution, beside the outcomes: names that differ would be other objects each time.
     char dir[PATH_MAX] = "/tmp/vsrun-driver-XXXXXX";
-    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", STREAMS, STATE)) {
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "nread", "nwrite", "nseek", "npread", "nsize", "ncut", STREAMS, STATE)) {
         if (outcome) snprintf(dir, sizeof dir, "%s.d", outcome);
         if (outcome ? mkdir(dir, 0700) && errno != EEXIST : !mkdtemp(dir)) abort();
     }

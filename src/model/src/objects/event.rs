@@ -183,18 +183,19 @@ impl World {
         self.procs[self.threads[t].pid].by_clock & self.pending_of(t)
     }
 
-    /// Calls `each` with the times at which timers send signals of the set `set` that `t` blocks, so that a descriptor shows them.
+    /// Calls `each` with the times at which timers send `t` signals of the set `set`, which a descriptor shows, whether they are blocked or
+    /// not: it is asked before a handler runs.
     fn signal_times(&self, t: Tid, set: u64, each: &mut dyn FnMut(u64)) {
         if self.come_by_clock(t) & set != 0 {
             each(self.fired);
         }
-        self.blocked_timers(t, set, each);
+        self.signal_timers(t, set, each);
     }
 
-    /// The first time at which a timer sends one of the signals `set`, which `t` blocks.
+    /// The first time at which a timer sends `t` one of the signals `set`.
     fn signal_timer_at(&self, t: Tid, set: u64) -> Option<u64> {
         let mut first = None;
-        self.blocked_timers(t, set, &mut |at| first = Some(first.map_or(at, |f: u64| f.min(at))));
+        self.signal_timers(t, set, &mut |at| first = Some(first.map_or(at, |f: u64| f.min(at))));
         first
     }
 

@@ -403,6 +403,9 @@ impl World {
             self.fire_for(t, signal);
         }
         let own = self.threads[t].sigpending & bit(signal) != 0;
+        if !own {
+            self.wakes_in_vain(t, signal);
+        }
         let target = if own { t } else { NONE };
         let matches = |q: &QueuedSignal| q.pid == p && q.tid == target && q.info.signal == signal;
         let queue = self.signals.as_slice();
@@ -427,6 +430,17 @@ impl World {
             self.procs[p].noticed |= bit(signal);
         }
         true
+    }
+
+    /// `t` takes a signal for its process, for which the kernel has woken another thread that waits: that one finds nothing, and calls
+    /// that do not wait on by themselves fail with EINTR (kernel/signal.c, do_sigtimedwait), as after a stop.
+    fn wakes_in_vain(&mut self, t: Tid, signal: i32) {
+        let woken = self.receiver(self.threads[t].pid, signal);
+        let Some(thread) = self.threads.get(woken).filter(|_| woken != t) else { return };
+        if thread.state == ThreadState::PARKED && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) {
+            self.threads[woken].stop_hit = true;
+            self.stirred = true;
+        }
     }
 
     fn unqueue(&mut self, at: usize) {

@@ -121,13 +121,9 @@ impl World {
         self.n_timers > 0 || self.timers.len > 0
     }
 
-    /// Calls `each` with the deadlines of timers that send the process of `t`, or `t`, signals of the set `set` which `t` blocks.
-    pub(crate) fn blocked_timers(&self, t: Tid, set: u64, each: &mut dyn FnMut(u64)) {
-        if self.timers.len == 0 {
-            return;
-        }
-        let blocked = set & self.threads[t].sigmask;
-        (0..self.timers.len).filter(|&at| self.sends(at, t, blocked)).for_each(|at| each(self.timers[at].deadline));
+    /// Calls `each` with the deadlines of timers that send the process of `t`, or `t`, signals of the set `set`.
+    pub(crate) fn signal_timers(&self, t: Tid, set: u64, each: &mut dyn FnMut(u64)) {
+        (0..self.timers.len).filter(|&at| self.sends(at, t, set)).for_each(|at| each(self.timers[at].deadline));
     }
 
     /// The timer sends the process of `t`, or `t`, a signal of the set `set` once it fires, and may fire.
@@ -141,11 +137,10 @@ impl World {
             && self.may_fire(at)
     }
 
-    /// Fires the timer that sends the process of `t`, or `t`, a signal which it blocks at `deadline`; false if there is none.
+    /// Fires the timer that sends the process of `t`, or `t`, a signal at `deadline`; false if there is none.
     pub(crate) fn fire_at(&mut self, t: Tid, deadline: u64) -> bool {
-        let blocked = self.threads[t].sigmask;
         let mut all = 0..self.timers.len;
-        let due = all.find(|&at| self.timers[at].deadline == deadline && self.sends(at, t, blocked));
+        let due = all.find(|&at| self.timers[at].deadline == deadline && self.sends(at, t, !0));
         due.is_some_and(|at| {
             self.fire(at);
             true
