@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::{
-    Act, Effects, ProcState, Process, ProcessState, WaitState, EXPIRED, FD_PAGES, WCONTINUED, WEXITED_NOT, WNOHANG,
-    WNOWAIT, WUNTRACED,
+    Act, Effects, ProcState, Process, ProcessState, WaitState, EXPIRED, FD_PAGES, UNDECIDED, WCONTINUED, WEXITED_NOT,
+    WNOHANG, WNOWAIT, WUNTRACED,
 };
 
 /// Parts of the end of a process, see [`World::exit_part`].
@@ -139,6 +139,7 @@ impl World {
             description_locks: false,
             execs: 0,
             status: 0,
+            fate: UNDECIDED,
             vpid: 0,
             pgid,
             sid,
@@ -224,11 +225,21 @@ impl World {
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
     }
 
-    /// Ends process `p` with wait status `status`.
+    /// Process `p` begins to end with wait status `status`, unless that is decided already: by the first call of exit_group, or by a fatal
+    /// signal when it was sent (kernel/exit.c, do_group_exit; kernel/signal.c, complete_signal). Gives the status that stands.
+    pub fn decide_end(&mut self, p: Pid, status: i32) -> i32 {
+        if self.procs[p].fate == UNDECIDED {
+            self.procs[p].fate = status;
+        }
+        self.procs[p].fate
+    }
+
+    /// Ends process `p` with wait status `status`, if no other one is decided.
     pub fn process_exit(&mut self, p: Pid, status: i32) {
         if self.procs[p].state != ProcState::LIVE {
             return;
         }
+        let status = self.decide_end(p, status);
         while let Some(&t) = self.live.as_slice().iter().find(|&&t| self.threads[t].pid == p) {
             self.thread_exit(t);
         }

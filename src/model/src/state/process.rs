@@ -44,6 +44,8 @@ pub struct Process {
     pub execs: u8,
     /// Wait status once it is over.
     pub status: i32,
+    /// The wait status with which it will be over, whatever comes now, or [`UNDECIDED`].
+    pub fate: i32,
     /// The process id that the program sees.
     pub vpid: i32,
     /// Process group, as the program sees it.
@@ -98,6 +100,8 @@ pub struct Process {
     pub waiter: Tid,
 }
 
+/// [`Process::fate`]: nothing has ended the process so far.
+pub const UNDECIDED: i32 = -1;
 /// [`Process::dying`]: a thread of the process goes through its end.
 pub const ENDS: u8 = 0x80;
 /// WNOHANG of wait options.
