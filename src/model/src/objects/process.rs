@@ -296,6 +296,7 @@ impl World {
                 }
             }
         }
+        self.orphan_groups(p, parent);
     }
 
     /// Ends all threads of `t`'s process but `t` and forgets its private objects: what exec does to it.

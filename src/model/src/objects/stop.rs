@@ -84,7 +84,7 @@ impl World {
 
     /// Process `p` stops by `signal`, and its parent is told. False: it has stopped already.
     pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
-        if self.procs[p].stopped != 0 {
+        if self.procs[p].stopped != 0 || self.stops_in_vain(p, signal) {
             return false;
         }
         if self.threads.get(sender).is_some_and(|s| s.pid != p) {
