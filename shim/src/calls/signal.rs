@@ -213,12 +213,12 @@ fn to_process(id: i32, info: SigInfo) -> i64 {
     if !is_valid(signal) {
         return EINVAL;
     }
-    signal::send(target, NONE, info);
+    let result = signal::send(target, NONE, info);
     if target == own {
         gate::sends();
     }
     gate::deliver();
-    0
+    result
 }
 
 /// To all of that group, or to everybody else.
@@ -289,8 +289,9 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     }
     // Where the first thread has ended, and its process has not, what is sent to it stays with it.
     if world().threads[t].alive() {
-        signal::send(p, t, info);
+        let result = signal::send(p, t, info);
         gate::deliver();
+        return result;
     }
     0
 }

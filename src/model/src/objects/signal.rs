@@ -586,6 +586,19 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
 impl World {
     /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
     pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        self.send_within(u64::MAX, sender, p, t, info)
+    }
+
+    /// Signals that count for RLIMIT_SIGPENDING: a timer has the one that it will send from the start.
+    pub fn queued_signals(&self) -> u64 {
+        let timers = self.timers.as_slice().iter().filter(|timer| timer.pid != NONE && timer.id >= 0).count();
+        let sent = self.signals.as_slice().iter().filter(|q| q.timer == 0).count();
+        (timers + sent) as u64
+    }
+
+    /// The same where `limit` signals may be pending (RLIMIT_SIGPENDING). Beyond it those with data of their own are refused, others come
+    /// without saying who sent them (kernel/signal.c, __send_signal_locked).
+    pub fn send_within(&mut self, limit: u64, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
         let signal = info.signal;
         // For who ends already nothing is sent any more (kernel/signal.c, prepare_signal).
         if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].fate != UNDECIDED {
@@ -616,8 +629,7 @@ impl World {
                 }
                 Sent::Done
             }
-            Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
-            Disposal::Pending => Sent::NoRoom,
+            Disposal::Pending => self.send_pending(limit, p, t, info),
             Disposal::Stops => Sent::Stops,
             Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
                 self.strike(p, signal);
@@ -630,6 +642,25 @@ impl World {
                 Sent::Kills
             }
         }
+    }
+
+    fn send_pending(&mut self, limit: u64, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let there =
+            if t == NONE { self.procs[p].sigpending } else { self.threads[t].sigpending } & bit(info.signal) != 0;
+        let old = info.signal < RT_MIN;
+        if old && (there || info.code >= 0) || limit == u64::MAX || self.queued_signals() < limit {
+            return if self.post(p, t, info, 0) { Sent::Done } else { Sent::NoRoom };
+        }
+        if !old && info.code != 0 {
+            return Sent::Refused;
+        }
+        if !there && !self.post(p, t, info, 0) {
+            return Sent::NoRoom;
+        }
+        if !there {
+            self.unqueue(self.signals.as_slice().len() - 1);
+        }
+        Sent::LosesData
     }
 
     /// A fatal signal that has come while process `p` was stopped: a thread takes it before it does anything else, handlers among it. 0: none.
