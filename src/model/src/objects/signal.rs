@@ -18,7 +18,8 @@
 //! (kernel/signal.c, complete_signal, marks the threads and kicks their processors). Until then they run on, and each gets to the end of
 //! one call of the kernel at most, from which it does not return. One of the threads has the end as a further alternative, of its
 //! own operation or of its wait, and performs it: descriptors are closed and the parent is told as in any other end. That the first process is
-//! killed ends the execution at once.
+//! killed ends the execution at once. The status is settled when the signal is sent, unless it dumps core; for a process that is stopped it
+//! waits until that goes on.
 //!
 //! A signal for a process is taken as Linux does it (complete_signal): by the first thread if it wants it, else by the
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
