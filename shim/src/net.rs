@@ -178,11 +178,12 @@ pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
 }
 
 fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
-    let mut args = CloneArgs { start, ..CloneArgs::default() };
+    let mut args = CloneArgs { start, exit_signal: libc::SIGCHLD, ..CloneArgs::default() };
     match nr {
         libc::SYS_clone3 => {
             let p = a[0];
             args.flags = load::<u64>(p);
+            args.exit_signal = load::<u64>(p + 32) as i32;
             args.pidfd = load(p + 8);
             args.child_tid = load(p + 16);
             args.parent_tid = load(p + 24);
@@ -191,6 +192,7 @@ fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
         }
         libc::SYS_clone => {
             args.flags = a[0] & !0xff;
+            args.exit_signal = (a[0] & 0xff) as i32;
             args.stack = a[1];
             args.parent_tid = a[2];
             args.pidfd = a[2];

@@ -85,7 +85,7 @@ impl Run<'_> {
             return;
         }
         match world.send(t, p, target, SigInfo { signal, ..SigInfo::default() }) {
-            Sent::Done | Sent::NoRoom => {}
+            Sent::Done | Sent::NoRoom | Sent::Refused | Sent::LosesData => {}
             Sent::Stops => {
                 world.stop_and_tell(p, signal, t);
             }

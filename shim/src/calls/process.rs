@@ -2,7 +2,7 @@
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
-use vsrun_model::{Kind, Op, Pid, Tid, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
+use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
 use super::{env, files, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
@@ -27,6 +27,8 @@ const CLONE_UNSUPPORTED: u64 = 0x7e02_0000 | 0x2_0000_0000;
 pub struct CloneArgs {
     /// CLONE_* without the signal number.
     pub flags: u64,
+    /// That number: the signal by which the end of a process is told.
+    pub exit_signal: i32,
     /// Highest address of the child's stack, or 0.
     pub stack: u64,
     /// Its size, or 0 if it is not known.
@@ -57,6 +59,12 @@ pub fn clone(args: &CloneArgs) -> i64 {
     }
     if args.flags & CLONE_THREAD != 0 {
         return create_thread(args);
+    }
+    if args.exit_signal != libc::SIGCHLD {
+        end::unsupported(&[b"clone of a process whose end is told by another signal than SIGCHLD"]);
+    }
+    if args.flags & CLONE_PARENT != 0 {
+        end::unsupported(&[b"clone of a process that becomes a brother (CLONE_PARENT)"]);
     }
     if args.flags & CLONE_UNSUPPORTED != 0 {
         end::unsupported(&[b"clone with namespaces"]);
@@ -285,12 +293,23 @@ extern "C" fn spawned() {
     begin();
 }
 
-/// __WNOTHREAD, __WALL, __WCLONE: nothing depends on them here.
-const OF_CLONES: i32 = 0xe000_0000_u32 as i32;
+const OF_CLONES: i32 = libc::__WNOTHREAD | libc::__WALL | libc::__WCLONE;
+
+/// Whom a wait with these options is for.
+fn wait_selector(selector: i64, options: i32) -> i64 {
+    if options & (libc::__WALL | libc::__WCLONE) == libc::__WCLONE {
+        CLONES
+    } else {
+        selector
+    }
+}
 
 fn wait_flags(options: i32) -> u8 {
     let flag = |option: i32, flag: u8| if options & option != 0 { flag } else { 0 };
-    flag(libc::WNOHANG, WNOHANG) | flag(libc::WUNTRACED, WUNTRACED) | flag(libc::WCONTINUED, WCONTINUED)
+    flag(libc::WNOHANG, WNOHANG)
+        | flag(libc::WUNTRACED, WUNTRACED)
+        | flag(libc::WCONTINUED, WCONTINUED)
+        | flag(libc::__WNOTHREAD, WNOTHREAD)
 }
 
 /// wait4.
@@ -308,7 +327,7 @@ pub fn wait4(selector: i32, status: u64, options: i32, usage: u64) -> i64 {
     if selector == 0 || selector < -1 {
         files::group_told();
     }
-    match gate::pass(Op::new(Kind::WAIT).arg(selector as i64).with(flags)) {
+    match gate::pass(Op::new(Kind::WAIT).arg(wait_selector(selector.into(), options)).with(flags)) {
         0 => {}
         EAGAIN => return 0,
         error => return error,
@@ -357,7 +376,7 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
     if selector == 0 || selector < -1 {
         files::group_told();
     }
-    let r = gate::pass(Op::new(Kind::WAIT).arg(selector).with(flags));
+    let r = gate::pass(Op::new(Kind::WAIT).arg(wait_selector(selector, options)).with(flags));
     if r != 0 && (r != EAGAIN || at_once) {
         return r;
     }

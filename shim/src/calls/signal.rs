@@ -192,11 +192,19 @@ pub fn queue(id: i32, signal: i32, given: u64) -> i64 {
     }
 }
 
+/// Whether a signal of a terminal stops depends on who is in the group.
+fn told_by_stop(signal: i32) {
+    if matches!(signal, libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
+        files::group_told();
+    }
+}
+
 fn to_process(id: i32, info: SigInfo) -> i64 {
     let (own, signal) = (local().pid, info.signal);
     let target = world().process_named(id).unwrap_or(u32::MAX);
     // Alone with itself, a process is the only one to notice.
     if target != own || !world().is_alone(local().cur) || is_valid(signal) && stops(signal) {
+        told_by_stop(signal);
         gate::pass(Op::on(Kind::KILL, target).arg(if is_valid(signal) { signal.into() } else { 0 }));
     }
     if world().process_by_id(id).is_none() {
@@ -205,12 +213,12 @@ fn to_process(id: i32, info: SigInfo) -> i64 {
     if !is_valid(signal) {
         return EINVAL;
     }
-    signal::send(target, NONE, info);
+    let result = signal::send(target, NONE, info);
     if target == own {
         gate::sends();
     }
     gate::deliver();
-    0
+    result
 }
 
 /// To all of that group, or to everybody else.
@@ -270,6 +278,7 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     let ends = || signal != libc::SIGABRT && signal::is_fatal(signal) && !world().is_alone(local().cur);
     let concerns = || signal > 0 && (files::action_is_shared(signal) || ends() || stops(signal));
     if t != local().cur || is_valid(signal) && concerns() {
+        told_by_stop(signal);
         gate::pass(Op::on(Kind::KILL, p).arg(if is_valid(signal) { signal.into() } else { 0 }));
         if !files::is_there(t) {
             return ESRCH;
@@ -280,8 +289,9 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     }
     // Where the first thread has ended, and its process has not, what is sent to it stays with it.
     if world().threads[t].alive() {
-        signal::send(p, t, info);
+        let result = signal::send(p, t, info);
         gate::deliver();
+        return result;
     }
     0
 }

@@ -6,7 +6,7 @@ use vsrun_model::{Kind, Op, NONE};
 use super::time;
 use crate::gate::{self, end, is_threaded, local, machine, model, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, load, store, touch};
+use crate::sys::{decimal, limit, load, store, touch};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -120,6 +120,10 @@ fn create(clock: i32, event: u64, id: u64) -> i64 {
         0 if matches!(clock, 8 | 9) => end::unsupported(&[b"timer_create of clock ", &decimal(clock)]),
         0 => {}
         error => return error,
+    }
+    // Its signal has a place from the start.
+    if world().queued_signals() >= limit(libc::RLIMIT_SIGPENDING) {
+        return EAGAIN;
     }
     let p = local().pid;
     let number = world().timer_number(p);

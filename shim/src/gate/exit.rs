@@ -61,6 +61,7 @@ fn end_process(status: i32, called: bool) -> ! {
     if called {
         end_visibly(cur);
     }
+    let status = model().decide_end(p, status);
     if !local().borrowed {
         model().exit_is_visible(p, called);
         // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is

@@ -8,7 +8,8 @@ use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
 use super::local::{arena, local, machine, me, model, process_of, world, Action};
 use super::{end, exit, fiber, shield, tsc, turn};
-use crate::sys::{context as reg, die, guard, load, raw, store};
+use crate::sys::errno::EAGAIN;
+use crate::sys::{context as reg, die, guard, limit, load, raw, store};
 use crate::watch;
 
 const SA_NOCLDSTOP: u64 = 1;
@@ -19,6 +20,8 @@ const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: u64 = 0x8000_0000;
 const SA_RESTORER: u64 = 0x0400_0000;
 const SA_NOCLDWAIT: u64 = 2;
+/// First real-time signal of the kernel.
+const OF_REAL_TIME: i32 = 32;
 const SIG_DFL: u64 = 0;
 const SIG_IGN: u64 = 1;
 
@@ -354,6 +357,11 @@ fn act(info: &SigInfo, op: &Op) {
             }
             local().delivering = true;
             let real = siginfo(info);
+            // It is the kernel that enters the handler, with a signal in its own queue.
+            const ENOUGH: u64 = 64;
+            if (signal >= OF_REAL_TIME || info.code < 0) && limit(libc::RLIMIT_SIGPENDING) < ENOUGH {
+                end::unsupported(&[b"a handler of a signal with data where RLIMIT_SIGPENDING is small"]);
+            }
             if !model().handler_begins(cur, signal, real.as_ptr() as u64, *op) {
                 end::unsupported(&[b"more than four signal handlers, one in another, in calls on descriptors"]);
             }
@@ -396,17 +404,36 @@ fn default_action(signal: i32) {
     exit::exit_group(signal);
 }
 
-/// Sends a signal to process `p`, or to its thread `t`; its caller has the turn and the operation is visible already.
-pub fn send(p: Pid, t: Tid, info: SigInfo) {
+/// How many signals may be pending that were sent to process `p`, where it matters for this one.
+fn may_be_pending(p: Pid, info: &SigInfo) -> u64 {
+    if info.signal < OF_REAL_TIME && info.code >= 0 {
+        return u64::MAX;
+    }
+    let mut limit = [u64::MAX; 2];
+    raw!(libc::SYS_prlimit64, process_of(p).real_pid, libc::RLIMIT_SIGPENDING, 0, limit.as_mut_ptr());
+    limit[0]
+}
+
+/// Sends a signal to process `p`, or to its thread `t`; its caller has the turn and the operation is visible already. Gives 0 or a negative
+/// error number.
+pub fn send(p: Pid, t: Tid, info: SigInfo) -> i64 {
     let signal = info.signal;
-    match model().send(local().cur, p, t, info) {
+    match model().send_within(may_be_pending(p, &info), local().cur, p, t, info) {
         Sent::Done => {}
+        sent @ (Sent::Refused | Sent::LosesData) => {
+            // Whom it strikes depends on who has taken theirs by then, in other processes too.
+            if world().live.len > 1 {
+                machine().note_unexplored();
+            }
+            return if sent == Sent::Refused { EAGAIN } else { 0 };
+        }
         Sent::NoRoom => end::no_room_for_signal(),
         Sent::Stops => stop(p, signal),
         Sent::Kills if p == local().pid => default_action(signal),
         // The first process, by another one: that is a crash, and the execution is over.
         Sent::Kills => exit::killed_by(p, signal),
     }
+    0
 }
 
 /// Sends a signal to the process of the running thread or to that thread, in the name of the process itself.

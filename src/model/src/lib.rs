@@ -126,7 +126,7 @@ pub use relation::index::imprint;
 pub use sched::step::Decision;
 pub use state::act::{Act, Effects};
 pub use state::object::{Key, ObjKind, Object};
-pub use state::process::{ProcState, Process, WCONTINUED, WEXITED_NOT, WNOHANG, WNOWAIT, WUNTRACED};
+pub use state::process::{ProcState, Process, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, NOWAIT, SEM_UNDO, SEVERAL_OPS};
 pub use state::signal::{Disposal, SigInfo};
 pub use state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};

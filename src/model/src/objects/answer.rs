@@ -34,6 +34,9 @@ impl Kind {
     }
 }
 
+/// That a thread begins, which signals may answer as what it does: no operation.
+pub(crate) const STARTS: Kind = Kind(255);
+
 /// Number of the call rt_sigprocmask.
 const MASK_CALL: i64 = 14;
 
@@ -56,6 +59,11 @@ impl World {
         let Some(&Thread { heard, heard_before, pending, .. }) = self.threads.get(sender) else { return };
         // What this one tells, its thread does not know yet.
         let since = if pending.kind == Kind::KILL { heard_before } else { heard };
+        let starting = if t == NONE { self.starting_receiver(p, signal) } else { NONE };
+        if starting != NONE {
+            self.threads[starting].answers[usize::from(STARTS.0 / 64)] |= 1 << (STARTS.0 % 64);
+            self.answered = true;
+        }
         for at in 0..self.live.len {
             let u = self.live[at];
             let thread = &mut self.threads[u];
@@ -68,6 +76,20 @@ impl World {
                 thread.answers[usize::from(kind.0 / 64)] |= 1 << (kind.0 % 64);
                 self.answered = true;
             }
+        }
+    }
+
+    /// The thread of `p` that takes `signal`, if it has done nothing yet and another one would take it otherwise: who just begins has all
+    /// signals blocked (glibc's pthread_create), and whether it still has is to be told.
+    fn starting_receiver(&self, p: Pid, signal: i32) -> Tid {
+        let u = self.receiver(p, signal);
+        let begins = |thread: &Thread| thread.transitions == 0 && u != self.procs[p].main_thread;
+        let other = |&&v: &&Tid| v != u && self.threads[v].pid == p && self.threads[v].sigmask & bit(signal) == 0;
+        let decides = self.threads.get(u).is_some_and(begins) && self.live.as_slice().iter().find(other).is_some();
+        if decides {
+            u
+        } else {
+            NONE
         }
     }
 

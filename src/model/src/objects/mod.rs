@@ -19,6 +19,7 @@ pub mod msg;
 pub mod mutex;
 pub mod netlink;
 pub mod object;
+mod orphan;
 pub mod parent;
 pub mod pifutex;
 pub mod process;

@@ -34,7 +34,7 @@ impl World {
     /// (task_struct::real_parent).
     pub(crate) fn forker_of(&self, p: Pid) -> Tid {
         let parent = self.procs[p].parent;
-        let forker = self.threads.get(self.procs[p].main_thread).map_or(NONE, |t| t.creator);
+        let forker = self.procs[p].forker;
         match self.threads.get(forker) {
             Some(t) if t.pid == parent && t.alive() => forker,
             _ => self.procs.get(parent).map_or(NONE, |q| q.main_thread),

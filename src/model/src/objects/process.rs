@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::{
-    Act, Effects, ProcState, Process, ProcessState, WaitState, EXPIRED, FD_PAGES, WCONTINUED, WEXITED_NOT, WNOHANG,
-    WNOWAIT, WUNTRACED,
+    Act, Effects, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, UNDECIDED, WCONTINUED,
+    WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
 };
 
 /// Parts of the end of a process, see [`World::exit_part`].
@@ -24,7 +24,8 @@ kinds! {
         }, ..Records::number(|w, t, op| w.wait_state(t, op).pack()) },
         cells: |act, _, cells| {
             // Who waits for any child, of the same process, gets another one then.
-            let (child, sees) = (WaitState::of(act.state).target, act.op.has(TRY) || act.fate & EXPIRED != 0);
+            let sees = act.op.has(TRY) || sleeps_on(&act.op) || act.fate & EXPIRED != 0;
+            let child = WaitState::of(act.state).target;
             cells.touch(Cell::Children(act.pid), How::Awaits { child, sees });
             cells.touch(Cell::Ids, How::Changes);
         },
@@ -36,6 +37,17 @@ kinds! {
             vpid if vpid > 0 => add(world.process_by_vpid(vpid as i32).map_or(0, |p| process_identity(world, p))),
             any => add(any as u64),
         } },
+    }
+    /// A wait that has found nobody goes on, see [`sleeps_on`]: it looks again once it is woken by news of a child of the group `-arg`.
+    WAIT_SLEEP = 100, "wait_sleep" {
+        operands: Operands::Nothing, enabled: blocks(World::wait_sleep_choices, |_| Answer::Unknown),
+        perform: |w, t, op, _| w.wait_sleep_perform(t, op),
+        records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::None,
+        signals: Signals { taken: Taken::Sleeps(Leave::Queue), fails: Fails::UnlessRestarted, ..Signals::NEVER }, polls: Polls::Errors,
+        alone: Alone::ExposesChildren, idle: Idle { child: true, ..Idle::BUSY }, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown { call: Call::One("waitpid"), arguments: |op, _, words| say![words, op.arg],
+            outcome: Outcome::Nothing, waits: Some(children), identity: |_, _, op, add| add(op.arg as u64) },
     }
     /// End of a process that others can notice: `arg` is the wait status. `VARIANT`: what it gives back before that, by
     /// [`World::exit_part`].
@@ -70,6 +82,12 @@ kinds! {
     }
 }
 
+/// A wait whose children may become others without news: those of a group, which they may leave or join, or of one thread alone. That
+/// there is none is found only when it begins or is woken (kernel/exit.c, do_wait), so that is two steps.
+fn sleeps_on(op: &Op) -> bool {
+    !op.has(WNOHANG) && (op.arg == 0 || op.arg < -1 && op.arg != CLONES || op.has(WNOTHREAD))
+}
+
 /// Says which children would do.
 fn children(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
     let (p, selector) = (world.threads[t].pid, op.arg);
@@ -84,6 +102,13 @@ fn children(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
 impl Question<'_> {
     fn wait(&self) -> Answer {
         let p = self.act;
+        if sleeps_on(&p.op) {
+            return Answer::Yes;
+        }
+        // Of those that are over none may be left to wait for.
+        if p.op.has(WEXITED_NOT) {
+            return Answer::Unknown;
+        }
         let WaitState { target, over, alive, lost } = WaitState::of(p.state);
         let (mut over, mut alive) = (i64::from(over), i64::from(alive));
         let child = |a: &Act| a.parent == p.pid && (target == 0 || target == a.pid + 1);
@@ -127,6 +152,8 @@ impl World {
         let (pgid, sid) = if parent == NONE { (0, 0) } else { (self.procs[parent].pgid, self.procs[parent].sid) };
         let p = self.procs.push(Process {
             parent,
+            forker: creator,
+            place: self.place_behind(creator),
             creator: parent,
             state: ProcState::LIVE,
             no_zombies: false,
@@ -139,6 +166,7 @@ impl World {
             description_locks: false,
             execs: 0,
             status: 0,
+            fate: UNDECIDED,
             vpid: 0,
             pgid,
             sid,
@@ -224,11 +252,21 @@ impl World {
             || self.live.as_slice().iter().any(|&t| self.threads[t].pid == p && self.holds_robust(t))
     }
 
-    /// Ends process `p` with wait status `status`.
+    /// Process `p` begins to end with wait status `status`, unless that is decided already: by the first call of exit_group, or by a fatal
+    /// signal when it was sent (kernel/exit.c, do_group_exit; kernel/signal.c, complete_signal). Gives the status that stands.
+    pub fn decide_end(&mut self, p: Pid, status: i32) -> i32 {
+        if self.procs[p].fate == UNDECIDED {
+            self.procs[p].fate = status;
+        }
+        self.procs[p].fate
+    }
+
+    /// Ends process `p` with wait status `status`, if no other one is decided.
     pub fn process_exit(&mut self, p: Pid, status: i32) {
         if self.procs[p].state != ProcState::LIVE {
             return;
         }
+        let status = self.decide_end(p, status);
         while let Some(&t) = self.live.as_slice().iter().find(|&&t| self.threads[t].pid == p) {
             self.thread_exit(t);
         }
@@ -246,6 +284,7 @@ impl World {
             self.procs[parent].lost_a_child = true;
         }
         self.procs[p].state = if orphan { ProcState::REAPED } else { ProcState::ZOMBIE };
+        self.wake_waiters(p);
         if self.procs[p].has_pidfd {
             self.process_over(p);
         }
@@ -257,6 +296,7 @@ impl World {
                 }
             }
         }
+        self.orphan_groups(p, parent);
     }
 
     /// Ends all threads of `t`'s process but `t` and forgets its private objects: what exec does to it.
@@ -331,11 +371,14 @@ impl World {
         (reaper && left).then_some("a process that leaves children to a subreaper (PR_SET_CHILD_SUBREAPER)")
     }
 
-    fn wait_matches(&self, p: Pid, child: Pid, selector: i64) -> bool {
-        let c = &self.procs[child];
+    /// Child `child` is one of those that `op` of `t` waits for (kernel/exit.c, eligible_child, is_effectively_child).
+    fn wait_matches(&self, t: Tid, child: Pid, op: &Op) -> bool {
+        let (c, p) = (&self.procs[child], self.threads[t].pid);
         c.parent == p
-            && match selector {
+            && (c.forker == t || !op.has(WNOTHREAD))
+            && match op.arg {
                 -1 => true,
+                CLONES => false,
                 0 => c.pgid == self.procs[p].pgid,
                 s if s > 0 => c.vpid as i64 == s,
                 s => c.pgid as i64 == -s,
@@ -353,38 +396,41 @@ impl World {
         }
     }
 
-    /// (a child that matches and is over, or has stopped or continued if that is asked for, a child that matches at all)
+    /// (a child that matches and is over, or has stopped or continued if that is asked for, a child that matches at all). Of several it is
+    /// the first of the thread's own children, then of those of the threads made after it, and so on in a circle (do_wait). One that is
+    /// over is nobody's where only stops are asked for.
     fn wait_candidates(&self, t: Tid, op: &Op) -> (Option<Pid>, bool) {
-        let p = self.threads[t].pid;
-        let mut any = false;
-        for child in 0..self.procs.len {
-            if !self.wait_matches(p, child, op.arg) {
-                continue;
-            }
-            match self.procs[child].state {
-                ProcState::ZOMBIE if !op.has(WEXITED_NOT) => return (Some(child), true),
-                ProcState::LIVE if self.stop_status(child, op).is_some() => return (Some(child), true),
-                ProcState::LIVE | ProcState::ZOMBIE => any = true,
-                _ => {}
+        let (mut any, mut first) = (false, None);
+        for child in (0..self.procs.len).filter(|&c| self.wait_matches(t, c, op)) {
+            let c = &self.procs[child];
+            let goes = match c.state {
+                ProcState::ZOMBIE => !op.has(WEXITED_NOT),
+                ProcState::LIVE => self.stop_status(child, op).is_some(),
+                _ => continue,
+            };
+            any |= goes || c.state == ProcState::LIVE;
+            let place = (c.forker.wrapping_sub(t), c.place, child);
+            if goes && first.is_none_or(|before| place < before) {
+                first = Some(place);
             }
         }
-        (None, any)
+        (first.map(|(_, _, child)| child), any)
     }
 
     /// What a wait is conditional on. The process keeps its number after it has been waited for.
     pub(crate) fn wait_state(&self, t: Tid, op: &Op) -> WaitState {
         let p = self.threads[t].pid;
         let procs = self.procs.as_slice();
+        let matches = |c: Pid| self.wait_matches(t, c, op);
         let target = if op.arg > 0 { procs.iter().position(|c| i64::from(c.vpid) == op.arg) } else { None };
         let matching = |state: ProcState| {
-            (0..self.procs.len).filter(|&c| self.procs[c].state == state && self.wait_matches(p, c, op.arg)).count()
-                as u32
+            (0..self.procs.len).filter(|&c| self.procs[c].state == state && matches(c)).count() as u32
         };
-        let news = |&c: &Pid| self.wait_matches(p, c, op.arg) && self.stop_status(c, op).is_some();
+        let news = |&c: &Pid| matches(c) && self.stop_status(c, op).is_some();
         let told = (0..self.procs.len).filter(news).count() as u32;
         WaitState {
             target: target.map_or(0, |c| c as u32 + 1),
-            over: matching(ProcState::ZOMBIE) + told,
+            over: if op.has(WEXITED_NOT) { told } else { matching(ProcState::ZOMBIE) + told },
             alive: matching(ProcState::LIVE) - told,
             lost: self.procs[p].lost_a_child,
         }
@@ -392,7 +438,7 @@ impl World {
 
     pub(crate) fn wait_choices(&self, t: Tid, op: &Op) -> u32 {
         let (over, any) = self.wait_candidates(t, op);
-        let goes = over.is_some() || !any || op.has(WNOHANG) || self.cancelled(t, op);
+        let goes = over.is_some() || !any || op.has(WNOHANG) || sleeps_on(op) || self.cancelled(t, op);
         u32::from(goes) + u32::from(op.has(WNOHANG) && over.is_some_and(|child| self.procs[child].struck))
     }
 
@@ -426,8 +472,62 @@ impl World {
             }
             None if !any => errno::ECHILD,
             None if op.has(WNOHANG) => errno::EAGAIN,
+            None if sleeps_on(op) && !self.cancelled(t, op) => {
+                // Which group that is was settled when the wait began.
+                let group = if op.arg == 0 { -i64::from(self.procs[self.threads[t].pid].pgid) } else { op.arg };
+                self.park(t, Op { kind: Kind::WAIT_SLEEP, arg: group, ..*op });
+                return Applied::Parked;
+            }
             None => errno::EINTR,
         })
+    }
+
+    /// It looks again when it is woken, by a signal too.
+    fn wait_sleep_choices(&self, t: Tid, op: &Op) -> u32 {
+        let signal = || self.deliverable(t, self.threads[t].sigmask) != 0;
+        let finds = || {
+            let (over, any) = self.wait_candidates(t, op);
+            over.is_some() || !any
+        };
+        u32::from(self.threads[t].woken || self.cancelled(t, op) || signal() && finds())
+    }
+
+    fn wait_sleep_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        self.wait_perform(t, &Op { kind: Kind::WAIT, ..*op }, 0)
+    }
+
+    /// The parent of `p` has news of it, which wakes those of its threads that wait for it (kernel/exit.c, child_wait_callback).
+    pub(crate) fn wake_waiters(&mut self, p: Pid) {
+        let Process { parent, forker, vpid, pgid, .. } = self.procs[p];
+        let concerned = |t: Tid, op: &Op| {
+            let about = op.arg == -1 || op.arg == i64::from(vpid) || op.arg == -i64::from(pgid);
+            about && (t == forker || !op.has(WNOTHREAD))
+        };
+        for at in 0..self.live.len {
+            let t = self.live[at];
+            let Thread { pid, pending: op, .. } = self.threads[t];
+            self.threads[t].woken |= pid == parent && op.kind == Kind::WAIT_SLEEP && concerned(t, &op);
+        }
+    }
+
+    /// The place behind the children of thread `t`.
+    fn place_behind(&self, t: Tid) -> u32 {
+        self.procs.as_slice().iter().filter(|c| c.forker == t).map(|c| c.place + 1).max().unwrap_or(0)
+    }
+
+    /// Thread `t` of a process that goes on is over: its children become those of the first thread that is left, after its own
+    /// (kernel/exit.c, forget_original_parent).
+    pub(crate) fn hand_children_on(&mut self, t: Tid) {
+        let p = self.threads[t].pid;
+        let Some(heir) = (0..self.threads.len).find(|&u| self.threads[u].pid == p && self.threads[u].alive()) else {
+            return;
+        };
+        let left = |c: &Process| c.parent == p && c.forker == t && c.state != ProcState::REAPED;
+        let behind = self.place_behind(heir);
+        // As far apart as they were, so that their order stays.
+        for c in self.procs.as_mut_slice().iter_mut().filter(|c| left(c)) {
+            (c.forker, c.place) = (heir, behind + c.place);
+        }
     }
 
     pub(crate) fn exit_perform(&mut self, t: Tid, op: &Op) -> Applied {

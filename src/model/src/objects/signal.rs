@@ -18,7 +18,8 @@
 //! (kernel/signal.c, complete_signal, marks the threads and kicks their processors). Until then they run on, and each gets to the end of
 //! one call of the kernel at most, from which it does not return. One of the threads has the end as a further alternative, of its
 //! own operation or of its wait, and performs it: descriptors are closed and the parent is told as in any other end. That the first process is
-//! killed ends the execution at once.
+//! killed ends the execution at once. The status is settled when the signal is sent, unless it dumps core; for a process that is stopped it
+//! waits until that goes on.
 //!
 //! A signal for a process is taken as Linux does it (complete_signal): by the first thread if it wants it, else by the
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
@@ -30,8 +31,8 @@ use super::stop::{SIGCONT, SIGSTOP, STOPS};
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
-    AWAITED, BEFORE, BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOP_BEFORE,
-    STOP_INTERRUPTS, WAKES_IGNORED,
+    AWAITED, BEFORE, BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPS_LATE,
+    STOP_BEFORE, STOP_INTERRUPTS, UNDECIDED, WAKES_IGNORED,
 };
 
 kinds! {
@@ -92,6 +93,14 @@ const SIGKILL: i32 = 9;
 /// SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
 const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
 
+/// SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS.
+const CORE: u64 = bit(3) | bit(4) | bit(5) | bit(6) | bit(7) | bit(8) | bit(11) | bit(24) | bit(25) | bit(31);
+
+/// Whether a fatal signal dumps core: then it acts, and decides, only when a thread takes it (kernel/signal.c, complete_signal).
+const fn dumps_core(signal: i32) -> bool {
+    CORE & bit(signal) != 0
+}
+
 impl World {
     /// What sending `signal` to process `p` (or to its thread `t`) does, by the kernel's rules: what is ignored is dropped
     /// unless it is blocked, what is fatal acts at once if some thread does not block it.
@@ -117,6 +126,8 @@ impl World {
         match () {
             () if ignored && !blocked => Disposal::Ignored,
             () if handled || ignored || !wanted || self.awaited(p, signal) => Disposal::Pending,
+            // Nobody takes it before SIGCONT (wants_signal). Who need not have got as far as to stop may be ended by it.
+            () if process.stopped != 0 && !process.struck => Disposal::Pending,
             () if STOPS & bit(signal) != 0 => Disposal::Stops,
             () => Disposal::Kills,
         }
@@ -606,8 +617,26 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
 impl World {
     /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
     pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        self.send_within(u64::MAX, sender, p, t, info)
+    }
+
+    /// Signals that count for RLIMIT_SIGPENDING: a timer has the one that it will send from the start.
+    pub fn queued_signals(&self) -> u64 {
+        let timers = self.timers.as_slice().iter().filter(|timer| timer.pid != NONE && timer.id >= 0).count();
+        let sent = self.signals.as_slice().iter().filter(|q| q.timer == 0).count();
+        (timers + sent) as u64
+    }
+
+    /// The same where `limit` signals may be pending (RLIMIT_SIGPENDING). Beyond it those with data of their own are refused, others come
+    /// without saying who sent them (kernel/signal.c, __send_signal_locked).
+    pub fn send_within(&mut self, limit: u64, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
         let signal = info.signal;
-        if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].dying != 0 {
+        // For who ends already nothing is sent any more (kernel/signal.c, prepare_signal).
+        if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].fate != UNDECIDED {
+            return Sent::Done;
+        }
+        let dying = self.procs[p].dying;
+        if dying & ENDS != 0 || dying != 0 && (self.disposal(p, t, signal) != Disposal::Kills || dumps_core(signal)) {
             return Sent::Done;
         }
         let news = self.procs[p].stop_news;
@@ -615,6 +644,14 @@ impl World {
         if self.procs[p].stop_news != news {
             self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
             self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
+            let fatal = self.fatal_pending(p);
+            if p != 0 && fatal != 0 {
+                self.strike(p, fatal);
+                return Sent::Done;
+            }
+        }
+        if self.procs[p].stopped != 0 && signal != SIGKILL && self.disposal(p, t, signal) == Disposal::Kills {
+            self.never_comes(STOPS_LATE);
         }
         match self.disposal(p, t, signal) {
             Disposal::Ignored => {
@@ -623,15 +660,54 @@ impl World {
                 }
                 Sent::Done
             }
-            Disposal::Pending if self.post(p, t, info, 0) => Sent::Done,
-            Disposal::Pending => Sent::NoRoom,
+            Disposal::Pending => self.send_pending(limit, p, t, info),
             Disposal::Stops => Sent::Stops,
             Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
-                self.procs[p].dying = signal as u8;
-                (self.kills, self.stirred) = (true, true);
+                self.strike(p, signal);
                 Sent::Done
             }
-            Disposal::Kills => Sent::Kills,
+            Disposal::Kills => {
+                if !dumps_core(signal) {
+                    self.decide_end(p, signal);
+                }
+                Sent::Kills
+            }
+        }
+    }
+
+    fn send_pending(&mut self, limit: u64, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let there =
+            if t == NONE { self.procs[p].sigpending } else { self.threads[t].sigpending } & bit(info.signal) != 0;
+        let old = info.signal < RT_MIN;
+        if old && (there || info.code >= 0) || limit == u64::MAX || self.queued_signals() < limit {
+            return if self.post(p, t, info, 0) { Sent::Done } else { Sent::NoRoom };
+        }
+        if !old && info.code != 0 {
+            return Sent::Refused;
+        }
+        if !there && !self.post(p, t, info, 0) {
+            return Sent::NoRoom;
+        }
+        if !there {
+            self.unqueue(self.signals.as_slice().len() - 1);
+        }
+        Sent::LosesData
+    }
+
+    /// A fatal signal that has come while process `p` was stopped: a thread takes it before it does anything else, handlers among it. 0: none.
+    fn fatal_pending(&self, p: Pid) -> i32 {
+        let fatal = |of: u64, t: Tid| (1..=64).find(|&s| of & bit(s) != 0 && self.disposal(p, t, s) == Disposal::Kills);
+        let shared = fatal(self.procs[p].sigpending, NONE);
+        let mut own = self.live.as_slice().iter().filter(|&&t| self.threads[t].pid == p);
+        shared.or_else(|| own.find_map(|&t| fatal(self.threads[t].sigpending, t))).unwrap_or(0)
+    }
+
+    /// The fatal `signal` of another process is on its way to process `p`. One without a core dump decides how that ends.
+    fn strike(&mut self, p: Pid, signal: i32) {
+        self.procs[p].dying = signal as u8;
+        (self.kills, self.stirred) = (true, true);
+        if !dumps_core(signal) {
+            self.decide_end(p, signal);
         }
     }
 

@@ -26,6 +26,7 @@ impl World {
         if signal == SIGCONT && self.procs[p].stopped != 0 {
             self.procs[p].stopped = 0;
             self.procs[p].stop_news = CONTINUED;
+            self.wake_waiters(p);
             self.procs[p].stopper = sender;
             for t in self.threads.as_mut_slice().iter_mut().filter(|t| t.pid == p) {
                 t.stops_late = false;
@@ -62,11 +63,14 @@ impl World {
             self.procs[p].stopped = signal as u8;
             self.stirred = true;
             self.procs[p].stop_news = STOPPED;
+            self.wake_waiters(p);
             self.procs[p].stopper = sender;
             for at in 0..self.live.len {
                 let t = self.live[at];
                 let Thread { pid, state, pending: op, .. } = self.threads[t];
                 let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..op };
+                // A wait for children looks again then.
+                self.threads[t].woken |= pid == p && op.kind == Kind::WAIT_SLEEP;
                 if pid == p
                     && state == ThreadState::PARKED
                     && op.kind.row().signals.fail_by_stop(&op)
@@ -80,7 +84,7 @@ impl World {
 
     /// Process `p` stops by `signal`, and its parent is told. False: it has stopped already.
     pub fn stop_and_tell(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
-        if self.procs[p].stopped != 0 {
+        if self.procs[p].stopped != 0 || self.stops_in_vain(p, signal) {
             return false;
         }
         if self.threads.get(sender).is_some_and(|s| s.pid != p) {

@@ -251,7 +251,11 @@ pub fn packed_semops(packed: i64) -> impl Iterator<Item = (u8, i8)> {
 /// How a semop would go now.
 enum Verdict {
     Go,
-    Block { nowait: bool },
+    /// At the operation number `at` of it.
+    Block {
+        nowait: bool,
+        at: usize,
+    },
     Removed,
     Fail(i64),
 }
@@ -342,7 +346,7 @@ impl World {
             let value = self.sysv_value(obj, o.num as u32).value + before;
             let blocks = if o.op == 0 { value != 0 } else { value + (o.op as i32) < 0 };
             if blocks {
-                return Verdict::Block { nowait: o.flags & IPC_NOWAIT != 0 };
+                return Verdict::Block { nowait: o.flags & IPC_NOWAIT != 0, at: i };
             }
             if value + o.op as i32 > SEMVMX {
                 return Verdict::Fail(errno::ERANGE);
@@ -356,7 +360,7 @@ impl World {
             return 0;
         }
         match self.sysv_try(t, op.obj) {
-            Verdict::Block { nowait } => u32::from(nowait || op.has(TRY) || self.may_time_out(op)),
+            Verdict::Block { nowait, .. } => u32::from(nowait || op.has(TRY) || self.may_time_out(op)),
             Verdict::Removed if op.has(PARTIAL) => 1,
             Verdict::Removed => self.ways_of_removed(t, op.obj),
             _ => 1,
@@ -472,16 +476,20 @@ impl World {
         self.live.as_slice().iter().find(goes).is_some()
     }
 
-    /// Threads that wait for semaphore `num` of `obj` to grow (`zero` = false) or to become zero.
+    /// Threads that wait for semaphore `num` of `obj` to grow (`zero` = false) or to become zero. A semop of several operations counts
+    /// where the first of them is that cannot be done (ipc/sem.c, check_qop).
     pub fn sysv_waiting(&self, obj: ObjId, num: u32, zero: bool) -> u32 {
         let waits = |&&t: &&Tid| {
             let thread = &self.threads[t];
             let pending =
                 thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj && thread.pending.has(PARTIAL);
-            let ops = &thread.sembuf[..thread.n_sembuf as usize];
-            pending
-                && matches!(self.sysv_try(t, obj), Verdict::Block { .. })
-                && ops.iter().any(|o| o.num as u32 == num && if zero { o.op == 0 } else { o.op < 0 })
+            match self.sysv_try(t, obj) {
+                Verdict::Block { at, .. } if pending => {
+                    let o = thread.sembuf[at];
+                    u32::from(o.num) == num && if zero { o.op == 0 } else { o.op < 0 }
+                }
+                _ => false,
+            }
         };
         self.live.as_slice().iter().filter(waits).count() as u32
     }

@@ -211,6 +211,7 @@ impl World {
             live.copy_within(at + 1.., at);
             self.live.len -= 1;
         }
+        self.hand_children_on(t);
     }
 
     /// No other thread of the process of `t` is there, or may have been there a moment ago: all have been waited for.

@@ -52,6 +52,7 @@
 
 use crate::arena::Arena;
 use crate::base::{Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, TIMED, TRY};
+use crate::objects::answer::STARTS;
 use crate::objects::row::{Alone, Role};
 use crate::state::{Applied, Declared, Key, Noted, ProcState, Sharing, Thread, ThreadState, World, SHARED, TICK};
 
@@ -390,8 +391,10 @@ impl Arena {
 
     /// Signals are known that answer what `t` has done last: where it changes its mask, it may take one.
     pub fn is_mask_answered(&mut self, t: Tid) -> bool {
-        let Thread { last, creates, .. } = self.world.threads[t];
-        self.is_answered(t, last) || creates && self.is_answered(t, Kind::FORK)
+        let Thread { last, creates, transitions, .. } = self.world.threads[t];
+        self.is_answered(t, last)
+            || transitions == 0 && self.is_answered(t, STARTS)
+            || creates && self.is_answered(t, Kind::FORK)
     }
 
     /// Somebody asks who used object `id` last: operations on it commute less from now on.

@@ -1,6 +1,6 @@
 //! What is kept of a process.
 
-use crate::base::{numbers, Pid, Tid, TRY, VARIANT};
+use crate::base::{numbers, Pid, Tid, SEVERAL, TRY, VARIANT};
 use crate::state::{ProcessState, FD_PAGES};
 
 numbers! {
@@ -18,6 +18,10 @@ numbers! {
 pub struct Process {
     /// Parent, or [`NONE`](crate::NONE) when it has gone (the kernel's init would be the parent).
     pub parent: Pid,
+    /// The thread of its parent whose child it is: the one that has made it, or, once that is over, the first that was left.
+    pub forker: Tid,
+    /// Its place among the children of that thread.
+    pub place: u32,
     /// The process that created it, gone or not.
     pub creator: Pid,
     /// Where it is in its life.
@@ -44,6 +48,8 @@ pub struct Process {
     pub execs: u8,
     /// Wait status once it is over.
     pub status: i32,
+    /// The wait status with which it will be over, whatever comes now, or [`UNDECIDED`].
+    pub fate: i32,
     /// The process id that the program sees.
     pub vpid: i32,
     /// Process group, as the program sees it.
@@ -98,6 +104,8 @@ pub struct Process {
     pub waiter: Tid,
 }
 
+/// [`Process::fate`]: nothing has ended the process so far.
+pub const UNDECIDED: i32 = -1;
 /// [`Process::dying`]: a thread of the process goes through its end.
 pub const ENDS: u8 = 0x80;
 /// WNOHANG of wait options.
@@ -110,3 +118,7 @@ pub const WUNTRACED: u8 = 32;
 pub const WCONTINUED: u8 = 64;
 /// Not those that are over (waitid without WEXITED).
 pub const WEXITED_NOT: u8 = 128;
+/// Only children of the thread itself (__WNOTHREAD).
+pub const WNOTHREAD: u8 = SEVERAL;
+/// Whom a wait is for, in the place of an id: children whose end is told by another signal than SIGCHLD (__WCLONE). None is modelled.
+pub const CLONES: i64 = i64::MIN;

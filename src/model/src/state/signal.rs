@@ -150,6 +150,10 @@ pub enum Sent {
     Done,
     /// There was no room for it.
     NoRoom,
+    /// As many are pending as may be: it is not sent.
+    Refused,
+    /// The same: it does not say who has sent it.
+    LosesData,
     /// The process is to stop, see `World::stop_and_tell`.
     Stops,
     /// The process is to end by it.
