@@ -25,7 +25,7 @@ kinds! {
     /// Put up to `arg` bytes into channel `obj`.
     FD_WRITE = 65, "write" {
         operands: Operands::Objects, enabled: blocks(World::write_choices, |q| q.channel()),
-        perform: |w, t, op, _| w.write_perform(t, op),
+        perform: |w, t, op, value| w.write_perform(t, op, value),
         records: Records::number(World::channel_states), cells: |act, did, cells| match adds(act) {
             true => {
                 cells.touch(Cell::Channels, How::Channels { mask: act.op.mask, by: act.op.concerns() });
@@ -452,7 +452,11 @@ impl World {
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
+        if self.waits_for_sender(t, op) {
+            return 0;
+        }
+        let overlooks = u32::from(self.may_overlook_error(op));
+        overlooks + u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
@@ -489,13 +493,13 @@ impl World {
     }
 
     /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number.
-    pub(crate) fn write_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn write_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(errno::EPIPE) };
         if self.channels[id].is_socket() {
-            return self.socket_write(t, op, id);
+            return self.socket_write(t, op, id, value);
         }
         if self.channels[id].is_event() {
             return self.counter_add(id, op.arg as u64);

@@ -85,7 +85,8 @@ impl World {
             typ,
             state: SockState::FRESH,
             shut: 0,
-            pad: [0; 3],
+            shut_later: 0,
+            pad: [0; 2],
             protocol,
             options: 0,
             error: 0,
@@ -334,6 +335,11 @@ impl World {
     pub fn socket_shutdown(&mut self, s: SockId, how: u8) -> i64 {
         let socket = self.sockets[s];
         let stream = !socket.is_dgram();
+        if self.is_held(s, NONE) {
+            // It waits for the socket's lock (net/ipv4/af_inet.c, inet_shutdown); nothing else tells when it returns.
+            self.sockets[s].shut_later |= how;
+            return 0;
+        }
         match socket.state {
             SockState::LISTEN if socket.is_tcp() => {
                 if how & NO_RECEIVE != 0 {
