@@ -1,6 +1,6 @@
 //! Pipes and FIFOs. The inode of a FIFO is real, what goes through it is the model's.
 
-use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
+use vsrun_model::channel::{ChanId, ChanKind, MAX_PIPE_SLOTS, PIPE_BUF, PIPE_RING};
 use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::{inject as fault, op, Kind, NONE};
 
@@ -167,7 +167,7 @@ fn channel_of(desc: DescId) -> Option<ChanId> {
     (d.kind == DescKind::PIPE).then_some(channel)
 }
 
-/// F_SETPIPE_SZ. Pipes are not made larger than they are at first; the kernel refuses that too where a user has many.
+/// F_SETPIPE_SZ.
 pub fn resize(desc: DescId, wanted: u64) -> i64 {
     let Some(channel) = channel_of(desc) else { return EBADF };
     let wanted = u64::from(wanted as u32);
@@ -175,11 +175,15 @@ pub fn resize(desc: DescId, wanted: u64) -> i64 {
         return EINVAL;
     }
     let slots = (wanted.max(1).div_ceil(PIPE_BUF)).next_power_of_two();
-    if slots > PIPE_SLOTS as u64 {
-        return EPERM;
+    if slots > MAX_PIPE_SLOTS as u64 {
+        if raw!(libc::SYS_geteuid) != 0 {
+            return EPERM;
+        }
+        end::unsupported(&[b"a pipe of more than a MiB (F_SETPIPE_SZ)"]);
     }
     fd::settle(desc);
-    model().pipe_resize(channel, slots as u8)
+    let result = model().pipe_resize(channel, slots as u16);
+    result.unwrap_or_else(|| end::unsupported(&[b"F_SETPIPE_SZ beyond 64 KiB while something is in the pipe"]))
 }
 
 /// Words of struct stat.

@@ -7,8 +7,8 @@ use super::question::Did;
 use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
-    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, NO_RING, OTHERWISE, PAGE,
-    PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, MAX_PIPE_SLOTS, NO_RING,
+    OTHERWISE, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
 };
 
 kinds! {
@@ -206,8 +206,8 @@ impl Channel {
         self.tail == self.head
     }
 
-    fn slot(&mut self, n: u8) -> &mut u16 {
-        &mut self.lengths[(self.first as usize + n as usize) % PIPE_SLOTS]
+    fn slot(&mut self, n: u16) -> &mut u16 {
+        &mut self.lengths[(self.first as usize + n as usize) % MAX_PIPE_SLOTS]
     }
 
     fn pipe_put(&mut self, n: u64) {
@@ -236,7 +236,7 @@ impl Channel {
     fn pieces_within(&self, n: u64, there: u64) -> u64 {
         let mut fits = 0;
         for slot in 0..usize::from(self.used) {
-            let part = u64::from(self.lengths[(usize::from(self.first) + slot) % PIPE_SLOTS]).min(n - fits);
+            let part = u64::from(self.lengths[(usize::from(self.first) + slot) % MAX_PIPE_SLOTS]).min(n - fits);
             if part == 0 || fits + part > there {
                 break;
             }
@@ -265,7 +265,7 @@ impl Channel {
             *self.slot(0) -= part as u16;
             left -= part;
             if *self.slot(0) == 0 {
-                self.first = (self.first + 1) % PIPE_SLOTS as u8;
+                self.first = (self.first + 1) % MAX_PIPE_SLOTS as u16;
                 self.used -= 1;
             }
         }
@@ -322,7 +322,7 @@ impl World {
         let fresh = Channel {
             obj,
             kind,
-            slots: PIPE_SLOTS as u8,
+            slots: PIPE_SLOTS as u16,
             ring: NO_RING,
             room,
             maker,
@@ -564,12 +564,28 @@ impl World {
 }
 
 impl World {
-    /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use.
-    pub fn pipe_resize(&mut self, id: ChanId, slots: u8) -> i64 {
-        if self.channels[id].used > slots {
-            return errno::EBUSY;
+    /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use. `None`: it would have to move what is in it to a
+    /// larger ring.
+    pub fn pipe_resize(&mut self, id: ChanId, slots: u16) -> Option<i64> {
+        let Channel { used, slots: before, room, ring, .. } = self.channels[id];
+        if used > slots {
+            return Some(errno::EBUSY);
+        }
+        let wanted = u64::from(slots) * PAGE;
+        if wanted > room {
+            if used > 0 {
+                return None;
+            }
+            if ring != NO_RING {
+                self.ring_free(ring, room);
+            }
+            (self.channels[id].room, self.channels[id].ring) = (wanted, NO_RING);
         }
         self.channels[id].slots = slots;
-        i64::from(slots) * PAGE as i64
+        if used >= before && used < slots {
+            // Who waits for room is told (fs/pipe.c, pipe_resize_ring).
+            self.woke(id, poll::OUT | poll::WRNORM);
+        }
+        Some(wanted as i64)
     }
 }
