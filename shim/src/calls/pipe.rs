@@ -42,6 +42,11 @@ pub fn make(at: u64, flags: i32) -> i64 {
 
 /// read from a pipe.
 pub fn read(desc: DescId, memory: Memory) -> i64 {
+    read_as(desc, memory, 0)
+}
+
+/// The same; `how`: [`op::TRY`] or 0.
+pub fn read_as(desc: DescId, memory: Memory, how: u8) -> i64 {
     let d = world().descs[desc];
     if d.flags & ACCESS == WRITE_ONLY {
         return EBADF;
@@ -57,7 +62,7 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
         Ok(wanted) => wanted,
         Err(error) => return error,
     };
-    let mut op = world().channel_op(Kind::FD_READ, d.input, wanted as i64);
+    let mut op = world().channel_op(Kind::FD_READ, d.input, wanted as i64).with(how);
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
     }
@@ -74,6 +79,11 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
 
 /// write to a pipe: more than a buffer takes several steps.
 pub fn write(desc: DescId, memory: Memory) -> i64 {
+    write_as(desc, memory, 0)
+}
+
+/// The same; `how`: [`op::TRY`], [`OWN_BUFFER`].
+pub fn write_as(desc: DescId, memory: Memory, how: u8) -> i64 {
     let d = world().descs[desc];
     if d.flags & ACCESS == READ_ONLY {
         return EBADF;
@@ -90,17 +100,17 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         Err(error) => return error,
     };
     match n <= PIPE_BUF {
-        true => write_all(desc, &memory, n),
-        false => fd::throughout(desc, || write_all(desc, &memory, n)),
+        true => write_all(desc, &memory, n, how),
+        false => fd::throughout(desc, || write_all(desc, &memory, n, how)),
     }
 }
 
-fn write_all(desc: DescId, memory: &Memory, n: u64) -> i64 {
+fn write_all(desc: DescId, memory: &Memory, n: u64, how: u8) -> i64 {
     let d = world().descs[desc];
     let there = memory.readable(0, n);
     let mut done = 0;
     while done < n {
-        let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64);
+        let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64).with(how);
         if d.flags & NONBLOCK != 0 {
             op = op.with(op::TRY);
         }

@@ -8,7 +8,7 @@ use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
     poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, MAX_PIPE_SLOTS, NO_RING,
-    OTHERWISE, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
 };
 
 kinds! {
@@ -293,6 +293,7 @@ impl ChannelState {
         match op.kind.row().channels {
             Channels::Reads | Channels::Accepts | Channels::Receives => self.readable,
             Channels::Sends => self.free > 0,
+            _ if op.has(OWN_BUFFER) => self.broken || self.free > 0,
             _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
             _ => self.broken || self.takes(n) > 0,
         }
@@ -506,6 +507,18 @@ impl World {
         }
         if self.channels[id].readers == 0 {
             return Applied::Done(errno::EPIPE);
+        }
+        if op.has(OWN_BUFFER) {
+            // It is the shim's memory, and there.
+            let channel = &mut self.channels[id];
+            let n = (op.arg.max(0) as u64).min(PAGE);
+            self.threads[t].out[0] = channel.tail as i64;
+            let next = channel.used;
+            *channel.slot(next) = n as u16;
+            channel.used += 1;
+            (channel.end, channel.tail) = (PAGE as u16, channel.tail + n);
+            self.woke(id, poll::IN | poll::RDNORM);
+            return Applied::Done(n as i64);
         }
         let n = self.channel_takes(id, op.arg.max(0) as u64);
         let n = match op.has(LACKS) {

@@ -1,6 +1,6 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::{numbers, ObjId, Tid, Uid};
+use crate::base::{numbers, ObjId, Tid, Uid, VARIANT};
 use crate::state::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
@@ -12,6 +12,9 @@ pub const PIPE_BUF: u64 = 4096;
 pub const PIPE_SLOTS: usize = 16;
 /// Buffers that a pipe may be given: Linux's limit of a MiB for who may not pass limits (/proc/sys/fs/pipe-max-size).
 pub const MAX_PIPE_SLOTS: usize = 256;
+/// Flag of a write to a pipe, of up to a page: it gets a buffer of its own, to which nothing is added (a page of a file, see
+/// fs/splice.c).
+pub const OWN_BUFFER: u8 = VARIANT;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a new pipe's ring.
