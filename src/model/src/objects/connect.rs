@@ -4,7 +4,7 @@ use super::row::*;
 use crate::base::{Address, Host};
 use crate::state::{
     poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT,
-    NO_RECEIVE, NO_SEND, UNTOLD,
+    NO_RECEIVE, NO_SEND, SYN_RETRIES, UNTOLD,
 };
 
 kinds! {
@@ -284,6 +284,10 @@ impl World {
         if let Some(client) = self.peer(at) {
             if self.sockets[client].state == SockState::CONNECTING {
                 self.sockets[client].state = SockState::CONNECTED;
+                // TCP asks again when its time is over, not when there is room (net/ipv4/tcp_timer.c); a local one is let in.
+                if self.sockets[client].is_tcp() {
+                    self.never_comes(SYN_RETRIES);
+                }
                 self.woke(self.sockets[client].input, 0);
             }
         }
