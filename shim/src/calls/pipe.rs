@@ -5,7 +5,7 @@ use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE
 use vsrun_model::{inject as fault, op, Kind, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{fd, files};
+use super::{fd, files, msg};
 use crate::gate::{self, end, inject, local, me, model, signal, world};
 use crate::sys::errno::*;
 use crate::sys::{cstr, guard, raw, store, writable};
@@ -186,7 +186,7 @@ pub fn resize(desc: DescId, wanted: u64) -> i64 {
     }
     let slots = (wanted.max(1).div_ceil(PIPE_BUF)).next_power_of_two();
     if slots > MAX_PIPE_SLOTS as u64 {
-        if raw!(libc::SYS_geteuid) != 0 {
+        if !msg::has_capability(msg::CAP_SYS_RESOURCE) {
             return EPERM;
         }
         end::unsupported(&[b"a pipe of more than a MiB (F_SETPIPE_SZ)"]);
