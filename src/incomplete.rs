@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
-use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE, WAKES_IGNORED};
+use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE, SYN_RETRIES, WAKES_IGNORED};
 use vsrun_model::End;
 
 /// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
@@ -67,6 +67,8 @@ pub enum Reason {
     NoCpuTimer,
     /// TCP_DEFER_ACCEPT was to keep connections back until there is data.
     NotDeferred,
+    /// A request for a connection that a full queue refused was granted as soon as there was room.
+    RetriedAtOnce,
     /// A stop took effect at once on a process that could have gone on for a while.
     StoppedAtOnce,
     /// A signal that is ignored could have made a wait fail.
@@ -156,6 +158,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but connections did not wait for their data (see the notes)",
                 "TCP_DEFER_ACCEPT was asked for: connections were there to be accepted at once, as they are once its time is over; that they come only with their data is not modelled",
             ),
+            Reason::RetriedAtOnce => (
+                "sockets:retries",
+                "all schedules of what is modelled were run, but refused connections came again at once (see the notes)",
+                "a TCP connection was asked for, without waiting, while the listener's queue was full, and was there as soon as there was room; that the request comes again at any later moment is not modelled",
+            ),
             Reason::StoppedAtOnce => (
                 "signals:stop",
                 "all schedules of what is modelled were run, but processes stopped at once when others stopped them (see the notes)",
@@ -238,6 +245,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & SIGIO != 0, Reason::NoSigio),
         (world.never_come & CPU_TIMER != 0, Reason::NoCpuTimer),
         (world.never_come & DEFERRED != 0, Reason::NotDeferred),
+        (world.never_come & SYN_RETRIES != 0, Reason::RetriedAtOnce),
         (world.never_come & STOPS_LATE != 0, Reason::StoppedAtOnce),
         (world.never_come & WAKES_IGNORED != 0, Reason::WakesIgnored),
         (world.urgent, Reason::UrgentTimeouts),

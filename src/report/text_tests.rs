@@ -127,6 +127,7 @@ Verdict: no bug found in ./prog 2
         (Reason::Notified, "not proven"),
         (Reason::NoSigio, "some signals"),
         (Reason::NotDeferred, "wait for their data"),
+        (Reason::RetriedAtOnce, "refused connections came again"),
         (Reason::StoppedAtOnce, "processes stopped at once"),
         (Reason::WakesIgnored, "a signal which is ignored makes a wait fail"),
         (Reason::Bound, "--bound"),

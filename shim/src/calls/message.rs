@@ -3,8 +3,8 @@
 use vsrun_model::address::NETLINK;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use vsrun_model::socket::{
-    Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, PASS_CRED, PEEK, SEQPACKET, STAMPED, STAMPED_NS,
-    STREAM, TO_ADDRESS,
+    Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, HURRIES, PASS_CRED, PEEK, SEQPACKET, STAMPED,
+    STAMPED_NS, STREAM, TO_ADDRESS,
 };
 use vsrun_model::{inject as fault, op, Address, Kind, Op, NONE};
 
@@ -548,7 +548,7 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
             b"a write of more than 4096 bytes to a connection, of memory of which only a part is there",
         ]);
     }
-    let mut done = 0;
+    let (mut done, mut pieces, mut room) = (0, 0, false);
     loop {
         let mut op = world().channel_op(Kind::FD_WRITE, output, (n - done) as i64);
         // It depends on the connect.
@@ -556,9 +556,15 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
         if done > 0 {
             op = op.with(op::PARTIAL);
         }
+        // TCP looks at what has come meanwhile after so many pieces (net/ipv4/tcp.c, sk_flush_backlog).
+        if room && !(sock.is_tcp() && pieces % 16 == 0) {
+            op = op.with(HURRIES);
+        }
         let op = socket::timed(op, desc, sock.send_timeout, dont_wait);
+        let mut forgotten = false;
         let put = fd::pass(desc, lacking(op, there - done, n - done), |put| {
-            let [at, kept, _] = me().out;
+            let [at, kept, more] = me().out;
+            (room, forgotten) = (more != 0, kept == 0);
             if put > 0 && kept != 0 {
                 copy(output, at as u64, memory, done, put as u64, true);
             }
@@ -567,7 +573,8 @@ fn connected(desc: DescId, memory: &Memory, flags: i32, to: Option<Address>) -> 
             return if done > 0 { done as i64 } else { put };
         }
         done += put as u64;
-        if done >= n || sock.typ != STREAM {
+        pieces += 1;
+        if done >= n || forgotten || sock.typ != STREAM {
             return done as i64;
         }
     }

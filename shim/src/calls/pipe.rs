@@ -1,11 +1,11 @@
 //! Pipes and FIFOs. The inode of a FIFO is real, what goes through it is the model's.
 
-use vsrun_model::channel::{ChanId, ChanKind, PIPE_BUF, PIPE_RING, PIPE_SLOTS};
+use vsrun_model::channel::{ChanId, ChanKind, MAX_PIPE_SLOTS, PIPE_BUF, PIPE_RING};
 use vsrun_model::fd::{Desc, DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
 use vsrun_model::{inject as fault, op, Kind, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{fd, files};
+use super::{fd, files, msg};
 use crate::gate::{self, end, inject, local, me, model, signal, world};
 use crate::sys::errno::*;
 use crate::sys::{cstr, guard, raw, store, writable};
@@ -42,6 +42,11 @@ pub fn make(at: u64, flags: i32) -> i64 {
 
 /// read from a pipe.
 pub fn read(desc: DescId, memory: Memory) -> i64 {
+    read_as(desc, memory, 0)
+}
+
+/// The same; `how`: [`op::TRY`] or 0.
+pub fn read_as(desc: DescId, memory: Memory, how: u8) -> i64 {
     let d = world().descs[desc];
     if d.flags & ACCESS == WRITE_ONLY {
         return EBADF;
@@ -57,7 +62,7 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
         Ok(wanted) => wanted,
         Err(error) => return error,
     };
-    let mut op = world().channel_op(Kind::FD_READ, d.input, wanted as i64);
+    let mut op = world().channel_op(Kind::FD_READ, d.input, wanted as i64).with(how);
     if d.flags & NONBLOCK != 0 {
         op = op.with(op::TRY);
     }
@@ -74,6 +79,11 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
 
 /// write to a pipe: more than a buffer takes several steps.
 pub fn write(desc: DescId, memory: Memory) -> i64 {
+    write_as(desc, memory, 0)
+}
+
+/// The same; `how`: [`op::TRY`], [`OWN_BUFFER`].
+pub fn write_as(desc: DescId, memory: Memory, how: u8) -> i64 {
     let d = world().descs[desc];
     if d.flags & ACCESS == READ_ONLY {
         return EBADF;
@@ -90,17 +100,17 @@ pub fn write(desc: DescId, memory: Memory) -> i64 {
         Err(error) => return error,
     };
     match n <= PIPE_BUF {
-        true => write_all(desc, &memory, n),
-        false => fd::throughout(desc, || write_all(desc, &memory, n)),
+        true => write_all(desc, &memory, n, how),
+        false => fd::throughout(desc, || write_all(desc, &memory, n, how)),
     }
 }
 
-fn write_all(desc: DescId, memory: &Memory, n: u64) -> i64 {
+fn write_all(desc: DescId, memory: &Memory, n: u64, how: u8) -> i64 {
     let d = world().descs[desc];
     let there = memory.readable(0, n);
     let mut done = 0;
     while done < n {
-        let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64);
+        let mut op = world().channel_op(Kind::FD_WRITE, d.output, (n - done) as i64).with(how);
         if d.flags & NONBLOCK != 0 {
             op = op.with(op::TRY);
         }
@@ -167,7 +177,7 @@ fn channel_of(desc: DescId) -> Option<ChanId> {
     (d.kind == DescKind::PIPE).then_some(channel)
 }
 
-/// F_SETPIPE_SZ. Pipes are not made larger than they are at first; the kernel refuses that too where a user has many.
+/// F_SETPIPE_SZ.
 pub fn resize(desc: DescId, wanted: u64) -> i64 {
     let Some(channel) = channel_of(desc) else { return EBADF };
     let wanted = u64::from(wanted as u32);
@@ -175,11 +185,15 @@ pub fn resize(desc: DescId, wanted: u64) -> i64 {
         return EINVAL;
     }
     let slots = (wanted.max(1).div_ceil(PIPE_BUF)).next_power_of_two();
-    if slots > PIPE_SLOTS as u64 {
-        return EPERM;
+    if slots > MAX_PIPE_SLOTS as u64 {
+        if !msg::has_capability(msg::CAP_SYS_RESOURCE) {
+            return EPERM;
+        }
+        end::unsupported(&[b"a pipe of more than a MiB (F_SETPIPE_SZ)"]);
     }
     fd::settle(desc);
-    model().pipe_resize(channel, slots as u8)
+    let result = model().pipe_resize(channel, slots as u16);
+    result.unwrap_or_else(|| end::unsupported(&[b"F_SETPIPE_SZ beyond 64 KiB while something is in the pipe"]))
 }
 
 /// Words of struct stat.

@@ -1,13 +1,17 @@
 //! sendfile and splice.
 
-use vsrun_model::channel::PIPE_RING;
-use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, WRITE_ONLY};
+use vsrun_model::channel::{OWN_BUFFER, PIPE_RING};
+use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
+use vsrun_model::{op, NONE};
 
 use super::memory::Memory;
-use super::{fd, message, pipe};
-use crate::gate::world;
+use super::{fd, message, pipe, socket};
+use crate::gate::{note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{load, store};
+
+/// SPLICE_F_MOVE, SPLICE_F_NONBLOCK, SPLICE_F_MORE, SPLICE_F_GIFT.
+const SPLICE_FLAGS: u64 = 0xf;
 
 /// sendfile. `None`: both are files.
 pub fn send_file(a: [u64; 6]) -> Option<i64> {
@@ -17,12 +21,16 @@ pub fn send_file(a: [u64; 6]) -> Option<i64> {
         return Some(if readable { EINVAL } else { EBADF });
     }
     let out = out?;
-    Some(from_file(a[1], a[2], a[3], |memory| output(out, memory, a)))
+    Some(from_file(a[1], a[2], a[3], |memory, done| match world().descs[out].kind {
+        // Only what there is room for (fs/read_write.c, do_sendfile).
+        DescKind::PIPE => pipe::write_as(out, memory, OWN_BUFFER | if done > 0 { op::TRY } else { 0 }),
+        _ => output(out, memory, 0, a),
+    }))
 }
 
-fn output(desc: DescId, memory: Memory, a: [u64; 6]) -> i64 {
+fn output(desc: DescId, memory: Memory, how: u8, a: [u64; 6]) -> i64 {
     match world().descs[desc].kind {
-        DescKind::PIPE => pipe::write(desc, memory),
+        DescKind::PIPE => pipe::write_as(desc, memory, how),
         DescKind::SOCKET => message::send(desc, memory, 0),
         _ => fd::refuse(libc::SYS_sendfile, desc, a),
     }
@@ -30,7 +38,7 @@ fn output(desc: DescId, memory: Memory, a: [u64; 6]) -> i64 {
 
 /// Moves up to `n` bytes of file `from` on, a piece at a time; `offset`: address of the place to read from, or 0 for
 /// the file's own.
-fn from_file(from: u64, offset: u64, n: u64, mut put: impl FnMut(Memory) -> i64) -> i64 {
+fn from_file(from: u64, offset: u64, n: u64, mut put: impl FnMut(Memory, u64) -> i64) -> i64 {
     let mut buffer = [0u8; 4096];
     let mut done = 0;
     while done < n {
@@ -44,7 +52,7 @@ fn from_file(from: u64, offset: u64, n: u64, mut put: impl FnMut(Memory) -> i64)
         if got <= 0 {
             return if done > 0 { done as i64 } else { got };
         }
-        let result = put(Memory::one(at, got as u64));
+        let result = put(Memory::one(at, got as u64), done);
         let taken = result.max(0);
         match offset {
             // What was read and not taken is given back.
@@ -75,6 +83,13 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
     if n == 0 {
         return Some(0);
     }
+    if a[5] & !SPLICE_FLAGS != 0 {
+        return Some(EINVAL);
+    }
+    let access = |desc: Option<DescId>| desc.map_or(NONE, |desc| world().descs[desc].flags & ACCESS);
+    if access(input) == WRITE_ONLY || access(out) == READ_ONLY {
+        return Some(EBADF);
+    }
     if input.is_some() && a[1] != 0 || out.is_some() && a[3] != 0 {
         return Some(ESPIPE);
     }
@@ -83,48 +98,80 @@ pub fn splice(a: [u64; 6]) -> Option<i64> {
             load::<i64>(offset);
         }
     }
+    let how = if a[5] & u64::from(libc::SPLICE_F_NONBLOCK) != 0 { op::TRY } else { 0 };
     Some(match (input, out) {
-        (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory| output(out, memory, a)),
+        (None, Some(out)) => from_file(a[0], a[1], n.min(PIPE_RING), |memory, done| {
+            output(out, memory, how | OWN_BUFFER | if done > 0 { op::TRY } else { 0 }, a)
+        }),
         (Some(input), None) if matches!(world().descs[input].kind, DescKind::PIPE | DescKind::SOCKET) => {
-            to_file(input, a[2], a[3], n)
+            to_file(input, a[2], a[3], n, how)
         }
-        (Some(input), Some(out)) => between(input, out, n, a),
+        (Some(input), Some(out)) => between(input, out, n, how, a),
         (Some(input), None) => fd::refuse(libc::SYS_splice, input, a),
         (None, None) => EINVAL,
     })
 }
 
-/// Moves bytes from a pipe to a socket, or the other way; what a socket that does not wait has no room for is refused.
-fn between(input: DescId, out: DescId, n: u64, a: [u64; 6]) -> i64 {
-    if world().descs[out].flags & NONBLOCK != 0 {
+/// Moves bytes from a pipe to a socket or another pipe, or the other way; what one that does not wait has no room for is refused.
+fn between(input: DescId, out: DescId, n: u64, how: u8, a: [u64; 6]) -> i64 {
+    let (from, to) = (world().descs[input], world().descs[out]);
+    let pipes = from.kind == DescKind::PIPE && to.kind == DescKind::PIPE;
+    if pipes && from.input == to.output {
+        return EINVAL;
+    }
+    // Of two pipes one is enough (fs/splice.c, do_splice).
+    let how = if pipes && (from.flags | to.flags) & NONBLOCK != 0 { op::TRY } else { how };
+    if !pipes && to.flags & NONBLOCK != 0 {
         fd::refuse(libc::SYS_splice, out, a);
     }
     let mut buffer = [0u8; 4096];
     let at = buffer.as_mut_ptr() as u64;
     let memory = Memory::one(at, n.min(buffer.len() as u64));
-    let got = match world().descs[input].kind {
-        DescKind::SOCKET => message::receive(input, memory, 0),
-        DescKind::PIPE => pipe::read(input, memory),
-        _ => fd::refuse(libc::SYS_splice, input, a),
-    };
+    let got = take(input, memory, how, a);
     if got <= 0 {
         return got;
     }
-    output(out, Memory::one(at, got as u64), a)
+    note_rest(got, n);
+    let result = output(out, Memory::one(at, got as u64), how, a);
+    match result {
+        // It would have stayed where it was.
+        EPIPE => note_passed(libc::SYS_splice),
+        _ if result < got => fd::refuse(libc::SYS_splice, out, a),
+        _ => {}
+    }
+    result
+}
+
+/// Takes what there is out of a pipe or socket.
+fn take(input: DescId, memory: Memory, how: u8, a: [u64; 6]) -> i64 {
+    match world().descs[input].kind {
+        // TCP goes by the descriptor alone (net/ipv4/tcp.c, tcp_splice_read).
+        DescKind::SOCKET if how & op::TRY != 0 && !world().sockets[socket::of(input)].is_tcp() => {
+            message::receive(input, memory, libc::MSG_DONTWAIT)
+        }
+        DescKind::SOCKET => message::receive(input, memory, 0),
+        DescKind::PIPE => pipe::read_as(input, memory, how),
+        _ => fd::refuse(libc::SYS_splice, input, a),
+    }
+}
+
+/// More than a page is not moved at once here, though the kernel moves it.
+fn note_rest(got: i64, wanted: u64) {
+    if got == 4096 && wanted > 4096 {
+        note_passed(libc::SYS_splice);
+    }
 }
 
 /// Moves what a pipe or socket holds into a file.
-fn to_file(input: DescId, to: u64, offset: u64, n: u64) -> i64 {
+fn to_file(input: DescId, to: u64, offset: u64, n: u64, how: u8) -> i64 {
     let mut buffer = [0u8; 4096];
     let at = buffer.as_mut_ptr() as u64;
     let memory = Memory::one(at, n.min(buffer.len() as u64));
-    let got = match world().descs[input].kind {
-        DescKind::SOCKET => message::receive(input, memory, 0),
-        _ => pipe::read(input, memory),
-    };
+    let got = take(input, memory, how, [0; 6]);
     if got <= 0 {
         return got;
     }
+    note_rest(got, n);
     let result = match offset {
         0 => fd::on_file(libc::SYS_write, [to, at, got as u64, 0, 0, 0]),
         _ => fd::on_file(libc::SYS_pwrite64, [to, at, got as u64, load(offset), 0, 0]),

@@ -7,8 +7,8 @@ use super::question::Did;
 use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
-    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, NO_RING, OTHERWISE, PAGE,
-    PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, MAX_PIPE_SLOTS, NO_RING,
+    OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
 };
 
 kinds! {
@@ -25,7 +25,7 @@ kinds! {
     /// Put up to `arg` bytes into channel `obj`.
     FD_WRITE = 65, "write" {
         operands: Operands::Objects, enabled: blocks(World::write_choices, |q| q.channel()),
-        perform: |w, t, op, _| w.write_perform(t, op),
+        perform: |w, t, op, value| w.write_perform(t, op, value),
         records: Records::number(World::channel_states), cells: |act, did, cells| match adds(act) {
             true => {
                 cells.touch(Cell::Channels, How::Channels { mask: act.op.mask, by: act.op.concerns() });
@@ -206,8 +206,8 @@ impl Channel {
         self.tail == self.head
     }
 
-    fn slot(&mut self, n: u8) -> &mut u16 {
-        &mut self.lengths[(self.first as usize + n as usize) % PIPE_SLOTS]
+    fn slot(&mut self, n: u16) -> &mut u16 {
+        &mut self.lengths[(self.first as usize + n as usize) % MAX_PIPE_SLOTS]
     }
 
     fn pipe_put(&mut self, n: u64) {
@@ -236,7 +236,7 @@ impl Channel {
     fn pieces_within(&self, n: u64, there: u64) -> u64 {
         let mut fits = 0;
         for slot in 0..usize::from(self.used) {
-            let part = u64::from(self.lengths[(usize::from(self.first) + slot) % PIPE_SLOTS]).min(n - fits);
+            let part = u64::from(self.lengths[(usize::from(self.first) + slot) % MAX_PIPE_SLOTS]).min(n - fits);
             if part == 0 || fits + part > there {
                 break;
             }
@@ -265,7 +265,7 @@ impl Channel {
             *self.slot(0) -= part as u16;
             left -= part;
             if *self.slot(0) == 0 {
-                self.first = (self.first + 1) % PIPE_SLOTS as u8;
+                self.first = (self.first + 1) % MAX_PIPE_SLOTS as u16;
                 self.used -= 1;
             }
         }
@@ -293,6 +293,7 @@ impl ChannelState {
         match op.kind.row().channels {
             Channels::Reads | Channels::Accepts | Channels::Receives => self.readable,
             Channels::Sends => self.free > 0,
+            _ if op.has(OWN_BUFFER) => self.broken || self.free > 0,
             _ if n <= PIPE_BUF => self.broken || self.takes(n) == n,
             _ => self.broken || self.takes(n) > 0,
         }
@@ -322,7 +323,7 @@ impl World {
         let fresh = Channel {
             obj,
             kind,
-            slots: PIPE_SLOTS as u8,
+            slots: PIPE_SLOTS as u16,
             ring: NO_RING,
             room,
             maker,
@@ -453,7 +454,11 @@ impl World {
     }
 
     pub(crate) fn write_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
+        if self.waits_for_sender(t, op) {
+            return 0;
+        }
+        let overlooks = u32::from(self.may_overlook_error(op));
+        overlooks + u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op))
     }
 
     /// Gives the bytes to be copied from position `Thread::out[0]` on, 0 at the end of the file, or minus an error number.
@@ -492,19 +497,31 @@ impl World {
     }
 
     /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number.
-    pub(crate) fn write_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    pub(crate) fn write_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if !self.goes_on(t, op) {
             return self.not_ready(t, op);
         }
         let Some(id) = self.channel_of(op.obj) else { return Applied::Done(errno::EPIPE) };
         if self.channels[id].is_socket() {
-            return self.socket_write(t, op, id);
+            return self.socket_write(t, op, id, value);
         }
         if self.channels[id].is_event() {
             return self.counter_add(id, op.arg as u64);
         }
         if self.channels[id].readers == 0 {
             return Applied::Done(errno::EPIPE);
+        }
+        if op.has(OWN_BUFFER) {
+            // It is the shim's memory, and there.
+            let channel = &mut self.channels[id];
+            let n = (op.arg.max(0) as u64).min(PAGE);
+            self.threads[t].out[0] = channel.tail as i64;
+            let next = channel.used;
+            *channel.slot(next) = n as u16;
+            channel.used += 1;
+            (channel.end, channel.tail) = (PAGE as u16, channel.tail + n);
+            self.woke(id, poll::IN | poll::RDNORM);
+            return Applied::Done(n as i64);
         }
         let n = self.channel_takes(id, op.arg.max(0) as u64);
         let n = match op.has(LACKS) {
@@ -563,12 +580,28 @@ impl World {
 }
 
 impl World {
-    /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use.
-    pub fn pipe_resize(&mut self, id: ChanId, slots: u8) -> i64 {
-        if self.channels[id].used > slots {
-            return errno::EBUSY;
+    /// F_SETPIPE_SZ: so many buffers. Gives minus an error number if more are in use. `None`: it would have to move what is in it to a
+    /// larger ring.
+    pub fn pipe_resize(&mut self, id: ChanId, slots: u16) -> Option<i64> {
+        let Channel { used, slots: before, room, ring, .. } = self.channels[id];
+        if used > slots {
+            return Some(errno::EBUSY);
+        }
+        let wanted = u64::from(slots) * PAGE;
+        if wanted > room {
+            if used > 0 {
+                return None;
+            }
+            if ring != NO_RING {
+                self.ring_free(ring, room);
+            }
+            (self.channels[id].room, self.channels[id].ring) = (wanted, NO_RING);
         }
         self.channels[id].slots = slots;
-        i64::from(slots) * PAGE as i64
+        if used >= before && used < slots {
+            // Who waits for room is told (fs/pipe.c, pipe_resize_ring).
+            self.woke(id, poll::OUT | poll::WRNORM);
+        }
+        Some(wanted as i64)
     }
 }

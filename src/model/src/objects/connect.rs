@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{Address, Host};
 use crate::state::{
-    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GIVEN_PORT, NO_RECEIVE, NO_SEND,
-    UNTOLD,
+    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT,
+    NO_RECEIVE, NO_SEND, SYN_RETRIES, UNTOLD,
 };
 
 kinds! {
@@ -190,7 +190,7 @@ impl World {
     fn name_client(&mut self, t: Tid, s: SockId) {
         let target = self.threads[t].address.concrete();
         let own = self.sockets[s].local;
-        if own.port == 0 {
+        if own.port == 0 || self.sockets[s].options & GAVE_UP_PORT != 0 {
             let host = if own.any_host().is_any() { target.host() } else { own.host() };
             self.give_port(t, s, host);
         } else if own.host().is_any() {
@@ -284,6 +284,10 @@ impl World {
         if let Some(client) = self.peer(at) {
             if self.sockets[client].state == SockState::CONNECTING {
                 self.sockets[client].state = SockState::CONNECTED;
+                // TCP asks again when its time is over, not when there is room (net/ipv4/tcp_timer.c); a local one is let in.
+                if self.sockets[client].is_tcp() {
+                    self.never_comes(SYN_RETRIES);
+                }
                 self.woke(self.sockets[client].input, 0);
             }
         }

@@ -245,7 +245,11 @@ impl World {
         let p = self.threads[t].pid;
         let of = |&&u: &&Tid| self.threads[u].pid == p && self.threads[u].state == ThreadState::PARKED;
         let dying = self.procs[p].dying;
-        dying != 0 && dying & ENDS == 0 && self.live.as_slice().iter().find(of) == Some(&t)
+        let sends = |&u: &Tid| self.threads[u].pid == p && self.is_within_send(u);
+        dying != 0
+            && !self.live.as_slice().iter().any(sends)
+            && dying & ENDS == 0
+            && self.live.as_slice().iter().find(of) == Some(&t)
     }
 
     #[inline(never)]

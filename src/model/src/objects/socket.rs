@@ -7,8 +7,9 @@
 use crate::base::{errno, Address, Host, Pid, Tid, INET6, NONE, UNIX};
 use crate::state::{
     poll, ChanId, ChanKind, Channel, Credentials, Desc, DescId, DescKind, Effects, Message, OptionValue, Right, SockId,
-    SockState, Socket, World, ACCEPTED, BUFFER, CONNECTED_BY_ADDRESS, GIVEN_PORT, MAX_DGRAMS, MAX_OPTIONS, NO_RECEIVE,
-    NO_RING, NO_SEND, READ_WRITE, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET, STREAM, V6_ONLY,
+    SockState, Socket, World, ACCEPTED, BUFFER, CONNECTED_BY_ADDRESS, GAVE_UP_PORT, GIVEN_PORT, MAX_DGRAMS,
+    MAX_OPTIONS, NO_RECEIVE, NO_RING, NO_SEND, READ_WRITE, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
+    STREAM, V6_ONLY,
 };
 
 const BOTH: u8 = 3;
@@ -85,7 +86,8 @@ impl World {
             typ,
             state: SockState::FRESH,
             shut: 0,
-            pad: [0; 3],
+            shut_later: 0,
+            pad: [0; 2],
             protocol,
             options: 0,
             error: 0,
@@ -334,11 +336,19 @@ impl World {
     pub fn socket_shutdown(&mut self, s: SockId, how: u8) -> i64 {
         let socket = self.sockets[s];
         let stream = !socket.is_dgram();
+        if self.is_held(s, NONE) {
+            // It waits for the socket's lock (net/ipv4/af_inet.c, inet_shutdown); nothing else tells when it returns.
+            self.sockets[s].shut_later |= how;
+            return 0;
+        }
         match socket.state {
             SockState::LISTEN if socket.is_tcp() => {
                 if how & NO_RECEIVE != 0 {
                     self.drop_queue(s);
-                    self.sockets[s].state = SockState::FRESH;
+                    let socket = &mut self.sockets[s];
+                    socket.state = SockState::FRESH;
+                    // One that it was bound to is kept (net/ipv4/tcp.c, tcp_set_state).
+                    socket.options |= if socket.options & GIVEN_PORT != 0 { GAVE_UP_PORT } else { 0 };
                 }
                 return 0;
             }
@@ -416,7 +426,7 @@ impl World {
         let mut taken = Taken::No;
         for (socket, other) in self.sockets.as_slice().iter().zip(0..) {
             let same = socket.domain != 0 && !socket.is_local() && other != s && socket.typ == own.typ;
-            if !same || socket.local.port != address.port {
+            if !same || socket.local.port != address.port || socket.options & GAVE_UP_PORT != 0 {
                 continue;
             }
             let (a, b) = (socket.local.host(), address.host());
@@ -453,7 +463,8 @@ impl World {
             let address = Address::internet(host, port as u16);
             if self.address_taken(s, &address) == Taken::No {
                 self.sockets[s].local = address;
-                self.sockets[s].options |= GIVEN_PORT;
+                let options = &mut self.sockets[s].options;
+                *options = *options & !GAVE_UP_PORT | GIVEN_PORT;
                 return;
             }
             self.reaches_far();
@@ -580,7 +591,8 @@ impl World {
     /// Gives a socket of thread `t` an address (bind); where that is a path, the file is there. Gives 0 or minus an error
     /// number. `None`: sockets would share a port.
     pub fn socket_bind(&mut self, t: Tid, s: SockId, mut address: Address) -> Option<i64> {
-        if self.sockets[s].local.is_name() {
+        let gave_up = self.sockets[s].options & GAVE_UP_PORT != 0;
+        if self.sockets[s].local.is_name() && !gave_up {
             return Some(errno::EINVAL);
         }
         if address.family != UNIX {
@@ -589,7 +601,15 @@ impl World {
                 return Some(0);
             }
             match self.address_taken(s, &address) {
-                Taken::Yes => return Some(errno::EADDRINUSE),
+                Taken::Yes => {
+                    if gave_up {
+                        // That it has failed takes its address away (net/ipv4/af_inet.c, __inet_bind).
+                        let socket = &mut self.sockets[s];
+                        socket.local =
+                            Address::internet(Address::of_family(socket.domain).any_host(), socket.local.port);
+                    }
+                    return Some(errno::EADDRINUSE);
+                }
                 Taken::Shared => return None,
                 Taken::No => {}
             }
@@ -598,7 +618,9 @@ impl World {
         } else if !address.is_path() && self.name_taken(&address) {
             return Some(errno::EADDRINUSE);
         }
-        self.sockets[s].local = address;
+        let socket = &mut self.sockets[s];
+        socket.local = address;
+        socket.options &= if gave_up { !(GAVE_UP_PORT | GIVEN_PORT) } else { !0 };
         Some(0)
     }
 
@@ -631,6 +653,8 @@ impl World {
                 return errno::EINVAL;
             }
             self.give_port(t, s, socket.local.any_host());
+        } else if socket.options & GAVE_UP_PORT != 0 {
+            self.give_port(t, s, socket.local.host());
         } else if !socket.is_local() && socket.state == SockState::FRESH {
             let listens = |o: &Socket| {
                 o.domain != 0 && o.state == SockState::LISTEN && o.is_tcp() && o.local.port == socket.local.port

@@ -276,6 +276,7 @@ impl World {
     pub(crate) fn cancelled_though_ready(&self, t: Tid) -> bool {
         let op = &self.threads[t].pending;
         self.cancelled(t, op)
+            && !self.is_within_send(t)
             && !matches!(op.kind, Kind::JOIN | Kind::COND_WAIT | Kind::COND_WAKE)
             && self.choices_of(t, &Op { flags: op.flags & !CANCEL_POINT, ..*op }) > 0
     }

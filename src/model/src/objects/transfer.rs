@@ -1,10 +1,10 @@
 //! What moves through sockets: streams, messages, datagrams. How much fits is counted as Linux counts it: the memory of
 //! its buffers, not the bytes in them (net/unix/af_unix.c, net/ipv4/udp.c; checked against Linux 6.18).
 
-use crate::base::{errno, Address, Op, Tid, LACKS, NETLINK, NONE, VARIANT};
+use crate::base::{errno, Address, Kind, Op, Tid, LACKS, NETLINK, NONE, PARTIAL, VARIANT};
 use crate::state::{
-    poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, World, CONNECTED_BY_ADDRESS,
-    MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
+    poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, Thread, ThreadState, World,
+    CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
 };
 
 /// Management of a buffer, aligned: struct sk_buff and struct skb_shared_info.
@@ -16,6 +16,26 @@ const HEAD: u64 = PAGE - SHARED_INFO;
 const FRAGS: u64 = 32_768;
 /// Bytes of a message that lie in the buffer itself.
 const MESSAGE_HEAD: u64 = 4 * PAGE - SHARED_INFO;
+
+/// Bytes of the first segments of a TCP connection over loopback, and of the further ones: half of the first window of the
+/// receiver, and what one packet takes (net/ipv4/tcp.c, tcp_send_mss; measured on Linux 6.18).
+const SEGMENT: u64 = 32_741;
+const LARGE_SEGMENT: u64 = 65_483;
+
+/// Bytes of a local stream of socket `sender` that lie in one buffer (net/unix/af_unix.c, unix_stream_sendmsg).
+fn largest_piece(sender: &Socket) -> u64 {
+    (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64)
+}
+
+/// Bytes of what goes into `output` that its reader finds there at once, or not at all.
+fn piece(sender: &Socket, output: &Channel) -> u64 {
+    match output.kind {
+        ChanKind::LOCAL => largest_piece(sender),
+        ChanKind::STREAM if output.len() < 2 * SEGMENT => SEGMENT,
+        ChanKind::STREAM => LARGE_SEGMENT,
+        _ => u64::MAX,
+    }
+}
 
 fn pages(n: u64) -> u64 {
     n.div_ceil(PAGE) * PAGE
@@ -48,6 +68,11 @@ fn datagram_charge(n: u64) -> u64 {
         whole if whole <= MESSAGE_HEAD => linear(whole),
         _ => SMALL + n,
     }
+}
+
+/// A write of a stream that goes on and has not waited.
+fn is_hurrying(op: &Op) -> bool {
+    op.kind == Kind::FD_WRITE && op.has(PARTIAL) && op.has(HURRIES)
 }
 
 impl World {
@@ -243,7 +268,7 @@ impl World {
             ChanKind::STREAM => n.min(self.tcp_room(sender, output).saturating_sub(output.len())),
             ChanKind::LOCAL => {
                 let (mut charge, mut taken) = (output.charge, 0);
-                let largest = (HEAD + FRAGS).min(limit / 2 - 64);
+                let largest = largest_piece(sender);
                 while taken < n && charge < limit {
                     let part = (n - taken).min(largest);
                     if taken + part > free {
@@ -268,16 +293,65 @@ impl World {
         fails || too_long || self.socket_takes(id, n) > 0
     }
 
+    /// `t` is within a send of several pieces and need not wait for room: no signal ends it there, not even a fatal one.
+    pub(crate) fn is_within_send(&self, t: Tid) -> bool {
+        let op = &self.threads[t].pending;
+        is_hurrying(op) && self.threads[t].state == ThreadState::PARKED && self.goes_on(t, op)
+    }
+
+    /// TCP: a thread other than `t` has the lock of socket `s`, for a send of several pieces that has not waited.
+    pub(crate) fn is_held(&self, s: SockId, t: Tid) -> bool {
+        let sends = |&&u: &&Tid| {
+            let Thread { pending: op, state, .. } = &self.threads[u];
+            u != t
+                && *state == ThreadState::PARKED
+                && is_hurrying(op)
+                && self.channel_of(op.obj).is_some_and(|c| self.channels[c].source == s)
+        };
+        self.sockets[s].is_tcp() && self.live.as_slice().iter().any(|u| sends(&u))
+    }
+
+    /// A write of `t` that has to wait for another one on the same connection.
+    pub(crate) fn waits_for_sender(&self, t: Tid, op: &Op) -> bool {
+        let source = |c: ChanId| self.channels[c].source;
+        self.channel_of(op.obj).map(source).is_some_and(|s| self.sockets.contains(s) && self.is_held(s, t))
+    }
+
+    /// A further piece of a local stream whose peer has gone, leaving an error: that is taken where memory for the piece is
+    /// asked for, and stays where the peer went after that (net/unix/af_unix.c, unix_stream_sendmsg).
+    pub(crate) fn may_overlook_error(&self, op: &Op) -> bool {
+        let sender = self.channel_of(op.obj).and_then(|c| self.sockets.get(self.channels[c].source));
+        op.has(PARTIAL) && sender.is_some_and(|s| s.is_local() && s.error != 0)
+    }
+
     /// Gives the bytes to be copied to position `Thread::out[0]` on, or minus an error number; `out[1]` is 0 if they are to
-    /// be forgotten.
-    pub(crate) fn socket_write(&mut self, t: Tid, op: &Op, id: ChanId) -> Applied {
+    /// be forgotten, `out[2]` 1 if there is room for more. A stream takes one piece. `value` 1: it overlooks an error.
+    pub(crate) fn socket_write(&mut self, t: Tid, op: &Op, id: ChanId, value: u32) -> Applied {
         let n = op.arg.max(0) as u64;
         let output = self.channels[id];
         let Some(sender) = self.sockets.get(output.source).copied() else { return Applied::Done(errno::EPIPE) };
         let lacks = self.threads[t].out[0] as u64;
         self.threads[t].out = [output.tail as i64, 1, 0];
-        if sender.is_tcp() && sender.error != 0 {
+        let partial = op.has(PARTIAL);
+        if sender.is_tcp() {
+            let lost = sender.error != 0 || sender.shut & NO_SEND != 0;
+            if lost && is_hurrying(op) {
+                // The answer of the other end comes when the socket is let go of: until then it takes what it has room for.
+                self.threads[t].out[1] = 0;
+                return Applied::Done(self.socket_takes(id, n) as i64);
+            }
+            if lost && partial {
+                return Applied::Done(errno::EPIPE);
+            }
+        }
+        // A connection of packets looks for an error before all else (unix_seqpacket_sendmsg), a local stream where it asks for
+        // memory.
+        let looks = sender.is_tcp() || output.kind == ChanKind::PACKET || partial && value == 0;
+        if looks && sender.error != 0 {
             return Applied::Done(-self.socket_error(output.source));
+        }
+        if output.kind == ChanKind::PACKET && n + 32 > u64::from(sender.send_buffer) {
+            return Applied::Done(errno::EMSGSIZE);
         }
         if sender.shut & NO_SEND != 0 {
             return Applied::Done(errno::EPIPE);
@@ -288,8 +362,7 @@ impl World {
             if self.socket_takes(id, n) == 0 && output.readers > 0 {
                 return self.not_ready(t, op);
             }
-            let largest = (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64);
-            if output.kind != ChanKind::LOCAL || there < n.min(largest) {
+            if output.kind != ChanKind::LOCAL || there < n.min(largest_piece(&sender)) {
                 return Applied::Done(errno::EFAULT);
             }
         }
@@ -307,16 +380,8 @@ impl World {
             self.threads[t].out[1] = 0;
             return Applied::Done(n as i64);
         }
-        if output.kind == ChanKind::PACKET && n + 32 > u64::from(sender.send_buffer) {
-            return Applied::Done(errno::EMSGSIZE);
-        }
-        let takes = match self.socket_takes(id, n) {
-            all if there >= all => all,
-            all => {
-                let largest = (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64);
-                all.min(there / largest * largest)
-            }
-        };
+        let room = self.socket_takes(id, n);
+        let takes = room.min(piece(&sender, &output));
         match output.kind {
             _ if takes == 0 => return self.not_ready(t, op),
             ChanKind::STREAM => {
@@ -324,14 +389,8 @@ impl World {
                 self.woke(id, poll::IN | poll::RDNORM);
             }
             ChanKind::LOCAL => {
-                let largest = (HEAD + FRAGS).min(u64::from(sender.send_buffer) / 2 - 64);
-                let mut left = takes;
-                while left > 0 {
-                    let part = left.min(largest);
-                    if !self.send_message(t, id, &sender, part, piece_charge(part)) {
-                        return self.full("messages");
-                    }
-                    left -= part;
+                if !self.send_message(t, id, &sender, takes, piece_charge(takes)) {
+                    return self.full("messages");
                 }
             }
             _ => {
@@ -340,6 +399,12 @@ impl World {
                 }
                 return Applied::Done(n as i64);
             }
+        }
+        self.threads[t].out[2] = i64::from(room > takes);
+        if room <= takes && sender.shut_later != 0 {
+            self.sockets[output.source].shut_later = 0;
+            self.socket_shutdown(output.source, sender.shut_later);
+            self.reaches_far();
         }
         Applied::Done(takes as i64)
     }

@@ -1,6 +1,6 @@
 //! What is kept of a channel: pipes, FIFOs, sockets, counters, timers, signals, epoll instances, message queues.
 
-use crate::base::{numbers, ObjId, Tid, Uid};
+use crate::base::{numbers, ObjId, Tid, Uid, VARIANT};
 use crate::state::SHARED;
 
 /// Index of a channel in [`World::channels`](crate::World).
@@ -8,11 +8,16 @@ pub type ChanId = u32;
 
 /// Bytes that a pipe always takes whole.
 pub const PIPE_BUF: u64 = 4096;
-/// Buffers of a pipe, a page each.
+/// Buffers of a new pipe, a page each.
 pub const PIPE_SLOTS: usize = 16;
+/// Buffers that a pipe may be given: Linux's limit of a MiB for who may not pass limits (/proc/sys/fs/pipe-max-size).
+pub const MAX_PIPE_SLOTS: usize = 256;
+/// Flag of a write to a pipe, of up to a page: it gets a buffer of its own, to which nothing is added (a page of a file, see
+/// fs/splice.c).
+pub const OWN_BUFFER: u8 = VARIANT;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
-/// Bytes of a pipe's ring.
+/// Bytes of a new pipe's ring.
 pub const PIPE_RING: u64 = PIPE_BUF * PIPE_SLOTS as u64;
 /// Space of the keys of FIFOs.
 pub(crate) const FIFO_SPACE: u32 = SHARED | 0x3fff_fffd;
@@ -45,19 +50,21 @@ numbers! {
 }
 
 /// A channel.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Channel {
     /// Its object, or [`NONE`](crate::NONE) if the record is not in use (then `extra` is the next free one).
     pub obj: ObjId,
     /// How it keeps things.
     pub kind: ChanKind,
+    pub(crate) pad: u8,
     /// Pipes: the first slot in use.
-    pub first: u8,
+    pub first: u16,
     /// Pipes: slots in use.
-    pub used: u8,
+    pub used: u16,
     /// Pipes: slots that there are.
-    pub slots: u8,
+    pub slots: u16,
+    pub(crate) pad3: u16,
     /// Open file descriptions that read from it.
     pub readers: u32,
     /// Open file descriptions that write to it.
@@ -71,7 +78,7 @@ pub struct Channel {
     /// Size of its ring, bytes.
     pub room: u64,
     /// Pipes: bytes in each slot.
-    pub lengths: [u16; PIPE_SLOTS],
+    pub lengths: [u16; MAX_PIPE_SLOTS],
     /// Counters: the number. Timers: when it fires next, or has fired and was not read since, virtual ns; 0: disarmed.
     /// Signal descriptors: the signals. Descriptors of processes: the process. FIFOs: how often it has been opened for writing. Message queues: index of its record.
     pub value: u64,
@@ -102,6 +109,41 @@ pub struct Channel {
     /// Sockets: memory charged for what is in it. Timers: the last place in a list of an epoll instance that had been given when it was
     /// set, or when it was read.
     pub charge: u64,
+}
+
+impl Default for Channel {
+    fn default() -> Channel {
+        Channel {
+            obj: 0,
+            kind: ChanKind::default(),
+            pad: 0,
+            first: 0,
+            used: 0,
+            slots: 0,
+            pad3: 0,
+            readers: 0,
+            writers: 0,
+            head: 0,
+            tail: 0,
+            ring: 0,
+            room: 0,
+            lengths: [0; MAX_PIPE_SLOTS],
+            value: 0,
+            period: 0,
+            watched: 0,
+            setter: 0,
+            maker: Uid::default(),
+            number: 0,
+            extra: 0,
+            source: 0,
+            queue: [0; 2],
+            messages: 0,
+            finished: false,
+            pad2: 0,
+            end: 0,
+            charge: 0,
+        }
+    }
 }
 
 /// No ring yet.

@@ -3,7 +3,7 @@
 use crate::base::Pid;
 use crate::state::IS_DESCRIPTION;
 
-pub(crate) const STATE_BITS: u32 = 22;
+pub(crate) const STATE_BITS: u32 = 26;
 /// [`ChannelState::event`] of a counter or a socket.
 pub(crate) const COUNTS: u8 = 1;
 /// [`ChannelState::event`] of a timer, of signals, of an epoll instance.
@@ -29,7 +29,7 @@ pub struct ChannelState {
 impl ChannelState {
     pub(crate) fn pack(self) -> i64 {
         let buffers = (self.last as i64) << 2 | (self.free as i64) << 15;
-        i64::from(self.readable) | i64::from(self.broken) << 1 | buffers | i64::from(self.event) << 20
+        i64::from(self.readable) | i64::from(self.broken) << 1 | buffers | i64::from(self.event) << 24
     }
 
     /// From [`Act::state`](crate::state::act::Act): that of the first channel.
@@ -38,8 +38,8 @@ impl ChannelState {
             readable: state & 1 != 0,
             broken: state & 2 != 0,
             last: (state >> 2 & 0x1fff) as u64,
-            free: (state >> 15 & 0x1f) as u64,
-            event: (state >> 20 & 3) as u8,
+            free: (state >> 15 & 0x1ff) as u64,
+            event: (state >> 24 & 3) as u8,
         }
     }
 

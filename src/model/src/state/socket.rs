@@ -55,6 +55,8 @@ pub const ACCEPTED: u32 = 512;
 pub const STAMPED: u32 = 1024;
 /// SO_TIMESTAMPNS.
 pub const STAMPED_NS: u32 = 2048;
+/// Its port, which the system had given it, is not its own any more: it listened and was shut down. It still shows it.
+pub const GAVE_UP_PORT: u32 = 4096;
 /// SOL_NETLINK.
 pub const NETLINK_LEVEL: i32 = 270;
 /// IPPROTO_TCP and TCP_DEFER_ACCEPT, as [`OptionValue`] has them.
@@ -105,7 +107,9 @@ pub struct Socket {
     pub state: SockState,
     /// [`NO_RECEIVE`], [`NO_SEND`].
     pub shut: u8,
-    pub(crate) pad: [u8; 3],
+    /// TCP: a shutdown that comes when the send that is under way lets go of the socket.
+    pub(crate) shut_later: u8,
+    pub(crate) pad: [u8; 2],
     /// IPPROTO_*, 0 for local ones.
     pub protocol: i32,
     /// [`REUSE_ADDRESS`] and so on.
@@ -236,5 +240,8 @@ impl Socket {
 pub const CONNECTED_BY_ADDRESS: u64 = u64::MAX;
 /// Flag of a send of a datagram: to `Thread::address`, not to whom the socket is connected.
 pub const TO_ADDRESS: u8 = VARIANT;
+/// Flag of a write to a stream socket that goes on: there was room for its next piece when it had put the last one, so it has not
+/// waited. What notices errors and lets others in only where it waits does neither.
+pub const HURRIES: u8 = VARIANT;
 /// Flag of a receive: what is received stays where it is (MSG_PEEK).
 pub const PEEK: u8 = VARIANT;

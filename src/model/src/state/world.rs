@@ -31,6 +31,8 @@ pub const DEFERRED: u8 = 4;
 pub const STOPS_LATE: u8 = 8;
 /// See [`STOPS_LATE`]: a wait fails where a signal that is ignored comes while the thread that is told blocks all for a moment.
 pub const WAKES_IGNORED: u8 = 16;
+/// Bit of [`World::never_come`]: the moments later than the first at which a refused request for a TCP connection comes again.
+pub const SYN_RETRIES: u8 = 32;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.

@@ -110,7 +110,7 @@ impl World {
     fn stands_still(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
         let hit = thread.stop_hit && thread.pending.has(crate::base::op::PARTIAL);
-        self.procs[thread.pid].stopped != 0 || thread.spent || hit
+        self.procs[thread.pid].stopped != 0 || thread.spent && !self.is_within_send(t) || hit
     }
 
     /// The same for `op` in the place of the pending operation.
