@@ -219,6 +219,10 @@ impl World {
             if old.key.kind == ObjKind::FUTEX {
                 (self.objects[id].owner, self.objects[id].flags) = (NONE, old.flags & !OWNER_DEAD);
             }
+            // An initializer that was running is not: it is begun again, also by its own copy's threads (glibc's fork generation).
+            if old.key.kind == ObjKind::ONCE {
+                self.objects[id].owner = NONE;
+            }
             if old.key.kind == ObjKind::BARRIER {
                 self.objects[id].value = 0;
             }
