@@ -7,7 +7,7 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, test_cancel, thrd_join as join,
+    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type, test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
 use crate::calls::{priority, sync};
@@ -112,6 +112,7 @@ symbols! {
     fn pthread_getname_np(pthread: u64, to: u64, room: u64) -> i32 =
         ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));
     fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
+    fn pthread_setcanceltype(kind: i32, old: u64) -> i32 = set_cancel_type(kind, old);
     fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
     fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };
 }

@@ -3,7 +3,7 @@
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED,
+    Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED,
     EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
 };
 
@@ -311,6 +311,12 @@ impl World {
     pub fn allow_cancel(&mut self, t: Tid, allowed: bool) {
         let thread = &mut self.threads[t];
         thread.cancel = if allowed { thread.cancel & !CANCEL_DISABLED } else { thread.cancel | CANCEL_DISABLED };
+    }
+
+    /// Requests to end `t` strike it anywhere, or where it heeds them.
+    pub fn cancel_anywhere(&mut self, t: Tid, anywhere: bool) {
+        let thread = &mut self.threads[t];
+        thread.cancel = if anywhere { thread.cancel | CANCEL_ANYWHERE } else { thread.cancel & !CANCEL_ANYWHERE };
     }
 
     /// A use of a file by `t` was in vain, or not: one in a row of failed polls, if `tries`.
