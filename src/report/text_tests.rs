@@ -129,6 +129,8 @@ Verdict: no bug found in ./prog 2
         (Reason::NotDeferred, "wait for their data"),
         (Reason::StoppedAtOnce, "processes stopped at once"),
         (Reason::WakesIgnored, "a signal which is ignored makes a wait fail"),
+        (Reason::KeyDeleted, "a key is deleted"),
+        (Reason::CircleInherited, "a circle of mutexes"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

@@ -4,6 +4,7 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
+use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::sync;
@@ -198,6 +199,14 @@ pub fn set_cancel_type(kind: i32, old: u64) -> i32 {
     result
 }
 
+/// pthread_key_delete or tss_delete, as `function` of libc. A thread that ends meanwhile may look for the destructor before or after it.
+pub fn delete_key(key: u64, function: u64) -> i32 {
+    if world().concurrent && !world().is_alone(local().cur) {
+        model().never_comes(KEY_DELETED);
+    }
+    call1(function, key)
+}
+
 /// The initializer is run by libc's own function, which does not block then and copes with exceptions and
 /// cancellation; that it is over is seen at the next visible operation.
 ///
@@ -233,7 +242,7 @@ macro_rules! functions {
 
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
-    pthread_setcancelstate pthread_setcanceltype backtrace pthread_once call_once thrd_join thrd_detach
+    pthread_setcancelstate pthread_setcanceltype pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit
 }

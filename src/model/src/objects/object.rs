@@ -2,7 +2,7 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, World, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, World, DESTROYED, INHERITS, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
@@ -276,9 +276,10 @@ impl World {
         }
     }
 
-    /// There are robust mutexes.
+    /// There is a mutex with these flags.
     #[inline]
-    pub fn note_robust(&mut self) {
-        self.any_robust = true;
+    pub fn note_mutex(&mut self, flags: u32) {
+        self.any_robust |= flags & ROBUST != 0;
+        self.any_inherits |= flags & INHERITS != 0;
     }
 }

@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED,
-    EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
+    Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCEL_ANYWHERE,
+    CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
 };
 
 kinds! {
@@ -245,10 +245,16 @@ impl World {
             return Applied::Done(errno::ESRCH);
         }
         let target = self.threads[op.obj];
+        if target.joined {
+            // Not allowed at all: glibc 2.36 does not see that somebody else joins, and uses what that one has freed: who was early waits
+            // for ever, who is late is told ESRCH, or crashes.
+            self.finish(End::MISUSE, t, NONE, Misuse::JOIN_TWICE.0);
+            return Applied::Ended;
+        }
         // pthread_tryjoin_np looks at nothing else first (nptl/pthread_tryjoin.c).
         Applied::Done(if op.has(TRY) && target.alive() {
             errno::EBUSY
-        } else if target.detached || target.joined {
+        } else if target.detached {
             errno::EINVAL
         } else if self.join_deadlocks(t, op) {
             errno::EDEADLK
