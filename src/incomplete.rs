@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
-use vsrun_model::world::{World, CPU_TIMER, DEFERRED, SIGIO, STOPS_LATE, SYN_RETRIES, WAKES_IGNORED};
+use vsrun_model::world::{
+    World, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, KEY_DELETED, SIGIO, STOPS_LATE, SYN_RETRIES, WAKES_IGNORED,
+};
 use vsrun_model::End;
 
 /// Why a search is not complete, or what it is complete for only. In the order in which they are told: the first one is
@@ -73,6 +75,10 @@ pub enum Reason {
     StoppedAtOnce,
     /// A signal that is ignored could have made a wait fail.
     WakesIgnored,
+    /// Whether destructors of a key run that is deleted beside the end of a thread.
+    KeyDeleted,
+    /// Who closes a circle of mutexes with priority inheritance waits for ever, though the circle is broken.
+    CircleInherited,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -173,6 +179,16 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a signal which is ignored makes a wait fail (see the notes)",
                 "a signal that is ignored (SIGCHLD of a child that ended) came just when libc may have blocked all signals in one thread to create a thread or process: a wait of another one (epoll_wait, semop, ..) may fail with EINTR then, which is not modelled",
             ),
+            Reason::KeyDeleted => (
+                "threads:key-deleted",
+                "all schedules of what is modelled were run, but not that a thread ends before or after a key is deleted (see the notes)",
+                "a key of thread-specific data was deleted beside other threads: whether its destructor still runs for one that ends meanwhile was not varied",
+            ),
+            Reason::CircleInherited => (
+                "mutexes:inherited-circle",
+                "all schedules of what is modelled were run, but not that a thread waits for ever which closes a circle of mutexes with priority inheritance (see the notes)",
+                "threads may wait for each other in a circle of mutexes with priority inheritance that can still be broken (by a deadline, ..): the kernel refuses who closes it, and glibc lets that one wait for ever all the same, or fails; that is not modelled",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -248,6 +264,8 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & SYN_RETRIES != 0, Reason::RetriedAtOnce),
         (world.never_come & STOPS_LATE != 0, Reason::StoppedAtOnce),
         (world.never_come & WAKES_IGNORED != 0, Reason::WakesIgnored),
+        (world.never_come & KEY_DELETED != 0, Reason::KeyDeleted),
+        (world.never_come & CIRCLE_INHERITED != 0, Reason::CircleInherited),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

@@ -4,9 +4,11 @@ mod interp;
 
 use interp::Machine;
 use vsrun_model::errno::*;
-use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, OWNER_DEAD, PREFER_WRITER, ROBUST, SHARED};
+use vsrun_model::object::{
+    INHERITS, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, NEVER_FREE, OWNER_DEAD, PREFER_WRITER, ROBUST, SHARED,
+};
 use vsrun_model::op::{CANCEL_POINT, PARTIAL, TRY};
-use vsrun_model::world::START;
+use vsrun_model::world::{CIRCLE_INHERITED, START};
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, Misuse, ObjKind, Op, SemBuf, Tid, World, NONE};
 use vsrun_model::{IPC_NOWAIT, SEM_UNDO, WNOHANG, WNOWAIT};
 
@@ -302,6 +304,52 @@ fn a_preferred_writer_keeps_new_readers_out() {
 }
 
 #[test]
+fn a_preferred_writer_with_a_deadline_keeps_readers_out_until_it_gives_up() {
+    world(3, |w| {
+        w.timeouts_any = true;
+        let l = make(w, ObjKind::RWLOCK, PREFER_WRITER);
+        let read = Op::on(Kind::RW_RDLOCK, l);
+        assert_eq!(does(w, 0, read), Some(0));
+        assert_eq!(does(w, 1, Op::on(Kind::RW_WRLOCK, l).until(1)), None, "announces itself");
+        assert_eq!(does(w, 2, read.with(TRY)), Some(EBUSY));
+        assert_eq!(go_on(w, 1, 0), Some(ETIMEDOUT));
+        assert_eq!(does(w, 2, read.with(TRY)), Some(0));
+    });
+}
+
+#[test]
+fn a_circle_of_inherited_priorities_is_refused() {
+    let crossing = |kind: u32, deadline: bool, then: &dyn Fn(&mut World)| {
+        world(2, |w| {
+            w.timeouts_any = true;
+            w.note_mutex(INHERITS);
+            let (m, n) = (make(w, ObjKind::MUTEX, kind | INHERITS), make(w, ObjKind::MUTEX, kind | INHERITS));
+            let lock = |m: u32| Op::on(Kind::MUTEX_LOCK, m);
+            assert_eq!(does(w, 0, lock(m)), Some(0));
+            assert_eq!(does(w, 1, lock(n)), Some(0));
+            w.publish(0, lock(n));
+            w.publish(1, if deadline { lock(m).until(1) } else { lock(m) });
+            then(w);
+        });
+    };
+    crossing(MUTEX_NORMAL, false, &|w| assert_eq!((w.end, w.never_come), (End::CYCLE, 0)));
+    crossing(MUTEX_ERRORCHECK, false, &|w| assert_eq!((w.end, w.never_come), (End::ASSERT, 0)));
+    crossing(MUTEX_NORMAL, true, &|w| assert_eq!((w.end, w.never_come), (End::RUNNING, CIRCLE_INHERITED)));
+}
+
+#[test]
+fn a_spin_lock_of_zeros_is_locked() {
+    world(1, |w| {
+        w.allow_misuse = true;
+        let s = make(w, ObjKind::SPIN, NEVER_FREE);
+        let lock = Op::on(Kind::SPIN_LOCK, s);
+        assert_eq!(does(w, 0, lock.with(TRY)), Some(EBUSY));
+        assert_eq!(does(w, 0, Op::on(Kind::SPIN_UNLOCK, s)), Some(0));
+        assert_eq!(does(w, 0, lock), Some(0));
+    });
+}
+
+#[test]
 fn a_reader_that_wants_to_write_is_a_circle() {
     world(2, |w| {
         let l = make(w, ObjKind::RWLOCK, 0);
@@ -484,10 +532,11 @@ fn a_join_waits_for_the_end() {
         assert_eq!(does(w, 0, join(1)), None);
         w.thread_exit(1);
         assert_eq!(go_on(w, 0, 0), Some(0));
-        assert_eq!(does(w, 2, join(1)), Some(EINVAL), "joined already");
         w.threads[2].detached = true;
         assert_eq!(does(w, 0, join(2)), Some(EINVAL));
         assert_eq!(does(w, 0, join(77)), Some(ESRCH));
+        assert_eq!(does(w, 2, join(1)), None, "joined already");
+        assert_eq!((w.end, w.end_code), (End::MISUSE, Misuse::JOIN_TWICE.0));
     });
 }
 

@@ -130,6 +130,8 @@ Verdict: no bug found in ./prog 2
         (Reason::RetriedAtOnce, "refused connections came again"),
         (Reason::StoppedAtOnce, "processes stopped at once"),
         (Reason::WakesIgnored, "a signal which is ignored makes a wait fail"),
+        (Reason::KeyDeleted, "a key is deleted"),
+        (Reason::CircleInherited, "a circle of mutexes"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

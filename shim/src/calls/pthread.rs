@@ -56,6 +56,11 @@ pub fn spin_init(s: u64) -> i32 {
     0
 }
 
+/// Locks or unlocks the spin lock at `s`.
+pub fn spin(kind: Kind, s: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
+    pass(kind, s, sync::spin(s), shape)
+}
+
 /// Locks or unlocks the read-write lock at `l`.
 pub fn rwlock(kind: Kind, l: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
     pass(kind, l, sync::rwlock(l), shape)

@@ -21,6 +21,7 @@ const RWLOCK_FLAGS: u64 = 48;
 const GONE: i32 = i32::MIN;
 
 const ROBUST_BIT: i32 = 16;
+const INHERIT_BIT: i32 = 32;
 const PSHARED_BIT: i32 = 128;
 
 fn made(id: Option<ObjId>) -> ObjId {
@@ -59,7 +60,8 @@ fn mutex_flags(word: i32) -> u32 {
         _ => MUTEX_NORMAL,
     };
     let robust = if word & ROBUST_BIT != 0 { ROBUST } else { 0 };
-    kind | robust | if word & PSHARED_BIT != 0 { PSHARED } else { 0 }
+    let inherits = if word & INHERIT_BIT != 0 { INHERITS } else { 0 };
+    kind | robust | inherits | if word & PSHARED_BIT != 0 { PSHARED } else { 0 }
 }
 
 /// The mutex at `addr`.
@@ -67,13 +69,11 @@ pub fn mutex(addr: u64) -> ObjId {
     let flags = mutex_flags(load(addr + MUTEX_KIND));
     let id = known(ObjKind::MUTEX, addr, flags);
     let object = &world().objects[id];
-    const INIT: u32 = MUTEX_TYPE | ROBUST | PSHARED | DESTROYED;
+    const INIT: u32 = MUTEX_TYPE | ROBUST | INHERITS | PSHARED | DESTROYED;
     let held = object.owner != NONE;
     let reused =
         held && load::<u32>(addr) == 0 || !held && object.flags & OWNER_DEAD == 0 && object.flags & INIT != flags;
-    if flags & ROBUST != 0 {
-        model().note_robust();
-    }
+    model().note_mutex(flags);
     if reused {
         return create(ObjKind::MUTEX, addr, flags | STATIC_INIT);
     }
@@ -91,7 +91,7 @@ pub fn mutex_init(addr: u64, attr: u64) {
         kind |= PSHARED_BIT;
     }
     kind |= match attr >> 28 & 3 {
-        1 => 32,
+        1 => INHERIT_BIT,
         2 => 64,
         _ => 0,
     };
@@ -101,9 +101,7 @@ pub fn mutex_init(addr: u64, attr: u64) {
     zero(addr, 40);
     store(addr + MUTEX_KIND, kind);
     let flags = mutex_flags(kind);
-    if flags & ROBUST != 0 {
-        model().note_robust();
-    }
+    model().note_mutex(flags);
     create(ObjKind::MUTEX, addr, flags);
 }
 
@@ -175,9 +173,19 @@ pub fn rwlock_gone(addr: u64) {
     store(addr + RWLOCK_FLAGS, GONE);
 }
 
-/// The spin lock at `addr`.
+/// The word of a spin lock that is free (x86).
+const SPIN_FREE: i32 = 1;
+
+/// The spin lock at `addr`. Zeros are no free one: who uses memory that was not initialized finds it locked.
 pub fn spin(addr: u64) -> ObjId {
-    known(ObjKind::SPIN, addr, 0)
+    let free = load::<i32>(addr) == SPIN_FREE;
+    let flags = if free { 0 } else { NEVER_FREE };
+    let id = known(ObjKind::SPIN, addr, flags);
+    let object = &world().objects[id];
+    if (object.owner == NONE && object.flags & NEVER_FREE == 0) != free {
+        return create(ObjKind::SPIN, addr, flags | STATIC_INIT);
+    }
+    id
 }
 
 /// The barrier at `addr`; one that was never initialized has no room for anybody.

@@ -3,8 +3,9 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::calls::TESTCANCEL;
-use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
+use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
+use vsrun_model::world::KEY_DELETED;
+use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::sync;
 use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
@@ -12,6 +13,7 @@ use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
 const PTHREAD_CANCEL_DISABLE: i32 = 1;
+const PTHREAD_CANCEL_ASYNCHRONOUS: i32 = 1;
 
 type Fn0 = extern "C" fn();
 type Fn1 = extern "C" fn(u64) -> i32;
@@ -137,19 +139,27 @@ pub fn detach(pthread: u64, function: u64) -> i32 {
     result
 }
 
-/// pthread_cancel.
+/// pthread_cancel. The first time, libc loads what unwinds, before it asks the thread to end: others may tell which descriptors that
+/// uses, and the thread that is asked may go on meanwhile. `backtrace` of nothing does that loading and no more.
 pub fn cancel(pthread: u64) -> i32 {
     let t = thread_of(pthread);
     if t != NONE {
         machine().note_cancels();
+        if libc_functions().backtrace != 0 {
+            asking(|| call2(libc_functions().backtrace, 0, 0));
+        }
         gate::pass(Op::on(Kind::CANCEL, t));
         if !world().threads[t].alive() {
             return 0;
         }
     }
-    // It loads what unwinds, the first time.
+    asking(|| call1(libc_functions().pthread_cancel, pthread))
+}
+
+/// What libc calls for that is no call of the program's.
+fn asking(call: impl FnOnce() -> i32) -> i32 {
     gate::fiber().asks_to_end = true;
-    let result = call1(libc_functions().pthread_cancel, pthread);
+    let result = call();
     gate::fiber().asks_to_end = false;
     result
 }
@@ -163,6 +173,9 @@ pub fn test_cancel() {
 /// pthread_setcancelstate.
 pub fn set_cancel_state(state: i32, old: u64) -> i32 {
     let mut before = 0i32;
+    if me().cancel & CANCEL_ANYWHERE != 0 {
+        gate::place(SETCANCELSTATE);
+    }
     let function = libc_functions().pthread_setcancelstate;
     let result = call2(function, state as u64, &mut before as *mut i32 as u64);
     if result == 0 {
@@ -170,6 +183,28 @@ pub fn set_cancel_state(state: i32, old: u64) -> i32 {
         model().allow_cancel(local().cur, state != PTHREAD_CANCEL_DISABLE);
     }
     result
+}
+
+/// pthread_setcanceltype. A request that has come before strikes in it, if it strikes anywhere from then on; one that did so far comes
+/// before it or after.
+pub fn set_cancel_type(kind: i32, old: u64) -> i32 {
+    let anywhere = kind == PTHREAD_CANCEL_ASYNCHRONOUS;
+    if anywhere || me().cancel & CANCEL_ANYWHERE != 0 {
+        gate::place(SETCANCELTYPE);
+    }
+    let result = call2(libc_functions().pthread_setcanceltype, kind as u64, old);
+    if result == 0 {
+        model().cancel_anywhere(local().cur, anywhere);
+    }
+    result
+}
+
+/// pthread_key_delete or tss_delete, as `function` of libc. A thread that ends meanwhile may look for the destructor before or after it.
+pub fn delete_key(key: u64, function: u64) -> i32 {
+    if world().concurrent && !world().is_alone(local().cur) {
+        model().never_comes(KEY_DELETED);
+    }
+    call1(function, key)
 }
 
 /// The initializer is run by libc's own function, which does not block then and copes with exceptions and
@@ -207,7 +242,7 @@ macro_rules! functions {
 
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
-    pthread_setcancelstate pthread_once call_once thrd_join thrd_detach
+    pthread_setcancelstate pthread_setcanceltype pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit
 }

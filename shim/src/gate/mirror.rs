@@ -2,6 +2,7 @@
 //! controls whose initializers run.
 
 use vsrun_model::kind::Memory;
+use vsrun_model::object::NEVER_FREE;
 use vsrun_model::{ObjId, ObjKind, Op, NONE};
 
 use super::{end, local, me, model, world};
@@ -77,6 +78,8 @@ pub fn after(mirror: Mirror) {
         if load::<u32>(addr) != word {
             store(addr, word);
         }
+    } else if object.key.kind == ObjKind::SPIN {
+        store(addr, u32::from(object.owner == NONE && object.flags & NEVER_FREE == 0));
     } else {
         let held = object.owner != NONE || object.count > 0;
         store(addr, u32::from(held));

@@ -3,11 +3,12 @@
 use vsrun_model::{op, Kind, Op};
 
 use crate::calls::pthread::{
-    barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy,
+    barrier_init, barrier_wait, cond_destroy, cond_wait, cond_wake, lock, mutex_destroy, rwlock, rwlock_destroy, spin,
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    cancel, create, detach, join_with, libc_functions, once, set_cancel_state, test_cancel, thrd_join as join,
+    cancel, create, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
+    test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
 use crate::calls::{priority, sync};
@@ -50,10 +51,9 @@ symbols! {
     fn __pthread_mutex_unlock(m: u64) -> i32 = unlock(m);
     fn pthread_spin_init(s: u64, _pshared: i32) -> i32 = spin_init(s);
     fn pthread_spin_destroy(_s: u64) -> i32 = 0;
-    fn pthread_spin_lock(s: u64) -> i32 = ret_pthread(gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s))));
-    fn pthread_spin_trylock(s: u64) -> i32 =
-        ret_pthread(gate::pass(Op::on(Kind::SPIN_LOCK, sync::spin(s)).with(op::TRY)));
-    fn pthread_spin_unlock(s: u64) -> i32 = ret_pthread(gate::pass(Op::on(Kind::SPIN_UNLOCK, sync::spin(s))));
+    fn pthread_spin_lock(s: u64) -> i32 = spin(Kind::SPIN_LOCK, s, Ok);
+    fn pthread_spin_trylock(s: u64) -> i32 = spin(Kind::SPIN_LOCK, s, |op| Ok(op.with(op::TRY)));
+    fn pthread_spin_unlock(s: u64) -> i32 = spin(Kind::SPIN_UNLOCK, s, Ok);
 }
 
 // Condition variables, barriers.
@@ -112,6 +112,9 @@ symbols! {
     fn pthread_getname_np(pthread: u64, to: u64, room: u64) -> i32 =
         ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));
     fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
+    fn pthread_setcanceltype(kind: i32, old: u64) -> i32 = set_cancel_type(kind, old);
+    fn pthread_key_delete(key: u32) -> i32 = delete_key(key.into(), libc_functions().pthread_key_delete);
+    fn tss_delete(key: u32) = { delete_key(key.into(), libc_functions().tss_delete); };
     fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
     fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };
 }

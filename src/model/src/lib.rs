@@ -129,5 +129,5 @@ pub use state::object::{Key, ObjKind, Object};
 pub use state::process::{ProcState, Process, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, NOWAIT, SEM_UNDO, SEVERAL_OPS};
 pub use state::signal::{Disposal, SigInfo};
-pub use state::thread::{Thread, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
+pub use state::thread::{Thread, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
 pub use state::world::{Applied, End, Misuse, World};

@@ -150,11 +150,18 @@ pub fn kinds_of(bits: u32) -> impl Iterator<Item = (&'static str, &'static str)>
 
 /// In the place of a number: pthread_testcancel, which is no system call.
 pub const TESTCANCEL: i64 = -1;
+/// The same: pthread_setcanceltype.
+pub const SETCANCELTYPE: i64 = -2;
+/// The same: pthread_setcancelstate.
+pub const SETCANCELSTATE: i64 = -3;
 
 /// The name of call `nr`, if it has one.
 pub fn name(nr: i64) -> Option<&'static str> {
-    if nr == TESTCANCEL {
-        return Some("pthread_testcancel");
+    match nr {
+        TESTCANCEL => return Some("pthread_testcancel"),
+        SETCANCELTYPE => return Some("pthread_setcanceltype"),
+        SETCANCELSTATE => return Some("pthread_setcancelstate"),
+        _ => {}
     }
     usize::try_from(nr).ok().and_then(|nr| CALLS.get(nr)).map(|call| call.0).filter(|name| !name.is_empty())
 }
@@ -175,7 +182,7 @@ mod tests {
         ] {
             assert_eq!((name(nr), fate(nr)), (Some(known), what));
         }
-        assert_eq!((name(-2), fate(-2)), (None, Fails(ENOSYS)));
+        assert_eq!((name(-9), fate(-9)), (None, Fails(ENOSYS)));
         assert_eq!((name(350), fate(350)), (None, Fails(ENOSYS)));
         assert_eq!(fate(100_000), Fails(ENOSYS));
     }

@@ -2,7 +2,7 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, World, DESTROYED, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, World, DESTROYED, INHERITS, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
@@ -219,6 +219,10 @@ impl World {
             if old.key.kind == ObjKind::FUTEX {
                 (self.objects[id].owner, self.objects[id].flags) = (NONE, old.flags & !OWNER_DEAD);
             }
+            // An initializer that was running is not: it is begun again, also by its own copy's threads (glibc's fork generation).
+            if old.key.kind == ObjKind::ONCE {
+                self.objects[id].owner = NONE;
+            }
             if old.key.kind == ObjKind::BARRIER {
                 self.objects[id].value = 0;
             }
@@ -272,9 +276,10 @@ impl World {
         }
     }
 
-    /// There are robust mutexes.
+    /// There is a mutex with these flags.
     #[inline]
-    pub fn note_robust(&mut self) {
-        self.any_robust = true;
+    pub fn note_mutex(&mut self, flags: u32) {
+        self.any_robust |= flags & ROBUST != 0;
+        self.any_inherits |= flags & INHERITS != 0;
     }
 }

@@ -293,7 +293,8 @@ impl World {
         if op.has(TRY) {
             return Applied::Done(errno::EBUSY);
         }
-        if !announced && lock.flags & PREFER_WRITER != 0 && !self.may_time_out(op) {
+        // One with a deadline too: readers are refused until it gives up (glibc, __pthread_rwlock_wrlock_full64).
+        if !announced && lock.flags & PREFER_WRITER != 0 {
             self.objects[op.obj].value += 1;
             self.park(t, Op { kind: Kind::RW_WRWAIT, ..*op });
             return Applied::Parked;

@@ -5,15 +5,15 @@ use super::mutex::{acquires, owns};
 use super::question::Did;
 use super::row::*;
 use crate::base::RESUMED;
-use crate::state::{Misuse, DESTROYED, SOME_ONCE};
+use crate::state::{Misuse, DESTROYED, NEVER_FREE, SOME_ONCE};
 
 kinds! {
     /// Acquire a spin lock.
     SPIN_LOCK = 36, "spin_lock" {
         operands: Operands::Objects,
-        enabled: blocks(|w, _, op| u32::from(w.objects[op.obj].owner == NONE || op.has(TRY)), |q| q.lock_is_free(q.act.op.obj)),
+        enabled: blocks(|w, _, op| u32::from(w.spin_state(op.obj) == 0 || op.has(TRY)), |q| q.lock_is_free(q.act.op.obj)),
         perform: |w, t, op, _| w.spin_lock_perform(t, op),
-        records: OWNER, cells: acquires, follows: |a, b| {
+        records: OF_SPIN, cells: acquires, follows: |a, b| {
             b.op.kind.row().role == Role::Releases(Lock::Spin) && b.op.obj == a.op.obj && owns(b)
         }, blocks: MAY_BLOCK,
         role: Role::Acquires(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
@@ -24,7 +24,7 @@ kinds! {
     /// Release a spin lock.
     SPIN_UNLOCK = 37, "spin_unlock" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.spin_unlock_perform(t, op),
-        records: OWNER, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
+        records: OF_SPIN, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::Releases(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_spin_unlock"), OBJECT),
     }
@@ -77,9 +77,18 @@ kinds! {
     }
 }
 
-/// 1 + the owner.
-const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64)
-    .looking(|q| q.lock_state(q.act.op.obj), 0);
+/// 1 + the owner, 0 if anybody would get through, [`BY_NOBODY`].
+const OF_SPIN: Records = Records {
+    renamed: |act, to| {
+        if act.state != BY_NOBODY {
+            act.state = i64::from(to.owner(act.state as u32));
+        }
+    },
+    ..Records::number(|w, _, op| w.spin_state(op.obj)).looking(|q| q.lock_state(q.act.op.obj), 0)
+};
+
+/// It is locked, and nobody has locked it.
+const BY_NOBODY: i64 = 1 << 32;
 
 /// 1 + the thread that runs the initializer, 0 if none does yet; [`HAS_BEEN`].
 const RUNNER: Records = Records {
@@ -125,22 +134,41 @@ const HAS_RUN: i32 = 2;
 
 impl World {
     pub(crate) fn spin_lock_perform(&mut self, t: Tid, op: &Op) -> Applied {
-        if self.objects[op.obj].owner != NONE {
+        if self.objects[op.obj].flags & NEVER_FREE != 0 && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
+            return Applied::Ended;
+        }
+        if self.spin_state(op.obj) != 0 {
             return Applied::Done(errno::EBUSY);
         }
         self.objects[op.obj].owner = t;
         Applied::Done(0)
     }
 
+    /// See [`OF_SPIN`].
+    fn spin_state(&self, id: ObjId) -> i64 {
+        let lock = &self.objects[id];
+        match lock.flags & NEVER_FREE {
+            // Who locks it is told that this is misuse.
+            0 => lock.owner.wrapping_add(1) as i64,
+            _ if self.allow_misuse => BY_NOBODY,
+            _ => 0,
+        }
+    }
+
     pub(crate) fn spin_unlock_perform(&mut self, t: Tid, op: &Op) -> Applied {
         let owner = self.objects[op.obj].owner;
         if owner != t {
-            let what = if owner == NONE { Misuse::UNLOCK_FREE } else { Misuse::UNLOCK_FOREIGN };
+            let what = match owner {
+                NONE if self.objects[op.obj].flags & NEVER_FREE != 0 => Misuse::USE_DESTROYED,
+                NONE => Misuse::UNLOCK_FREE,
+                _ => Misuse::UNLOCK_FOREIGN,
+            };
             if self.misuse(t, op.obj, what) {
                 return Applied::Ended;
             }
         }
         self.objects[op.obj].owner = NONE;
+        self.objects[op.obj].flags &= !NEVER_FREE;
         Applied::Done(0)
     }
 

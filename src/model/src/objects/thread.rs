@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, ThreadState, CANCEL_DISABLED, CANCEL_REQUESTED,
-    EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
+    Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCEL_ANYWHERE,
+    CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
 };
 
 kinds! {
@@ -246,10 +246,16 @@ impl World {
             return Applied::Done(errno::ESRCH);
         }
         let target = self.threads[op.obj];
+        if target.joined {
+            // Not allowed at all: glibc 2.36 does not see that somebody else joins, and uses what that one has freed: who was early waits
+            // for ever, who is late is told ESRCH, or crashes.
+            self.finish(End::MISUSE, t, NONE, Misuse::JOIN_TWICE.0);
+            return Applied::Ended;
+        }
         // pthread_tryjoin_np looks at nothing else first (nptl/pthread_tryjoin.c).
         Applied::Done(if op.has(TRY) && target.alive() {
             errno::EBUSY
-        } else if target.detached || target.joined {
+        } else if target.detached {
             errno::EINVAL
         } else if self.join_deadlocks(t, op) {
             errno::EDEADLK
@@ -313,6 +319,12 @@ impl World {
     pub fn allow_cancel(&mut self, t: Tid, allowed: bool) {
         let thread = &mut self.threads[t];
         thread.cancel = if allowed { thread.cancel & !CANCEL_DISABLED } else { thread.cancel | CANCEL_DISABLED };
+    }
+
+    /// Requests to end `t` strike it anywhere, or where it heeds them.
+    pub fn cancel_anywhere(&mut self, t: Tid, anywhere: bool) {
+        let thread = &mut self.threads[t];
+        thread.cancel = if anywhere { thread.cancel | CANCEL_ANYWHERE } else { thread.cancel & !CANCEL_ANYWHERE };
     }
 
     /// A use of a file by `t` was in vain, or not: one in a row of failed polls, if `tries`.

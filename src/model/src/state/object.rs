@@ -72,6 +72,10 @@ pub const ROBUST: u32 = 1 << 4;
 pub const PSHARED: u32 = 1 << 5;
 /// A read-write lock that makes new readers wait while a writer waits.
 pub const PREFER_WRITER: u32 = 1 << 6;
+/// Spin lock: its memory said that it is locked when it was first seen, as zeros do on x86; nobody has locked it.
+pub const NEVER_FREE: u32 = 1 << 3;
+/// Mutex: who waits lends its owner a priority, so that the kernel follows chains of waits.
+pub const INHERITS: u32 = 1 << 7;
 /// The owner died and the state has not been declared consistent.
 pub const OWNER_DEAD: u32 = 1 << 8;
 /// Unlocked without being made consistent: of no use any more.

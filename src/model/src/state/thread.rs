@@ -24,6 +24,8 @@ numbers! {
 pub const CANCEL_REQUESTED: u8 = 1;
 /// The request was looked at and cancellation is switched off.
 pub const CANCEL_DISABLED: u8 = 2;
+/// A request strikes it anywhere.
+pub const CANCEL_ANYWHERE: u8 = 4;
 /// So often a thread may yield while another that could move does not: what spins a few times before it waits (the
 /// atomic waits of libstdc++ yield four times) gets to its wait on some path. Without a limit, loops that poll would
 /// have paths without end.

@@ -33,6 +33,11 @@ pub const STOPS_LATE: u8 = 8;
 pub const WAKES_IGNORED: u8 = 16;
 /// Bit of [`World::never_come`]: the moments later than the first at which a refused request for a TCP connection comes again.
 pub const SYN_RETRIES: u8 = 32;
+/// Bit of [`World::never_come`]: whether destructors run of a key of thread-specific data that is deleted beside the end of a thread.
+pub const KEY_DELETED: u8 = 64;
+/// Bit of [`World::never_come`]: a wait without end that glibc begins where the kernel refuses to close a circle of mutexes with priority
+/// inheritance, though the circle is broken by a deadline.
+pub const CIRCLE_INHERITED: u8 = 128;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
 pub const CPU_TIMER: u8 = 2;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
@@ -90,6 +95,7 @@ numbers! {
     USE_DESTROYED = 3, "use of a destroyed or uninitialized object";
     DESTROY_BUSY = 4, "destruction of an object that is in use";
     WAIT_UNOWNED = 5, "wait on a condition variable with a mutex that the thread does not own";
+    JOIN_TWICE = 6, "join of a thread that another call joins, or has joined";
 }
 
 /// What [`World::perform`] did.
@@ -171,6 +177,8 @@ pub struct World {
     pub flocks_used: bool = at(false),
     /// Some mutex is robust.
     pub any_robust: bool = at(false),
+    /// Some mutex has priority inheritance.
+    pub any_inherits: bool = at(false),
     /// A deadline could have been noticed in a state in which something else went on: with urgent timeouts that is left out.
     pub urgent: bool = at(false),
     /// A timer could have fired at a moment that was left out, see `TICKS`.

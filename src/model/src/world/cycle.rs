@@ -6,7 +6,9 @@
 
 use crate::base::{Kind, ObjId, Op, Tid, CANCEL_POINT, NONE, TIMED, TRY};
 use crate::objects::row::Role;
-use crate::state::{End, ObjKind, ThreadState, World, MAX_CYCLE, ROBUST};
+use crate::state::{
+    End, ObjKind, ThreadState, World, CIRCLE_INHERITED, INHERITS, MAX_CYCLE, MUTEX_NORMAL, MUTEX_TYPE, ROBUST,
+};
 
 /// Signals 32 and 33, which glibc handles itself: to cancel threads, to change the user of all of them.
 const OF_GLIBC: u64 = 3 << 31;
@@ -68,6 +70,53 @@ impl World {
         if !self.past_cycles {
             self.end_in_cycle();
         }
+    }
+
+    /// `t` has just begun to wait: what glibc and the kernel make of a circle of mutexes with priority inheritance. The kernel refuses who
+    /// closes it (rt_mutex_adjust_prio_chain); glibc then waits for ever, or until the deadline of that wait, and where the type of the
+    /// mutex would have it refuse more, it did not expect that (nptl/pthread_mutex_lock.c, pthread_mutex_timedlock.c).
+    pub(crate) fn check_inherited(&mut self, t: Tid) {
+        if self.end != End::RUNNING || !self.any_inherits {
+            return;
+        }
+        let (mut path, mut n, mut at) = ([NONE; MAX_CYCLE], 0, t);
+        let (mut timed, mut checked) = (0, NONE);
+        while let Some(lock) = self.waits_inheriting(at).filter(|_| n < MAX_CYCLE) {
+            path[n] = at;
+            n += 1;
+            timed += usize::from(self.threads[at].pending.has(TIMED) && !self.threads[at].woken);
+            if self.objects[lock].flags & MUTEX_TYPE != MUTEX_NORMAL {
+                checked = at;
+            }
+            at = self.objects[lock].owner;
+            if at != t {
+                continue;
+            }
+            if timed > 0 || self.can_be_broken(&path[..n]) {
+                // If all have a deadline, all give up.
+                if timed < n || checked != NONE {
+                    self.never_comes(CIRCLE_INHERITED);
+                }
+            } else if checked != NONE {
+                let what = b"glibc: assertion `e != EDEADLK || (kind != PTHREAD_MUTEX_ERRORCHECK_NP && kind != \
+                    PTHREAD_MUTEX_RECURSIVE_NP)' failed: threads wait for each other in a circle of mutexes with priority inheritance";
+                self.finish_with(End::ASSERT, checked, &[what]);
+            }
+            return;
+        }
+    }
+
+    /// The mutex with priority inheritance that `t` waits for, which another thread has.
+    fn waits_inheriting(&self, t: Tid) -> Option<ObjId> {
+        let thread = self.threads.get(t)?;
+        let lock = match thread.pending.kind.row().role {
+            Role::Acquires(_) if !thread.pending.has(TRY) => thread.pending.obj,
+            Role::Reacquires if thread.woken => thread.pending.obj2,
+            _ => return None,
+        };
+        let mutex = self.objects.get(lock)?;
+        let inherits = mutex.key.kind == ObjKind::MUTEX && mutex.flags & INHERITS != 0;
+        (thread.state == ThreadState::PARKED && inherits && mutex.owner != NONE && mutex.owner != t).then_some(lock)
     }
 
     /// Nothing can run any more: threads may wait in a circle that could have been broken before.

@@ -20,6 +20,7 @@ impl World {
         if self.stirred && self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
             self.drop_ignored_within(t);
         }
+        self.check_inherited(t);
         self.check_cycle(t);
         self.check_record_waits(t);
     }
