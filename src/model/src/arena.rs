@@ -373,6 +373,9 @@ impl Arena {
         if prefix.len() > MAX_PREFIX || sleep.len() > MAX_SLEEP {
             return Err("the schedule is too long");
         }
+        if sleep.iter().any(|&(t, _)| t as usize >= crate::state::world::MAX_THREADS) {
+            return Err("the schedule has a thread that there cannot be");
+        }
         self.plan = plan;
         self.plan.prefix_len = prefix.len() as u32;
         self.prefix[..prefix.len()].copy_from_slice(prefix);

@@ -463,7 +463,8 @@ impl Arena {
         let mut kept = 0;
         for i in 0..self.sleep.len {
             let entry = self.sleep[i];
-            if stays(&self.world, entry.0) {
+            // Of a saved search that was damaged a thread may not be there.
+            if self.world.threads.contains(entry.0) && stays(&self.world, entry.0) {
                 self.sleep[kept] = entry;
                 kept += 1;
             }
