@@ -18,11 +18,11 @@ use core::cell::UnsafeCell;
 use vsrun_model::object::STREAM_LIST;
 use vsrun_model::op::TRY;
 use vsrun_model::stream::EXPLICIT;
-use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, NONE};
+use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Uid, NONE};
 
 use super::thread::{call0, call1, libc_functions};
 use super::{fd, files};
-use crate::gate::{self, arena, end, local, machine, model, space_of, world};
+use crate::gate::{self, arena, end, local, machine, me, model, space_of, world};
 use crate::sys::elf::Image;
 use crate::sys::{elf, fs_base, load, store};
 
@@ -51,6 +51,34 @@ struct Stream {
     listed: bool,
     /// It is being closed.
     closing: bool,
+    /// Who opened it beside other threads, and which of the streams that this thread has open it is: where the heap puts it
+    /// depends on what others have given back. Nobody: it goes by its address.
+    opener: Uid,
+    number: u64,
+}
+
+impl Stream {
+    fn at(file: u64, lock: u64, listed: bool) -> Stream {
+        Stream { lock, file, listed, ..NO_STREAM }
+    }
+
+    /// Opened just now by the running thread.
+    fn opened(file: u64, lock: u64, listed: bool) -> Stream {
+        let (opener, s) = (me().uid, streams());
+        let open =
+            |number: &u64| s.known[..s.n].iter().any(|o| o.opener == opener && o.number == *number && o.lock != lock);
+        let number = (0..).find(|number| !open(number)).unwrap_or(0);
+        Stream { opener, number, ..Stream::at(file, lock, listed) }
+    }
+
+    fn key(&self) -> Key {
+        let (space, at) = space_of(if self.file == 0 { self.lock } else { self.file });
+        match self.opener {
+            NOBODY => Key::new(space, ObjKind::STREAM, at),
+            // No address has this bit.
+            opener => Key::new(space, ObjKind::STREAM, files::mix(opener.0, self.number) | 1 << 63),
+        }
+    }
 }
 
 struct Streams {
@@ -66,7 +94,8 @@ struct Cell(UnsafeCell<Streams>);
 // SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
 unsafe impl Sync for Cell {}
 
-const NO_STREAM: Stream = Stream { lock: 0, file: 0, listed: false, closing: false };
+const NOBODY: Uid = Uid(0);
+const NO_STREAM: Stream = Stream { lock: 0, file: 0, listed: false, closing: false, opener: NOBODY, number: 0 };
 
 static STREAMS: Cell = Cell(UnsafeCell::new(Streams { head: 0, list: 0, n: 0, known: [NO_STREAM; MAX_STREAMS] }));
 
@@ -94,10 +123,10 @@ pub fn find(image: &Image) {
     call0(give);
     if taken != 0 && load::<u64>(taken) == 0 {
         streams().list = taken;
-        add(Stream { lock: taken, file: 0, listed: true, closing: false });
+        add(Stream::at(0, taken, true));
     }
     // The standard streams are known before the root, so that an execution has no page of this table to copy for them.
-    each_listed(|file, lock| add(Stream { lock, file, listed: true, closing: false }));
+    each_listed(|file, lock| add(Stream::at(file, lock, true)));
 }
 
 /// Calls `f` with each stream in libc's list and its lock.
@@ -120,13 +149,14 @@ pub fn arm_all() {
     local().streams_armed = true;
     let mut i = 0;
     while i < streams().n {
-        let Stream { lock, file, listed, .. } = streams().known[i];
+        let stream = streams().known[i];
+        let Stream { file, listed, .. } = stream;
         if listed && file != 0 && !is_listed(file) {
             // Closed while the process had one thread.
             closed(file);
             continue;
         }
-        arm(file, lock, listed);
+        arm(stream);
         i += 1;
     }
     look_at_list();
@@ -162,17 +192,12 @@ fn index_of(lock: u64) -> Option<usize> {
     s.known[..s.n].iter().position(|stream| stream.lock == lock)
 }
 
-fn key(file: u64, lock: u64) -> Key {
-    let (space, at) = space_of(if file == 0 { lock } else { file });
-    Key::new(space, ObjKind::STREAM, at)
-}
-
 fn made(id: Option<ObjId>) -> ObjId {
     id.unwrap_or_else(|| end::no_room(&[b"the program uses more streams and locks than vsrun can hold"]))
 }
 
 fn object(stream: &Stream) -> ObjId {
-    let key = key(stream.file, stream.lock);
+    let key = stream.key();
     let flags = if stream.file == 0 { STREAM_LIST } else { 0 };
     made(model().object_at(key.space, key.kind, key.addr, flags))
 }
@@ -189,7 +214,7 @@ fn add(stream: Stream) {
         end::no_room(&[b"the program has more streams open than vsrun can hold"]);
     }
     // Another one was there before it.
-    let key = key(stream.file, stream.lock);
+    let key = stream.key();
     if world().find(key).is_some() {
         made(model().object_new(key, 0));
     }
@@ -198,12 +223,12 @@ fn add(stream: Stream) {
     s.n += 1;
 }
 
-/// The stream with that lock is known from now on, and its lock armed.
-fn arm(file: u64, lock: u64, listed: bool) {
-    let stream = Stream { lock, file, listed, closing: false };
+/// The stream is known from now on, and its lock armed.
+fn arm(stream: Stream) {
+    let lock = stream.lock;
     add(stream);
     let (word, owner): (u32, u64) = (load(lock), load(lock + OWNER));
-    let in_model = || local().streams_copied && world().find(key(file, lock)).is_some();
+    let in_model = || local().streams_copied && world().find(stream.key()).is_some();
     if owner != 0 || word == FREE && in_model() {
         // What was done to it while the process had one thread.
         let t = if owner == 0 { NONE } else { world().thread_by_fs(local().pid, owner).unwrap_or(NONE) };
@@ -228,7 +253,7 @@ fn look_at_list() {
             closed(file);
         }
         if known.file != file || known.closing {
-            arm(file, lock, true);
+            arm(Stream::opened(file, lock, true));
         }
     });
 }
@@ -245,9 +270,9 @@ pub fn opened(file: u64) {
         return;
     }
     let lock = load(file + LOCK);
-    add(Stream { lock, file, listed: false, closing: false });
-    if is_armed() {
-        arm(file, lock, false);
+    match is_armed() {
+        true => arm(Stream::opened(file, lock, false)),
+        false => add(Stream::at(file, lock, false)),
     }
 }
 
@@ -341,7 +366,7 @@ fn is_plain(lock: u64) -> bool {
 
 fn known(file: u64, lock: u64) -> Stream {
     if index_of(lock).is_none() {
-        arm(file, lock, false);
+        arm(Stream::at(file, lock, false));
     }
     stream_at(lock)
 }

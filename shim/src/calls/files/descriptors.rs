@@ -13,7 +13,7 @@ use vsrun_model::file::PLACED;
 use super::layer::file;
 use super::path::{mix, Path, Stat};
 use super::room::with_stack;
-use crate::gate::{arena, local, me};
+use crate::gate::{local, me};
 use crate::sys::raw;
 
 /// Descriptors that something is known of.

@@ -25,6 +25,7 @@ pub use cells::{
 pub use descriptors::{copy as copy_descriptor, description, forget as forget_descriptor, received};
 pub use layer::{is_made, is_private};
 pub use names::{others_told, CONNECT};
+pub use path::mix;
 pub use room::{forget_walk, with_stack};
 pub use shared::{announce, mapped, note, using};
 pub use uses::written_in_turn;

@@ -219,7 +219,7 @@ pub(super) fn is_empty(path: u64) -> bool {
     path < FIRST_ADDRESS || load::<u8>(path) == 0
 }
 
-pub(super) fn mix(a: u64, b: u64) -> u64 {
+pub fn mix(a: u64, b: u64) -> u64 {
     let z = (a ^ b.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (z ^ z >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
