@@ -247,6 +247,7 @@ const FOUND: &[&str] = &[
     "write0.4096 thread1 closer0 polls0.0.0 write0|polls0.1.2 polls0.0.1",
     "thread1 thread2 post0 fflush1 flushall|ftrylockfile0 ?funlockfile0 reopen fflush1|getc2 fflush1 putc3",
     "handle3.1 alarm fork1 sfdread3.1 sfdpoll3.0|unalarm pending3 pending3",
+    "fork1 waitnohang kill1.9 peek|peek",
     "block3 alarm fork1 thread2 sigtimed3|polls0.0.0 alarm|sfdread3.1",
 ];
 

@@ -4,7 +4,7 @@
 //! of each thread up to which of its segments all is before.
 
 use vsrun_model::arena::Seen;
-use vsrun_model::depend::{dependent_by_effects, WOKEN};
+use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
 use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid};
 
 use crate::trace::Trace;
@@ -132,7 +132,8 @@ impl<'a> Order<'a> {
                 return;
             }
             let step = &self.trace.steps[made.index];
-            if made.imprint & print != 0 && dependent_after(&step.act, step.did, act, Effects::NONE, true) {
+            let before = || dependent_after(&step.act, step.did, act, Effects::NONE, true) || needs(&step.act, act);
+            if made.imprint & print != 0 && before() {
                 join(clock, &made.clock);
                 return;
             }

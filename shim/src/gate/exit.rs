@@ -67,7 +67,7 @@ fn end_process(status: i32, called: bool) -> ! {
         // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is
         // closed with it.
         let alone = world().procs[p].live_threads <= 1;
-        let mut given_back = false;
+        let mut given_back = machine().is_sent_signals(p);
         while let Some(op) = world().exit_part(cur, machine().is_watched(cur)).filter(|_| alone) {
             turn::pass(op);
             given_back = true;

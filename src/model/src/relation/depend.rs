@@ -160,6 +160,23 @@ pub fn dependent_after(a: &Act, a_did: Effects, b: &Act, b_did: Effects, conditi
     Footprint::of(a, a_did).meets(&Footprint::of(b, b_did), conditional)
 }
 
+/// True if `later` could not have been performed without what `earlier`, of another thread, had added to a semaphore: there was just enough when it
+/// was performed. Two such may each commute with what came between them, as pairs; all that took from the semaphore before does not commute
+/// with `later` then, so without `earlier` there would not have been enough.
+pub fn needs(earlier: &Act, later: &Act) -> bool {
+    let added = Footprint::of(earlier, Effects::NONE);
+    let gives = |how: &How, taken: &How| match (*how, *taken) {
+        (How::Adds { .. }, How::Takes { value }) => value == 1,
+        (How::Semop { on, amount, .. }, How::Semop { on: from, amount: takes, value }) => {
+            on & from != 0 && amount > 0 && takes < 0 && value == -takes
+        }
+        _ => false,
+    };
+    let taken = Footprint::of(later, Effects::NONE);
+    let same = |(cell, how): &(Cell, How)| taken.cells().iter().any(|(c, h)| c == cell && gives(how, h));
+    added.cells().iter().any(same)
+}
+
 /// The part of [`dependent_after`] that is about what `a` did beyond its operation; `b` is of another thread.
 pub fn dependent_by_effects(a: &Act, a_did: Effects, b: &Act, b_did: Effects) -> bool {
     let mut effects = Footprint::NOTHING;

@@ -68,6 +68,7 @@ const ASKED: u64 = 0x103;
 const ASKED_WHO_WAITS: u64 = 0x104;
 const CANCELS: u64 = 0x105;
 const RETURNS: u64 = 0x106;
+const SENT: u64 = 0x107;
 /// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
@@ -288,8 +289,8 @@ impl Arena {
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
             // A group, or all.
-            Alone::ExposesProcess if op.obj == NONE => (0..self.world.procs.len).for_each(|p| self.expose_process(p)),
-            Alone::ExposesProcess => self.expose_process(op.obj),
+            Alone::ExposesProcess if op.obj == NONE => (0..self.world.procs.len).for_each(|p| self.expose_target(p, op)),
+            Alone::ExposesProcess => self.expose_target(op.obj, op),
             // A signal, whoever sends it, reaches it between any two operations.
             Alone::ExposesOwnProcess => self.expose_process(own),
             Alone::ExposesOwnProcessIfMasked if !self.world.has_own_mask(t, op) => {}
@@ -444,6 +445,19 @@ impl Arena {
             self.note(self.name_of_process(PROCESS, p), 0);
             self.expose_threads_of(p);
         }
+    }
+
+    /// `op` concerns process `p`.
+    fn expose_target(&mut self, p: Pid, op: &Op) {
+        self.expose_process(p);
+        if op.kind == Kind::KILL && op.arg != 0 && self.world.procs.contains(p) {
+            self.note(self.name_of_process(SENT, p), 0);
+        }
+    }
+
+    /// Signals are sent to process `p`: that it has begun to end, and takes none any more, is told before it is over.
+    pub fn is_sent_signals(&self, p: Pid) -> bool {
+        self.world.concurrent && self.is_known(self.name_of_process(SENT, p))
     }
 
     /// A wait for one process is like a join; else it can tell which child ended first, or that none has.
