@@ -5,7 +5,7 @@
 
 use vsrun_model::arena::Seen;
 use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
-use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid};
+use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid, NONE};
 
 use crate::trace::Trace;
 
@@ -64,9 +64,10 @@ pub struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Nothing has happened yet.
+    /// Nothing has happened yet. The first thread, which nobody begins, may be joined, too.
     pub fn new(trace: &'a Trace) -> Order<'a> {
-        Order { trace, lines: Vec::new() }
+        let end = Act { tid: 0, pid: 0, parent: NONE, op: Op::new(Kind::END), ..Act::NOTHING };
+        Order { trace, lines: vec![Line { end, ..Line::NEW }] }
     }
 
     fn line(&mut self, thread: Tid) -> &mut Line {
