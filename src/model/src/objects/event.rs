@@ -108,14 +108,12 @@ impl World {
         Applied::Done(8)
     }
 
-    /// How often the timer that is read may have expired again by now, each at a moment of its own: as many alternatives of the read.
+    /// How often the timer that is read may have expired again by now, each at a moment of its own: as many alternatives of the read,
+    /// whether the first has been noticed or not.
     pub(crate) fn further_expiries(&self, t: Tid, op: &Op) -> u32 {
         let channel = self.channel_of(op.obj).map(|id| &self.channels[id]);
         match channel.filter(|c| c.kind == ChanKind::TIMER && c.period != 0 && c.value != 0) {
-            Some(channel) if self.ticks_freely(t) => {
-                let first = !self.timer_due(channel) && channel.value > self.time_of(t);
-                u32::from(TICKS - self.threads[t].ticks).saturating_sub(u32::from(first))
-            }
+            Some(_) if self.ticks_freely(t) => u32::from(TICKS - self.threads[t].ticks) - 1,
             _ => 0,
         }
     }
