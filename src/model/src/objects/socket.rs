@@ -634,6 +634,13 @@ impl World {
         } else if !address.is_path() && self.name_taken(&address) {
             return Some(errno::EADDRINUSE);
         }
+        // A file that was just made has the number of an older one: that one's is gone, and nobody finds it any more. The kernel
+        // gives no number anew while a socket has it, but here none is held.
+        for other in self.sockets.as_mut_slice().iter_mut().filter(|_| address.is_path()) {
+            if other.is_local() && other.local.same_name(&address) {
+                other.local.ino = 0;
+            }
+        }
         let socket = &mut self.sockets[s];
         socket.local = address;
         socket.options &= if gave_up { !(GAVE_UP_PORT | GIVEN_PORT) } else { !0 };
