@@ -564,15 +564,15 @@ fn socket_call(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
         libc::SYS_accept4 if a[3] as i32 & !socket::FLAGS != 0 => EINVAL,
         libc::SYS_accept4 => socket::accept(desc, a[1], a[2], a[3] as i32),
         libc::SYS_shutdown => socket::shutdown(desc, a[1] as i32),
-        libc::SYS_getsockname => {
+        libc::SYS_getsockname => fd::throughout(desc, || {
             fd::settle(desc);
             let address = world().sockets[socket::of(desc)].local;
             address::write(&address, domain, a[1], a[2]);
             0
-        }
-        libc::SYS_getpeername => socket::peer_name(desc, a),
-        libc::SYS_setsockopt => sockopt::set(desc, a),
-        libc::SYS_getsockopt => sockopt::get(desc, a),
+        }),
+        libc::SYS_getpeername => fd::throughout(desc, || socket::peer_name(desc, a)),
+        libc::SYS_setsockopt => fd::throughout(desc, || sockopt::set(desc, a)),
+        libc::SYS_getsockopt => fd::throughout(desc, || sockopt::get(desc, a)),
         _ => return None,
     })
 }

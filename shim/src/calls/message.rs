@@ -488,8 +488,9 @@ fn send_to(
         return EFAULT;
     }
     let sock = world().sockets[socket::of(desc)];
+    let says = cred.is_some();
     let cred = cred.unwrap_or_else(|| if sock.is_local() { socket::own_credentials() } else { Credentials::default() });
-    model().set_credentials(local().cur, cred);
+    model().set_credentials(local().cur, cred, says);
     model().send_along(local().cur, rights);
     let result = fd::throughout(desc, || match sock.is_dgram() {
         true => datagram(desc, &memory, flags, to),

@@ -124,7 +124,7 @@ pub fn peer_name(desc: DescId, a: [u64; 6]) -> i64 {
 /// An operation on a socket under the names of `address`; the address is where the model looks for it.
 fn naming(kind: Kind, s: SockId, address: Address, through_link: bool) -> Op {
     model().set_address(local().cur, address);
-    model().set_credentials(local().cur, own_credentials());
+    model().set_credentials(local().cur, own_credentials(), false);
     let input = world().sockets[s].input;
     let mut op = world().channel_op(kind, input, 0);
     op.mask |= world().names_bits(s, &address);

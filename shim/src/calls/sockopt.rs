@@ -9,7 +9,7 @@ use vsrun_model::socket::{
 use vsrun_model::{Kind, NONE};
 
 use super::{fd, socket};
-use crate::gate::{end, model, world};
+use crate::gate::{self, end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{copy_in, copy_out, decimal, load, store};
 
@@ -135,7 +135,10 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
             refuse(b"setsockopt", level, name)
         }
         (libc::SOL_SOCKET, libc::SO_PASSCRED) if !socket.is_local() => return EOPNOTSUPP,
-        (libc::SOL_SOCKET, libc::SO_PASSCRED) => switch(PASS_CRED),
+        // It decides what senders add to their messages.
+        (libc::SOL_SOCKET, libc::SO_PASSCRED) => {
+            gate::pass_then(world().desc_op(Kind::FD_CONTROL, desc), |_| switch(PASS_CRED));
+        }
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) if socket.local.port != 0 => return EINVAL,
         (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => switch(V6_ONLY),
         (libc::SOL_SOCKET, libc::SO_LINGER) => {

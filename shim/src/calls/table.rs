@@ -202,6 +202,10 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
         if let Err(error) = reserved {
             return Err(finish(nr, a, held, error));
         }
+        // One that stood for nothing when it was looked up still does for this call, though its number is taken now.
+        if what & FIRST != 0 && held.reserved.iter().flatten().any(|&(number, _)| number == a[0] as i32) {
+            a[0] = -1_i64 as u64;
+        }
     }
     Ok(Some(held))
 }

@@ -298,6 +298,9 @@ impl World {
         let address = self.threads[t].address;
         let socket = self.sockets[s];
         if address.family == 0 {
+            if socket.is_local() && socket.peer != NONE {
+                self.lose_peer(s);
+            }
             let socket = &mut self.sockets[s];
             (socket.peer, socket.peer_serial, socket.state) = (NONE, 0, SockState::FRESH);
             socket.remote = Address::NONE;
@@ -318,6 +321,9 @@ impl World {
             }
             if there.peer != NONE && !(there.peer == s && there.peer_serial == socket.serial) {
                 return errno::EPERM;
+            }
+            if socket.peer != NONE && self.peer(s) != Some(to) {
+                self.lose_peer(s);
             }
             let own = &mut self.sockets[s];
             (own.peer, own.peer_serial, own.remote) = (to, there.serial, there.local);

@@ -146,7 +146,7 @@ impl World {
     }
 
     /// TCP: a reset arrives at `s`.
-    fn reset_tcp(&mut self, s: SockId) {
+    pub(crate) fn reset_tcp(&mut self, s: SockId) {
         let ended = self.channels[self.sockets[s].input].finished;
         let socket = &mut self.sockets[s];
         socket.error = if ended { -errno::EPIPE } else { -errno::ECONNRESET } as i32;
@@ -234,6 +234,22 @@ impl World {
             self.desc_drop(desc);
             at = next;
         }
+    }
+
+    /// A local datagram socket leaves who it was connected to: what it has not received is lost, and one at the other end that
+    /// is connected to it hears of that (net/unix/af_unix.c, unix_dgram_disconnected).
+    pub(crate) fn lose_peer(&mut self, s: SockId) {
+        let socket = self.sockets[s];
+        if self.channels[socket.input].messages == 0 {
+            return;
+        }
+        self.drop_messages(socket.input);
+        self.woke(socket.input, 0);
+        if let Some(peer) = self.peer(s).filter(|&peer| self.peer(peer) == Some(s)) {
+            self.sockets[peer].error = -errno::ECONNRESET as i32;
+            self.woke(self.sockets[peer].input, 0);
+        }
+        self.reaches_far();
     }
 
     fn drop_messages(&mut self, channel: ChanId) {
@@ -618,9 +634,18 @@ impl World {
         } else if !address.is_path() && self.name_taken(&address) {
             return Some(errno::EADDRINUSE);
         }
+        // A file that was just made has the number of an older one: that one's is gone, and nobody finds it any more. The kernel
+        // gives no number anew while a socket has it, but here none is held.
+        for other in self.sockets.as_mut_slice().iter_mut().filter(|_| address.is_path()) {
+            if other.is_local() && other.local.same_name(&address) {
+                other.local.ino = 0;
+            }
+        }
         let socket = &mut self.sockets[s];
         socket.local = address;
         socket.options &= if gave_up { !(GAVE_UP_PORT | GIVEN_PORT) } else { !0 };
+        // One of a pair has a name of its own then.
+        socket.options &= if socket.is_local() && socket.is_dgram() { !ACCEPTED } else { !0 };
         Some(0)
     }
 

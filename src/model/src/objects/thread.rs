@@ -169,6 +169,7 @@ impl World {
             address: Address::NONE,
             sending: NONE,
             cred: Credentials::default(),
+            says_cred: false,
             sembuf: [SemBuf::default(); MAX_SEMBUF],
             fiber: FiberState::default(),
         })?;
@@ -368,9 +369,9 @@ impl World {
         self.threads[t].address = address;
     }
 
-    /// See [`World::set_address`].
-    pub fn set_credentials(&mut self, t: Tid, cred: Credentials) {
-        self.threads[t].cred = cred;
+    /// See [`World::set_address`]. `says`: the message has them.
+    pub fn set_credentials(&mut self, t: Tid, cred: Credentials, says: bool) {
+        (self.threads[t].cred, self.threads[t].says_cred) = (cred, says);
     }
 
     /// The descriptions that go along with what `t` sends next: a list of `World::rights`. Gives those of before.

@@ -3,8 +3,8 @@
 
 use crate::base::{errno, Address, Kind, Op, Tid, LACKS, NETLINK, NONE, PARTIAL, VARIANT};
 use crate::state::{
-    poll, Applied, ChanId, ChanKind, Channel, Message, SockId, SockState, Socket, Thread, ThreadState, World,
-    CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, SEND_SET, TCP_ROOM,
+    poll, Applied, ChanId, ChanKind, Channel, Credentials, Message, SockId, SockState, Socket, Thread, ThreadState,
+    World, CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, PASS_CRED, SEND_SET, TCP_ROOM,
 };
 
 /// Management of a buffer, aligned: struct sk_buff and struct skb_shared_info.
@@ -380,6 +380,14 @@ impl World {
             self.threads[t].out[1] = 0;
             return Applied::Done(n as i64);
         }
+        if let Some(receiver) = self.sink(id).filter(|&s| sender.is_tcp() && self.sockets[s].refuses_data()) {
+            // Both ends are reset (net/ipv4/tcp_input.c, tcp_rcv_state_process: data in FIN_WAIT1 and FIN_WAIT2).
+            self.reset_tcp(receiver);
+            self.reset_tcp(output.source);
+            self.reaches_far();
+            self.threads[t].out[1] = 0;
+            return Applied::Done(n as i64);
+        }
         let room = self.socket_takes(id, n);
         let takes = room.min(piece(&sender, &output));
         match output.kind {
@@ -416,12 +424,23 @@ impl World {
             len: n as u32,
             charge: charge as u32,
             rights: core::mem::replace(&mut self.threads[t].sending, NONE),
-            cred: self.threads[t].cred,
+            cred: self.credentials_sent(t, to, sender),
             sender: sender.serial,
             sent: self.now,
             from: sender.local,
         };
         self.message_push(to, message)
+    }
+
+    /// Who sends a message is kept with it where one of the two ends asks for it just then, or where the message says it
+    /// (net/unix/af_unix.c, unix_maybe_add_creds).
+    fn credentials_sent(&self, t: Tid, to: ChanId, sender: &Socket) -> Credentials {
+        let asks = |socket: &Socket| socket.options & PASS_CRED != 0;
+        let receiver = || self.sink(to).is_some_and(|s| asks(&self.sockets[s]));
+        match !sender.is_local() || self.threads[t].says_cred || asks(sender) || receiver() {
+            true => self.threads[t].cred,
+            false => Credentials::NOBODY,
+        }
     }
 
     /// Where a datagram of the pending operation goes: the socket, or minus an error number.
@@ -506,7 +525,8 @@ impl World {
             Ok(to) => to,
             Err(error) if socket.is_local() => {
                 if error == errno::ECONNREFUSED && !op.has(VARIANT) {
-                    self.sockets[s].peer = NONE;
+                    self.lose_peer(s);
+                    (self.sockets[s].peer, self.sockets[s].state) = (NONE, SockState::FRESH);
                 }
                 return Applied::Done(error);
             }

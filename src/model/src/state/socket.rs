@@ -80,6 +80,11 @@ pub struct Credentials {
     pub gid: u32,
 }
 
+impl Credentials {
+    /// Those of a message that came without.
+    pub const NOBODY: Credentials = Credentials { pid: 0, uid: 65_534, gid: 65_534 };
+}
+
 /// A value of setsockopt that getsockopt gives back.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -207,6 +212,11 @@ impl Socket {
     /// Between processes of one machine.
     pub fn is_local(&self) -> bool {
         self.domain == UNIX
+    }
+
+    /// It has been shut down both ways and hears of the other end all the same: data from there is answered with a reset.
+    pub fn refuses_data(&self) -> bool {
+        self.state == SockState::CONNECTED && self.shut == NO_RECEIVE | NO_SEND
     }
 
     /// Without connections.

@@ -186,6 +186,8 @@ pub struct Thread {
     pub sending: u32,
     /// Who it says it is, for those at the other end of a socket.
     pub cred: Credentials,
+    /// It says so itself (SCM_CREDENTIALS).
+    pub says_cred: bool,
 }
 
 impl Thread {
