@@ -296,6 +296,16 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     0
 }
 
+/// abort: a handler of SIGABRT runs first, which may leave by a jump or end the process.
+pub fn raise_abort() {
+    const SIGABRT: u64 = 1 << (libc::SIGABRT - 1);
+    let process = &world().procs[local().pid];
+    if process.handled & SIGABRT != 0 {
+        sigprocmask(libc::SIG_UNBLOCK, &SIGABRT as *const u64 as u64, 0, 8);
+        tgkill(process.vpid, me().vtid, libc::SIGABRT, 0);
+    }
+}
+
 /// rt_sigsuspend: waits with another mask.
 pub fn suspend(set: u64, size: u64) -> i64 {
     if size != 8 {
