@@ -3,10 +3,16 @@
 use vsrun_model::{Kind, Op, Pid};
 
 use super::{priority, signal, timer};
-use crate::gate::{self, fiber, local, me, model, process_of, tsc, world};
+use crate::gate::{self, end, fiber, local, me, model, process_of, tsc, world};
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::*;
-use crate::sys::{any_of, raw, store, store_if, writable};
+use crate::sys::{any_of, fs_base, raw, store, store_if, writable};
+
+/// Whether a list of robust futexes is that of glibc's threads, in what describes them.
+fn is_of_libc(head: u64) -> bool {
+    const DESCRIPTION: u64 = 0x1000;
+    head.wrapping_sub(fs_base()) < DESCRIPTION
+}
 
 /// Calls about who and what this thread is: virtual ids, signals, what the kernel keeps per thread.
 pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
@@ -39,6 +45,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_rt_sigqueueinfo => signal::queue(id, a[1] as i32, a[2]),
         libc::SYS_rt_tgsigqueueinfo => signal::tgkill(id, a[1] as i32, a[2] as i32, a[3]),
         libc::SYS_set_robust_list if a[1] != 24 => EINVAL,
+        libc::SYS_set_robust_list if !is_of_libc(a[0]) => {
+            end::unsupported(&[b"a list of robust futexes that is not libc's (set_robust_list)"])
+        }
         libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => {
             store_if(a[0], 0u64);

@@ -10,6 +10,7 @@ pub mod event;
 pub mod fd;
 pub mod files;
 pub mod futex;
+pub mod guard;
 pub mod identity;
 pub mod interfaces;
 pub mod kernel;

@@ -72,7 +72,10 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
             machine().child_signal_changes(local().cur);
         }
         let blocks = after & !before != 0 && !within;
-        if blocks || before & !after != 0 && machine().is_mask_answered(local().cur) {
+        // What waits for the process another thread may take first, which lets it through, too.
+        let process = &world().procs[local().pid];
+        let contended = before & !after & process.sigpending != 0 && process.live_threads > 1 && !within;
+        if blocks || contended || before & !after != 0 && machine().is_mask_answered(local().cur) {
             gate::place(libc::SYS_rt_sigprocmask);
         }
         model().set_mask(local().cur, after);
@@ -294,6 +297,16 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
         return result;
     }
     0
+}
+
+/// abort: a handler of SIGABRT runs first, which may leave by a jump or end the process.
+pub fn raise_abort() {
+    const SIGABRT: u64 = 1 << (libc::SIGABRT - 1);
+    let process = &world().procs[local().pid];
+    if process.handled & SIGABRT != 0 {
+        sigprocmask(libc::SIG_UNBLOCK, &SIGABRT as *const u64 as u64, 0, 8);
+        tgkill(process.vpid, me().vtid, libc::SIGABRT, 0);
+    }
 }
 
 /// rt_sigsuspend: waits with another mask.

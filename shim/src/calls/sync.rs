@@ -207,6 +207,14 @@ pub fn once(addr: u64) -> ObjId {
     id
 }
 
+/// The guard at `addr` of a variable inside of a function, whose first byte is 1 once that is initialized.
+pub fn guard(addr: u64) -> ObjId {
+    let id = known(ObjKind::ONCE, addr, 0);
+    let done: u8 = load(addr);
+    model().once_seen(id, done != 0);
+    id
+}
+
 /// The POSIX semaphore at `addr`; one not seen before has the value that its memory says.
 pub fn sem(addr: u64) -> ObjId {
     let value: i32 = load(addr);

@@ -220,7 +220,7 @@ pub fn once(control: u64, routine: u64, function: u64) -> i32 {
     if gate::pass(Op::on(Kind::ONCE, id)) != 0 {
         return 0;
     }
-    mirror::once_entered(id, control);
+    mirror::once_entered(id, control, mirror::ONCE_DONE);
     let result = call2(function, control, routine);
     mirror::settle_onces();
     result

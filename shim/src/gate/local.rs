@@ -120,8 +120,8 @@ pub struct Local {
     pub ranges: [Range; MAX_RANGES],
     /// Signal actions, by number.
     pub actions: [Action; 65],
-    /// Once controls whose initializer is being run: (thread, object, address).
-    pub onces: [(Tid, u32, u64); 16],
+    /// Once controls whose initializer is being run: (thread, object, address, what the word is once it is done).
+    pub onces: [(Tid, u32, u64, i32); 16],
     /// Number of `onces`.
     pub n_onces: usize,
     /// The loop on the time-stamp counter that the running fiber may be in.
@@ -177,7 +177,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
     actions: [Action::NONE; 65],
-    onces: [(NONE, NONE, 0); 16],
+    onces: [(NONE, NONE, 0, 0); 16],
     n_onces: 0,
     spin: Spin::NONE,
     text: (0, 0),

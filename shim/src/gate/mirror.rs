@@ -91,9 +91,12 @@ pub fn sem(addr: u64, id: ObjId) {
     store_if(addr, world().objects[id].value);
 }
 
+/// glibc's word of a once control whose initializer has been run.
+pub const ONCE_DONE: i32 = 2;
+
 /// Runs the initializer of a once control that no other fiber can tell of.
 pub fn while_alone(addr: u64, run: impl FnOnce() -> i32) -> i32 {
-    once_entered(NONE, addr);
+    once_entered(NONE, addr, ONCE_DONE);
     let result = run();
     settle_onces();
     result
@@ -105,26 +108,26 @@ pub fn is_once(addr: u64) -> bool {
     local().onces[..local().n_onces].iter().any(|once| once.0 == local().cur && once.2 == addr)
 }
 
-/// The fiber enters the initializer of a once control.
-pub fn once_entered(id: ObjId, addr: u64) {
+/// The fiber enters the initializer of a once control, whose word is `done` after that.
+pub fn once_entered(id: ObjId, addr: u64, done: i32) {
     let l = local();
     if l.n_onces == l.onces.len() {
         end::no_room(&[b"more nested pthread_once initializers than vsrun can hold"]);
     }
-    l.onces[l.n_onces] = (l.cur, id, addr);
+    l.onces[l.n_onces] = (l.cur, id, addr, done);
     l.n_onces += 1;
 }
 
-/// Once controls of the running fiber whose initializer is over, also by an exception, are given free. glibc's word
-/// tells: 2 = done, 0 = given up.
+/// Once controls of the running fiber whose initializer is over, also by an exception, are given free. The word
+/// tells: 0 = given up.
 pub fn settle_onces() {
     let mut i = 0;
     while i < local().n_onces {
-        let (t, id, addr) = local().onces[i];
+        let (t, id, addr, done) = local().onces[i];
         let word: i32 = load(addr);
-        if t == local().cur && (word == 2 || word == 0) {
+        if t == local().cur && (word == done || word == 0) {
             if id != NONE {
-                model().once_over(id, word == 2);
+                model().once_over(id, word == done);
             }
             let l = local();
             l.n_onces -= 1;

@@ -2,7 +2,7 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::calls::time;
+use crate::calls::{signal, time};
 use crate::gate::{self, end};
 use crate::net;
 use crate::sys::{cstr, decimal, ret};
@@ -20,7 +20,10 @@ symbols! {
 }
 
 ends! {
-    fn abort() = end::assertion(&[b"abort() was called"]);
+    fn abort() = {
+        gate::returning(signal::raise_abort);
+        end::assertion(&[b"abort() was called"])
+    };
 }
 
 fn text<'a>(at: u64) -> &'a [u8] {

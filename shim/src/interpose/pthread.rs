@@ -11,7 +11,7 @@ use crate::calls::thread::{
     test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
-use crate::calls::{priority, sync};
+use crate::calls::{guard, priority, sync};
 use crate::gate::{self, local, model};
 use crate::net::guarded;
 use crate::sys::ret_pthread;
@@ -116,6 +116,7 @@ symbols! {
     fn pthread_key_delete(key: u32) -> i32 = delete_key(key.into(), libc_functions().pthread_key_delete);
     fn tss_delete(key: u32) = { delete_key(key.into(), libc_functions().tss_delete); };
     fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
+    fn __cxa_guard_acquire(guard: u64) -> i32 = guard::acquire(guard);
     fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };
 }
 

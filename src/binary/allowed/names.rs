@@ -260,7 +260,9 @@ fn cxx(name: &str) -> Option<&'static [Effect]> {
         _ if name.starts_with("_ZNSt6thread15_M_start_thread") => &[Op(KindClass::Create), StartsBody, Locks],
         _ if name.starts_with("_ZNSt11this_thread11__sleep_for") => SLEEP,
         _ if name.starts_with("_ZNSt28__atomic_futex_unsigned_base") => &[On(ObjKind::FUTEX, 1)],
-        "__cxa_guard_acquire" | "__cxa_guard_release" | "__cxa_guard_abort" => &[On(ObjKind::FUTEX, 0), Locks],
+        "__cxa_guard_acquire" | "__cxa_guard_release" | "__cxa_guard_abort" => {
+            &[On(ObjKind::ONCE, 0), On(ObjKind::FUTEX, 0), Locks]
+        }
         // Whoever lets go of an exception last destroys it.
         "__cxa_throw" | "__cxa_init_primary_exception" => &[Registers(2), Locks],
         "_ZSt13set_terminatePFvvE" | "_ZSt15set_new_handlerPFvvE" => &[Registers(0)],

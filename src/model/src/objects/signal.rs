@@ -192,6 +192,12 @@ impl World {
         self.forget_signals(|q| (q.tid == t || q.tid == NONE && q.pid == p) && gone & bit(q.info.signal) != 0);
     }
 
+    /// Process `p` ignores `signal`, or leaves it to a default action that is to do nothing.
+    fn nothing_done(&self, p: Pid, signal: i32) -> bool {
+        let process = &self.procs[p];
+        (process.ignored | IGNORED & !process.handled) & bit(signal) != 0
+    }
+
     /// Signals pending for `t` that it does not block: they are due whenever it returns from the kernel.
     #[inline]
     pub fn due(&self, t: Tid) -> u64 {
@@ -302,7 +308,13 @@ impl World {
         if within != 0 && blocks() {
             let signal = self.first_of(t, within);
             let restarts = process.restarts & bit(signal) != 0;
-            if row.signals.fail(op, restarts) {
+            // Of one that nothing is done about the kernel begins the call again, as after a stop.
+            let fails = if self.nothing_done(thread.pid, signal) {
+                row.signals.fail_by_stop(op)
+            } else {
+                row.signals.fail(op, restarts)
+            };
+            if fails {
                 // The clock has jumped because the thread stood here; that a timer is faster than its thread is for
                 // `timeouts_any`.
                 let by_clock = !self.timeouts_any && process.by_clock & bit(signal) != 0;
