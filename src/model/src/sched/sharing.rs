@@ -289,7 +289,9 @@ impl Arena {
             Alone::ExposesThreadIfItGivesUp if !self.gives_up(t, op) => {}
             Alone::ExposesThreadIfItGivesUp => self.expose_thread(op.obj),
             // A group, or all.
-            Alone::ExposesProcess if op.obj == NONE => (0..self.world.procs.len).for_each(|p| self.expose_target(p, op)),
+            Alone::ExposesProcess if op.obj == NONE => {
+                (0..self.world.procs.len).for_each(|p| self.expose_target(p, op))
+            }
             Alone::ExposesProcess => self.expose_target(op.obj, op),
             // A signal, whoever sends it, reaches it between any two operations.
             Alone::ExposesOwnProcess => self.expose_process(own),
