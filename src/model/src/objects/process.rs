@@ -38,7 +38,7 @@ kinds! {
             any => add(any as u64),
         } },
     }
-    /// A wait that has found nobody goes on, see [`sleeps_on`]: it looks again once it is woken by news of a child of the group `-arg`.
+    /// A wait that has found nobody goes on, see `sleeps_on`: it looks again once it is woken by news of a child of the group `-arg`.
     WAIT_SLEEP = 100, "wait_sleep" {
         operands: Operands::Nothing, enabled: blocks(World::wait_sleep_choices, |_| Answer::Unknown),
         perform: |w, t, op, _| w.wait_sleep_perform(t, op),

@@ -48,7 +48,7 @@ pub struct Process {
     pub execs: u8,
     /// Wait status once it is over.
     pub status: i32,
-    /// The wait status with which it will be over, whatever comes now, or [`UNDECIDED`].
+    /// The wait status with which it will be over, whatever comes now, or `UNDECIDED`.
     pub fate: i32,
     /// The process id that the program sees.
     pub vpid: i32,
