@@ -75,7 +75,8 @@ impl World {
         if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
             if let Some(at) = self.signal_timer_at(t, value) {
                 self.passes_until(t, at);
-                self.fire_awaited(t, at);
+                // Not the timer of a descriptor that fires at the same time.
+                self.fire_at(t, at);
             }
         }
         let fired = match more {
@@ -191,7 +192,7 @@ impl World {
     }
 
     /// The first time at which a timer sends `t` one of the signals `set`.
-    fn signal_timer_at(&self, t: Tid, set: u64) -> Option<u64> {
+    pub(crate) fn signal_timer_at(&self, t: Tid, set: u64) -> Option<u64> {
         let mut first = None;
         self.signal_timers(t, set, &mut |at| first = Some(first.map_or(at, |f: u64| f.min(at))));
         first

@@ -520,7 +520,8 @@ impl World {
     fn awaits_timers_in_vain(&self, t: Tid, op: &Op) -> bool {
         let set = op.arg as u64;
         let there = self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending;
-        op.has(TRY) && there & set == 0 && self.awaited_pending(t, set) != 0 && !self.signal_timer_is_due(t, set)
+        let is_due = || self.signal_timer_at(t, set).is_some_and(|at| at <= self.time_of(t));
+        op.has(TRY) && there & set == 0 && self.awaited_pending(t, set) != 0 && !is_due()
     }
 
     /// Done(0): the signal is in `Thread::taken`. `value` 1: no timer has fired yet.

@@ -91,15 +91,6 @@ impl World {
         self.timers.len > 0 && self.timers.as_slice().iter().any(|timer| timer.pid == p && timer.signal != 0)
     }
 
-    /// A timer that sends the process of `t` one of the signals `set` has fired in the time that `t` has waited.
-    pub(crate) fn signal_timer_is_due(&self, t: Tid, set: u64) -> bool {
-        let (p, time) = (self.threads[t].pid, self.time_of(t));
-        let due = |timer: &Timer| {
-            timer.pid == p && timer.signal != 0 && bit(timer.signal) & set != 0 && timer.deadline <= time
-        };
-        (0..self.timers.len).any(|at| self.may_fire(at) && due(&self.timers[at]))
-    }
-
     /// Signals that timers of the process of `t` may send at any moment: to that process, or with `own` to `t` alone.
     pub(crate) fn armed_signals(&self, t: Tid, own: bool) -> u64 {
         if self.timers.len == 0 || !self.ticks_freely(t) {
