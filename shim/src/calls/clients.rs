@@ -18,7 +18,7 @@ pub fn start(envp: u64) {
         for _ in 0..n {
             at = text_end(at);
         }
-        if process::clone(&CloneArgs::default()) == 0 {
+        if process::clone(&CloneArgs { exit_signal: libc::SIGCHLD, ..CloneArgs::default() }) == 0 {
             become_client(first, envp);
         }
     }

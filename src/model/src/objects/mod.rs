@@ -28,6 +28,7 @@ pub mod reach;
 pub mod row;
 pub mod rwlock;
 pub mod sem;
+pub mod send;
 pub mod shown;
 pub mod signal;
 pub mod simple;

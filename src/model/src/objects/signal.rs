@@ -25,14 +25,13 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
-use super::parent::{CLD_CONTINUED, SIGCHLD};
+use super::parent::SIGCHLD;
 use super::row::*;
-use super::stop::{SIGCONT, SIGSTOP, STOPS};
+use super::stop::{SIGSTOP, STOPS};
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
-    bit, Disposal, Disposition, Handling, Kept, ProcState, QueuedSignal, Sent, SigInfo, ThreadState, ALTERNATIVES,
-    AWAITED, BEFORE, BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOPS_LATE,
-    STOP_BEFORE, STOP_INTERRUPTS, UNDECIDED, WAKES_IGNORED,
+    bit, Disposal, Disposition, Handling, Kept, QueuedSignal, SigInfo, ThreadState, ALTERNATIVES, AWAITED, BEFORE,
+    BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOP_BEFORE, STOP_INTERRUPTS,
 };
 
 kinds! {
@@ -88,8 +87,8 @@ fn signal_set(set: u64, words: &mut dyn Words) {
 }
 
 /// First real-time signal of the kernel: from there on several of the same number are queued.
-const RT_MIN: i32 = 32;
-const SIGKILL: i32 = 9;
+pub(super) const RT_MIN: i32 = 32;
+pub(super) const SIGKILL: i32 = 9;
 /// SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
 const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
 
@@ -97,7 +96,7 @@ const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
 const CORE: u64 = bit(3) | bit(4) | bit(5) | bit(6) | bit(7) | bit(8) | bit(11) | bit(24) | bit(25) | bit(31);
 
 /// Whether a fatal signal dumps core: then it acts, and decides, only when a thread takes it (kernel/signal.c, complete_signal).
-const fn dumps_core(signal: i32) -> bool {
+pub(super) const fn dumps_core(signal: i32) -> bool {
     CORE & bit(signal) != 0
 }
 
@@ -139,7 +138,7 @@ impl World {
         self.threads.get(t).is_some_and(|thread| waits_for(&thread.pending, thread.state, signal))
     }
 
-    fn wants_not(&self, t: Tid, signal: i32) -> bool {
+    pub(super) fn wants_not(&self, t: Tid, signal: i32) -> bool {
         let thread = &self.threads[t];
         let parked = thread.state == ThreadState::PARKED;
         let mask = if parked { self.mask_within(t, &thread.pending) } else { thread.sigmask };
@@ -470,7 +469,7 @@ impl World {
         }
     }
 
-    fn unqueue(&mut self, at: usize) {
+    pub(super) fn unqueue(&mut self, at: usize) {
         self.signals.as_mut_slice().copy_within(at + 1.., at);
         self.signals.len -= 1;
     }
@@ -632,108 +631,6 @@ fn nth_bit(mut bits: u16, n: u32) -> u16 {
 }
 
 impl World {
-    /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
-    pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
-        self.send_within(u64::MAX, sender, p, t, info)
-    }
-
-    /// Signals that count for RLIMIT_SIGPENDING: a timer has the one that it will send from the start.
-    pub fn queued_signals(&self) -> u64 {
-        let timers = self.timers.as_slice().iter().filter(|timer| timer.pid != NONE && timer.id >= 0).count();
-        let sent = self.signals.as_slice().iter().filter(|q| q.timer == 0).count();
-        (timers + sent) as u64
-    }
-
-    /// The same where `limit` signals may be pending (RLIMIT_SIGPENDING). Beyond it those with data of their own are refused, others come
-    /// without saying who sent them (kernel/signal.c, __send_signal_locked).
-    pub fn send_within(&mut self, limit: u64, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
-        let signal = info.signal;
-        // For who ends already nothing is sent any more (kernel/signal.c, prepare_signal).
-        if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].fate != UNDECIDED {
-            return Sent::Done;
-        }
-        let dying = self.procs[p].dying;
-        if dying & ENDS != 0 || dying != 0 && (self.disposal(p, t, signal) != Disposal::Kills || dumps_core(signal)) {
-            return Sent::Done;
-        }
-        let news = self.procs[p].stop_news;
-        self.prepare(p, signal, sender);
-        if self.procs[p].stop_news != news {
-            self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
-            self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
-            let fatal = self.fatal_pending(p);
-            if p != 0 && fatal != 0 {
-                self.strike(p, fatal);
-                return Sent::Done;
-            }
-        }
-        if self.procs[p].stopped != 0 && signal != SIGKILL && self.disposal(p, t, signal) == Disposal::Kills {
-            self.never_comes(STOPS_LATE);
-        }
-        match self.disposal(p, t, signal) {
-            Disposal::Ignored => {
-                if t == NONE {
-                    self.note_ignored(p, self.procs[p].main_thread, signal);
-                }
-                Sent::Done
-            }
-            Disposal::Pending => self.send_pending(limit, p, t, info),
-            Disposal::Stops => Sent::Stops,
-            Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
-                self.strike(p, signal);
-                Sent::Done
-            }
-            Disposal::Kills => {
-                if !dumps_core(signal) {
-                    self.decide_end(p, signal);
-                }
-                Sent::Kills
-            }
-        }
-    }
-
-    fn send_pending(&mut self, limit: u64, p: Pid, t: Tid, info: SigInfo) -> Sent {
-        let there =
-            if t == NONE { self.procs[p].sigpending } else { self.threads[t].sigpending } & bit(info.signal) != 0;
-        let old = info.signal < RT_MIN;
-        if old && (there || info.code >= 0) || limit == u64::MAX || self.queued_signals() < limit {
-            return if self.post(p, t, info, 0) { Sent::Done } else { Sent::NoRoom };
-        }
-        if !old && info.code != 0 {
-            return Sent::Refused;
-        }
-        if !there && !self.post(p, t, info, 0) {
-            return Sent::NoRoom;
-        }
-        if !there {
-            self.unqueue(self.signals.as_slice().len() - 1);
-        }
-        Sent::LosesData
-    }
-
-    /// A fatal signal that has come while process `p` was stopped: a thread takes it before it does anything else, handlers among it. 0: none.
-    fn fatal_pending(&self, p: Pid) -> i32 {
-        let fatal = |of: u64, t: Tid| (1..=64).find(|&s| of & bit(s) != 0 && self.disposal(p, t, s) == Disposal::Kills);
-        let shared = fatal(self.procs[p].sigpending, NONE);
-        let mut own = self.live.as_slice().iter().filter(|&&t| self.threads[t].pid == p);
-        shared.or_else(|| own.find_map(|&t| fatal(self.threads[t].sigpending, t))).unwrap_or(0)
-    }
-
-    /// The fatal `signal` of another process is on its way to process `p`. One without a core dump decides how that ends.
-    fn strike(&mut self, p: Pid, signal: i32) {
-        self.procs[p].dying = signal as u8;
-        (self.kills, self.stirred) = (true, true);
-        if !dumps_core(signal) {
-            self.decide_end(p, signal);
-        }
-    }
-
-    /// `signal` ends process `p`, and its parent is told.
-    pub fn kill(&mut self, p: Pid, signal: i32) {
-        self.process_exit(p, signal);
-        self.child_over(p);
-    }
-
     /// What process `p` does about `signal` from now on; its handler was installed with SA_RESTART or not.
     pub fn set_disposition(&mut self, p: Pid, signal: i32, what: Disposition, restarts: bool) {
         let process = &mut self.procs[p];
@@ -763,21 +660,6 @@ impl World {
         let thread = &mut self.threads[t];
         thread.sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
         thread.hushed |= blocks_all(thread.sigmask);
-    }
-
-    /// `signal` comes to process `p` in the name of its thread `asked` and is ignored. Had that thread blocked it just then, as libc does
-    /// for a moment, it would be pending, and wake another thread to take it: for nothing, but some waits fail then (kernel/signal.c,
-    /// sig_ignored, complete_signal).
-    pub(crate) fn note_ignored(&mut self, p: Pid, asked: Tid, signal: i32) {
-        let hushed = self.threads.get(asked).is_some_and(|a| a.alive() && a.hushed);
-        let fails = |&&u: &&Tid| {
-            let thread = &self.threads[u];
-            let waits = thread.pid == p && u != asked && thread.state == ThreadState::PARKED && !thread.pending.tries();
-            waits && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) && !self.wants_not(u, signal)
-        };
-        if hushed && self.live.as_slice().iter().find(fails).is_some() {
-            self.never_comes(WAKES_IGNORED);
-        }
     }
 
     /// The next operation of `t` waits with that mask, until [`World::wait_with_own_mask`].

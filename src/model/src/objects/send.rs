@@ -1,0 +1,126 @@
+//! Sending signals: what a signal that is sent comes to at once, see NOTE [Delivery] in `signal`.
+
+use super::parent::CLD_CONTINUED;
+use super::row::*;
+use super::signal::{dumps_core, RT_MIN, SIGKILL};
+use super::stop::SIGCONT;
+use crate::state::{bit, Disposal, ProcState, Sent, SigInfo, ThreadState, ENDS, STOPS_LATE, UNDECIDED, WAKES_IGNORED};
+
+impl World {
+    /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
+    pub fn send(&mut self, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        self.send_within(u64::MAX, sender, p, t, info)
+    }
+
+    /// Signals that count for RLIMIT_SIGPENDING: a timer has the one that it will send from the start.
+    pub fn queued_signals(&self) -> u64 {
+        let timers = self.timers.as_slice().iter().filter(|timer| timer.pid != NONE && timer.id >= 0).count();
+        let sent = self.signals.as_slice().iter().filter(|q| q.timer == 0).count();
+        (timers + sent) as u64
+    }
+
+    /// The same where `limit` signals may be pending (RLIMIT_SIGPENDING). Beyond it those with data of their own are refused, others come
+    /// without saying who sent them (kernel/signal.c, __send_signal_locked).
+    pub fn send_within(&mut self, limit: u64, sender: Tid, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let signal = info.signal;
+        // For who ends already nothing is sent any more (kernel/signal.c, prepare_signal).
+        if signal == 0 || self.procs[p].state != ProcState::LIVE || self.procs[p].fate != UNDECIDED {
+            return Sent::Done;
+        }
+        let dying = self.procs[p].dying;
+        if dying & ENDS != 0 || dying != 0 && (self.disposal(p, t, signal) != Disposal::Kills || dumps_core(signal)) {
+            return Sent::Done;
+        }
+        let news = self.procs[p].stop_news;
+        self.prepare(p, signal, sender);
+        if self.procs[p].stop_news != news {
+            self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
+            self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
+            let fatal = self.fatal_pending(p);
+            if p != 0 && fatal != 0 {
+                self.strike(p, fatal);
+                return Sent::Done;
+            }
+        }
+        if self.procs[p].stopped != 0 && signal != SIGKILL && self.disposal(p, t, signal) == Disposal::Kills {
+            self.never_comes(STOPS_LATE);
+        }
+        match self.disposal(p, t, signal) {
+            Disposal::Ignored => {
+                if t == NONE {
+                    self.note_ignored(p, self.procs[p].main_thread, signal);
+                }
+                Sent::Done
+            }
+            Disposal::Pending => self.send_pending(limit, p, t, info),
+            Disposal::Stops => Sent::Stops,
+            Disposal::Kills if p != 0 && self.threads.get(sender).is_some_and(|s| s.pid != p) => {
+                self.strike(p, signal);
+                Sent::Done
+            }
+            Disposal::Kills => {
+                if !dumps_core(signal) {
+                    self.decide_end(p, signal);
+                }
+                Sent::Kills
+            }
+        }
+    }
+
+    fn send_pending(&mut self, limit: u64, p: Pid, t: Tid, info: SigInfo) -> Sent {
+        let there =
+            if t == NONE { self.procs[p].sigpending } else { self.threads[t].sigpending } & bit(info.signal) != 0;
+        let old = info.signal < RT_MIN;
+        if old && (there || info.code >= 0) || limit == u64::MAX || self.queued_signals() < limit {
+            return if self.post(p, t, info, 0) { Sent::Done } else { Sent::NoRoom };
+        }
+        if !old && info.code != 0 {
+            return Sent::Refused;
+        }
+        if !there && !self.post(p, t, info, 0) {
+            return Sent::NoRoom;
+        }
+        if !there {
+            self.unqueue(self.signals.as_slice().len() - 1);
+        }
+        Sent::LosesData
+    }
+
+    /// A fatal signal that has come while process `p` was stopped: a thread takes it before it does anything else, handlers among it. 0: none.
+    fn fatal_pending(&self, p: Pid) -> i32 {
+        let fatal = |of: u64, t: Tid| (1..=64).find(|&s| of & bit(s) != 0 && self.disposal(p, t, s) == Disposal::Kills);
+        let shared = fatal(self.procs[p].sigpending, NONE);
+        let mut own = self.live.as_slice().iter().filter(|&&t| self.threads[t].pid == p);
+        shared.or_else(|| own.find_map(|&t| fatal(self.threads[t].sigpending, t))).unwrap_or(0)
+    }
+
+    /// The fatal `signal` of another process is on its way to process `p`. One without a core dump decides how that ends.
+    fn strike(&mut self, p: Pid, signal: i32) {
+        self.procs[p].dying = signal as u8;
+        (self.kills, self.stirred) = (true, true);
+        if !dumps_core(signal) {
+            self.decide_end(p, signal);
+        }
+    }
+
+    /// `signal` ends process `p`, and its parent is told.
+    pub fn kill(&mut self, p: Pid, signal: i32) {
+        self.process_exit(p, signal);
+        self.child_over(p);
+    }
+
+    /// `signal` comes to process `p` in the name of its thread `asked` and is ignored. Had that thread blocked it just then, as libc does
+    /// for a moment, it would be pending, and wake another thread to take it: for nothing, but some waits fail then (kernel/signal.c,
+    /// sig_ignored, complete_signal).
+    pub(crate) fn note_ignored(&mut self, p: Pid, asked: Tid, signal: i32) {
+        let hushed = self.threads.get(asked).is_some_and(|a| a.alive() && a.hushed);
+        let fails = |&&u: &&Tid| {
+            let thread = &self.threads[u];
+            let waits = thread.pid == p && u != asked && thread.state == ThreadState::PARKED && !thread.pending.tries();
+            waits && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) && !self.wants_not(u, signal)
+        };
+        if hushed && self.live.as_slice().iter().find(fails).is_some() {
+            self.never_comes(WAKES_IGNORED);
+        }
+    }
+}
