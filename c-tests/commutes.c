@@ -10,7 +10,8 @@ static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static sem_t none;
+static sem_t none, some;
+static pthread_barrier_t meeting;
 static int counter, made;
 static const char *what;
 
@@ -53,6 +54,18 @@ static void *one(void *unused)
         MUST(pthread_cond_broadcast(&c));
     if (is("eventfd") || is("woken"))
         MUST(eventfd_write(counter, 1));
+    if (is("enough") || is("short"))
+        MUST(sem_wait(&some));
+    if (is("pool") || is("small-pool"))
+        for (int i = 0; i < 2; i++) {
+            MUST(sem_wait(&some));
+            MUST(sem_post(&some));
+        }
+    if (is("barrier"))
+        for (int i = 0; i < 3; i++)
+            pthread_barrier_wait(&meeting);
+    if (is("last") && pthread_barrier_wait(&meeting) == PTHREAD_BARRIER_SERIAL_THREAD)
+        MUST(sem_post(&some));
     return unused;
 }
 
@@ -68,6 +81,8 @@ int main(int argc, char **argv)
         counter = eventfd(0, 0);
     assert(counter >= 0);
     MUST(sem_init(&none, 0, 0));
+    MUST(sem_init(&some, 0, is("short") || is("small-pool") ? N - 1 : N));
+    MUST(pthread_barrier_init(&meeting, NULL, N));
     MUST(pthread_spin_init(&spin, 0));
     if (!is("first"))
         MUST(pthread_once(&once, make));

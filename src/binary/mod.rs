@@ -6,6 +6,7 @@ pub(crate) mod elf;
 pub mod fingerprint;
 #[doc(hidden)]
 pub mod fuzz;
+pub(crate) mod ignored;
 pub mod ldcache;
 mod libraries;
 pub mod modules;

@@ -12,12 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vsrun_model::sharing::{MAX_KNOWN, MAX_WORDS};
+use vsrun_model::sharing::{name_of_ignored, MAX_KNOWN, MAX_WORDS};
 use vsrun_model::End;
 
 use super::failure::Failure;
 use crate::base::files;
 use crate::base::text::escape;
+use crate::binary::ignored::ignored;
 use crate::binary::{Modules, SymbolCache};
 use crate::config::{Config, SearchKind};
 use crate::finding::Ending;
@@ -80,7 +81,11 @@ impl Sharing {
     /// A variable that the program does not have.
     pub fn find(&mut self, worker: &Worker) -> Result<(), Failure> {
         let declared = declarations(&self.wanted, worker.root_pid())?;
-        self.objects = Arc::new(Objects { declared, ..(*self.objects).clone() });
+        let mut shared = self.objects.shared.clone();
+        if self.reduces {
+            shared.extend(ignored_results(worker.root_pid()));
+        }
+        self.objects = Arc::new(Objects { declared, shared, ..(*self.objects).clone() });
         self.objects.fits().map_err(Failure::environment)
     }
 
@@ -262,6 +267,18 @@ fn declarations(wanted: &[(What, String)], pid: i32) -> Result<Vec<Declaration>,
         all.extend(found.into_iter().map(declared));
     }
     Ok(all)
+}
+
+/// The function whose result tells in which order threads called it.
+const TELLS_THE_LAST: &str = "pthread_barrier_wait";
+
+/// The names of its calls whose result the program does not look at. Where a file cannot be read all are taken to be looked at.
+fn ignored_results(pid: i32) -> Vec<u64> {
+    let Ok(modules) = Modules::of_process(pid, &mut SymbolCache::new()) else { return Vec::new() };
+    // Libc has the function, and does not call it.
+    let callers = modules.modules().iter().filter(|m| m.elf.path().file_name().is_none_or(|name| name != "libc.so.6"));
+    let calls = callers.flat_map(|m| ignored(m.elf.path(), m.bias, TELLS_THE_LAST).unwrap_or_default());
+    calls.map(name_of_ignored).collect()
 }
 
 /// Bytes that an annotation file may have.

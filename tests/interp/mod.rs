@@ -612,8 +612,13 @@ impl<'a> Run<'a> {
             Some(frame) => frame.pc += 1,
             None => fiber.pc += usize::from(!again),
         }
-        // Which of the descriptions it is depends on the order in which they were made.
-        fiber.log.push(if op.kind == Kind::FD_ACCEPT { result.min(0) } else { result });
+        let shown = match op.kind {
+            // Which of the descriptions it is depends on the order in which they were made.
+            Kind::FD_ACCEPT => result.min(0),
+            Kind::BARRIER_WAIT | Kind::BARRIER_WAKE if op.has(VARIANT) => 0,
+            _ => result,
+        };
+        fiber.log.push(shown);
         fiber.log.extend(more);
         match op.kind {
             Kind::SEM_GET | Kind::FUTEX_WAKE | Kind::FUTEX_REQUEUE => fiber.log.push(out),
@@ -813,7 +818,8 @@ impl<'a> Run<'a> {
             Ins::Spin(s, how) => Self::how(Op::on(Kind::SPIN_LOCK, o.spin[s as usize]), how),
             Ins::SpinUnlock(s) if self.arena.world.objects[o.spin[s as usize]].owner != t => return None,
             Ins::SpinUnlock(s) => Op::on(Kind::SPIN_UNLOCK, o.spin[s as usize]),
-            Ins::Barrier(b) => Op::on(Kind::BARRIER_WAIT, o.barrier[b as usize]),
+            // Of the second one nobody looks at who was the last.
+            Ins::Barrier(b) => Op::on(Kind::BARRIER_WAIT, o.barrier[b as usize]).with(if b == 1 { VARIANT } else { 0 }),
             Ins::Stream(s, named, how) => {
                 let op = Op::on(Kind::STREAM_LOCK, o.stream[s as usize]);
                 Self::how(if named { op.with(EXPLICIT) } else { op }, how)

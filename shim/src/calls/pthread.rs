@@ -4,7 +4,7 @@ use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
 
 use super::time::timed;
 use super::{sync, thread};
-use crate::gate::{self, inject};
+use crate::gate::{self, inject, local, machine};
 use crate::sys::{errno::EINTR, load, ret_pthread, store};
 
 /// An operation on the lock `id` at `addr`, whose memory shows whether it is held; `shape` adds flags or a deadline.
@@ -118,9 +118,10 @@ pub fn barrier_init(b: u64, count: u32) -> i32 {
     0
 }
 
-/// pthread_barrier_wait: the model tells one of the threads 1, the others 0.
-pub fn barrier_wait(b: u64) -> i32 {
-    match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b))) {
+/// pthread_barrier_wait, by the call that returns to `caller`: the model tells one of the threads 1, the others 0.
+pub fn barrier_wait(b: u64, caller: u64) -> i32 {
+    let flags = if machine().is_ignored(local().cur, caller) { op::VARIANT } else { 0 };
+    match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b)).with(flags)) {
         0 => 0,
         _ => libc::PTHREAD_BARRIER_SERIAL_THREAD,
     }

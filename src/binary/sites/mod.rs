@@ -18,6 +18,7 @@ mod same;
 mod tests;
 mod types;
 
+pub(crate) use body::Body;
 pub use cache::{directory, find_cached};
 pub use find::{find, FindError};
 pub use types::{Choice, Counts, Reason, Site, Sites, Unit, Unwatched, ALL_ALIVE, FLAGS, JUMP};

@@ -178,6 +178,12 @@ pub enum Role {
     WakesBoth,
     /// Is about a lock of a file.
     FileLock(FileLockUse),
+    /// Takes one from the semaphore `obj`.
+    Takes,
+    /// Adds one to it.
+    Adds,
+    /// Arrives at the barrier `obj`.
+    Arrives,
 }
 
 /// Kinds of locks.

@@ -2,8 +2,8 @@
 
 use super::question::Did;
 use super::row::*;
-use crate::base::{errno, Kind, Op, Tid, NONE, TRY};
-use crate::state::{Cell, How, Key, Name, ObjKind, MAX_NAME};
+use crate::base::{errno, Kind, ObjId, Op, Tid, NONE, TRY};
+use crate::state::{Cell, How, Key, Name, ObjKind, Order, MAX_NAME};
 
 kinds! {
     /// Decrement a POSIX semaphore.
@@ -14,11 +14,15 @@ kinds! {
             |q| Answer::from(q.semaphore() > 0),
         ),
         perform: |w, t, op, _| w.sem_wait_perform(t, op),
-        records: VALUE, cells: |act, _, cells| {
+        records: SUPPLY, cells: |act, _, cells| {
             let fails = act.state == 0 && act.gives_up();
-            cells.touch_all(act, if fails { How::Looks } else { How::Takes { value: act.state } });
+            cells.touch_all(act, match act.state {
+                ENOUGH => How::Shares,
+                0 if fails => How::Looks,
+                value => How::Takes { value },
+            });
         }, follows: NOBODY, blocks: MAY_BLOCK,
-        role: Role::None, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
+        role: Role::Takes, channels: Channels::None, signals: Signals { fails: Fails::UnlessRestartedOrTimed, ..Signals::WAITS_ON },
         polls: Polls::Errors, alone: Alone::Passes(goes_through), idle: Idle { peer: World::waits_by_name, ..Idle::WORKER }, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Three("sem_wait", "sem_trywait", "sem_timedwait"), arguments: OBJECT, outcome: Outcome::Nothing, waits: Some(|world, t, op, words| {
             say![words, Thing::Object(op.obj), " to be posted (its value is 0)", hopeless(world, t)];
@@ -26,9 +30,12 @@ kinds! {
     }
     /// Increment a POSIX semaphore.
     SEM_POST = 49, "sem_post" {
-        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, _, op, _| w.sem_post_perform(op),
-        records: VALUE, cells: |act, _, cells| cells.touch_all(act, How::Adds { value: act.state }), follows: NOBODY, blocks: GIVES,
-        role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.sem_post_perform(t, op),
+        records: SUPPLY, cells: |act, _, cells| cells.touch_all(act, match act.state {
+            ENOUGH => How::Shares,
+            value => How::Adds { value },
+        }), follows: NOBODY, blocks: GIVES,
+        role: Role::Adds, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, OBJECT),
     }
     /// Read the value of a POSIX semaphore.
@@ -61,9 +68,19 @@ kinds! {
 /// The value of the semaphore.
 const VALUE: Records = Records::number(|w, _, op| w.objects[op.obj].value as i64).looking(|q| q.semaphore().max(0), 1);
 
+/// The same, or [`ENOUGH`].
+const SUPPLY: Records = Records::number(|w, _, op| w.semaphore_supply(op.obj)).looking(|q| q.semaphore().max(0), 1);
+
+/// There is enough for all who take from it, whatever the order (`sched::order`): nobody has to wait, so that to take and to add are but
+/// changes of a number.
+const ENOUGH: i64 = 1 << 32;
+
 impl Question<'_> {
     /// The value of the semaphore without what the dropped ones added.
     fn semaphore(&self) -> i64 {
+        if self.act.state == ENOUGH {
+            return ENOUGH;
+        }
         let on = |d: &Did, kind: Kind| d.act.op.kind == kind && d.act.op.names(self.act.op.obj);
         let added = |d: &Did| match d.found {
             Some((before, after)) => after - before,
@@ -100,7 +117,23 @@ impl World {
         })
     }
 
-    pub(crate) fn sem_post_perform(&mut self, op: &Op) -> Applied {
+    /// `t` adds to the semaphore; see `sched::order`.
+    fn gives_back(&mut self, t: Tid, id: ObjId) {
+        self.objects[id].takes &= !1u64.checked_shl(t).unwrap_or(0);
+    }
+
+    /// See [`ENOUGH`].
+    fn semaphore_supply(&self, id: ObjId) -> i64 {
+        let sem = &self.objects[id];
+        if sem.order == Order::FREE {
+            ENOUGH
+        } else {
+            i64::from(sem.value)
+        }
+    }
+
+    pub(crate) fn sem_post_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        self.gives_back(t, op.obj);
         let sem = &mut self.objects[op.obj];
         if sem.value == MAX {
             return Applied::Done(errno::EOVERFLOW);

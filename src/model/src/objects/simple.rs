@@ -5,7 +5,7 @@ use super::mutex::{acquires, owns};
 use super::question::Did;
 use super::row::*;
 use crate::base::RESUMED;
-use crate::state::{Misuse, DESTROYED, NEVER_FREE, SOME_ONCE};
+use crate::state::{Misuse, Order, DESTROYED, NEVER_FREE, SOME_ONCE};
 
 kinds! {
     /// Acquire a spin lock.
@@ -28,18 +28,22 @@ kinds! {
         role: Role::Releases(Lock::Spin), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Passes(goes_through), idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_spin_unlock"), OBJECT),
     }
-    /// Arrive at a barrier.
+    /// Arrive at a barrier; a variant if nobody looks at which of the threads is told that it is the last.
     BARRIER_WAIT = 40, "barrier_wait" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.barrier_wait_perform(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: GIVES,
-        role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
+        records: Records::number(|w, _, op| w.round_of(op.obj)), cells: |act, _, cells| {
+            cells.touch_all(act, if act.state > 0 { How::Arrives { round: act.state } } else { How::WakesAndMore });
+        }, follows: NOBODY, blocks: GIVES,
+        role: Role::Arrives, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::One("pthread_barrier_wait"), OBJECT),
     }
-    /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive.
+    /// Second half of [`Kind::BARRIER_WAIT`] for all but the last to arrive; for all, where their order is free: then `arg` is the round.
     BARRIER_WAKE = 41, "barrier_wake" {
         operands: Operands::Objects,
-        enabled: blocks(|w, t, _| u32::from(w.threads[t].woken), |q| Answer::from(q.woken())), perform: DONE,
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, woken(act)), follows: |a, b| {
+        enabled: blocks(|w, t, _| u32::from(w.threads[t].woken), |q| q.all_arrive()), perform: DONE,
+        records: Records::NOTHING, cells: |act, _, cells| {
+            cells.touch_all(act, if act.op.arg > 0 { How::Leaves { round: act.op.arg } } else { woken(act) });
+        }, follows: |a, b| {
             !a.op.has(RESUMED) && b.op.kind == Kind::BARRIER_WAIT && b.op.obj == a.op.obj
         }, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
@@ -113,6 +117,13 @@ impl Question<'_> {
         }
     }
 
+    /// A thread leaves a barrier once it has its wake-up; where the order of arrivals is free, all of its round have arrived.
+    fn all_arrive(&self) -> Answer {
+        let (obj, round) = (self.act.op.obj, self.act.op.arg);
+        let arrives = |d: &Did| d.act.op.kind == Kind::BARRIER_WAIT && d.act.op.obj == obj && d.act.state == round;
+        Answer::from(self.woken() && !(round > 0 && self.dropped.iter().any(arrives)))
+    }
+
     /// See [`RUNNER`]; `None`: it is not told. The initializer may end with any transition of the thread that runs it.
     fn once_state(&self) -> Option<i64> {
         let obj = self.act.op.obj;
@@ -178,15 +189,35 @@ impl World {
         if unusable && self.misuse(t, op.obj, Misuse::USE_DESTROYED) {
             return Applied::Ended;
         }
-        if barrier.n_waiters + 1 >= barrier.count {
-            while self.objects[op.obj].waiters != NONE {
-                self.wake(self.objects[op.obj].waiters);
-            }
+        let (round, last) = (self.round_of(op.obj), barrier.n_waiters + 1 >= barrier.count);
+        if last && round == 0 {
+            self.end_round(op.obj);
             return Applied::Done(SERIAL_THREAD);
         }
+        // Where nobody can tell who was the last, that one does as the others do.
         self.enqueue(op.obj, t);
-        self.park(t, Op { kind: Kind::BARRIER_WAKE, ..*op });
+        self.park(t, Op { kind: Kind::BARRIER_WAKE, arg: round, ..*op });
+        if last {
+            self.end_round(op.obj);
+        }
         Applied::Parked
+    }
+
+    fn end_round(&mut self, id: ObjId) {
+        self.objects[id].value = self.objects[id].value.wrapping_add(1);
+        while self.objects[id].waiters != NONE {
+            self.wake(self.objects[id].waiters);
+        }
+    }
+
+    /// The round of a barrier for which threads arrive now, from 1; 0: the order in which they arrive can be told.
+    fn round_of(&self, id: ObjId) -> i64 {
+        let barrier = &self.objects[id];
+        if barrier.order == Order::FREE {
+            i64::from(barrier.value) + 1
+        } else {
+            0
+        }
     }
 
     /// See [`RUNNER`].

@@ -96,6 +96,11 @@ impl How {
             (Takes { value: a }, Takes { value: b }) => conditional && a.min(b) >= 2,
             (Semop { on: a, .. }, Semop { on: b, .. }) => a & b == 0 || semops_commute(*self, *other, conditional),
             (Bytes { bytes: a, writes: m }, Bytes { bytes: b, writes: n }) => a & b == 0 || !m && !n,
+            (Arrives { .. }, Arrives { .. }) | (Leaves { .. }, Leaves { .. }) => true,
+            // Whoever leaves has met all those who arrived for that round.
+            (Arrives { round }, Leaves { round: other }) | (Leaves { round }, Arrives { round: other }) => {
+                round != other
+            }
             (FileLock { first, last, tests }, FileLock { first: from, last: to, tests: also }) => {
                 // F_GETLK tells how far the lock reaches that it finds, which those next to it change.
                 let apart = !(tests || also) && (last < from || to < first);

@@ -5,6 +5,7 @@ pub mod closing;
 pub mod descriptor;
 pub mod file;
 mod machine;
+mod order;
 pub mod sharing;
 pub mod step;
 pub mod stream;

@@ -69,12 +69,14 @@ const ASKED_WHO_WAITS: u64 = 0x104;
 const CANCELS: u64 = 0x105;
 const RETURNS: u64 = 0x106;
 const SENT: u64 = 0x107;
+pub(super) const TOLD: u64 = 0x108;
+const IGNORED: u64 = 0x109;
 /// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
 const EXPOSED: u8 = 2;
 
-fn mixed(a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn mixed(a: u64, b: u64, c: u64) -> u64 {
     let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31) ^ c;
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -85,6 +87,11 @@ fn mixed(a: u64, b: u64, c: u64) -> u64 {
 /// it is published and when it is performed.
 pub fn visible(ops: u64, passed: u64, long_runs: u64) -> u64 {
     ops.saturating_sub(passed).saturating_sub(long_runs.saturating_mul(2))
+}
+
+/// The name of a call of which nobody looks at the result, by the address to which it returns: among what is known from the start.
+pub fn name_of_ignored(returns_to: u64) -> u64 {
+    mixed(IGNORED, returns_to, 0)
 }
 
 /// The name of the object at `key`, the same in all executions of a program.
@@ -163,6 +170,7 @@ impl Arena {
 
     fn pass_tracked(&mut self, t: Tid, op: &Op) -> Option<Applied> {
         let row = op.kind.row();
+        self.follow_order(t, op);
         if row.role == Role::WaitsOn {
             self.use_object(t, op.obj2);
         }
@@ -398,6 +406,12 @@ impl Arena {
         self.is_answered(t, last)
             || transitions == 0 && self.is_answered(t, STARTS)
             || creates && self.is_answered(t, Kind::FORK)
+    }
+
+    /// Nobody looks at the result of the call by thread `t` that returns to that address. A program that replaces the first one has other code.
+    pub fn is_ignored(&self, t: Tid, returns_to: u64) -> bool {
+        let first_program = self.world.threads.get(t).is_some_and(|x| self.world.procs[x.pid].execs == 0);
+        first_program && self.is_known(name_of_ignored(returns_to))
     }
 
     /// Somebody asks who used object `id` last: operations on it commute less from now on.

@@ -74,6 +74,10 @@ pub enum How {
     Semop { on: u32, amount: i64, value: i64 },
     /// Uses these bytes of a word of memory, a bit for each.
     Bytes { bytes: u8, writes: bool },
+    /// Arrives at a barrier for this round of it, where nobody can tell in which order.
+    Arrives { round: i64 },
+    /// Leaves it after this round.
+    Leaves { round: i64 },
     /// Is about locks of these bytes of a file; only tests them.
     FileLock { first: u64, last: u64, tests: bool },
     /// Uses the contents of a file: reads them through this open file description; `None`: changes them.

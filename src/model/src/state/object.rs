@@ -1,7 +1,7 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
 use crate::base::{numbers, ObjId, Tid};
-use crate::state::Sharing;
+use crate::state::{Order, Sharing};
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
 pub const SHARED: u32 = 1 << 31;
@@ -109,7 +109,7 @@ pub struct Object {
     pub owner: Tid,
     /// Recursion count (mutex), readers (rwlock), threads expected (barrier), semaphores (SysV set), messages (queue).
     pub count: u32,
-    /// Value (semaphore), arrived (barrier), done (once), announced writers (rwlock), bytes
+    /// Value (semaphore), rounds that are over (barrier), done (once), announced writers (rwlock), bytes
     /// (message queue), record (SysV set).
     pub value: i32,
     /// First of the semaphore values (SysV set); first read hold (rwlock).
@@ -126,9 +126,17 @@ pub struct Object {
     pub user: Tid,
     /// What is taken for granted of it.
     pub sharing: Sharing,
-    pub(crate) pad: [u8; 3],
+    /// Of a semaphore or barrier: whether its order can be told, see `sched::order`.
+    pub order: Order,
+    pub(crate) pad: [u8; 2],
     /// `World::ops` at its last use by `user`.
     pub used_at: u64,
+    /// While its order is free: the threads that have ever taken from a semaphore, or arrived at a barrier, a bit each.
+    pub users: u64,
+    /// Those that have taken from a semaphore and not added since.
+    pub takes: u64,
+    /// What is left of the semaphore's first value for threads that have not been counted.
+    pub left: u64,
 }
 
 /// What a thread has found in memory that is an object, for [`Kind::MEM_WAIT`](crate::Kind::MEM_WAIT).

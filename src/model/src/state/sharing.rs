@@ -44,6 +44,17 @@ numbers! {
     ATOMIC = 3,
 }
 
+numbers! {
+    /// Whether anybody can tell in which order threads take from a semaphore, or arrive at a barrier. A transparent integer.
+    Order(u8):
+    /// Not looked up yet.
+    UNKNOWN = 0,
+    /// Nobody can, as far as has been seen.
+    FREE = 1,
+    /// Somebody may, or nothing is taken for granted.
+    TOLD = 2,
+}
+
 /// Objects in the private memory of the first program about which the user has said something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
