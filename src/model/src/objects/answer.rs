@@ -11,10 +11,12 @@
 //! (kernel/signal.c, recalc_sigpending).
 
 use super::row::*;
-use crate::state::bit;
+use crate::state::{bit, CANCEL_ANYWHERE, CANCEL_DISABLED};
 
+/// By which glibc ends a thread that heeds requests anywhere (nptl/pthread_cancel.c).
+pub(super) const SIGCANCEL: i32 = 32;
 /// Signals that glibc keeps to itself: SIGCANCEL, SIGSETXID. They are part of the calls that send them.
-const OF_GLIBC: u64 = bit(32) | bit(33);
+const OF_GLIBC: u64 = bit(SIGCANCEL) | bit(33);
 
 impl Kind {
     /// It enables nobody to do anything, so that nothing answers it.
@@ -52,13 +54,13 @@ impl World {
     /// A signal is sent to process `p`, or to its thread `t`, by the thread that moves: the operations that it may answer are noted with
     /// their threads.
     pub(crate) fn note_answers(&mut self, p: Pid, t: Tid, signal: i32) {
-        if !self.concurrent || !self.would_handle(p, signal) {
+        if !self.concurrent || !self.would_handle(p, t, signal) {
             return;
         }
         let sender = self.current;
         let Some(&Thread { heard, heard_before, pending, .. }) = self.threads.get(sender) else { return };
         // What this one tells, its thread does not know yet.
-        let since = if pending.kind == Kind::KILL { heard_before } else { heard };
+        let since = if matches!(pending.kind, Kind::KILL | Kind::CANCEL) { heard_before } else { heard };
         let starting = if t == NONE { self.starting_receiver(p, signal) } else { NONE };
         if starting != NONE {
             self.threads[starting].answers[usize::from(STARTS.0 / 64)] |= 1 << (STARTS.0 % 64);
@@ -93,9 +95,11 @@ impl World {
         }
     }
 
-    /// Process `p` has a handler for `signal`, which is the program's.
-    fn would_handle(&self, p: Pid, signal: i32) -> bool {
-        self.procs[p].handled & bit(signal) & !OF_GLIBC != 0
+    /// Process `p` has a handler for `signal`, which is the program's, or it is a request to end that its thread `t` heeds anywhere.
+    fn would_handle(&self, p: Pid, t: Tid, signal: i32) -> bool {
+        let anywhere = |t: &Thread| t.cancel & (CANCEL_ANYWHERE | CANCEL_DISABLED) == CANCEL_ANYWHERE;
+        let ends = signal == SIGCANCEL && self.threads.get(t).is_some_and(anywhere);
+        self.procs[p].handled & bit(signal) & !OF_GLIBC != 0 || ends
     }
 
     /// Signals that `t` takes when it has changed its mask, or has come to the end of a handler: also those for its process for which
