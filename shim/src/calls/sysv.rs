@@ -1,6 +1,6 @@
 //! SysV semaphore sets: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::op::{pack_semops, PARTIAL, TELLS_LAST, TRY};
+use vsrun_model::op::{pack_semops, PARTIAL, TELLS_LAST, TELLS_WAITS, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op, SemBuf, IPC_NOWAIT, MAX_SEMBUF, NOWAIT, SEVERAL_OPS};
 
 use super::{sync, time};
@@ -104,6 +104,9 @@ fn operate(id: u32, ops: u64, n: u64, timeout: u64) -> i64 {
     if machine().is_asked(set) {
         op = op.with(TELLS_LAST);
     }
+    if machine().waits_are_told(set) {
+        op = op.with(TELLS_WAITS);
+    }
     if machine().waits_are_told(set) && !op.tries() {
         match gate::pass(op.with(TRY)) {
             EAGAIN => op = op.with(PARTIAL),
@@ -191,6 +194,7 @@ fn control(id: u32, num: u32, command: i32, arg: u64) -> i64 {
                 let value = load::<u16>(arg + 2 * i as u64) as i32;
                 model().sysv_set(local().cur, set, i, value);
             }
+            model().sysv_settled(set);
             0
         }
         libc::IPC_STAT => {

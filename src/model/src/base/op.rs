@@ -30,6 +30,8 @@ pub const TELLS_LAST: u8 = 128;
 /// A wait that goes on after a signal handler: what woke it meanwhile is not seen in it. Of waits of a condition variable and
 /// at a barrier.
 pub const RESUMED: u8 = 32;
+/// Of semop: somebody asks who waits.
+pub const TELLS_WAITS: u8 = 32;
 /// Of a read or write of bytes and of a wait for events: of its memory only the first `Thread::out[0]` bytes are there. It waits
 /// and fails as always, but moves no piece that does not fit there, and gives EFAULT if that is the first.
 pub const LACKS: u8 = 128;

@@ -2,7 +2,7 @@
 
 use super::object::removed;
 use super::row::*;
-use crate::base::{PARTIAL, SEVERAL, TELLS_LAST};
+use crate::base::{PARTIAL, SEVERAL, TELLS_LAST, TELLS_WAITS};
 use crate::state::{
     Ctl, Key, ObjKind, SemBuf, SemSet, SemVal, ThreadState, Undo, DESTROYED, IPC_NOWAIT, SEMVMX, SEM_UNDO, SHARED,
 };
@@ -14,7 +14,9 @@ kinds! {
         perform: World::sysv_op_perform,
         records: Records::number(World::sysv_state), cells: |act, _, cells| {
             let simple = act.op.flags & (VARIANT | SEVERAL | TELLS_LAST) == 0;
-            let how = How::Semop { on: act.op.mask, amount: if simple { act.op.arg } else { 0 }, value: act.state };
+            // Where the others wait that are looked at depends on which semaphores are 0 then.
+            let on = if act.op.has(TELLS_WAITS) { u32::MAX } else { act.op.mask };
+            let how = How::Semop { on, amount: if simple { act.op.arg } else { 0 }, value: act.state };
             cells.touch_all(act, how);
         }, follows: NOBODY, blocks: semop_blocks,
         role: Role::None, channels: Channels::None, signals: Signals { fails_by_stop: FailsByStop::Always, ..Signals::FAILS },
@@ -55,6 +57,11 @@ impl Part for SemBuf {
             op => say![words, format_args!("[{}] {op:+}", self.num)],
         }
     }
+}
+
+/// All that its semop does is to wait for zeros.
+fn waits_for_zeros(thread: &Thread) -> bool {
+    semops_of(thread).iter().all(|o| o.op == 0)
 }
 
 /// The operations of the semop that a thread is parked at.
@@ -388,9 +395,45 @@ impl World {
                         undo.adjust -= o.op as i32;
                     }
                 }
+                let ops = semops_of(&self.threads[t]);
+                let zero = |o: &SemBuf| self.sysv_value(op.obj, o.num.into()).value == 0;
+                if ops.iter().any(|o| o.op != 0) && ops.iter().any(zero) {
+                    self.sysv_look_again(op.obj);
+                }
                 Applied::Done(0)
             }
         }
+    }
+
+    /// `t` begins to wait with its semop for set `obj`: at which of its operations.
+    pub(crate) fn sysv_sleeps(&mut self, t: Tid, obj: ObjId) {
+        if let Verdict::Block { at, .. } = self.sysv_try(t, obj) {
+            self.threads[t].sem_at = at as u32;
+        }
+    }
+
+    /// Semaphores of set `obj` have got values of their own: if one of them is 0, those that wait for zeros are looked at.
+    pub fn sysv_settled(&mut self, obj: ObjId) {
+        if (0..self.objects[obj].count).any(|num| self.sysv_value(obj, num).value == 0) {
+            self.sysv_look_again(obj);
+        }
+    }
+
+    /// A semaphore of set `obj` has become 0, or stays so: those that wait for nothing but zeros are looked at, whatever they wait for; at
+    /// other times they are not (ipc/sem.c, do_smart_wakeup_zero).
+    fn sysv_look_again(&mut self, obj: ObjId) {
+        for at in 0..self.live.len {
+            let t = self.live[at];
+            if self.sleeps_at_set(t, obj) && waits_for_zeros(&self.threads[t]) {
+                self.sysv_sleeps(t, obj);
+            }
+        }
+    }
+
+    /// `t` waits in a semop on set `obj`, as has been told.
+    fn sleeps_at_set(&self, t: Tid, obj: ObjId) -> bool {
+        let Thread { pending: op, state, .. } = &self.threads[t];
+        *state == ThreadState::PARKED && op.kind == Kind::SYSV_OP && op.obj == obj && op.has(PARTIAL)
     }
 
     /// The record for one operation of a semop, if it asks for one.
@@ -414,9 +457,19 @@ impl World {
     /// At the end of a process: the kernel adds the adjustments and keeps the values in range. That counts as a semop on each set of
     /// which there is a record, whatever it says (exit_sem, do_smart_update).
     pub(crate) fn undo_all(&mut self, pid: Pid) {
+        while let Some(first) = self.undos.as_slice().iter().find(|undo| undo.pid == pid) {
+            let set = first.obj;
+            self.undo_set(pid, set);
+            if self.objects[set].flags & DESTROYED == 0 {
+                self.sysv_settled(set);
+            }
+        }
+    }
+
+    fn undo_set(&mut self, pid: Pid, set: ObjId) {
         for i in 0..self.undos.len {
             let undo = self.undos[i];
-            if undo.pid != pid {
+            if undo.pid != pid || undo.obj != set {
                 continue;
             }
             (self.undos[i].pid, self.undos[i].adjust) = (NONE, 0);
@@ -442,6 +495,7 @@ impl World {
                 return Applied::Done(errno::ERANGE);
             }
             self.sysv_set(t, op.obj, op.obj2, value as i32);
+            self.sysv_settled(op.obj);
         } else if command == Ctl::REMOVE {
             self.note_removal(t, op.obj);
             for name in self.names.as_mut_slice() {
@@ -477,15 +531,13 @@ impl World {
     }
 
     /// Threads that wait for semaphore `num` of `obj` to grow (`zero` = false) or to become zero. A semop of several operations counts
-    /// where the first of them is that cannot be done (ipc/sem.c, check_qop).
+    /// where the first of them is that could not be done when it was looked at last (ipc/sem.c, check_qop).
     pub fn sysv_waiting(&self, obj: ObjId, num: u32, zero: bool) -> u32 {
         let waits = |&&t: &&Tid| {
             let thread = &self.threads[t];
-            let pending =
-                thread.pending.kind == Kind::SYSV_OP && thread.pending.obj == obj && thread.pending.has(PARTIAL);
             match self.sysv_try(t, obj) {
-                Verdict::Block { at, .. } if pending => {
-                    let o = thread.sembuf[at];
+                Verdict::Block { at, .. } if self.sleeps_at_set(t, obj) => {
+                    let o = thread.sembuf[if waits_for_zeros(thread) { thread.sem_at as usize } else { at }];
                     u32::from(o.num) == num && if zero { o.op == 0 } else { o.op < 0 }
                 }
                 _ => false,

@@ -160,6 +160,7 @@ impl World {
             priority: 0,
             staged: NONE,
             n_sembuf: 0,
+            sem_at: 0,
             made: 0,
             n_polled: 0,
             awaits: Default::default(),

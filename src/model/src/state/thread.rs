@@ -165,6 +165,8 @@ pub struct Thread {
     pub staged: u32,
     /// Operations of the pending semop.
     pub n_sembuf: u32,
+    /// At which of them it was to wait when it was looked at last.
+    pub sem_at: u32,
     /// The operations.
     pub sembuf: [SemBuf; MAX_SEMBUF],
     /// Channels that it has made.

@@ -1,6 +1,6 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
-use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, TIMED};
+use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, PARTIAL, TIMED};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::objects::signal::blocks_all;
 use crate::state::{
@@ -19,6 +19,9 @@ impl World {
         self.park(t, op);
         if self.stirred && self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
             self.drop_ignored_within(t);
+        }
+        if op.kind == Kind::SYSV_OP && op.has(PARTIAL) {
+            self.sysv_sleeps(t, op.obj);
         }
         self.check_inherited(t);
         self.check_cycle(t);
