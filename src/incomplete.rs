@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
-    World, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, KEY_DELETED, SIGIO, STOPS_LATE, SYN_RETRIES, WAKES_IGNORED,
+    World, BETWEEN_CALLS, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EXITS_TWICE, EXIT_STREAMS, HANDED_ON,
+    KEY_DELETED, OTHER_RECEIVER, PERMISSION, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL,
+    WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -79,6 +81,24 @@ pub enum Reason {
     KeyDeleted,
     /// Who closes a circle of mutexes with priority inheritance waits for ever, though the circle is broken.
     CircleInherited,
+    /// A send on a local socket that had begun could have been told of a reset.
+    ResetWithin,
+    /// A receive could have got what was sent into the room that it made.
+    Refilled,
+    /// Children of a thread that had ended, or of others, were found in one order.
+    HandedOn,
+    /// A signal with a core dump took effect after one call of each thread.
+    DumpedSoon,
+    /// Of several threads that want a signal the first was chosen.
+    OtherReceiver,
+    /// User ids that have changed did not decide who may send signals.
+    Permission,
+    /// Several may use a terminal that was set.
+    Terminal,
+    /// What another thread prints came before or after the exit of one, not within.
+    ExitStreams,
+    /// Several threads were in exit.
+    ExitsTwice,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -93,6 +113,8 @@ pub enum Reason {
     TimersHeld,
     /// Whether a timer had expired was told by how long a thread had waited that did not set it.
     TimersApart,
+    /// An assumption: nobody can tell that a handler runs between two instructions.
+    BetweenCalls,
     /// An assumption: who calls sched_yield again and again was made to wait.
     FairSchedules,
 }
@@ -189,10 +211,56 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a thread waits for ever which closes a circle of mutexes with priority inheritance (see the notes)",
                 "threads may wait for each other in a circle of mutexes with priority inheritance that can still be broken (by a deadline, ..): the kernel refuses who closes it, and glibc lets that one wait for ever all the same, or fails; that is not modelled",
             ),
+            Reason::ResetWithin => (
+                "sockets:reset-within",
+                "all schedules of what is modelled were run, but not that a send finds its local socket reset which has begun before (see the notes)",
+                "the other end of a local stream went with data unread, and a send failed with EPIPE: had it been waiting for room just then, it would have failed with ECONNRESET, which is not modelled",
+            ),
+            Reason::Refilled => (
+                "sockets:refilled",
+                "all schedules of what is modelled were run, but not that a receive gets what is sent into the room that it makes (see the notes)",
+                "a receive on a stream that was full asked for more than there was, and gave what there was: that it also gives what is sent while it goes on is not modelled",
+            ),
+            Reason::HandedOn => (
+                "processes:handed-on",
+                "all schedules of what is modelled were run, but not that a thread ends before or after a wait looks for its children (see the notes)",
+                "a wait found several children that different threads had made: which is the first depends on whether these threads have ended, which was not varied",
+            ),
+            Reason::DumpedSoon => (
+                "signals:core",
+                "all schedules of what is modelled were run, but threads did little after a signal with a core dump (see the notes)",
+                "another process sent a signal that dumps core, and each thread made one more call at most: those that do not take the signal may make more, which is not modelled",
+            ),
+            Reason::OtherReceiver => (
+                "signals:receiver",
+                "all schedules of what is modelled were run, but signals for a process went to the first thread that wants them (see the notes)",
+                "a signal was sent to a process of which several threads want it, and the first of them may have been about to take another signal, or another one had been chosen before: that the kernel chooses a different thread is not modelled",
+            ),
+            Reason::Permission => (
+                "signals:permission",
+                "all schedules of what is modelled were run, but not that a signal is refused (see the notes)",
+                "a process that is not the superuser's sent a signal to one whose user ids, or its own, had been set: whether it may was not asked",
+            ),
+            Reason::Terminal => (
+                "terminal",
+                "all schedules of what is modelled were run, but a terminal was set beside other threads or processes (see the notes)",
+                "a terminal was set: what others that use it see of that went to the kernel, in one order",
+            ),
+            Reason::ExitStreams => (
+                "streams:exit",
+                "all schedules of what is modelled were run, but not that a thread prints within the exit of another one (see the notes)",
+                "a thread used a stream while another one was in exit: it came before libc wrote out all streams, or after, not between that and the moment when libc takes their buffers away",
+            ),
+            Reason::ExitsTwice => (
+                "threads:exits",
+                "all schedules of what is modelled were run, but not which of several threads that exit runs which handler (see the notes)",
+                "a thread called exit while another one was in exit: which of them runs which exit handler was not varied",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
+            Reason::BetweenCalls => ("signals-at-calls", "", "signals come at calls: a handler ran where a call of its thread began or returned; that it runs between two other instructions only the memory of its own thread could tell"),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
             Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events, or one whose signal was blocked may have fired before sigpending looked or before it was set anew", ""),
             Reason::TimersApart => (
@@ -221,7 +289,7 @@ impl Reason {
 
     /// What a complete search assumes all the same.
     pub fn is_assumption(self) -> bool {
-        matches!(self, Reason::FairSchedules)
+        matches!(self, Reason::FairSchedules | Reason::BetweenCalls)
     }
 }
 
@@ -266,6 +334,16 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & WAKES_IGNORED != 0, Reason::WakesIgnored),
         (world.never_come & KEY_DELETED != 0, Reason::KeyDeleted),
         (world.never_come & CIRCLE_INHERITED != 0, Reason::CircleInherited),
+        (world.never_come & RESET_WITHIN != 0, Reason::ResetWithin),
+        (world.never_come & REFILLED != 0, Reason::Refilled),
+        (world.never_come & HANDED_ON != 0, Reason::HandedOn),
+        (world.never_come & DUMPS_LATE != 0, Reason::DumpedSoon),
+        (world.never_come & OTHER_RECEIVER != 0, Reason::OtherReceiver),
+        (world.never_come & PERMISSION != 0, Reason::Permission),
+        (world.never_come & TERMINAL != 0, Reason::Terminal),
+        (world.never_come & EXIT_STREAMS != 0, Reason::ExitStreams),
+        (world.never_come & EXITS_TWICE != 0, Reason::ExitsTwice),
+        (world.never_come & BETWEEN_CALLS != 0, Reason::BetweenCalls),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

@@ -202,6 +202,13 @@ fn told_by_stop(signal: i32) {
     }
 }
 
+/// A signal is sent to process `p`: the superuser is not asked who he is.
+fn asks_permission(p: Pid) {
+    if p != local().pid && raw!(libc::SYS_geteuid) != 0 {
+        model().signals_unprivileged(local().pid, p);
+    }
+}
+
 fn to_process(id: i32, info: SigInfo) -> i64 {
     let (own, signal) = (local().pid, info.signal);
     let target = world().process_named(id).unwrap_or(u32::MAX);
@@ -216,6 +223,7 @@ fn to_process(id: i32, info: SigInfo) -> i64 {
     if !is_valid(signal) {
         return EINVAL;
     }
+    asks_permission(target);
     let result = signal::send(target, NONE, info);
     if target == own {
         gate::sends();
@@ -240,6 +248,7 @@ fn to_group(group: i32, all: bool, info: SigInfo) -> i64 {
         return EINVAL;
     }
     for p in (0..world().procs.len).filter(|&p| p != own && chosen(p)) {
+        asks_permission(p);
         signal::send(p, NONE, info);
     }
     if chosen(own) {
@@ -292,6 +301,7 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     }
     // Where the first thread has ended, and its process has not, what is sent to it stays with it.
     if world().threads[t].alive() {
+        asks_permission(p);
         let result = signal::send(p, t, info);
         gate::deliver();
         return result;

@@ -1,11 +1,13 @@
 //! Calls that change names and attributes: what they change is in the private layer, or is copied there first.
 
+use vsrun_model::world::TERMINAL;
+
 use super::copies::{access, copy, give_up, hide, is_empty, may_change, target};
 use super::layer::{self, device};
 use super::path::{given, Path, Stat};
 use super::room::{Answer, Room};
 use super::walk::{Place, Side};
-use crate::gate::end;
+use crate::gate::{end, model, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, raw};
 
@@ -94,10 +96,24 @@ pub fn change(nr: i64, a: [u64; 6], room: &mut Room) -> Result<Answer, i64> {
         libc::SYS_renameat => rename(at(a[0], a[1]), at(a[2], a[3]), 0, (one, two)),
         libc::SYS_renameat2 => rename(at(a[0], a[1]), at(a[2], a[3]), a[4] as u32, (one, two)),
         libc::SYS_ioctl if a[1] == FS_IOC_SETFLAGS || a[1] == FS_IOC_FSSETXATTR => change_open(a[0] as i32, one),
+        libc::SYS_ioctl if changes_terminal(a) => {
+            model().never_comes(TERMINAL);
+            Ok(Answer::AsItIs)
+        }
         // As in kernels that do not have them yet: programs do without.
         libc::SYS_openat2 | libc::SYS_io_uring_setup => Err(ENOSYS),
         _ => Ok(Answer::AsItIs),
     }
+}
+
+/// Sets what a terminal does, or whom it belongs to, where others might use it.
+fn changes_terminal(a: [u64; 6]) -> bool {
+    const TCSETS2_TO_TCSETSF2: core::ops::RangeInclusive<u64> = 0x402c_542b..=0x402c_542d;
+    let sets = matches!(a[1], 0x5402..=0x5404 | 0x5406..=0x540b | 0x540e | 0x5410 | 0x5412 | 0x5414 | 0x5422 | 0x5423);
+    let mut state = [0u8; 64];
+    (sets || TCSETS2_TO_TCSETSF2.contains(&a[1]))
+        && world().concurrent
+        && raw!(libc::SYS_ioctl, a[0], libc::TCGETS, state.as_mut_ptr()) == 0
 }
 
 type At = (i32, u64);

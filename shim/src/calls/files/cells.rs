@@ -258,6 +258,9 @@ fn decided_by(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             if let Some(desc) = find(a[0], DescKind::SOCKET) {
                 uses.channel(Cell::Options, desc, a[0], Use::Read);
             }
+            if let Some(desc) = find(a[2], DescKind::SOCKET).filter(|_| nr == libc::SYS_splice) {
+                uses.channel(Cell::Options, desc, a[2], Use::Read);
+            }
         });
     }
     if writes_pipe(nr) {
@@ -325,6 +328,9 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
                 nr,
                 any_of!(SYS_setuid SYS_setgid SYS_setreuid SYS_setregid SYS_setresuid SYS_setresgid SYS_setgroups)
             );
+            if sets {
+                model().sets_ids(own);
+            }
             if sets && is_threaded() {
                 decides(Cell::Ids);
             }

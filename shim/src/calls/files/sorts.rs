@@ -37,7 +37,7 @@ pub fn moves_data(nr: i64) -> bool {
         nr,
         any_of!(
             SYS_read SYS_readv SYS_write SYS_writev SYS_recvfrom SYS_recvmsg SYS_recvmmsg SYS_sendto SYS_sendmsg SYS_sendmmsg SYS_accept
-            SYS_accept4 SYS_connect SYS_vmsplice
+            SYS_accept4 SYS_connect SYS_vmsplice SYS_sendfile SYS_splice
         )
     )
 }

@@ -22,6 +22,7 @@ impl World {
             return None;
         }
         let already = self.procs[parent].sigpending & bit(SIGCHLD) != 0;
+        self.note_receiver(parent, SIGCHLD, asked);
         let pid = self.procs[p].vpid;
         self.post(parent, NONE, SigInfo { signal: SIGCHLD, code, pid, uid: 0, value: status as u32 as u64 }, 0);
         if !already {

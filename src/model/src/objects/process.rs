@@ -3,8 +3,8 @@
 use super::row::*;
 use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::{
-    Act, Effects, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, UNDECIDED, WCONTINUED,
-    WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
+    Act, Effects, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, HANDED_ON, UNDECIDED,
+    WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
 };
 
 /// Parts of the end of a process, see [`World::exit_part`].
@@ -154,10 +154,14 @@ impl World {
             parent,
             forker: creator,
             place: self.place_behind(creator),
+            handed_on: false,
             creator: parent,
             state: ProcState::LIVE,
             no_zombies: false,
             child_signal_for: NONE,
+            chosen: 0,
+            ids_set: parent != NONE && self.procs[parent].ids_set,
+            signalled: false,
             lost_a_child: false,
             vfork_child: false,
             threaded: false,
@@ -442,6 +446,25 @@ impl World {
         u32::from(goes) + u32::from(op.has(WNOHANG) && over.is_some_and(|child| self.procs[child].struck))
     }
 
+    /// A wait of `t` has found `child`. Where others would do as well, which is the first depends on the threads they belong to, and on whether
+    /// these have ended: an end of a thread that nobody watches is no step of its own.
+    fn note_handed_on(&mut self, t: Tid, op: &Op, child: Pid) {
+        let first = &self.procs[child];
+        let (of, moved) = (first.forker, first.handed_on);
+        let differs = |other: Pid| {
+            let c = &self.procs[other];
+            let goes = match c.state {
+                ProcState::ZOMBIE => !op.has(WEXITED_NOT),
+                ProcState::LIVE => self.stop_status(other, op).is_some(),
+                _ => false,
+            };
+            other != child && goes && (moved || c.handed_on || c.forker != of) && self.wait_matches(t, other, op)
+        };
+        if self.procs[self.threads[t].pid].threaded && (0..self.procs.len).any(differs) {
+            self.never_comes(HANDED_ON);
+        }
+    }
+
     /// Whoever is told by SIGCHLD that children have ended, stopped or continued finds that they have.
     pub(crate) fn children_are_over(&mut self, parent: Pid) {
         self.procs.as_mut_slice().iter_mut().filter(|c| c.parent == parent).for_each(|c| c.struck = false);
@@ -451,6 +474,7 @@ impl World {
     pub(crate) fn wait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (over, any) = self.wait_candidates(t, op);
         if let Some(child) = over {
+            self.note_handed_on(t, op, child);
             self.procs[child].struck = false;
             if value > 0 {
                 return Applied::Done(errno::EAGAIN);
@@ -526,7 +550,7 @@ impl World {
         let behind = self.place_behind(heir);
         // As far apart as they were, so that their order stays.
         for c in self.procs.as_mut_slice().iter_mut().filter(|c| left(c)) {
-            (c.forker, c.place) = (heir, behind + c.place);
+            (c.forker, c.place, c.handed_on) = (heir, behind + c.place, true);
         }
     }
 

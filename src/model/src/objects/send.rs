@@ -4,7 +4,9 @@ use super::parent::CLD_CONTINUED;
 use super::row::*;
 use super::signal::{dumps_core, RT_MIN, SIGKILL};
 use super::stop::SIGCONT;
-use crate::state::{bit, Disposal, ProcState, Sent, SigInfo, ThreadState, ENDS, STOPS_LATE, UNDECIDED, WAKES_IGNORED};
+use crate::state::{
+    bit, Disposal, ProcState, Sent, SigInfo, ThreadState, ENDS, PERMISSION, STOPS_LATE, UNDECIDED, WAKES_IGNORED,
+};
 
 impl World {
     /// Thread `sender` sends a signal to process `p`, or to its thread `t`.
@@ -64,6 +66,26 @@ impl World {
                 }
                 Sent::Kills
             }
+        }
+    }
+
+    /// Process `own` sets its user ids. Who has sent it a signal might have been refused then.
+    pub fn sets_ids(&mut self, own: Pid) {
+        self.procs[own].ids_set = true;
+        if self.procs[own].signalled {
+            self.never_comes(PERMISSION);
+        }
+    }
+
+    /// Process `own`, which may not send signals to whomever it likes, sends one to `p`: user ids that one of the two has set decide whether it
+    /// may (kernel/signal.c, check_kill_permission).
+    pub fn signals_unprivileged(&mut self, own: Pid, p: Pid) {
+        if own == p || !self.procs.contains(p) {
+            return;
+        }
+        self.procs[p].signalled = true;
+        if self.procs[own].ids_set || self.procs[p].ids_set {
+            self.never_comes(PERMISSION);
         }
     }
 

@@ -25,13 +25,15 @@
 //! first other one in order of creation; waiting for it with sigwait is wanting it. Signals of a thread come before those
 //! of the process, low numbers before high ones.
 
+use super::answer::SIGCANCEL;
 use super::parent::SIGCHLD;
 use super::row::*;
 use super::stop::{SIGSTOP, STOPS};
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposal, Disposition, Handling, Kept, QueuedSignal, SigInfo, ThreadState, ALTERNATIVES, AWAITED, BEFORE,
-    BY_CLOCK, DIES, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, SHARED_PENDING, STANDS_STILL, STOP_BEFORE, STOP_INTERRUPTS,
+    BETWEEN_CALLS, BY_CLOCK, DIES, DUMPS_LATE, ENDS, INTERRUPTS, MAX_HANDLERS, NUMBER, OTHER_RECEIVER, SHARED_PENDING,
+    STANDS_STILL, STOP_BEFORE, STOP_INTERRUPTS,
 };
 
 kinds! {
@@ -396,6 +398,7 @@ impl World {
             signal => {
                 self.threads[t].taken = SigInfo { signal: signal.into(), ..SigInfo::default() };
                 let p = self.threads[t].pid;
+                self.note_late_dump(p, signal.into());
                 self.procs[p].dying |= ENDS;
                 // Also one that is stopped goes through its end (kernel/signal.c, signal_wake_up with fatal).
                 self.procs[p].stopped = 0;
@@ -417,6 +420,20 @@ impl World {
             _ => {}
         }
         Applied::Signalled(!before)
+    }
+
+    /// `signal` of another process takes effect on process `p`. Where it dumps core only the thread that takes it is kicked: until it does,
+    /// the others go on, by more than one call (kernel/signal.c, complete_signal).
+    fn note_late_dump(&mut self, p: Pid, signal: i32) {
+        let taker = self.receiver(p, signal);
+        let goes_on = |&&u: &&Tid| {
+            let Thread { pid, state, pending: op, spent, .. } = &self.threads[u];
+            let untimed = Op { flags: op.flags & !(TIMED | CANCEL_POINT), ..*op };
+            *pid == p && u != taker && *spent && *state == ThreadState::PARKED && self.choices_of(u, &untimed) > 0
+        };
+        if dumps_core(signal) && self.live.as_slice().iter().find(goes_on).is_some() {
+            self.never_comes(DUMPS_LATE);
+        }
     }
 
     /// Takes the first of the signals `ready` of `t` out of what is pending. False: there is none.
@@ -455,6 +472,10 @@ impl World {
         if (self.procs[p].handled | self.threads[t].sigmask) & bit(signal) != 0 {
             self.procs[p].noticed |= bit(signal);
         }
+        let by_itself = info.code <= 0 && info.pid == self.procs[p].vpid && !self.procs[p].threaded;
+        if self.procs[p].handled & !self.threads[t].sigmask & bit(signal) != 0 && signal != SIGCANCEL && !by_itself {
+            self.never_comes(BETWEEN_CALLS);
+        }
         true
     }
 
@@ -492,6 +513,9 @@ impl World {
         if timer == 0 {
             self.note_answers(p, t, info.signal);
         }
+        if t == NONE && info.signal != SIGCHLD {
+            self.note_receiver(p, info.signal, self.procs[p].main_thread);
+        }
         self.stirred = true;
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
@@ -501,6 +525,31 @@ impl World {
         }
         already && info.signal < RT_MIN
             || self.signals.push(QueuedSignal { pid: p, tid: t, info, timer, pad: 0 }).is_some()
+    }
+
+    /// `signal` comes to process `p`, in the name of its thread `asked`. That one takes it if it wants it, else the first that does of those
+    /// from the one on that was chosen last; but one that is about to take another signal is passed over (kernel/signal.c, complete_signal
+    /// and wants_signal). Here it is the first in order of creation, always.
+    pub(crate) fn note_receiver(&mut self, p: Pid, signal: i32, asked: Tid) {
+        let there = self.procs[p].sigpending & bit(signal) != 0;
+        if self.procs[p].live_threads < 2 || there && signal < RT_MIN {
+            return;
+        }
+        let last = self.procs[p].chosen;
+        let wants = |t: Tid| self.threads[t].pid == p && self.threads[t].alive() && !self.wants_not(t, signal);
+        let able = || self.live.as_slice().iter().copied().filter(|&t| wants(t));
+        let asked_wants = self.threads.contains(asked) && wants(asked);
+        let by_creation = if asked_wants { Some(asked) } else { able().next() };
+        let in_turn = able().find(|&t| t >= last && !asked_wants).or(by_creation);
+        let Some(first) = in_turn else { return };
+        let sent = self.threads[first].sigpending | self.procs[p].sigpending;
+        let busy = sent & self.deliverable(first, self.mask_within(first, &self.threads[first].pending)) != 0;
+        if able().nth(1).is_some() && (busy || by_creation != Some(first)) {
+            self.never_comes(OTHER_RECEIVER);
+        }
+        if !asked_wants {
+            self.procs[p].chosen = first;
+        }
     }
 
     /// Signals that sigwait would take now: also those for the process for which another thread was chosen, which has not taken them

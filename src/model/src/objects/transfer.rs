@@ -4,7 +4,8 @@
 use crate::base::{errno, Address, Kind, Op, Tid, LACKS, NETLINK, NONE, PARTIAL, VARIANT};
 use crate::state::{
     poll, Applied, ChanId, ChanKind, Channel, Credentials, Message, SockId, SockState, Socket, Thread, ThreadState,
-    World, CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, PASS_CRED, SEND_SET, TCP_ROOM,
+    World, CONNECTED_BY_ADDRESS, HURRIES, MAX_DGRAMS, NO_RECEIVE, NO_SEND, PASS_CRED, REFILLED, RESET_WITHIN, SEND_SET,
+    TCP_ROOM,
 };
 
 /// Management of a buffer, aligned: struct sk_buff and struct skb_shared_info.
@@ -140,6 +141,10 @@ impl World {
         };
         if !peek {
             self.freed(s, &input);
+            let hungry = stream && n < op.arg as u64;
+            let full = if input.kind == ChanKind::LOCAL { input.charge } else { input.len() };
+            let channel = &mut self.channels[socket.input];
+            (channel.found, channel.found_by) = (if hungry { full } else { 0 }, t);
         }
         let whole = if stream { n } else { u64::from(self.received.len) };
         self.threads[t].out = [input.head as i64, whole as i64, 1];
@@ -354,6 +359,10 @@ impl World {
             return Applied::Done(errno::EMSGSIZE);
         }
         if sender.shut & NO_SEND != 0 {
+            // One that had begun before the other end went takes its error where it asks for memory (sock_alloc_send_pskb).
+            if output.kind == ChanKind::LOCAL && sender.error != 0 && !partial {
+                self.never_comes(RESET_WITHIN);
+            }
             return Applied::Done(errno::EPIPE);
         }
         let there = if op.has(LACKS) { lacks } else { u64::MAX };
@@ -390,6 +399,9 @@ impl World {
         }
         let room = self.socket_takes(id, n);
         let takes = room.min(piece(&sender, &output));
+        if takes > 0 {
+            self.note_refill(t, id, &sender, takes);
+        }
         match output.kind {
             _ if takes == 0 => return self.not_ready(t, op),
             ChanKind::STREAM => {
@@ -415,6 +427,24 @@ impl World {
             self.reaches_far();
         }
         Applied::Done(takes as i64)
+    }
+
+    /// A piece of `n` bytes goes into a stream. If it had no room before the last read, which found less than it asked for, that one could
+    /// have got it too, once it had made room for it: it looks again after each piece (net/unix/af_unix.c, unix_stream_read_generic;
+    /// net/ipv4/tcp.c, tcp_recvmsg_locked).
+    fn note_refill(&mut self, t: Tid, id: ChanId, sender: &Socket, n: u64) {
+        let output = self.channels[id];
+        if output.found == 0 || output.found_by == t {
+            return;
+        }
+        let (room, more) = match output.kind {
+            ChanKind::LOCAL => (u64::from(sender.send_buffer), piece_charge(n)),
+            _ => (self.tcp_room(sender, &output), n),
+        };
+        if output.found >= room {
+            self.never_comes(REFILLED);
+        }
+        self.channels[id].found += more;
     }
 
     /// Puts a message into a channel, with the descriptions that the thread sends along.

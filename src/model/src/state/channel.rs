@@ -109,6 +109,11 @@ pub struct Channel {
     /// Sockets: memory charged for what is in it. Timers: the last place in a list of an epoll instance that had been given when it was
     /// set, or when it was read.
     pub charge: u64,
+    /// Streams: how full it was when the last read found less than it asked for, with what has been written since; 0: that found enough.
+    pub found: u64,
+    /// The thread that read so.
+    pub found_by: Tid,
+    pub(crate) pad4: u32,
 }
 
 impl Default for Channel {
@@ -142,6 +147,9 @@ impl Default for Channel {
             pad2: 0,
             end: 0,
             charge: 0,
+            found: 0,
+            found_by: 0,
+            pad4: 0,
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Process {
     pub forker: Tid,
     /// Its place among the children of that thread.
     pub place: u32,
+    /// The thread that has made it is over.
+    pub handed_on: bool,
     /// The process that created it, gone or not.
     pub creator: Pid,
     /// Where it is in its life.
@@ -30,6 +32,12 @@ pub struct Process {
     pub no_zombies: bool,
     /// In the name of which thread SIGCHLD is pending: the first to take it; [`NONE`](crate::NONE): the first thread.
     pub child_signal_for: Tid,
+    /// The thread that was chosen last to take a signal which the first thread did not want.
+    pub chosen: Tid,
+    /// It, or one that it was forked from, has set its user ids beside other threads or processes.
+    pub ids_set: bool,
+    /// A process that need not have been allowed to has sent it a signal.
+    pub signalled: bool,
     /// A child of it has ended so.
     pub lost_a_child: bool,
     /// A child created by vfork: its parent waits until it execs or ends.

@@ -24,22 +24,42 @@ pub const MAX_MESSAGE: usize = 1024;
 /// Threads of a lock cycle that are kept for the report.
 pub const MAX_CYCLE: usize = 64;
 /// Bit of [`World::never_come`]: SIGIO, which input sends where FIOASYNC asks for it.
-pub const SIGIO: u8 = 1;
+pub const SIGIO: u32 = 1;
+/// Bit of [`World::never_come`]: the signal of a timer of processor time.
+pub const CPU_TIMER: u32 = 1 << 1;
 /// Bit of [`World::never_come`]: the wait of connections for their data, which TCP_DEFER_ACCEPT asks for.
-pub const DEFERRED: u8 = 4;
+pub const DEFERRED: u32 = 1 << 2;
 /// Bit of [`World::never_come`]: what a process does between the signal of another one that stops it and the stop.
-pub const STOPS_LATE: u8 = 8;
+pub const STOPS_LATE: u32 = 1 << 3;
 /// See [`STOPS_LATE`]: a wait fails where a signal that is ignored comes while the thread that is told blocks all for a moment.
-pub const WAKES_IGNORED: u8 = 16;
+pub const WAKES_IGNORED: u32 = 1 << 4;
 /// Bit of [`World::never_come`]: the moments later than the first at which a refused request for a TCP connection comes again.
-pub const SYN_RETRIES: u8 = 32;
+pub const SYN_RETRIES: u32 = 1 << 5;
 /// Bit of [`World::never_come`]: whether destructors run of a key of thread-specific data that is deleted beside the end of a thread.
-pub const KEY_DELETED: u8 = 64;
+pub const KEY_DELETED: u32 = 1 << 6;
 /// Bit of [`World::never_come`]: a wait without end that glibc begins where the kernel refuses to close a circle of mutexes with priority
 /// inheritance, though the circle is broken by a deadline.
-pub const CIRCLE_INHERITED: u8 = 128;
-/// Bit of [`World::never_come`]: the signal of a timer of processor time.
-pub const CPU_TIMER: u8 = 2;
+pub const CIRCLE_INHERITED: u32 = 1 << 7;
+/// Bit of [`World::never_come`]: ECONNRESET for a send on a local socket that had begun when the other end went with data unread.
+pub const RESET_WITHIN: u32 = 1 << 8;
+/// Bit of [`World::never_come`]: what a send adds to the very receive that makes room for it.
+pub const REFILLED: u32 = 1 << 9;
+/// Bit of [`World::never_come`]: the place among the children of a process of those whose thread ends, before or after a wait looks.
+pub const HANDED_ON: u32 = 1 << 10;
+/// Bit of [`World::never_come`]: what threads do that need not take a signal with a core dump, until another one has taken it.
+pub const DUMPS_LATE: u32 = 1 << 11;
+/// Bit of [`World::never_come`]: that the kernel chooses another thread for a signal than the first that wants it.
+pub const OTHER_RECEIVER: u32 = 1 << 12;
+/// Bit of [`World::never_come`]: handlers between two instructions, where no call begins or returns.
+pub const BETWEEN_CALLS: u32 = 1 << 13;
+/// Bit of [`World::never_come`]: that a signal is refused to who may not send it, as user ids say which processes have changed.
+pub const PERMISSION: u32 = 1 << 14;
+/// Bit of [`World::never_come`]: orders of what several do to a terminal.
+pub const TERMINAL: u32 = 1 << 15;
+/// Bit of [`World::never_come`]: what threads print between two steps of the exit of another one.
+pub const EXIT_STREAMS: u32 = 1 << 16;
+/// Bit of [`World::never_come`]: which exit handlers run in which of several threads that exit.
+pub const EXITS_TWICE: u32 = 1 << 17;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
@@ -196,8 +216,8 @@ pub struct World {
     pub stirred: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
-    /// What was asked for and is not modelled, so that it never comes: [`SIGIO`], [`CPU_TIMER`], [`DEFERRED`].
-    pub never_come: u8 = at(0),
+    /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
+    pub never_come: u32 = at(0),
     /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].
     pub beyond: u8 = at(0),
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.

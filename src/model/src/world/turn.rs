@@ -51,9 +51,8 @@ impl World {
         self.now
     }
 
-    /// What was asked for will not come: [`SIGIO`](crate::world::SIGIO), [`CPU_TIMER`](crate::world::CPU_TIMER),
-    /// [`DEFERRED`](crate::world::DEFERRED).
-    pub fn never_comes(&mut self, what: u8) {
+    /// What could come here will not: bits of [`World::never_come`].
+    pub fn never_comes(&mut self, what: u32) {
         self.never_come |= what;
     }
 
