@@ -5,7 +5,7 @@
 use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
-use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, sysv, table, time};
+use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time};
 use crate::gate::fiber::Start;
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
 use crate::sys::errno::EINVAL;
@@ -105,6 +105,7 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             exit::exit_thread(a[0] as i32)
         }
         libc::SYS_exit_group => {
+            stream::exited();
             files::ending();
             exit::exit_group((a[0] as i32 & 0xff) << 8)
         }

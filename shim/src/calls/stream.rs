@@ -10,17 +10,22 @@
 //! The list of all streams has a lock of the same kind, which fopen, fclose, fflush(NULL) and fork take. Where it is given back, new
 //! streams are found in the list and armed; those that are gone from it are being closed.
 //!
-//! When the exit handlers are done libc looks once more at each stream, tries to take its lock twice and goes on without it: then the
-//! locks are as libc left them.
+//! When the exit handlers are done libc writes out each stream, then tries to take its lock twice, goes on without it, and takes its buffer
+//! away (libio/genops.c, _IO_cleanup). Where other threads are left, who exits takes the locks that are free for all that time here, and gives
+//! them back before the process ends: so others print before or after. Otherwise the locks are as libc left them.
+//!
+//! The loader has a lock of a like kind, for dlopen, dlclose, dlsym and the like: a recursive mutex (`_dl_load_lock`) that libc's own functions
+//! take and give back. It is armed too.
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::object::STREAM_LIST;
+use vsrun_model::object::{LOADER, STREAM_LIST};
 use vsrun_model::op::TRY;
 use vsrun_model::stream::EXPLICIT;
+use vsrun_model::world::{EXITS_TWICE, EXIT_STREAMS};
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, Uid, NONE};
 
-use super::thread::{call0, call1, libc_functions};
+use super::thread::{call0, call1, call2, libc_functions};
 use super::{fd, files};
 use crate::gate::{self, arena, end, local, machine, me, model, space_of, world};
 use crate::sys::elf::Image;
@@ -33,9 +38,16 @@ const MAX_STREAMS: usize = 1024;
 const CHAIN: u64 = 0x68;
 const FILENO: u64 = 0x70;
 const LOCK: u64 = 0x88;
+const COUNT: u64 = 4;
 const OWNER: u64 = 8;
 const NO_READS: u32 = 4;
 const IS_FILEBUF: u32 = 0x2000;
+
+/// What stands for the file of the loader's lock.
+const OF_LOADER: u64 = 1;
+/// Bytes of a mutex, and where its kind is.
+const MUTEX: u64 = 40;
+const KIND: u64 = 16;
 
 /// The word of a lock.
 const FREE: u32 = 0;
@@ -45,12 +57,14 @@ const CONTENDED: u32 = 2;
 struct Stream {
     /// Address of the lock.
     lock: u64,
-    /// Address of the FILE; 0: it is the lock of the list.
+    /// Address of the FILE; 0: it is the lock of the list; [`OF_LOADER`].
     file: u64,
     /// It was in the list when that was looked at last.
     listed: bool,
     /// It is being closed.
     closing: bool,
+    /// Who exits has taken it.
+    exiting: bool,
     /// Who opened it beside other threads, and which of the streams that this thread has open it is: where the heap puts it
     /// depends on what others have given back. Nobody: it goes by its address.
     opener: Uid,
@@ -71,8 +85,13 @@ impl Stream {
         Stream { opener, number, ..Stream::at(file, lock, listed) }
     }
 
+    /// It is one of the program's, not something that libc keeps for all.
+    fn is_file(&self) -> bool {
+        self.file > OF_LOADER
+    }
+
     fn key(&self) -> Key {
-        let (space, at) = space_of(if self.file == 0 { self.lock } else { self.file });
+        let (space, at) = space_of(if self.is_file() { self.file } else { self.lock });
         match self.opener {
             NOBODY => Key::new(space, ObjKind::STREAM, at),
             // No address has this bit.
@@ -95,7 +114,8 @@ struct Cell(UnsafeCell<Streams>);
 unsafe impl Sync for Cell {}
 
 const NOBODY: Uid = Uid(0);
-const NO_STREAM: Stream = Stream { lock: 0, file: 0, listed: false, closing: false, opener: NOBODY, number: 0 };
+const NO_STREAM: Stream =
+    Stream { lock: 0, file: 0, listed: false, closing: false, exiting: false, opener: NOBODY, number: 0 };
 
 static STREAMS: Cell = Cell(UnsafeCell::new(Streams { head: 0, list: 0, n: 0, known: [NO_STREAM; MAX_STREAMS] }));
 
@@ -125,8 +145,38 @@ pub fn find(image: &Image) {
         streams().list = taken;
         add(Stream::at(0, taken, true));
     }
+    if let (Some(walk), Some(loader)) = (image.find(b"dl_iterate_phdr"), elf::find_map(is_loader)) {
+        if let Some(data) = Image::of_map(loader).find(b"_rtld_global") {
+            let mut lock = data;
+            call2(walk, find_loader_lock as extern "C" fn(u64, u64, u64) -> i32 as usize as u64, &raw mut lock as u64);
+            if lock != data {
+                add(Stream::at(OF_LOADER, lock, false));
+            }
+        }
+    }
     // The standard streams are known before the root, so that an execution has no page of this table to copy for them.
     each_listed(|file, lock| add(Stream::at(file, lock, true)));
+}
+
+fn is_loader(map: u64) -> bool {
+    elf::is_named(map, b"/ld-linux-x86-64.so.2")
+}
+
+/// Called by dl_iterate_phdr, which holds the second of the loader's locks meanwhile; they lie one behind the other in what is at `at`. Puts the
+/// address of the first there.
+extern "C" fn find_loader_lock(_info: u64, _size: u64, at: u64) -> i32 {
+    const MOST: u64 = 0x1000;
+    const RECURSIVE: u32 = 1;
+    let data: u64 = load(at);
+    let is_lock = |lock: u64, taken: u32| {
+        let words: [u32; 6] = load(lock);
+        (words[0], words[1], words[KIND as usize / 4]) == (taken, taken, RECURSIVE) && (words[2] != 0) == (taken != 0)
+    };
+    let end = data + MOST - 2 * MUTEX;
+    if let Some(first) = (data..end).step_by(8).find(|&lock| is_lock(lock, 0) && is_lock(lock + MUTEX, 1)) {
+        store(at, first);
+    }
+    1
 }
 
 /// Calls `f` with each stream in libc's list and its lock.
@@ -151,7 +201,7 @@ pub fn arm_all() {
     while i < streams().n {
         let stream = streams().known[i];
         let Stream { file, listed, .. } = stream;
-        if listed && file != 0 && !is_listed(file) {
+        if listed && stream.is_file() && !is_listed(file) {
             // Closed while the process had one thread.
             closed(file);
             continue;
@@ -167,6 +217,12 @@ pub fn forked() {
     local().streams_copied |= local().streams_armed;
     local().streams_armed = false;
     local().exits = false;
+    (local().leaves, local().exiting) = (NONE, NONE);
+    for stream in &mut streams().known[..streams().n] {
+        if stream.exiting {
+            stream.exiting = false;
+        }
+    }
 }
 
 /// The exit handlers of this process are done.
@@ -174,12 +230,65 @@ pub fn exits() {
     if !is_armed() {
         return;
     }
+    note_exits();
+    if !world().is_alone(local().cur) {
+        return takes_all();
+    }
     local().exits = true;
     for i in 0..streams().n {
         let Stream { lock, file, .. } = streams().known[i];
-        if file != 0 && load::<u64>(lock + OWNER) == 0 {
+        if file > OF_LOADER && load::<u64>(lock + OWNER) == 0 {
             store(lock, FREE);
         }
+    }
+}
+
+/// The running thread exits, beside others: it takes the locks of all streams that are free.
+fn takes_all() {
+    local().leaves = local().cur;
+    let mut i = 0;
+    while i < streams().n {
+        let stream = streams().known[i];
+        let lock = stream.lock;
+        i += 1;
+        if !stream.is_file() || stream.closing || load::<u64>(lock + OWNER) == fs_base() {
+            continue;
+        }
+        let id = object_in_step(&stream);
+        let taken = gate::pass_quietly(operation(Kind::STREAM_LOCK, &stream, id).with(TRY)) == 0;
+        if let Some(at) = index_of(lock).filter(|_| taken) {
+            store(lock + COUNT, 1u32);
+            store(lock + OWNER, fs_base());
+            streams().known[at].exiting = true;
+        }
+    }
+}
+
+/// The process is about to end, by a call of the running thread: what that has taken for it others may take again.
+pub fn exited() {
+    if local().leaves != local().cur || local().borrowed {
+        return;
+    }
+    for i in 0..MAX_STREAMS {
+        if i >= streams().n || !streams().known[i].exiting {
+            continue;
+        }
+        let stream = streams().known[i];
+        streams().known[i].exiting = false;
+        store(stream.lock + COUNT, 0u32);
+        store(stream.lock + OWNER, 0u64);
+        store(stream.lock, CONTENDED);
+        let id = object(&stream);
+        gate::pass_quietly(operation(Kind::STREAM_UNLOCK, &stream, id));
+    }
+}
+
+/// The running thread has got the lock of `stream`, after another one has begun to exit: what of that comes before and after is more than the
+/// time for which it holds the locks.
+fn note_exit(stream: &Stream) {
+    let leaves = local().leaves;
+    if leaves != NONE && leaves != local().cur && stream.is_file() && is_told(stream.file) {
+        model().never_comes(EXIT_STREAMS);
     }
 }
 
@@ -198,7 +307,11 @@ fn made(id: Option<ObjId>) -> ObjId {
 
 fn object(stream: &Stream) -> ObjId {
     let key = stream.key();
-    let flags = if stream.file == 0 { STREAM_LIST } else { 0 };
+    let flags = match stream.file {
+        0 => STREAM_LIST,
+        OF_LOADER => LOADER,
+        _ => 0,
+    };
     made(model().object_at(key.space, key.kind, key.addr, flags))
 }
 
@@ -228,6 +341,14 @@ fn arm(stream: Stream) {
     let lock = stream.lock;
     add(stream);
     let (word, owner): (u32, u64) = (load(lock), load(lock + OWNER));
+    if stream.file == OF_LOADER {
+        if word != FREE {
+            // By the only thread that there was so far.
+            model().stream_found(object(&stream), local().cur);
+        }
+        store(lock, CONTENDED);
+        return;
+    }
     let in_model = || local().streams_copied && world().find(stream.key()).is_some();
     if owner != 0 || word == FREE && in_model() {
         // What was done to it while the process had one thread.
@@ -242,7 +363,7 @@ fn arm(stream: Stream) {
 fn look_at_list() {
     for i in 0..streams().n {
         let stream = streams().known[i];
-        if stream.listed && stream.file != 0 && !stream.closing && !is_listed(stream.file) {
+        if stream.listed && stream.is_file() && !stream.closing && !is_listed(stream.file) {
             streams().known[i].closing = true;
         }
     }
@@ -288,7 +409,7 @@ pub fn closed(file: u64) {
 /// Whether the order of uses of a stream by several threads can be told. What goes to a terminal cannot be read back;
 /// what goes to a file can be, from now on.
 fn is_told(file: u64) -> bool {
-    if file == 0 {
+    if file <= OF_LOADER {
         return false;
     }
     let (flags, number): (u32, i32) = (load(file), load(file + FILENO));
@@ -305,7 +426,7 @@ fn operation(kind: Kind, stream: &Stream, id: ObjId) -> Op {
 /// The object of a stream; in step with its memory, where the lock was taken while nobody looked.
 fn object_in_step(stream: &Stream) -> ObjId {
     let id = object(stream);
-    let owner: u64 = load(stream.lock + OWNER);
+    let owner: u64 = if stream.file == OF_LOADER { 0 } else { load(stream.lock + OWNER) };
     if owner != 0 && world().objects[id].owner == NONE {
         if let Some(t) = world().thread_by_fs(local().pid, owner) {
             model().stream_found(id, t);
@@ -329,6 +450,7 @@ pub fn waits(lock: u64) -> i64 {
     if !local().borrowed {
         let id = object_in_step(&stream);
         gate::pass_quietly(operation(Kind::STREAM_LOCK, &stream, id));
+        note_exit(&stream);
     } else if load::<u64>(lock + OWNER) != 0 {
         // The child of a vfork uses its parent's streams, as a part of its transition.
         end::unsupported(&[b"a wait for a stream that another thread holds, in the child of a vfork before it execs"]);
@@ -340,7 +462,7 @@ pub fn waits(lock: u64) -> i64 {
 /// libc has given back the lock at `lock`, of a stream, and wakes who waits for it.
 pub fn wakes(lock: u64) -> i64 {
     let stream = stream_at(lock);
-    if !local().exits || stream.file == 0 {
+    if !local().exits || !stream.is_file() {
         store(lock, CONTENDED);
     }
     if local().borrowed {
@@ -414,6 +536,22 @@ pub fn asked(file: u64) {
             let id = object(&streams().known[i]);
             machine().stream_tells(id);
         }
+    }
+}
+
+/// exit is about to run the handlers.
+pub fn begins_exit() {
+    uses(Kept::ExitHandlers, "exit");
+    note_exits();
+}
+
+/// The running thread is in exit, as another one may be.
+fn note_exits() {
+    let (first, cur) = (local().exiting, local().cur);
+    if first == NONE || local().borrowed {
+        local().exiting = cur;
+    } else if first != cur {
+        model().never_comes(EXITS_TWICE);
     }
 }
 

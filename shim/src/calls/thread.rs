@@ -35,7 +35,7 @@ pub fn call1(function: u64, a: u64) -> i32 {
     unsafe { core::mem::transmute::<u64, Fn1>(function)(a) }
 }
 
-fn call2(function: u64, a: u64, b: u64) -> i32 {
+pub fn call2(function: u64, a: u64, b: u64) -> i32 {
     // SAFETY: as for `call0`.
     unsafe { core::mem::transmute::<u64, Fn2>(function)(a, b) }
 }

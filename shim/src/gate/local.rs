@@ -144,6 +144,10 @@ pub struct Local {
     pub streams_copied: bool,
     /// See `streams_armed`.
     pub exits: bool,
+    /// The thread that exits while others are left, or [`NONE`].
+    pub leaves: Tid,
+    /// The thread that has called exit first, or [`NONE`].
+    pub exiting: Tid,
     /// A path that was followed is kept for the call itself, see `files::keep_walk`.
     pub keeps_walk: bool,
     /// The file whose last name the call takes away that comes next, beside other threads.
@@ -189,6 +193,8 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     streams_armed: false,
     streams_copied: false,
     exits: false,
+    leaves: NONE,
+    exiting: NONE,
     keeps_walk: false,
     removes: None,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },

@@ -3,7 +3,7 @@
 
 use vsrun_model::op::TRY;
 
-use crate::calls::stream::{asked, closed, lock, opened, unlock, uses, Kept};
+use crate::calls::stream::{asked, begins_exit, closed, lock, opened, unlock, uses, Kept};
 use crate::calls::thread::{call1, call1_long, call2_long, call3_long, libc_functions};
 
 // Locks by name.
@@ -72,5 +72,5 @@ symbols! {
         uses(Kept::ExitHandlers, "__cxa_at_quick_exit");
         call2_long(libc_functions().__cxa_at_quick_exit, function, object) as i32
     };
-    fn exit(status: i32) = { uses(Kept::ExitHandlers, "exit"); call1(libc_functions().exit, status as u64); };
+    fn exit(status: i32) = { begins_exit(); call1(libc_functions().exit, status as u64); };
 }

@@ -34,8 +34,8 @@ impl Arena {
             return None;
         }
         self.use_stream(t, s, op.has(EXPLICIT) || op.arg != 0);
-        if op.has(TRY) {
-            // It tells whether another thread is just printing.
+        if op.has(TRY) && op.has(EXPLICIT) {
+            // It tells whether another thread is just printing. (Who exits does not tell.)
             self.mark_stream(s, STREAM_TOLD);
         }
         if !self.world.stream_ready(t, s) && matches!(op.kind.row().role, Role::Acquires(_)) {

@@ -93,6 +93,8 @@ pub const STREAM_MIXED: u32 = 1 << 13;
 pub const STREAM_TOLD: u32 = 1 << 14;
 /// The list of all streams of a process.
 pub const STREAM_LIST: u32 = 1 << 15;
+/// What the dynamic loader has loaded into a process.
+pub const LOADER: u32 = 1 << 16;
 
 /// One object. The meaning of `owner`, `count`, `value`, `extra` depends on the kind.
 #[derive(Clone, Copy, Debug, Default)]
