@@ -91,6 +91,7 @@ impl World {
             protocol,
             options: 0,
             error: 0,
+            reset_by: NONE,
             desc,
             input,
             peer: NONE,
@@ -198,6 +199,7 @@ impl World {
                     self.sockets[peer].shut = BOTH;
                     if unread {
                         self.sockets[peer].error = -errno::ECONNRESET as i32;
+                        self.sockets[peer].reset_by = if self.concurrent { self.current } else { NONE };
                     }
                 }
                 (false, unread) if self.sockets[peer].state != SockState::CLOSED => {

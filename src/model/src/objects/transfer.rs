@@ -360,7 +360,8 @@ impl World {
         }
         if sender.shut & NO_SEND != 0 {
             // One that had begun before the other end went takes its error where it asks for memory (sock_alloc_send_pskb).
-            if output.kind == ChanKind::LOCAL && sender.error != 0 && !partial {
+            let apart = self.concurrent && sender.reset_by != NONE && sender.reset_by != t;
+            if output.kind == ChanKind::LOCAL && sender.error != 0 && !partial && apart {
                 self.never_comes(RESET_WITHIN);
             }
             return Applied::Done(errno::EPIPE);

@@ -1,6 +1,6 @@
 //! What is kept of a socket, and of messages in channels.
 
-use crate::base::{numbers, Address, NONE, UNIX, VARIANT};
+use crate::base::{numbers, Address, Tid, NONE, UNIX, VARIANT};
 use crate::state::{ChanId, DescId};
 
 /// Index of a socket in [`World::sockets`](crate::World).
@@ -121,6 +121,8 @@ pub struct Socket {
     pub options: u32,
     /// The error that the next operation reports, or 0.
     pub error: i32,
+    /// Local: the thread beside others by whose close it was reset, or [`NONE`](crate::NONE).
+    pub reset_by: Tid,
     /// Its description.
     pub desc: DescId,
     /// Its own channel.
