@@ -132,6 +132,7 @@ Verdict: no bug found in ./prog 2
         (Reason::WakesIgnored, "a signal which is ignored makes a wait fail"),
         (Reason::KeyDeleted, "a key is deleted"),
         (Reason::CircleInherited, "a circle of mutexes"),
+        (Reason::PagesShared, "pages in a pipe change"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

@@ -237,6 +237,96 @@ static void others(void) {
     close(q);
 }
 
+static int there(int fd) {
+    int n = 0;
+    ioctl(fd, FIONREAD, &n);
+    return n;
+}
+
+// What is in one pipe goes into another one.
+static void tees(void) {
+    int p[2], q[2], file = open("/", O_RDONLY);
+    CHECK(pipe(p) | pipe(q));
+    CHECK(tee(p[0], q[1], 5, SPLICE_F_NONBLOCK));
+    CHECK(tee(p[0], p[1], 5, SPLICE_F_NONBLOCK));
+    CHECK(tee(p[0], q[1], 5, 16));
+    CHECK(tee(p[1], q[1], 0, 0));
+    CHECK(tee(p[1], q[1], 5, 0));
+    CHECK(tee(p[0], q[0], 5, 0));
+    CHECK(tee(p[0], file, 5, 0));
+    CHECK(tee(file, q[1], 5, 0));
+    CHECK(tee(-1, q[1], 5, 0));
+    CHECK(tee(p[0], -1, 5, 0));
+    CHECK(tee(-1, q[1], 0, 0));
+    CHECK(tee(-1, q[1], 5, 16));
+    CHECK(write(p[1], "abcdef", 6));
+    CHECK(tee(p[0], q[1], 4, 0));
+    CHECK(tee(p[0], q[1], 40, 0));
+    CHECK(tee(p[0], q[1], -1, 0));
+    CHECK(write(q[1], "Z", 1));
+    CHECK(write(p[1], "gh", 2));
+    CHECK(there(p[0]));
+    CHECK(there(q[0]));
+    CHECK(read(q[0], buffer, 100));
+    say("%.17s", buffer);
+    for (int i = 0; i < 16; i++) CHECK(tee(p[0], q[1], 1, 0));
+    CHECK(tee(p[0], q[1], 1, SPLICE_F_NONBLOCK));
+    CHECK(read(q[0], buffer, 100));
+    signal(SIGPIPE, SIG_IGN);
+    close(q[0]);
+    CHECK(tee(p[0], q[1], 4, 0));
+    CHECK(read(p[0], buffer, 100));
+    close(p[1]);
+    CHECK(tee(p[0], q[1], 4, 0));
+}
+
+static void vmsplices(void) {
+    static char bytes[70000] __attribute__((aligned(4096))), from[70000];
+    int p[2], file = open("/", O_RDONLY);
+    char *m = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct iovec v = {"abcdefgh", 8}, nothing = {bytes, 0}, bad = {(void *)8, 8}, two[2] = {{bytes, 8}, {(void *)8, 8}};
+    struct iovec half = {m + 4000, 4000}, big = {bytes + 100, 69000}, far = {(void *)-1, 8}, negative = {bytes, -1};
+    struct iovec parts[3] = {{bytes, 5000}, {bytes, 3}, {bytes + 4000, 200}};
+    munmap(m + 4096, 4096);
+    CHECK(pipe(p));
+    CHECK(vmsplice(p[0], &v, 1, 16));
+    CHECK(vmsplice(p[0], &v, 1025, 0));
+    CHECK(vmsplice(p[1], &v, 1025, 0));
+    CHECK(vmsplice(p[0], &v, 0, 0));
+    CHECK(vmsplice(p[0], &nothing, 1, 0));
+    CHECK(vmsplice(p[0], (void *)8, 1, 0));
+    CHECK(vmsplice(file, &v, 1, 0));
+    CHECK(vmsplice(-1, &v, 1, 0));
+    CHECK(vmsplice(p[1], &far, 1, 0));
+    CHECK(vmsplice(p[0], &far, 1, 0));
+    CHECK(vmsplice(p[1], &negative, 1, 0));
+    CHECK(vmsplice(p[1], &bad, 1, 0));
+    CHECK(vmsplice(p[0], &v, 1, SPLICE_F_NONBLOCK));
+    CHECK(vmsplice(p[1], &v, 1, 0));
+    CHECK(write(p[1], "Z", 1));
+    CHECK(vmsplice(p[0], &bad, 1, 0));
+    CHECK(vmsplice(p[0], two, 2, 0));
+    say("%.8s", bytes);
+    CHECK(read(p[0], from, 100));
+    CHECK(vmsplice(p[1], two, 2, 0));
+    CHECK(read(p[0], from, 100));
+    CHECK(vmsplice(p[1], &half, 1, 0));
+    CHECK(vmsplice(p[1], parts, 3, 0));
+    CHECK(there(p[0]));
+    CHECK(read(p[0], from, sizeof from));
+    CHECK(write(p[1], from, 500));
+    CHECK(vmsplice(p[0], &half, 1, 0));
+    CHECK(there(p[0]));
+    CHECK(read(p[0], from, 1000));
+    CHECK(vmsplice(p[1], &big, 1, 0));
+    CHECK(vmsplice(p[1], &big, 1, SPLICE_F_NONBLOCK));
+    CHECK(read(p[0], from, sizeof from));
+    signal(SIGPIPE, SIG_IGN);
+    close(p[0]);
+    CHECK(vmsplice(p[1], &v, 1, 0));
+    CHECK(vmsplice(p[1], &bad, 1, 0));
+}
+
 // Locks of what is no file.
 static void locks(void) {
     int p[2];
@@ -253,6 +343,7 @@ static void record_locks(void) {
 
 static const struct group groups[] = {
     {"none", none}, {"pipes", pipes}, {"events", events}, {"sockets", sockets}, {"others", others},
+    {"tees", tees}, {"vmsplices", vmsplices},
     {"locks", locks}, {"record_locks", record_locks}, {0, 0},
 };
 

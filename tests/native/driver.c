@@ -440,6 +440,7 @@ OP(do_pollnone) { UNUSED; return error(poll(NULL, 0, a)); }
 /* Pipes, socket pairs, event counters. Ends: 0 for reading, 1 for writing. */
 OP(do_read) { UNUSED; char data[64]; return error(read(pipes[a][0], data, b ? b : 1)); }
 OP(do_write) { UNUSED; static char data[1 << 17]; return error(write(pipes[a][1], data, b ? b : 1)); }
+OP(do_tee) { UNUSED; return error(tee(pipes[a][0], pipes[b][1], 64, c ? SPLICE_F_NONBLOCK : 0)); }
 OP(do_closer) { UNUSED; return error(close(pipes[a][0])); }
 OP(do_closew) { UNUSED; return error(close(pipes[a][1])); }
 OP(do_nonblock) { UNUSED; return error(fcntl(pipes[a][b], F_SETFL, O_NONBLOCK)); }
@@ -661,7 +662,7 @@ static const struct row {
     R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(pidfd), R(overyet), R(over), R(sendpidfd), R(trypidfd), R(kill), R(getppid), R(_exit), R(exit),
     R(handle), R(ignore), R(default), R(block), R(unblock), R(send), R(sendthread), R(raise), R(pending), R(pause), R(suspend),
     R(sigwait), R(sigtimed), R(alarm),
-    R(read), R(write), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw), R(pollmask), R(pollnone), R(unalarm), R(sfdread), R(sfdpoll),
+    R(read), R(write), R(tee), R(closer), R(closew), R(nonblock), R(fionread), R(polls), R(pollw), R(pollmask), R(pollnone), R(unalarm), R(sfdread), R(sfdpoll),
     R(nread), R(nwrite), R(nseek), R(npread), R(nsize), R(ncut),
     R(evwrite), R(evread), R(evpoll), R(evnonblock), R(ssend), R(srecv), R(shutdown), R(closes), R(epwait), R(epadd), R(epdel),
     R(dup), R(newfd), R(dupfd), R(newpipe), R(openfd), R(getfl), R(setfl), R(fstat), R(tset), R(tread),
@@ -759,7 +760,7 @@ static void set_up(const char *dir) {
     static const char *const LEFT[] = { "m0", "m1", "m2", "m3", "ln", "sub/m0", "sub/m1", "sub/m2", "sub/m3" };
     for (size_t i = 0; USES(STATE) && i < sizeof LEFT / sizeof *LEFT; i++) snprintf(path, sizeof path, "%s/%s", dir, LEFT[i]), unlink(path);
     for (int i = 0; i < N; i++) {
-        if (USES("read", "write", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat", "passfd", "takefd", "cloexec", "exec", "atexit")) {
+        if (USES("read", "write", "tee", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat", "passfd", "takefd", "cloexec", "exec", "atexit")) {
             if (pipe(pipes[i])) abort();
             fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
         }

@@ -92,7 +92,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
             return find(a[4])
                 .map(|desc| if world().descs[desc].flags & ACCESS == WRITE_ONLY { EACCES } else { ENODEV });
         }
-        libc::SYS_tee => return tee(a),
+        libc::SYS_tee => return splice::tee(a),
         libc::SYS_utimensat if a[1] == 0 => {
             let anonymous = |kind| !matches!(kind, DescKind::PIPE | DescKind::SOCKET | DescKind::QUEUE);
             return find(a[0]).map(|desc| if anonymous(world().descs[desc].kind) { EOPNOTSUPP } else { 0 });
@@ -188,8 +188,7 @@ fn without_file(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
         libc::SYS_fgetxattr => ENODATA,
         libc::SYS_fsetxattr | libc::SYS_flistxattr | libc::SYS_fremovexattr => EOPNOTSUPP,
         libc::SYS_fstatfs => file_system(d.kind, a[1]),
-        libc::SYS_vmsplice if a[2] == 0 => 0,
-        libc::SYS_vmsplice if !pipe => EBADF,
+        libc::SYS_vmsplice => splice::vmsplice(desc, a),
         libc::SYS_flock if !matches!(a[1] as i32 & !libc::LOCK_NB, libc::LOCK_SH | libc::LOCK_EX | libc::LOCK_UN) => {
             EINVAL
         }
@@ -209,27 +208,6 @@ fn file_system(kind: DescKind, at: u64) -> i64 {
     store(at, [magic, 4096]);
     store(at + 64, [255u64, 4096, 0x20]);
     0
-}
-
-/// tee: what it does between two pipes is not modelled. `None`: neither is of the model.
-fn tee(a: [u64; 6]) -> Option<i64> {
-    let (input, output) = (find(a[0]), find(a[1]));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
-    let access = |desc: Option<DescId>| desc.map_or(NONE, |desc| world().descs[desc].flags & ACCESS);
-    let is_pipe = |desc: DescId| world().descs[desc].kind == DescKind::PIPE;
-    Some(match (input, output) {
-        _ if a[3] & !0xf != 0 => EINVAL,
-        _ if a[2] == 0 => 0,
-        _ if access(input) == WRITE_ONLY || access(output) == READ_ONLY => EBADF,
-        (Some(from), Some(to))
-            if is_pipe(from) && is_pipe(to) && world().descs[from].input != world().descs[to].output =>
-        {
-            refuse(libc::SYS_tee, from, a)
-        }
-        _ => EINVAL,
-    })
 }
 
 fn close_range(first: u32, last: u32, flags: u64) {

@@ -181,3 +181,16 @@ pub fn copy(channel: ChanId, from: u64, memory: &Memory, skip: u64, n: u64, to_r
         }
     });
 }
+
+/// Copies `n` bytes from one channel's ring to another's, from these positions on.
+pub fn copy_between(from: ChanId, head: u64, to: ChanId, tail: u64, n: u64) {
+    let mut buffer = [0u8; 4096];
+    let mut done = 0;
+    while done < n {
+        let part = (n - done).min(buffer.len() as u64);
+        let memory = Memory::one(buffer.as_mut_ptr() as u64, part);
+        copy(from, head + done, &memory, 0, part, false);
+        copy(to, tail + done, &memory, 0, part, true);
+        done += part;
+    }
+}

@@ -47,7 +47,17 @@ pub fn read(desc: DescId, memory: Memory) -> i64 {
 
 /// The same; `how`: [`op::TRY`] or 0.
 pub fn read_as(desc: DescId, memory: Memory, how: u8) -> i64 {
-    let d = world().descs[desc];
+    read_with(world().descs[desc], desc, memory, how)
+}
+
+/// The same, where O_NONBLOCK does not count (vmsplice).
+pub fn read_anyhow(desc: DescId, memory: Memory, how: u8) -> i64 {
+    let mut d = world().descs[desc];
+    d.flags &= !NONBLOCK;
+    read_with(d, desc, memory, how)
+}
+
+fn read_with(d: Desc, desc: DescId, memory: Memory, how: u8) -> i64 {
     if d.flags & ACCESS == WRITE_ONLY {
         return EBADF;
     }

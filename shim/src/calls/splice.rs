@@ -1,14 +1,15 @@
-//! sendfile and splice.
+//! sendfile, splice, tee and vmsplice.
 
 use vsrun_model::channel::{OWN_BUFFER, PIPE_RING};
-use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, WRITE_ONLY};
-use vsrun_model::{op, NONE};
+use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE, WRITE_ONLY};
+use vsrun_model::world::PAGES_SHARED;
+use vsrun_model::{op, Kind, NONE};
 
-use super::memory::Memory;
+use super::memory::{copy, copy_between, vector, Memory};
 use super::{fd, message, pipe, socket};
-use crate::gate::{note_passed, world};
+use crate::gate::{me, model, note_passed, world};
 use crate::sys::errno::*;
-use crate::sys::{load, store};
+use crate::sys::{load, raw, store};
 
 /// SPLICE_F_MOVE, SPLICE_F_NONBLOCK, SPLICE_F_MORE, SPLICE_F_GIFT.
 const SPLICE_FLAGS: u64 = 0xf;
@@ -180,4 +181,126 @@ fn to_file(input: DescId, to: u64, offset: u64, n: u64, how: u8) -> i64 {
         store(offset, load::<i64>(offset) + result);
     }
     result
+}
+
+/// tee: what is in one pipe goes into another one too. `None`: neither is of the model.
+pub fn tee(a: [u64; 6]) -> Option<i64> {
+    let (input, output) = (fd::find(a[0]), fd::find(a[1]));
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    // Of what is no descriptor of the model the kernel knows it, or that it is none.
+    let access = |desc: Option<DescId>, number: u64| match desc {
+        Some(desc) => world().descs[desc].flags & ACCESS,
+        None => match raw!(libc::SYS_fcntl, number, libc::F_GETFL) {
+            flags if flags >= 0 && flags & i64::from(libc::O_PATH) == 0 => flags as u32 & ACCESS,
+            _ => NONE,
+        },
+    };
+    let reads = [READ_ONLY, READ_WRITE].contains(&access(input, a[0]));
+    let writes = [WRITE_ONLY, READ_WRITE].contains(&access(output, a[1]));
+    let is_pipe = |desc: DescId| world().descs[desc].kind == DescKind::PIPE;
+    Some(match (input, output) {
+        _ if a[3] & !SPLICE_FLAGS != 0 => EINVAL,
+        _ if a[2] == 0 => 0,
+        _ if !reads || !writes => EBADF,
+        (Some(from), Some(to))
+            if is_pipe(from) && is_pipe(to) && world().descs[from].input != world().descs[to].output =>
+        {
+            tee_pipes(from, to, a[2].min(i64::MAX as u64), a[3])
+        }
+        _ => EINVAL,
+    })
+}
+
+/// It waits for something in the one pipe, then for room in the other, and then looks at both: what it has waited for may be gone again
+/// (fs/splice.c, do_tee).
+fn tee_pipes(from: DescId, to: DescId, n: u64, flags: u64) -> i64 {
+    let (d, out) = (world().descs[from], world().descs[to]);
+    let hurries = flags & u64::from(libc::SPLICE_F_NONBLOCK) != 0 || (d.flags | out.flags) & NONBLOCK != 0;
+    let how = if hurries { op::TRY } else { 0 };
+    let something = world().channel_op(Kind::FD_READ, d.input, 0).with(how);
+    let room = world().channel_op(Kind::FD_WRITE, out.output, 0).with(how | OWN_BUFFER);
+    loop {
+        let result = fd::pass(from, something, |_| {});
+        if result < 0 {
+            return result;
+        }
+        let before = me().transitions;
+        match fd::pass(to, room, |_| {}) {
+            EPIPE => return pipe::broken(),
+            error if error < 0 => return error,
+            // A handler of a signal has run meanwhile, and restarts the call from its beginning.
+            _ if me().transitions > before + 1 => {}
+            _ => break,
+        }
+    }
+    let mut both = world().channel_op(Kind::FD_TEE, d.input, n as i64);
+    both.obj2 = world().channel_obj(out.output);
+    both.mask |= world().channel_bit(out.output);
+    let result = fd::pass(to, both, |n| {
+        if n > 0 {
+            let [head, tail, _] = me().out;
+            copy_between(d.input, head as u64, out.output, tail as u64, n as u64);
+        }
+    });
+    if result == EPIPE {
+        return pipe::broken();
+    }
+    result
+}
+
+/// vmsplice: pages of the program go into a pipe, or what is in it into memory.
+pub fn vmsplice(desc: DescId, a: [u64; 6]) -> i64 {
+    let d = world().descs[desc];
+    let how = if a[3] & u64::from(libc::SPLICE_F_NONBLOCK) != 0 { op::TRY } else { 0 };
+    let kind = d.kind;
+    if a[3] & !SPLICE_FLAGS != 0 {
+        return EINVAL;
+    }
+    vector(a[1], a[2], |memory| match kind {
+        _ if !memory.is_possible() => EFAULT,
+        DescKind::PIPE if d.flags & ACCESS == READ_ONLY => pipe::read_anyhow(desc, memory, how),
+        DescKind::PIPE => pages_to_pipe(desc, &memory, how),
+        _ => EBADF,
+    })
+}
+
+/// Each page, or part of one, is a buffer of its own; all that there is room for goes in at once (fs/splice.c, iter_to_pipe). The kernel
+/// keeps the pages themselves, here they are copied: a change made to them before they are read is not seen at the other end.
+fn pages_to_pipe(desc: DescId, memory: &Memory, how: u8) -> i64 {
+    const PAGE: u64 = 4096;
+    let output = world().descs[desc].output;
+    let there = memory.readable(0, memory.len());
+    let part = |done: u64| {
+        let mut part = 0;
+        memory.stretches(done, there - done, |at, n, before| {
+            part = if before == 0 { n.min(PAGE - at % PAGE) } else { part };
+        });
+        part
+    };
+    let mut done = 0;
+    let op = world().channel_op(Kind::FD_WRITE, output, part(0) as i64).with(how | OWN_BUFFER);
+    let result = fd::pass(desc, op, |n| {
+        if n <= 0 {
+            return;
+        }
+        copy(output, me().out[0] as u64, memory, 0, n as u64, true);
+        done = n as u64;
+        while done < there {
+            let n = part(done);
+            let Some(at) = model().pipe_another(output, n) else { break };
+            copy(output, at, memory, done, n, true);
+            done += n;
+        }
+    });
+    match result {
+        EPIPE => pipe::broken(),
+        error if error < 0 => error,
+        _ if there == 0 => EFAULT,
+        _ => {
+            model().never_comes(PAGES_SHARED);
+            done as i64
+        }
+    }
 }

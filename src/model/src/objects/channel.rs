@@ -37,6 +37,15 @@ kinds! {
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER, outcome: Outcome::Nothing, waits: Some(write_waits), identity: BY_OBJECTS },
     }
+    /// tee: what is in pipe `obj`, up to `arg` bytes, goes into pipe `obj2` too. It does not wait: that there is something, and room,
+    /// has been waited for by operations of their own, after which others may have been there.
+    FD_TEE = 128, "tee" {
+        operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.tee_perform(t, op),
+        records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
+        role: Role::None, channels: Channels::Controls, signals: Signals::WAITS_ON, polls: Polls::Errors,
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
+        shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Object(op.obj), ", ", Thing::Object(op.obj2), ", ", op.arg]),
+    }
 }
 
 /// What a read waits for, and who could bring it about.
@@ -230,6 +239,18 @@ impl Channel {
             left -= part;
         }
         self.tail += n;
+    }
+
+    /// A buffer of its own with `n` bytes, up to a page, to which nothing is added. False: there is no room.
+    fn pipe_put_own(&mut self, n: u64) -> bool {
+        if self.used >= self.slots {
+            return false;
+        }
+        let next = self.used;
+        *self.slot(next) = n as u16;
+        self.used += 1;
+        (self.end, self.tail) = (PAGE as u16, self.tail + n);
+        true
     }
 
     /// Bytes of the first `n` in whole buffers, or the parts of them that are among these, that fit into `there` bytes.
@@ -512,15 +533,13 @@ impl World {
             return Applied::Done(errno::EPIPE);
         }
         if op.has(OWN_BUFFER) {
-            // It is the shim's memory, and there.
-            let channel = &mut self.channels[id];
+            // It is there: the shim's memory, or looked at by it. Of no bytes: it has waited for room.
             let n = (op.arg.max(0) as u64).min(PAGE);
-            self.threads[t].out[0] = channel.tail as i64;
-            let next = channel.used;
-            *channel.slot(next) = n as u16;
-            channel.used += 1;
-            (channel.end, channel.tail) = (PAGE as u16, channel.tail + n);
-            self.woke(id, poll::IN | poll::RDNORM);
+            self.threads[t].out[0] = self.channels[id].tail as i64;
+            if n > 0 {
+                self.channels[id].pipe_put_own(n);
+                self.woke(id, poll::IN | poll::RDNORM);
+            }
             return Applied::Done(n as i64);
         }
         let n = self.channel_takes(id, op.arg.max(0) as u64);
@@ -536,6 +555,37 @@ impl World {
         channel.pipe_put(n);
         self.woke(id, poll::IN | poll::RDNORM);
         Applied::Done(n as i64)
+    }
+
+    /// A further buffer of a write to a pipe that has put one there (vmsplice): the position of its `n` bytes, up to a page. `None`: there
+    /// is no room.
+    pub fn pipe_another(&mut self, id: ChanId, n: u64) -> Option<u64> {
+        let at = self.channels[id].tail;
+        self.channels[id].pipe_put_own(n).then_some(at)
+    }
+
+    /// Gives the bytes to be copied from position `Thread::out[0]` of the one pipe to position `Thread::out[1]` of the other, or minus an
+    /// error number (fs/splice.c, link_pipe).
+    fn tee_perform(&mut self, t: Tid, op: &Op) -> Applied {
+        let (Some(from), Some(to)) = (self.channel_of(op.obj), self.channel_of(op.obj2)) else {
+            return Applied::Done(errno::EPIPE);
+        };
+        if self.channels[to].readers == 0 {
+            return Applied::Done(errno::EPIPE);
+        }
+        self.threads[t].out = [self.channels[from].head as i64, self.channels[to].tail as i64, 0];
+        let mut done = 0;
+        for slot in 0..self.channels[from].used {
+            let n = u64::from(*self.channels[from].slot(slot)).min(op.arg as u64 - done);
+            if n == 0 || !self.channels[to].pipe_put_own(n) {
+                break;
+            }
+            done += n;
+        }
+        if done > 0 {
+            self.woke(to, poll::IN | poll::RDNORM);
+        }
+        Applied::Done(done as i64)
     }
 
     pub(crate) fn not_ready(&self, t: Tid, op: &Op) -> Applied {

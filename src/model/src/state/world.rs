@@ -60,6 +60,8 @@ pub const TERMINAL: u32 = 1 << 15;
 pub const EXIT_STREAMS: u32 = 1 << 16;
 /// Bit of [`World::never_come`]: which exit handlers run in which of several threads that exit.
 pub const EXITS_TWICE: u32 = 1 << 17;
+/// Bit of [`World::never_come`]: changes of pages that vmsplice has put into a pipe, where it is read.
+pub const PAGES_SHARED: u32 = 1 << 18;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
