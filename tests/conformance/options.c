@@ -238,6 +238,8 @@ static void stamped(const char *what, int from, int to, int name) {
     CHECK(setsockopt(to, SOL_SOCKET, name, &one, 4));
     option(to, "SO_TIMESTAMP", SOL_SOCKET, SO_TIMESTAMP);
     option(to, "SO_TIMESTAMPNS", SOL_SOCKET, SO_TIMESTAMPNS);
+    option(to, "SO_TIMESTAMP_NEW", SOL_SOCKET, SO_TIMESTAMP_NEW);
+    option(to, "SO_TIMESTAMPNS_NEW", SOL_SOCKET, SO_TIMESTAMPNS_NEW);
     for (int room = 64; room >= 0; room -= 32) {
         struct timespec before, after;
         char byte = 'x', control[64] = "";
@@ -254,7 +256,7 @@ static void stamped(const char *what, int from, int to, int name) {
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
             struct timespec t;
             memcpy(&t, CMSG_DATA(c), sizeof t);
-            long parts = name == SO_TIMESTAMP ? 1000 : 1;
+            long parts = name == SO_TIMESTAMP || name == SO_TIMESTAMP_NEW ? 1000 : 1;
             long at = t.tv_sec * 1000000000 + t.tv_nsec * parts, first = before.tv_sec * 1000000000 + before.tv_nsec;
             say("level %d, type %d, length %zu, in time %d", c->cmsg_level, c->cmsg_type, (size_t)c->cmsg_len,
                 at >= first / parts * parts && at <= after.tv_sec * 1000000000 + after.tv_nsec);
@@ -269,6 +271,8 @@ static void stamps(void) {
     socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
     stamped("local", pair[0], pair[1], SO_TIMESTAMP);
     stamped("local, ns", pair[0], pair[1], SO_TIMESTAMPNS);
+    stamped("local, new", pair[0], pair[1], SO_TIMESTAMP_NEW);
+    stamped("local, ns, new", pair[0], pair[1], SO_TIMESTAMPNS_NEW);
     int one = 1;
     CHECK(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &one, 4));
     stamped("local, with credentials", pair[0], pair[1], SO_TIMESTAMP);
@@ -282,6 +286,8 @@ static void stamps(void) {
     connect(from, (void *)&a, sizeof a);
     stamped("udp", from, to, SO_TIMESTAMP);
     stamped("udp, ns", from, to, SO_TIMESTAMPNS);
+    stamped("udp, new", from, to, SO_TIMESTAMP_NEW);
+    stamped("udp, ns, new", from, to, SO_TIMESTAMPNS_NEW);
     close(from);
     close(to);
 }

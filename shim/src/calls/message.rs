@@ -4,12 +4,12 @@ use vsrun_model::address::NETLINK;
 use vsrun_model::fd::{DescId, DescKind, NONBLOCK};
 use vsrun_model::socket::{
     Credentials, Message, SockState, Socket, CONNECTED_BY_ADDRESS, HURRIES, PASS_CRED, PEEK, SEQPACKET, STAMPED,
-    STAMPED_NS, STREAM, TO_ADDRESS,
+    STAMPED_NEW, STAMPED_NS, STREAM, TO_ADDRESS,
 };
 use vsrun_model::{inject as fault, op, Address, Kind, Op, NONE};
 
 use super::memory::{copy, lacking, refuse_part, Memory};
-use super::{address, fd, mail, netlink, numbers, pipe, socket, time};
+use super::{address, fd, mail, netlink, numbers, pipe, socket, sockopt, time};
 use crate::gate::{self, end, inject, local, me, model, note_passed, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, guard, load, store, touch, writable};
@@ -218,8 +218,12 @@ fn control_to(sock: &Socket, received: &Received, header: u64, flags: i32) -> i3
     let room = if room > 0 && writable(at, room) < room { 0 } else { room };
     let (mut used, mut told) = (0, 0);
     if sock.options & STAMPED != 0 && sock.typ != STREAM && received.got {
-        let (typ, part) =
-            if sock.options & STAMPED_NS != 0 { (libc::SCM_TIMESTAMPNS, 1) } else { (libc::SCM_TIMESTAMP, 1000) };
+        let (typ, part) = match (sock.options & STAMPED_NS != 0, sock.options & STAMPED_NEW != 0) {
+            (true, true) => (sockopt::SO_TIMESTAMPNS_NEW, 1),
+            (true, false) => (libc::SCM_TIMESTAMPNS, 1),
+            (false, true) => (sockopt::SO_TIMESTAMP_NEW, 1000),
+            (false, false) => (libc::SCM_TIMESTAMP, 1000),
+        };
         if 32 <= room {
             begin(at, 32, typ);
             let ns = time::real(received.message.sent);

@@ -4,7 +4,7 @@ use vsrun_model::address::{INET, INET6, NETLINK};
 use vsrun_model::fd::DescId;
 use vsrun_model::socket::{
     Credentials, SockState, Socket, NETLINK_LEVEL, PASS_CRED, RECEIVE_SET, RESETS, REUSE_ADDRESS, REUSE_PORT, SEND_SET,
-    STAMPED, STAMPED_NS, V6_ONLY,
+    STAMPED, STAMPED_NEW, STAMPED_NS, V6_ONLY,
 };
 use vsrun_model::{Kind, NONE};
 
@@ -41,6 +41,10 @@ const KEPT: &[(i32, i32, i32)] = options! {
 
 /// TCP_CONGESTION: what any kernel has, the first at first. The number is what is kept.
 const CONGESTION: [&[u8]; 2] = [b"cubic", b"reno"];
+/// With 64 bits of seconds on all machines; here they are as the others.
+pub const SO_TIMESTAMP_NEW: i32 = 63;
+/// See [`SO_TIMESTAMP_NEW`].
+pub const SO_TIMESTAMPNS_NEW: i32 = 64;
 /// TCP_CA_NAME_MAX.
 const MAX_CONGESTION: usize = 16;
 
@@ -161,12 +165,12 @@ pub fn set(desc: DescId, a: [u64; 6]) -> i64 {
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
             socket::keep(s, level, name, if value > 0 { retransmissions(value) } else { 0 })
         }
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS) if value != 0 && socket.is_tcp() => {
-            refuse(b"setsockopt", level, name)
-        }
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS) => {
+        _ if is_stamp(level, name) && value != 0 && socket.is_tcp() => refuse(b"setsockopt", level, name),
+        _ if is_stamp(level, name) => {
             model().socket_switch(s, STAMPED, value != 0);
-            model().socket_switch(s, STAMPED_NS, value != 0 && name == libc::SO_TIMESTAMPNS);
+            let ns = matches!(name, libc::SO_TIMESTAMPNS | SO_TIMESTAMPNS_NEW);
+            model().socket_switch(s, STAMPED_NS, value != 0 && ns);
+            model().socket_switch(s, STAMPED_NEW, value != 0 && name >= SO_TIMESTAMP_NEW);
         }
         // Interfaces do not change: nothing is ever told to a group.
         (NETLINK_LEVEL, libc::NETLINK_ADD_MEMBERSHIP | libc::NETLINK_DROP_MEMBERSHIP) if value <= 0 => return EINVAL,
@@ -199,6 +203,12 @@ fn is_unknown(level: i32, name: i32) -> bool {
         _ => return false,
     };
     !(0..=last).contains(&name)
+}
+
+/// It asks for the times at which messages have come.
+fn is_stamp(level: i32, name: i32) -> bool {
+    level == libc::SOL_SOCKET
+        && matches!(name, libc::SO_TIMESTAMP | libc::SO_TIMESTAMPNS | SO_TIMESTAMP_NEW | SO_TIMESTAMPNS_NEW)
 }
 
 fn is_timeout(level: i32, name: i32) -> bool {
@@ -239,8 +249,11 @@ pub fn get(desc: DescId, a: [u64; 6]) -> i64 {
         }
         // Netlink has one kind of socket by two names.
         (libc::SOL_SOCKET, libc::SO_TYPE) => kept(&socket, level, name).unwrap_or(socket.typ.into()),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMP) => bit(STAMPED) & !bit(STAMPED_NS),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => bit(STAMPED_NS),
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMP) => bit(STAMPED) & !bit(STAMPED_NS) & !bit(STAMPED_NEW),
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => bit(STAMPED_NS) & !bit(STAMPED_NEW),
+        // Of those in nanoseconds as well (net/core/sock.c, sk_getsockopt).
+        (libc::SOL_SOCKET, SO_TIMESTAMP_NEW) => bit(STAMPED_NEW),
+        (libc::SOL_SOCKET, SO_TIMESTAMPNS_NEW) => bit(STAMPED_NS) & bit(STAMPED_NEW),
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => socket.domain.into(),
         (libc::SOL_SOCKET, libc::SO_PROTOCOL) => socket.protocol,
         (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => i32::from(socket.state == SockState::LISTEN),

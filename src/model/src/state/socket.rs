@@ -55,6 +55,8 @@ pub const ACCEPTED: u32 = 512;
 pub const STAMPED: u32 = 1024;
 /// SO_TIMESTAMPNS.
 pub const STAMPED_NS: u32 = 2048;
+/// Of [`STAMPED`]: they are told by SO_TIMESTAMP_NEW or SO_TIMESTAMPNS_NEW.
+pub const STAMPED_NEW: u32 = 8192;
 /// Its port, which the system had given it, is not its own any more: it listened and was shut down. It still shows it.
 pub const GAVE_UP_PORT: u32 = 4096;
 /// SOL_NETLINK.
