@@ -296,6 +296,62 @@ static void posix_queues(void) {
     close(r);
 }
 
+static long ask(int queue, const void *cookie, int socket) {
+    struct {
+        const void *cookie;
+        int socket, how;
+        char rest[48];
+    } event = {cookie, socket, SIGEV_THREAD, ""};
+    return syscall(SYS_mq_notify, queue, &event);
+}
+
+static void cookies(int link) {
+    char got[64];
+    long n;
+    while ((n = recv(link, got, sizeof got, MSG_DONTWAIT)) > 0) say("%ld bytes: %.5s.. %d", n, got, got[31]);
+    say("%ld %s", n, strerrorname_np(errno));
+}
+
+// How libc is told of messages: by a socket, with what it has given for it.
+static void notices(void) {
+    char cookie[32] = "a cookie", text[100] = "";
+    struct mq_attr attr = {.mq_maxmsg = 3, .mq_msgsize = 16};
+    const char *name = "/vsrun-conformance-notices";
+    mq_unlink(name);
+    int queue = mq_open(name, O_CREAT | O_RDWR, 0600, &attr), again = mq_open(name, O_RDONLY), s[2];
+    int link = socket(AF_NETLINK, SOCK_RAW, 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+    CHECK(ask(queue, cookie, -1));
+    CHECK(ask(queue, cookie, queue));
+    CHECK(ask(queue, cookie, s[0]));
+    CHECK(ask(queue, (void *)8, link));
+    CHECK(ask(queue, (void *)8, -1));
+    CHECK(ask(-1, cookie, link));
+    CHECK(ask(-1, cookie, -1));
+    CHECK(ask(queue, cookie, link));
+    CHECK(ask(queue, cookie, link));
+    cookies(link);
+    read(queue, text, 35);
+    say("%s", text);
+    CHECK(mq_notify(queue, 0));
+    CHECK(mq_notify(queue, 0));
+    cookies(link);
+    CHECK(ask(queue, cookie, link));
+    CHECK(mq_send(queue, "m", 1, 0));
+    CHECK(mq_send(queue, "m", 1, 0));
+    cookies(link);
+    CHECK(ask(queue, cookie, link));
+    CHECK(mq_send(queue, "m", 1, 0));
+    cookies(link);
+    CHECK(mq_close(again));
+    cookies(link);
+    CHECK(ask(queue, cookie, link));
+    close(link);
+    CHECK(mq_notify(queue, 0));
+    close(queue);
+    mq_unlink(name);
+}
+
 static void semaphores(void) {
     sem_t s;
     CHECK(sem_init(&s, 0, 2147483648u));
@@ -329,7 +385,7 @@ static void semaphores(void) {
 static const struct group groups[] = {
     {"sets", sets},         {"undo", undo},
     {"queues", queues},     {"segments", segments},
-    {"posix_queues", posix_queues}, {"semaphores", semaphores},
+    {"posix_queues", posix_queues}, {"notices", notices}, {"semaphores", semaphores},
     {0, 0},
 };
 

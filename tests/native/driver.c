@@ -596,6 +596,14 @@ OP(do_mqrecv) {
     long n = error(c ? mq_timedreceive(queue, x, 8, &priority, t) : mq_receive(queue, x, 8, &priority));
     return n > 0 ? priority * 1000 + x[0] : n;
 }
+static void told(union sigval value) { sem_post(&w->sem[value.sival_int]); }
+OP(do_mqask) {
+    UNUSED;
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_value.sival_int = a };
+    event.sigev_notify_function = told;
+    return error(mq_notify(queue, &event));
+}
+OP(do_mqunask) { UNUSED; return error(mq_notify(queue, NULL)); }
 OP(do_mqlen) { UNUSED; struct mq_attr a1; mq_getattr(queue, &a1); return a1.mq_curmsgs; }
 
 /* Descriptors in messages, other programs, handlers at the end. */
@@ -671,7 +679,7 @@ static const struct row {
     R(pipesz), R(getpipesz), R(opt), R(getopt), R(shmat), R(shmdt), R(nattch), R(shmrm),
     R(setpg), R(ownpg), R(getpg), R(setsid), R(getsid), R(killpg), R(waitpg),
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
-    R(mqsend), R(mqrecv), R(mqlen), R(fwait), R(fwake),
+    R(mqsend), R(mqrecv), R(mqask), R(mqunask), R(mqlen), R(fwait), R(fwake),
     R(passfd), R(takefd), R(readgiven), R(writegiven), R(closegiven), R(cloexec), R(exec), R(atexit),
 };
 

@@ -101,6 +101,9 @@ pub fn is_private(desc: DescId) -> bool {
 pub fn forget(fd: i32) {
     let p = local().pid;
     let Some(desc) = world().fd(p, fd) else { return };
+    if world().descs[desc].kind == DescKind::QUEUE && !local().borrowed {
+        request_goes(desc);
+    }
     // Nobody else can have what libc has made in this transition.
     let own = || world().descs[desc].refs == 1 && machine().is_made_by_libc(p, fd);
     if local().borrowed || world().close_is_private(local().cur, desc) || own() {
@@ -110,6 +113,34 @@ pub fn forget(fd: i32) {
     let mut op = world().desc_op(Kind::FD_CLOSE, desc).arg(i64::from(fd));
     op.deadline = gate::shown(fd) as u64 + 1;
     gate::pass(op);
+}
+
+/// A name of message queue `desc` is about to be closed: what its process has asked to be told by a socket is taken back before that
+/// (fs/open.c, filp_flush).
+fn request_goes(desc: DescId) {
+    let queue = world().descs[desc].input;
+    if world().mqueue_owner(local().pid, desc) && world().mqueue_socket(queue).is_some() {
+        take_request_back(desc, queue);
+    }
+}
+
+/// What the process has asked to be told about `queue` is taken back (mq_notify). If it was to be told by a socket, that is told.
+pub fn take_request_back(desc: DescId, queue: ChanId) -> i64 {
+    let p = local().pid;
+    let told = || world().mqueue_socket(queue).filter(|_| world().mqueue_owner(p, desc));
+    let socket = told();
+    let mut op = world().desc_op(Kind::FD_CONTROL, desc);
+    if let Some(channel) = socket {
+        op.obj2 = world().channel_obj(channel);
+        op.mask |= world().channel_bit(channel);
+    }
+    gate::pass_then(op, |_| {
+        if told().is_some_and(|now| Some(now) != socket) {
+            // Another one is told than the operation names, or one where it names none.
+            gate::note_passed(libc::SYS_mq_notify);
+        }
+        model().mqueue_ask(queue, p, None);
+    })
 }
 
 /// close.

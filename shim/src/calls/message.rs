@@ -68,7 +68,9 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
         if peek {
             received.message.rights = again(received.message.rights);
         }
-        if n > 0 && !thrown_away {
+        if let Some(notice) = received.message.from.said() {
+            memory.put_at(skip, &notice[..n as usize]);
+        } else if n > 0 && !thrown_away {
             copy(sock.input, from as u64, memory, skip, n as u64, false);
             if guard::failed() && sock.typ == STREAM {
                 refuse_part();

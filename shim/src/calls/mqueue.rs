@@ -1,14 +1,16 @@
 //! POSIX message queues: the arguments of the calls; what they mean is the model's. No queue of the program reaches the
 //! kernel.
 
+use vsrun_model::address::{NETLINK, NOTICE};
 use vsrun_model::channel::ChanId;
 use vsrun_model::fd::{DescId, DescKind, ACCESS, NONBLOCK, READ_ONLY, READ_WRITE, WRITE_ONLY};
-use vsrun_model::mqueue::{Notice, NO_SIGNAL, PRIORITIES};
+use vsrun_model::mqueue::{Notice, BY_SOCKET, NO_SIGNAL, PRIORITIES};
 use vsrun_model::msg::Queue;
 use vsrun_model::op::TRY;
+use vsrun_model::socket::SockId;
 use vsrun_model::{Kind, Op, NONE};
 
-use super::{fd, files, msg, sync, time};
+use super::{fd, files, msg, socket, sync, time};
 use crate::gate::{self, end, inject, local, machine, me, model, note_passed, signal, world};
 use crate::sys::errno::*;
 use crate::sys::{bytes, bytes_mut, copy_out, cstr, decimal, limit, load, raw, store, store_if, writable, zero};
@@ -269,29 +271,42 @@ fn receive(fd: u64, at: u64, size: u64, priority: u64, timeout: u64) -> Result<i
 /// mq_notify: `event` is a sigevent, or 0 to take the request back.
 fn notify(fd: u64, event: u64) -> Result<i64, i64> {
     let p = local().pid;
-    let mut request = None;
+    let (mut request, mut by_socket) = (None, None);
     if event != 0 {
         let (value, number, how): (u64, i32, i32) = (load(event), load(event + 8), load(event + 12));
         match how {
             libc::SIGEV_NONE => request = Some((NO_SIGNAL, value)),
             libc::SIGEV_SIGNAL if (0..=64).contains(&number) => request = Some((number, value)),
-            libc::SIGEV_THREAD => {}
+            libc::SIGEV_THREAD => by_socket = Some((load::<[u8; NOTICE]>(value), netlink_socket(number as u64)?)),
             _ => return Err(EINVAL),
         }
     }
     let (desc, queue) = find(fd)?;
-    fd::control(desc);
-    if event != 0 && world().mqueue(queue).notified != 0 {
-        return Err(EBUSY);
+    if event == 0 {
+        return Ok(fd::take_request_back(desc, queue));
     }
-    if event != 0 && request.is_none() {
-        end::unsupported(&[b"mq_notify with SIGEV_THREAD"]);
+    fd::control(desc);
+    if let Some((cookie, socket)) = by_socket {
+        return Ok(model().mqueue_ask_by_socket(queue, p, socket, cookie));
     }
     let result = model().mqueue_ask(queue, p, request);
     if result == 0 && request.is_some_and(|(number, _)| number > 0) {
         machine().expose_to_timers(p);
     }
     Ok(result)
+}
+
+/// The netlink socket by which libc is told, to start a thread (net/netlink/af_netlink.c, netlink_getsockbyfd).
+fn netlink_socket(number: u64) -> Result<SockId, i64> {
+    let Some(desc) = fd::find(number) else { return Err(if fd::is_open(number) { ENOTSOCK } else { EBADF }) };
+    if world().descs[desc].kind != DescKind::SOCKET {
+        return Err(ENOTSOCK);
+    }
+    let s = socket::of(desc);
+    if world().sockets[s].domain != NETLINK {
+        return Err(EINVAL);
+    }
+    Ok(s)
 }
 
 /// mq_getsetattr: the kernel's struct mq_attr begins with flags, messages, size, messages in the queue (longs).
@@ -361,7 +376,11 @@ fn read(desc: DescId, at: u64, size: u64, place: Option<u64>) -> i64 {
     let held: u64 = world().mqueue_messages(id).map(|(_, len)| u64::from(len)).sum();
     let process = world().procs.get(record.notified.wrapping_sub(1)).map_or(0, |p| p.vpid);
     let told = record.notified != 0;
-    let how = if told && record.signal == NO_SIGNAL { libc::SIGEV_NONE } else { libc::SIGEV_SIGNAL };
+    let how = match record.signal {
+        NO_SIGNAL if told => libc::SIGEV_NONE,
+        BY_SOCKET if told => libc::SIGEV_THREAD,
+        _ => libc::SIGEV_SIGNAL,
+    };
     let mut text = [b' '; 60];
     let fields: [(&[u8], i64, usize); 4] = [
         (b"QSIZE:", held as i64, 10),

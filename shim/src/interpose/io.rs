@@ -7,7 +7,7 @@ use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
 use crate::gate::{self, local, Phase};
 use crate::net;
-use crate::sys::{errno::EINTR, load, raw6, ret};
+use crate::sys::{errno::EINTR, raw6, ret};
 
 fn call(nr: i64, a: [u64; 6]) -> i64 {
     if local().phase == Phase::Off {
@@ -69,8 +69,7 @@ symbols! {
     fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pwrite(fd, at, n, offset);
 }
 
-// The POSIX message queue functions that wait, and the one for which glibc would make a socket of the kernel's; the others
-// are caught as system calls.
+// The POSIX message queue functions that wait; the others are caught as system calls.
 symbols! {
     fn mq_send(queue: i32, at: u64, len: u64, priority: u32) -> i32 =
         call(libc::SYS_mq_timedsend, [queue as u64, at, len, priority.into(), 0, 0]) as i32;
@@ -80,11 +79,4 @@ symbols! {
         call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, 0, 0]);
     fn mq_timedreceive(queue: i32, at: u64, size: u64, priority: u64, until: u64) -> i64 =
         call(libc::SYS_mq_timedreceive, [queue as u64, at, size, priority, until, 0]);
-    fn mq_notify(queue: i32, event: u64) -> i32 = {
-        if event != 0 {
-            // libc looks at sigev_notify itself.
-            load::<i32>(event + 12);
-        }
-        ret(net::call(libc::SYS_mq_notify, [queue as u64, event, 0, 0, 0, 0], 0)) as i32
-    };
 }

@@ -12,6 +12,9 @@ pub const INET6: u16 = 10;
 /// AF_NETLINK.
 pub const NETLINK: u16 = 16;
 
+/// Bytes of a notice (NOTIFY_COOKIE_LEN).
+pub const NOTICE: usize = 32;
+
 /// The address of a socket.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -108,6 +111,18 @@ impl Address {
         address.bytes[..4].copy_from_slice(&number.to_ne_bytes());
         address.bytes[4..8].copy_from_slice(&groups.to_ne_bytes());
         address
+    }
+
+    /// The kernel as the sender of a notice (mq_notify) to a netlink socket, and what the notice says.
+    pub(crate) fn notice(says: [u8; NOTICE]) -> Address {
+        let mut address = Address { len: NOTICE as u16, ..Address::netlink(0, 0) };
+        address.bytes[8..8 + NOTICE].copy_from_slice(&says);
+        address
+    }
+
+    /// What the notice says that came from there, if it is one.
+    pub fn said(&self) -> Option<&[u8]> {
+        (self.family == NETLINK && usize::from(self.len) == NOTICE).then_some(&self.bytes[8..8 + NOTICE])
     }
 
     /// The number of a netlink socket that has one.

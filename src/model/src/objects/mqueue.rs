@@ -10,12 +10,15 @@
 
 use super::msg::Used;
 use super::row::*;
-use crate::state::{poll, ChanId, ChanKind, DescId, DescKind, Notice, Queue, ThreadState};
+use crate::base::{Address, NETLINK, NOTICE};
+use crate::state::{
+    poll, ChanId, ChanKind, DescId, DescKind, Message, Notice, Queue, SockId, ThreadState, BY_SOCKET, REMOVED, WOKEN_UP,
+};
 
 kinds! {
     /// mq_send: an operation on the queue's channel, `arg & 0xffff` is the priority, `arg >> 16` the number of bytes; the
     /// contents are staged, see [`crate::mqueue`].
-    /// [`VARIANT`](crate::op::VARIANT), filled in where it is recorded: it may send a signal (mq_notify).
+    /// [`VARIANT`](crate::op::VARIANT), filled in where it is recorded: it may send a signal or tell a socket (mq_notify).
     MQ_SEND = 107, "mq_send" {
         operands: Operands::Objects, enabled: blocks(World::read_choices, |q| q.channel()),
         perform: |w, t, op, _| w.mq_send_perform(t, op),
@@ -162,8 +165,39 @@ impl World {
     pub(crate) fn mqueue_left(&mut self, p: Pid, desc: DescId) {
         let input = self.descs[desc].input;
         if self.descs[desc].kind == DescKind::QUEUE && self.mqueue(input).notified == p + 1 {
-            self.mqueue_mut(input).notified = 0;
+            self.mqueue_take_back(input);
         }
+    }
+
+    /// What has been asked to be told about queue `id` is not told; a socket is told of that (ipc/mqueue.c, remove_notification).
+    fn mqueue_take_back(&mut self, id: ChanId) {
+        self.tell_socket(id, REMOVED);
+        self.mqueue_mut(id).notified = 0;
+    }
+
+    /// The channel of the socket that is to be told of a message in queue `id`.
+    pub fn mqueue_socket(&self, id: ChanId) -> Option<ChanId> {
+        let queue = self.mqueue(id);
+        let told = queue.notified != 0 && queue.signal == BY_SOCKET;
+        let socket = self.sockets.as_slice().iter().find(|s| s.domain == NETLINK && s.serial == queue.value);
+        socket.filter(|_| told).map(|s| s.input)
+    }
+
+    /// Tells the socket that waits for news of queue `id`, if one does.
+    fn tell_socket(&mut self, id: ChanId, what: u8) {
+        /// Memory that the kernel charges for it (struct sk_buff and its data).
+        const CHARGE: u32 = 768;
+        let Some(to) = self.mqueue_socket(id) else { return };
+        let mut says = self.mqueue(id).cookie;
+        says[NOTICE - 1] = what;
+        let len = NOTICE as u32;
+        let message =
+            Message { len, charge: CHARGE, sent: self.now, from: Address::notice(says), ..Message::default() };
+        let channel = &self.channels[to];
+        if channel.room - channel.len() < u64::from(len) || !self.message_push(to, message) {
+            self.full("messages");
+        }
+        self.reaches_far();
     }
 
     /// Whether process `p` would lose what it has asked to be told by closing a name of `desc`.
@@ -172,9 +206,11 @@ impl World {
         desc.kind == DescKind::QUEUE && self.mqueue(desc.input).notified == p + 1
     }
 
-    /// A message into queue `obj` may send a signal.
+    /// A message into queue `obj` may send a signal, or tell a socket.
     pub(crate) fn mqueue_signals(&self, obj: ObjId) -> bool {
-        self.channel_of(obj).map(|id| self.mqueue(id)).is_some_and(|q| q.notified != 0 && q.signal > 0)
+        self.channel_of(obj)
+            .map(|id| self.mqueue(id))
+            .is_some_and(|q| q.notified != 0 && (q.signal > 0 || q.signal == BY_SOCKET))
     }
 
     pub(crate) fn mqueue_readiness(&self, id: ChanId) -> u16 {
@@ -211,6 +247,9 @@ impl World {
         self.channels[id].messages += 1;
         self.queues[record].sender = self.procs[self.threads[t].pid].vpid;
         self.woke(id, 0);
+        if self.channels[id].messages == 1 {
+            self.tell_socket(id, WOKEN_UP);
+        }
         Applied::Done(0)
     }
 
@@ -262,12 +301,21 @@ impl World {
     pub fn mqueue_ask(&mut self, id: ChanId, p: Pid, how: Option<(i32, u64)>) -> i64 {
         let record = self.mqueue_mut(id);
         match how {
-            None if record.notified == p + 1 => record.notified = 0,
+            None if record.notified == p + 1 => self.mqueue_take_back(id),
             None => {}
             Some(_) if record.notified != 0 => return errno::EBUSY,
             Some((signal, value)) => (record.notified, record.signal, record.value) = (p + 1, signal, value),
         }
         0
+    }
+
+    /// The same, to be told by socket `s`, and what.
+    pub fn mqueue_ask_by_socket(&mut self, id: ChanId, p: Pid, s: SockId, cookie: [u8; NOTICE]) -> i64 {
+        let result = self.mqueue_ask(id, p, Some((BY_SOCKET, self.sockets[s].serial)));
+        if result == 0 {
+            self.mqueue_mut(id).cookie = cookie;
+        }
+        result
     }
 
     /// Sets the permission bits of queue `id`.

@@ -1,10 +1,16 @@
 //! What is kept of message queues, System V and POSIX, and of the messages in them.
 
-use crate::base::{Pid, VARIANT};
+use crate::base::{Pid, NOTICE, VARIANT};
 use crate::state::Ctl;
 
 /// The signal of who is told without one (SIGEV_NONE).
 pub const NO_SIGNAL: i32 = -1;
+/// The signal of who is told by a netlink socket (SIGEV_THREAD).
+pub const BY_SOCKET: i32 = -2;
+/// Last byte of what it is told: there is a message; the request is gone (include/uapi/linux/mqueue.h).
+pub const WOKEN_UP: u8 = 1;
+/// See [`WOKEN_UP`].
+pub const REMOVED: u8 = 2;
 /// Priorities are below this (MQ_PRIO_MAX).
 pub const PRIORITIES: u32 = 32768;
 
@@ -82,10 +88,13 @@ pub struct Queue {
     pub dates: [i64; 3],
     /// POSIX: 1 + the process that is told of the next message in an empty queue (mq_notify), 0: none.
     pub notified: u32,
-    /// POSIX: the signal by which it is told, 0: none, [`NO_SIGNAL`](crate::state::queue::NO_SIGNAL): it has asked for none.
+    /// POSIX: the signal by which it is told, 0: none, [`NO_SIGNAL`](crate::state::queue::NO_SIGNAL): it has asked for none,
+    /// [`BY_SOCKET`](crate::state::queue::BY_SOCKET).
     pub signal: i32,
-    /// POSIX: what goes with the signal.
+    /// POSIX: what goes with the signal. [`BY_SOCKET`]: `serial` of the socket.
     pub value: u64,
+    /// POSIX: what that socket is told, but for the last byte.
+    pub cookie: [u8; NOTICE],
     /// 1: the record is in use.
     pub used: u64,
 }
