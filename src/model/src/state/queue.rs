@@ -89,7 +89,7 @@ pub struct Queue {
     /// POSIX: 1 + the process that is told of the next message in an empty queue (mq_notify), 0: none.
     pub notified: u32,
     /// POSIX: the signal by which it is told, 0: none, [`NO_SIGNAL`](crate::state::queue::NO_SIGNAL): it has asked for none,
-    /// [`BY_SOCKET`](crate::state::queue::BY_SOCKET).
+    /// [`BY_SOCKET`].
     pub signal: i32,
     /// POSIX: what goes with the signal. [`BY_SOCKET`]: `serial` of the socket.
     pub value: u64,
