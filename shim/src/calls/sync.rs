@@ -44,16 +44,24 @@ pub fn by_id(kind: ObjKind, id: u64) -> Option<ObjId> {
     world().find(Key::new(SHARED, kind, id))
 }
 
+#[inline]
 fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     let (space, at) = space_of(addr);
     made(model().object_at(space, kind, at, flags | STATIC_INIT))
 }
 
 /// Model flags for the `__kind` word of a mutex.
+#[inline]
 fn mutex_flags(word: i32) -> u32 {
-    if word < 0 {
-        return DESTROYED;
+    match word {
+        // What most are.
+        0 => MUTEX_NORMAL,
+        word if word < 0 => DESTROYED,
+        word => unusual_flags(word),
     }
+}
+
+fn unusual_flags(word: i32) -> u32 {
     let kind = match word & 3 {
         1 => MUTEX_RECURSIVE,
         2 => MUTEX_ERRORCHECK,

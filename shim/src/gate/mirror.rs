@@ -120,7 +120,16 @@ pub fn once_entered(id: ObjId, addr: u64, done: i32) {
 
 /// Once controls of the running fiber whose initializer is over, also by an exception, are given free. The word
 /// tells: 0 = given up.
+#[inline]
 pub fn settle_onces() {
+    if local().n_onces > 0 {
+        settle_all_onces();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn settle_all_onces() {
     let mut i = 0;
     while i < local().n_onces {
         let (t, id, addr, done) = local().onces[i];

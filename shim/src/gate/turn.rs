@@ -292,28 +292,30 @@ fn give_back() -> u32 {
 }
 
 /// Who moves next. Where only peers that do not come are waited for, what is left gets the signal that was asked for.
+#[inline]
 fn decide() -> Tid {
-    let decision = machine().step();
-    let Some(signal) = machine().begin_closing() else { return run(decision) };
+    match machine().step() {
+        Decision::Run(t) => t,
+        Decision::Ended => close_what_is_left(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn close_what_is_left() -> Tid {
+    let Some(signal) = machine().begin_closing() else { end::finish() };
     for p in 0..world().procs.len {
         if world().procs[p].state == ProcState::LIVE {
             close(p, signal);
         }
     }
-    let next = run(machine().step());
+    let Decision::Run(next) = machine().step() else { end::finish() };
     if world().procs[local().pid].state != ProcState::LIVE {
         // The process that had the turn has been ended.
         word::wake(world().threads[next].pid);
         die(0);
     }
     next
-}
-
-fn run(decision: Decision) -> Tid {
-    match decision {
-        Decision::Run(t) => t,
-        Decision::Ended => end::finish(),
-    }
 }
 
 /// Sends process `p`, which is left over, the signal that was asked for.
@@ -332,12 +334,19 @@ fn close(p: Pid, signal: i32) {
 }
 
 /// Passes the turn to `to` and returns when this fiber has it again.
+#[inline]
 fn hand_to(to: Tid) {
+    // A fiber of this process that is running, or waits to.
     let target = world().threads[to].pid;
     if target == local().pid {
         fibers::switch(to);
-        return;
+    } else {
+        hand_over_to(target);
     }
+}
+
+#[inline(never)]
+fn hand_over_to(target: Pid) {
     word::wake(target);
     wait();
     fibers::switch(world().current);

@@ -392,7 +392,12 @@ impl World {
 
     /// The earliest time that somebody waits for.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let waits = self.live.as_slice().iter().filter_map(|&t| self.deadline_of(t));
+        let live = self.live.as_slice();
+        // Asked at each transition of programs that yield.
+        if !self.has_timers() && !live.iter().any(|&t| self.threads[t].pending.has(crate::base::op::TIMED)) {
+            return None;
+        }
+        let waits = live.iter().filter_map(|&t| self.deadline_of(t));
         waits.chain(self.next_timer()).min()
     }
 

@@ -78,6 +78,7 @@ impl World {
     }
 
     /// The object at `key`, if known.
+    #[inline]
     pub fn find(&self, key: Key) -> Option<ObjId> {
         let mut at = self.buckets[key.bucket()];
         while self.objects.contains(at) {
@@ -91,6 +92,7 @@ impl World {
     }
 
     /// The object at `key`, made with `init` if it is new. `None`: the table is full.
+    #[inline]
     pub fn find_or_make(&mut self, key: Key, init: impl FnOnce(&mut Object)) -> Option<ObjId> {
         match self.find(key) {
             Some(id) => Some(id),
@@ -99,6 +101,7 @@ impl World {
     }
 
     /// A new object at `key`; one that is there already is replaced by its next generation (same index).
+    #[inline(never)]
     pub fn make(&mut self, key: Key, init: impl FnOnce(&mut Object)) -> Option<ObjId> {
         let fresh = Object {
             key,

@@ -230,12 +230,18 @@ impl World {
         }
     }
 
+    /// There has been a signal, or a stop or end by one, or a timer may send one.
+    #[inline]
+    pub(crate) fn may_signal(&self) -> bool {
+        u32::from(self.stirred) | self.timers.len != 0
+    }
+
     /// [`Op::signals`] of the pending operation of `t`.
     #[inline]
     pub(crate) fn signal_ways(&self, t: Tid) -> u16 {
         // Asked several times at every transition, and hardly ever is there one.
         let (thread, process) = (&self.threads[t], &self.procs[self.threads[t].pid]);
-        if !self.stirred && self.timers.len == 0 {
+        if !self.may_signal() {
             debug_assert!(thread.sigpending | process.sigpending == 0 && process.stopped | process.dying == 0);
             return 0;
         }

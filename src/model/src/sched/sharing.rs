@@ -71,6 +71,7 @@ const RETURNS: u64 = 0x106;
 const SENT: u64 = 0x107;
 pub(super) const TOLD: u64 = 0x108;
 const IGNORED: u64 = 0x109;
+const SIGCHLD: u64 = 1 << 16;
 /// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
 const HIDDEN: u8 = 1;
@@ -102,6 +103,8 @@ pub fn name_of(key: Key) -> u64 {
 
 impl World {
     /// `t` has passed [`LONG_RUN`] operations: true if it gives way.
+    #[cold]
+    #[inline(never)]
     fn ends_run(&mut self, t: Tid) -> bool {
         self.passed_run = 0;
         if self.threads[t].long_runs == LONG_RUNS {
@@ -199,6 +202,7 @@ impl Arena {
     }
 
     /// `t` has passed so many operations in one transition that this one is to be published.
+    #[inline]
     pub(crate) fn ends_long_run(&mut self, t: Tid) -> bool {
         self.world.passed_run >= LONG_RUN && self.world.ends_run(t)
     }
@@ -228,14 +232,17 @@ impl Arena {
     }
 
     /// Notes that `t` uses object `id`. True: it is its own, or need not be.
+    #[inline]
     fn use_object(&mut self, t: Tid, id: ObjId) -> bool {
         if !self.world.objects.contains(id) {
             return false;
         }
-        if self.world.objects[id].sharing == Sharing::UNKNOWN {
-            self.world.objects[id].sharing = self.look_up(self.world.objects[id].key);
+        let mut sharing = self.world.objects[id].sharing;
+        if sharing == Sharing::UNKNOWN {
+            sharing = self.look_up(self.world.objects[id].key);
+            self.world.objects[id].sharing = sharing;
         }
-        match self.world.objects[id].sharing {
+        match sharing {
             Sharing::SHARED => return false,
             Sharing::ATOMIC => return true,
             _ => {}
@@ -252,6 +259,7 @@ impl Arena {
         true
     }
 
+    #[inline(never)]
     fn look_up(&self, key: Key) -> Sharing {
         if self.is_known(name_of(key)) {
             return Sharing::SHARED;
@@ -533,8 +541,17 @@ impl Arena {
     }
 
     /// True if a handler tells process `p` or its parent when a child ends.
+    #[inline]
     fn sees_children_end(&self, p: Pid) -> bool {
-        const SIGCHLD: u64 = 1 << 16;
+        // Asked at each operation of searches for what is shared.
+        match self.world.procs.len {
+            1 if p == 0 => self.world.procs[p].handled & SIGCHLD != 0,
+            _ => self.sees_some_end(p),
+        }
+    }
+
+    #[inline(never)]
+    fn sees_some_end(&self, p: Pid) -> bool {
         let tells = |p: Pid| {
             let Some(process) = self.world.procs.get(p) else { return false };
             // One that blocks it may look for it later. While a thread is created its creator blocks everything.

@@ -121,19 +121,20 @@ impl Arena {
     fn collect_enabled(&mut self) {
         self.enabled.clear();
         let (mut giving_way, mut waits_for_time) = (0, self.world.timers.len > 0);
-        let timers = self.world.timers.len > 0 || self.world.n_timers > 0;
-        for i in 0..self.world.live.len {
-            let t = self.world.live[i];
-            self.world.ticks_held |= timers && self.world.holds_ticks(t);
-            if self.world.gives_way(t) {
+        if self.world.has_timers() {
+            self.note_held_ticks();
+        }
+        let (world, enabled) = (&self.world, &mut self.enabled);
+        for &t in world.live.as_slice() {
+            if world.gives_way(t) {
                 giving_way += 1;
                 continue;
             }
-            let choices = self.world.choices(t);
+            let choices = world.choices(t);
             if choices > 0 {
-                self.enabled.push((t, choices));
-            } else {
-                waits_for_time |= self.world.n_timers > 0 || self.world.threads[t].pending.has(TIMED);
+                enabled.push((t, choices));
+            } else if world.n_timers > 0 || world.threads[t].pending.has(TIMED) {
+                waits_for_time = true;
             }
         }
         if waits_for_time && self.enabled.len > 0 && !self.world.timeouts_any && self.world.next_deadline().is_some() {
@@ -158,6 +159,14 @@ impl Arena {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn note_held_ticks(&mut self) {
+        let world = &self.world;
+        let held = world.live.as_slice().iter().any(|&t| world.holds_ticks(t));
+        self.world.ticks_held |= held;
+    }
+
     /// Adds the threads that give way but need not wait: those for which every other thread that could move has moved
     /// during their last [`YIELD_WINDOW`] yields. The one that has not moved for longest never waits, so that something
     /// is always enabled, and no thread that could move is passed over for ever: the fair schedules of Musuvathi and
@@ -167,22 +176,24 @@ impl Arena {
         let others = self.enabled.len;
         for i in 0..self.world.live.len {
             let t = self.world.live[i];
-            if !self.world.gives_way(t) || self.world.choices(t) == 0 {
+            let choices = if self.world.gives_way(t) { self.world.choices(t) } else { 0 };
+            if choices == 0 {
                 continue;
             }
             let since = self.world.threads[t].yields[0];
             let world = &self.world;
             let passed_over = |u: Tid| u != t && world.threads[u].moved < since;
             let waits = self.enabled.as_slice()[..others as usize].iter().any(|e| passed_over(e.0))
-                || world.live.as_slice().iter().any(|&u| world.gives_way(u) && passed_over(u) && world.choices(u) > 0);
+                || world.live.as_slice().iter().any(|&u| passed_over(u) && world.gives_way(u) && world.choices(u) > 0);
             if waits {
                 self.world.held_back = true;
             } else {
-                let choices = self.world.choices(t);
                 self.enabled.push((t, choices));
             }
         }
-        self.enabled.as_mut_slice().sort_unstable_by_key(|e| e.0);
+        if others > 0 {
+            self.enabled.as_mut_slice().sort_unstable_by_key(|e| e.0);
+        }
     }
 
     /// Moves virtual time to the earliest deadline of a blocked operation. False: there is none.
@@ -233,11 +244,8 @@ impl Arena {
 
     fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
         let chosen = match self.plan.policy {
-            Policy::RANDOM => self.pick_random(),
-            Policy::PCT => self.pick_pct(),
-            Policy::WALK => self.pick_by_rest(),
-            Policy::LIKELY => self.pick_stay().map(|pick| self.likely(pick)),
-            _ => self.pick_stay(),
+            Policy::RANDOM | Policy::PCT | Policy::WALK => self.draw(),
+            policy => self.pick_stay().map(|pick| if policy == Policy::LIKELY { self.likely(pick) } else { pick }),
         };
         if chosen.is_none() {
             self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);
@@ -245,47 +253,77 @@ impl Arena {
         chosen
     }
 
+    #[inline(never)]
+    fn draw(&mut self) -> Option<(Tid, u32)> {
+        match self.plan.policy {
+            Policy::PCT => self.pick_pct(),
+            Policy::WALK => self.pick_by_rest(),
+            _ => self.pick_random(),
+        }
+    }
+
     fn asleep(&self, t: Tid, value: u32) -> bool {
         self.sleep.len > 0 && self.sleep.as_slice().contains(&(t, value))
     }
 
+    #[inline]
     fn first_awake(&self, t: Tid, choices: u32) -> Option<(Tid, u32)> {
+        if self.sleep.len == 0 {
+            return (choices > 0).then_some((t, 0));
+        }
         (0..choices).find(|&v| !self.asleep(t, v)).map(|v| (t, v))
     }
 
     /// The thread that moved last, if it can; a thread that yields or sleeps lets others go first, in a circle, and those
     /// that have passed many operations (see `sharing`) come after all others.
+    #[inline]
     fn pick_stay(&self) -> Option<(Tid, u32)> {
-        let enabled = self.enabled.as_slice();
-        // Whom another has killed is over at once, as far as this is to decide.
-        let dies = |e: &&(Tid, u32)| {
-            self.world.procs[self.world.threads[e.0].pid].dying != 0 && self.world.signal_ways(e.0) != 0
-        };
         if self.world.kills {
-            if let Some(&(t, choices)) = enabled.iter().find(dies).filter(|e| !self.asleep(e.0, e.1 - 1)) {
-                return Some((t, choices - 1));
+            if let Some(pick) = self.pick_killed() {
+                return Some(pick);
             }
         }
         let last = self.world.current;
-        // Time passes when nothing else goes on, as far as this is to decide.
-        let gives_way = |t: Tid| {
-            let thread = &self.world.threads[t];
-            // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
-            let timed = || self.world.may_time_out(&thread.pending) && thread.pending.kind.row().channels.any();
-            thread.long_run
-                || self.world.gives_way(t)
-                || thread.pending.kind == Kind::SLEEP
-                || timed()
-                || self.world.gives_up_at(t) > 0
-        };
-        let stay = enabled.iter().find(|e| e.0 == last && !gives_way(last));
-        if let Some(pick) = stay.and_then(|&(t, n)| self.first_awake(t, n)) {
-            return Some(pick);
+        let stay = self.enabled.as_slice().iter().find(|e| e.0 == last).filter(|_| !self.lets_others_go(last));
+        match stay.and_then(|&(t, n)| self.first_awake(t, n)) {
+            None => self.pick_other(last),
+            pick => pick,
         }
-        let lets_go = self.world.threads.contains(last) && self.world.threads[last].alive() && gives_way(last);
+    }
+
+    /// Whom another has killed is over at once, as far as the policy is to decide.
+    #[cold]
+    #[inline(never)]
+    fn pick_killed(&self) -> Option<(Tid, u32)> {
+        let dies = |e: &&(Tid, u32)| {
+            self.world.procs[self.world.threads[e.0].pid].dying != 0 && self.world.signal_ways(e.0) != 0
+        };
+        let first = self.enabled.as_slice().iter().find(dies).filter(|e| !self.asleep(e.0, e.1 - 1));
+        first.map(|&(t, choices)| (t, choices - 1))
+    }
+
+    /// Time passes when nothing else goes on, as far as the policy is to decide.
+    #[inline]
+    fn lets_others_go(&self, t: Tid) -> bool {
+        let thread = &self.world.threads[t];
+        // A wait for events whose time has come is a loop's, which would go round for ever while others give way.
+        let timed = || self.world.may_time_out(&thread.pending) && thread.pending.kind.row().channels.any();
+        thread.long_run
+            || self.world.gives_way(t)
+            || thread.pending.kind == Kind::SLEEP
+            || timed()
+            || self.world.gives_up_at(t) > 0
+    }
+
+    /// The next thread, where the one that moved last does not go on.
+    #[inline(never)]
+    fn pick_other(&self, last: Tid) -> Option<(Tid, u32)> {
+        let enabled = self.enabled.as_slice();
+        let lets_go =
+            self.world.threads.get(last).is_some_and(|thread| thread.alive()) && self.lets_others_go(last);
         let first = if lets_go { last + 1 } else { 0 };
-        let circle = enabled.iter().filter(|e| e.0 >= first).chain(enabled.iter().filter(|e| e.0 < first));
-        let awake = circle.filter_map(|&(t, n)| self.first_awake(t, n));
+        let (before, behind) = enabled.split_at(enabled.partition_point(|e| e.0 < first));
+        let awake = behind.iter().chain(before).filter_map(|&(t, n)| self.first_awake(t, n));
         let rank = |t: Tid| {
             let thread = &self.world.threads[t];
             // What goes on for long is not left standing while time passes, but for one that may wait for that.
@@ -307,6 +345,9 @@ impl Arena {
 
     /// [`Policy::LIKELY`]: the other way for a signal to come, where there are these two only.
     fn likely(&self, (t, value): (Tid, u32)) -> (Tid, u32) {
+        if !self.world.may_signal() {
+            return (t, value);
+        }
         let both = BEFORE | INTERRUPTS;
         let choices = self.enabled.as_slice().iter().find(|e| e.0 == t).map_or(0, |e| e.1);
         // With no more alternatives the call itself cannot go on.

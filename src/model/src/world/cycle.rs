@@ -53,7 +53,17 @@ impl World {
 
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
     pub(crate) fn check_cycle(&mut self, t: Tid) {
-        if self.end != End::RUNNING || (self.waits_for_lock(t).is_none() && self.joins(t).is_none()) {
+        let op = &self.threads[t].pending;
+        let may_wait = matches!(op.kind.row().role, Role::Acquires(_) | Role::AwaitsOwner | Role::Reacquires)
+            || op.kind == Kind::JOIN;
+        if may_wait && self.choices(t) == 0 && self.end == End::RUNNING {
+            self.check_wait(t);
+        }
+    }
+
+    #[inline(never)]
+    fn check_wait(&mut self, t: Tid) {
+        if self.waits_for_lock(t).is_none() && self.joins(t).is_none() {
             return;
         }
         let Some((path, n)) = self.circle_of(t) else { return };

@@ -1,11 +1,11 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
-use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, PARTIAL, TIMED};
+use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, PARTIAL, TIMED, TRY, VARIANT};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::objects::signal::blocks_all;
 use crate::state::{
-    Applied, End, Key, Misuse, ObjKind, ThreadState, World, ENDS, GAVE_UP_FLOCK, LOOKS, MAX_MESSAGE, POLLS,
-    SEVERAL_OWNERS,
+    Applied, End, Key, Misuse, ObjKind, Thread, ThreadState, World, CANCEL_REQUESTED, ENDS, GAVE_UP_FLOCK, LOOKS,
+    MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
 };
 
 impl World {
@@ -31,9 +31,9 @@ impl World {
     /// Parks `t` at `op`, not woken.
     pub(crate) fn park(&mut self, t: Tid, op: Op) {
         let expired = self.may_time_out(&op);
-        let due = self.now + op.deadline.saturating_sub(self.time_of(t));
+        let (now, fired) = (self.now, self.fired);
         let thread = &mut self.threads[t];
-        thread.due = due;
+        thread.due = now + op.deadline.saturating_sub(fired.max(thread.time));
         thread.pending = op;
         thread.born_expired = expired;
         thread.woken = false;
@@ -88,6 +88,25 @@ impl World {
         if thread.state != ThreadState::PARKED {
             return 0;
         }
+        if self.is_left_alone(thread) {
+            let ways = self.choices_of(t, &thread.pending);
+            debug_assert_eq!(ways, self.choices_among_all(t));
+            return ways;
+        }
+        self.choices_among_all(t)
+    }
+
+    /// There is no signal, stop, end, timer or request that could come in the way of what `thread` does.
+    #[inline]
+    fn is_left_alone(&self, thread: &Thread) -> bool {
+        // Asked several times at every transition, and hardly ever not so.
+        u32::from(self.stirred) | self.timers.len | self.n_timers | u32::from(thread.cancel & CANCEL_REQUESTED) == 0
+    }
+
+    /// [`World::choices`] of `t`, which is parked.
+    #[inline(never)]
+    fn choices_among_all(&self, t: Tid) -> u32 {
+        let thread = &self.threads[t];
         if self.stirred && self.procs[thread.pid].stopped != 0 && self.procs[thread.pid].dying == 0 {
             return 0;
         }
@@ -96,7 +115,6 @@ impl World {
 
     /// The ways of the pending operation of `t` itself, without those in which a signal comes. What is under way when its
     /// process is stopped is over with what has been transferred.
-    #[inline]
     fn own_choices(&self, t: Tid) -> u32 {
         let thread = &self.threads[t];
         if self.stirred && (self.stands_still(t) || self.must_fail(t)) {
@@ -118,6 +136,7 @@ impl World {
     }
 
     /// The same for `op` in the place of the pending operation.
+    #[inline]
     pub(crate) fn choices_of(&self, t: Tid, op: &Op) -> u32 {
         match op.kind.row().enabled {
             Enabled::Always => 1,
@@ -127,25 +146,17 @@ impl World {
 
     /// Performs the pending operation of `t` in its alternative `value`. `t` must be enabled.
     pub fn perform(&mut self, t: Tid, value: u32) -> Applied {
-        let op = self.threads[t].pending;
-        let (signals, cancels) = (self.signal_ways(t) != 0, self.cancelled_though_ready(t));
-        if signals || cancels {
-            let own = self.own_choices(t);
-            if value >= own {
-                return self.interrupt(t, value - own);
-            }
-            if cancels && value + 1 == own {
-                return self.cancel_ready(t);
+        if !self.is_left_alone(&self.threads[t]) {
+            if let Some(applied) = self.comes_between(t, value) {
+                return applied;
             }
         }
-        if self.kills && matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
-            self.threads[t].spent = !self.is_of_user_space(&op);
-        }
-        self.threads[t].state = ThreadState::RUNNING;
-        self.threads[t].long_run = false;
-        self.threads[t].hushed = blocks_all(self.threads[t].sigmask);
-        let row = op.kind.row();
         let thread = &mut self.threads[t];
+        let op = thread.pending;
+        let row = op.kind.row();
+        thread.state = ThreadState::RUNNING;
+        thread.long_run = false;
+        thread.hushed = blocks_all(thread.sigmask);
         thread.looks = match row.polls {
             Polls::Events => thread.looks.saturating_add(1),
             _ if op.kind == Kind::FD_LOOK => thread.looks,
@@ -155,10 +166,31 @@ impl World {
             self.note_late_stops(t, &op);
         }
         let applied = (row.perform)(self, t, &op, value);
-        if op.tries() || op.has(TIMED) {
+        // Most operations have none of these flags.
+        if op.flags & (TRY | TIMED | VARIANT) != 0 && (op.tries() || op.has(TIMED)) {
             self.note_poll(t, &op, applied);
         }
         applied
+    }
+
+    /// `t` takes a signal, or heeds a request to end, in the place of its pending operation. `None`: it does not.
+    #[inline(never)]
+    fn comes_between(&mut self, t: Tid, value: u32) -> Option<Applied> {
+        let (signals, cancels) = (self.signal_ways(t) != 0, self.cancelled_though_ready(t));
+        if signals || cancels {
+            let own = self.own_choices(t);
+            if value >= own {
+                return Some(self.interrupt(t, value - own));
+            }
+            if cancels && value + 1 == own {
+                return Some(self.cancel_ready(t));
+            }
+        }
+        if self.kills && matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
+            let op = self.threads[t].pending;
+            self.threads[t].spent = !self.is_of_user_space(&op);
+        }
+        None
     }
 
     /// Operations on such objects that need not wait make no call of the kernel.
@@ -213,15 +245,14 @@ impl World {
         let thread = &self.threads[t];
         // Asked several times at every transition, and hardly ever so.
         let counts = thread.polls | thread.looks | thread.waits;
-        (thread.pending.kind == Kind::YIELD || counts != 0) && self.gives_way_now(t)
+        thread.pending.kind == Kind::YIELD || counts != 0 && self.goes_round(t)
     }
 
     #[inline(never)]
-    fn gives_way_now(&self, t: Tid) -> bool {
+    fn goes_round(&self, t: Tid) -> bool {
         let thread = &self.threads[t];
         let op = &thread.pending;
-        op.kind == Kind::YIELD
-            || thread.polls >= POLLS && op.tries()
+        thread.polls >= POLLS && op.tries()
             || thread.looks >= LOOKS && op.kind.row().polls == Polls::Events
             || thread.waits >= POLLS && self.timeouts_any && self.only_gives_up(t, op)
     }
@@ -259,6 +290,7 @@ impl World {
     }
 
     /// The object an address names, made with flags `flags` if it is new. `None`: the table is full.
+    #[inline]
     pub fn object_at(&mut self, space: u32, kind: ObjKind, addr: u64, flags: u32) -> Option<ObjId> {
         self.find_or_make(Key::new(space, kind, addr), |new| new.flags = flags)
     }

@@ -21,8 +21,14 @@ impl World {
     /// While the world has had one thread only, operations are initialization: performed, not counted. False: the scheduler
     /// has to decide, since there are others, or it is a toss (unless `tosses`), or it may go on in several ways (timers may have fired
     /// meanwhile), or the operation blocks for good.
+    #[inline]
     pub fn goes_alone(&mut self, t: Tid, tosses: bool) -> bool {
-        if self.concurrent || self.timers.len > 0 || self.due(t) != 0 {
+        !self.concurrent && self.goes_on_alone(t, tosses)
+    }
+
+    #[inline(never)]
+    fn goes_on_alone(&mut self, t: Tid, tosses: bool) -> bool {
+        if self.timers.len > 0 || self.due(t) != 0 {
             return false;
         }
         if self.threads[t].pending.kind == Kind::TOSS {
