@@ -24,6 +24,7 @@ const ROBUST_BIT: i32 = 16;
 const INHERIT_BIT: i32 = 32;
 const PSHARED_BIT: i32 = 128;
 
+#[inline]
 fn made(id: Option<ObjId>) -> ObjId {
     id.unwrap_or_else(|| end::no_room(&[b"the program uses more synchronization objects than vsrun can hold"]))
 }
@@ -44,7 +45,7 @@ pub fn by_id(kind: ObjKind, id: u64) -> Option<ObjId> {
     world().find(Key::new(SHARED, kind, id))
 }
 
-#[inline]
+#[inline(always)]
 fn known(kind: ObjKind, addr: u64, flags: u32) -> ObjId {
     let (space, at) = space_of(addr);
     made(model().object_at(space, kind, at, flags | STATIC_INIT))

@@ -16,7 +16,15 @@ const MUTEX_OWNER: u64 = 8;
 pub type Mirror = Option<(u64, ObjId)>;
 
 /// Just before an operation is performed: futexes compare the word now, those with priority inheritance look at it.
+#[inline]
 pub fn before(op: &Op, mirror: Mirror) {
+    if op.kind.row().memory != Memory::Nothing {
+        look(op, mirror);
+    }
+}
+
+#[inline(never)]
+fn look(op: &Op, mirror: Mirror) {
     let cur = local().cur;
     match op.kind.row().memory {
         Memory::Changes => {

@@ -1,7 +1,5 @@
 //! A table of plain records with a used length: the arena's only container.
 
-use crate::base::NONE;
-
 /// At most `N` records, the first `len` in use. Copying the used part copies the table.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -68,7 +66,8 @@ impl<T: Copy, const N: usize> Table<T, N> {
 
     /// True if `index` names a record in use.
     pub fn contains(&self, index: u32) -> bool {
-        index != NONE && index < self.len
+        // Not of `NONE`: there is no larger number.
+        index < self.len
     }
 }
 

@@ -516,10 +516,15 @@ impl World {
     }
 
     /// `t` has reached a lock operation: what EDEADLK depends on beyond this model is refused.
+    #[inline]
     pub(crate) fn check_record_waits(&mut self, t: Tid) {
-        if !may_circle(&self.threads[t].pending) {
-            return;
+        if may_circle(&self.threads[t].pending) {
+            self.refuse_unclear_waits(t);
         }
+    }
+
+    #[inline(never)]
+    fn refuse_unclear_waits(&mut self, t: Tid) {
         let unclear = |&w: &Tid| {
             let thread = &self.threads[w];
             thread.state == ThreadState::PARKED && self.circle(w, &thread.pending) == Circle::Unclear

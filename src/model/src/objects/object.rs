@@ -59,6 +59,7 @@ impl World {
     }
 
     /// True if the last use of object `id` is ordered before what `t` does now, by the lives of threads.
+    #[inline(never)]
     pub(crate) fn in_order(&self, t: Tid, id: ObjId) -> bool {
         let (mut user, mut at) = (self.objects[id].user, self.objects[id].used_at);
         for _ in 0..MAX_CHAIN {
@@ -83,7 +84,7 @@ impl World {
         let mut at = self.buckets[key.bucket()];
         while self.objects.contains(at) {
             let object = &self.objects[at];
-            if object.key == key {
+            if object.key.is(&key) {
                 return Some(at);
             }
             at = object.hash_next;
@@ -282,7 +283,9 @@ impl World {
     /// There is a mutex with these flags.
     #[inline]
     pub fn note_mutex(&mut self, flags: u32) {
-        self.any_robust |= flags & ROBUST != 0;
-        self.any_inherits |= flags & INHERITS != 0;
+        if flags & (ROBUST | INHERITS) != 0 {
+            self.any_robust |= flags & ROBUST != 0;
+            self.any_inherits |= flags & INHERITS != 0;
+        }
     }
 }

@@ -87,6 +87,7 @@ impl World {
     }
 
     /// Process `p` has timers that send it signals, armed or not.
+    #[inline]
     pub(crate) fn has_signal_timers(&self, p: Pid) -> bool {
         self.timers.len > 0 && self.timers.as_slice().iter().any(|timer| timer.pid == p && timer.signal != 0)
     }

@@ -175,7 +175,7 @@ impl Arena {
         let row = op.kind.row();
         self.follow_order(t, op);
         if row.role == Role::WaitsOn {
-            self.use_object(t, op.obj2);
+            self.use_second(t, op.obj2);
         }
         let Alone::Passes(goes_through) = row.alone else {
             self.expose(t, op);
@@ -231,8 +231,13 @@ impl Arena {
         }
     }
 
+    #[inline(never)]
+    fn use_second(&mut self, t: Tid, id: ObjId) {
+        self.use_object(t, id);
+    }
+
     /// Notes that `t` uses object `id`. True: it is its own, or need not be.
-    #[inline]
+    #[inline(always)]
     fn use_object(&mut self, t: Tid, id: ObjId) -> bool {
         if !self.world.objects.contains(id) {
             return false;
@@ -283,6 +288,7 @@ impl Arena {
     }
 
     /// Object `id` is shared from now on.
+    #[inline(never)]
     pub(crate) fn note_object(&mut self, id: ObjId) {
         let key = self.world.objects[id].key;
         self.world.objects[id].sharing = Sharing::SHARED;
@@ -523,21 +529,28 @@ impl Arena {
     }
 
     /// True if the operations of `t` are all visible.
+    #[inline]
     fn is_exposed(&mut self, t: Tid) -> bool {
         let p = self.world.threads[t].pid;
         if self.sees_children_end(p) || self.world.has_signal_timers(p) {
             return true;
         }
-        if self.world.threads[t].exposed == UNASKED {
-            let thread = &self.world.threads[t];
-            let p = thread.pid;
-            let parent = self.world.procs[p].parent;
-            let known = self.is_known(mixed(THREAD, thread.uid.0, 0))
-                || self.is_known(self.name_of_process(PROCESS, p))
-                || self.world.procs.contains(parent) && self.is_known(self.name_of_process(CHILDREN, parent));
-            self.world.threads[t].exposed = if known { EXPOSED } else { HIDDEN };
+        match self.world.threads[t].exposed {
+            UNASKED => self.asks_if_exposed(t),
+            known => known == EXPOSED,
         }
-        self.world.threads[t].exposed == EXPOSED
+    }
+
+    #[inline(never)]
+    fn asks_if_exposed(&mut self, t: Tid) -> bool {
+        let thread = &self.world.threads[t];
+        let p = thread.pid;
+        let parent = self.world.procs[p].parent;
+        let known = self.is_known(mixed(THREAD, thread.uid.0, 0))
+            || self.is_known(self.name_of_process(PROCESS, p))
+            || self.world.procs.contains(parent) && self.is_known(self.name_of_process(CHILDREN, parent));
+        self.world.threads[t].exposed = if known { EXPOSED } else { HIDDEN };
+        known
     }
 
     /// True if a handler tells process `p` or its parent when a child ends.

@@ -52,6 +52,12 @@ impl Key {
         Key { space, kind, pad: [0; 3], addr }
     }
 
+    /// It is the same; the padding is always zero.
+    #[inline]
+    pub(crate) fn is(&self, other: &Key) -> bool {
+        self.addr == other.addr && self.space == other.space && self.kind == other.kind
+    }
+
     #[inline]
     pub(crate) fn bucket(&self) -> usize {
         let mixed = (self.addr ^ ((self.space as u64) << 40) ^ self.kind.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);

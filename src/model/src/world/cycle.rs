@@ -52,6 +52,7 @@ impl World {
     }
 
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
+    #[inline]
     pub(crate) fn check_cycle(&mut self, t: Tid) {
         let op = &self.threads[t].pending;
         let may_wait = matches!(op.kind.row().role, Role::Acquires(_) | Role::AwaitsOwner | Role::Reacquires)
@@ -85,10 +86,15 @@ impl World {
     /// `t` has just begun to wait: what glibc and the kernel make of a circle of mutexes with priority inheritance. The kernel refuses who
     /// closes it (rt_mutex_adjust_prio_chain); glibc then waits for ever, or until the deadline of that wait, and where the type of the
     /// mutex would have it refuse more, it did not expect that (nptl/pthread_mutex_lock.c, pthread_mutex_timedlock.c).
+    #[inline]
     pub(crate) fn check_inherited(&mut self, t: Tid) {
-        if self.end != End::RUNNING || !self.any_inherits {
-            return;
+        if self.any_inherits && self.end == End::RUNNING {
+            self.follow_inherited(t);
         }
+    }
+
+    #[inline(never)]
+    fn follow_inherited(&mut self, t: Tid) {
         let (mut path, mut n, mut at) = ([NONE; MAX_CYCLE], 0, t);
         let (mut timed, mut checked) = (0, NONE);
         while let Some(lock) = self.waits_inheriting(at).filter(|_| n < MAX_CYCLE) {
