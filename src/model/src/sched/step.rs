@@ -319,8 +319,7 @@ impl Arena {
     #[inline(never)]
     fn pick_other(&self, last: Tid) -> Option<(Tid, u32)> {
         let enabled = self.enabled.as_slice();
-        let lets_go =
-            self.world.threads.get(last).is_some_and(|thread| thread.alive()) && self.lets_others_go(last);
+        let lets_go = self.world.threads.get(last).is_some_and(|thread| thread.alive()) && self.lets_others_go(last);
         let first = if lets_go { last + 1 } else { 0 };
         let (before, behind) = enabled.split_at(enabled.partition_point(|e| e.0 < first));
         let awake = behind.iter().chain(before).filter_map(|&(t, n)| self.first_awake(t, n));

@@ -54,10 +54,7 @@ impl World {
     /// Ends the execution if `t`, which has just begun to wait, closes a circle.
     #[inline]
     pub(crate) fn check_cycle(&mut self, t: Tid) {
-        let op = &self.threads[t].pending;
-        let may_wait = matches!(op.kind.row().role, Role::Acquires(_) | Role::AwaitsOwner | Role::Reacquires)
-            || op.kind == Kind::JOIN;
-        if may_wait && self.choices(t) == 0 && self.end == End::RUNNING {
+        if may_close(self.threads[t].pending.kind) && self.choices(t) == 0 && self.end == End::RUNNING {
             self.check_wait(t);
         }
     }
@@ -207,4 +204,10 @@ impl World {
         });
         found
     }
+}
+
+/// Its thread waits, where it waits, for a lock or the end of a thread.
+#[inline]
+pub(crate) fn may_close(kind: Kind) -> bool {
+    kind == Kind::JOIN || matches!(kind.row().role, Role::Acquires(_) | Role::AwaitsOwner | Role::Reacquires)
 }

@@ -7,6 +7,7 @@ use crate::state::{
     Applied, End, Key, Misuse, ObjKind, Thread, ThreadState, World, CANCEL_REQUESTED, ENDS, GAVE_UP_FLOCK, LOOKS,
     MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
 };
+use crate::world::cycle::may_close;
 
 impl World {
     /// Thread `t` has reached visible operation `op`.
@@ -24,7 +25,9 @@ impl World {
             self.sysv_sleeps(t, op.obj);
         }
         self.check_inherited(t);
-        self.check_cycle(t);
+        if may_close(op.kind) {
+            self.check_cycle(t);
+        }
         self.check_record_waits(t);
     }
 
