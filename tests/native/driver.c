@@ -287,6 +287,7 @@ OP(do_timedrd) { UNUSED; return minus(pthread_rwlock_timedrdlock(&w->rw[a], SOON
 OP(do_timedwr) { UNUSED; return minus(pthread_rwlock_timedwrlock(&w->rw[a], SOON)); }
 OP(do_rwunlock) { UNUSED; return minus(pthread_rwlock_unlock(&w->rw[a])); }
 OP(do_barrier) { UNUSED; return pthread_barrier_wait(&w->barrier[a]) == PTHREAD_BARRIER_SERIAL_THREAD; }
+OP(do_meet) { UNUSED; pthread_barrier_wait(&w->barrier[a]); return 0; }
 static void once_body(void) { note("once "); }
 OP(do_once) { UNUSED; return minus(pthread_once(&once[a], once_body)); }
 OP(do_spin) { UNUSED; return minus(pthread_spin_lock(&w->spin[a])); }
@@ -664,7 +665,7 @@ static const struct row {
     R(thread), R(fork), R(join), R(tryjoin), R(timedjoin), R(cancel), R(tkill), R(texit), R(testcancel), R(yield), R(sleep),
     R(lock), R(trylock), R(timedlock), R(unlock), R(consistent), R(cwait), R(ctimed), R(csignal), R(cbroadcast),
     R(post), R(wait), R(trywait), R(timedwait), R(getvalue),
-    R(rd), R(wr), R(tryrd), R(trywr), R(timedrd), R(timedwr), R(rwunlock), R(barrier), R(once), R(spin), R(tryspin), R(unspin),
+    R(rd), R(wr), R(tryrd), R(trywr), R(timedrd), R(timedwr), R(rwunlock), R(barrier), R(meet), R(once), R(spin), R(tryspin), R(unspin),
     R(flockfile), R(ftrylockfile), R(funlockfile), R(putc), R(fflush),
     R(getc), R(ftell), R(flushall), R(reopen), R(rand),
     R(waitany), R(waitnohang), R(waitchild), R(trychild), R(waitstop), R(waitcont), R(peek), R(pidfd), R(overyet), R(over), R(sendpidfd), R(trypidfd), R(kill), R(getppid), R(_exit), R(exit),

@@ -723,6 +723,29 @@ pub const FAMILIES: &[Family<'static>] = &[
             "wait0",
         ],
     },
+    Family {
+        // Semaphores with more or less in them than there are takers, and barriers of which nobody looks at who was the last.
+        name: "unordered",
+        strands: "ttf",
+        most: 3,
+        before: &["", "post1", "post1 post1", "post0 post0"],
+        items: &[
+            "wait1",
+            "wait1 * post1",
+            "wait1 wait1 post1 post1",
+            "trywait1",
+            "timedwait1",
+            "post1",
+            "getvalue1",
+            "wait0 post0",
+            "post0",
+            "meet0",
+            "meet1",
+            "meet0 meet0",
+            "barrier0",
+            "lock0 * unlock0",
+        ],
+    },
     Family { name: "mixed", strands: "", most: 2, before: &[], items: &[] },
 ];
 
