@@ -123,6 +123,12 @@ fn look_at_flags(nr: i64, what: u16, a: &[u64; 6]) {
     if looks {
         fd::look_at_flags(a[0]);
     }
+    // One of two pipes that does not wait is enough.
+    match nr {
+        libc::SYS_tee => fd::look_at_flags(a[1]),
+        libc::SYS_splice => fd::look_at_flags(a[2]),
+        _ => {}
+    }
 }
 
 /// The call has been made, with no place to switch: whether others can tell.

@@ -90,10 +90,10 @@ pub fn sends() {
     }
 }
 
-/// A timer has been set, which may fire before what comes next.
+/// A timer has been set, which may fire before what comes next: also where there is one thread only, which may fork, exec or end then.
 pub fn arms() {
     let cur = local().cur;
-    if !local().borrowed && world().may_tick(cur) && machine().is_watched(cur) {
+    if !local().borrowed && world().may_tick(cur) && (!world().concurrent || machine().is_watched(cur)) {
         local().returns = true;
     }
 }

@@ -71,6 +71,10 @@ impl World {
         if kind == ChanKind::TIMER && !self.timer_due(&self.channels[id]) {
             self.ticks_apart |= tries && self.is_passed(t, &self.channels[id]);
             self.passes_until(t, value);
+            if self.channels[id].setter == t {
+                // Others for the same time may have been set later.
+                self.threads[t].waited = self.threads[t].waited.max(value - 1);
+            }
         }
         if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
             if let Some(at) = self.signal_timer_at(t, value) {
@@ -364,10 +368,12 @@ impl World {
         true
     }
 
-    /// A timer counts as expired since `t` has waited for as long, though another thread set it, which may have come later.
+    /// A timer counts as expired since `t` has waited for as long, though another thread set it, which may have come later; or though what `t`
+    /// has waited for is a timer that counts from an earlier moment.
     fn is_passed(&self, t: Tid, channel: &Channel) -> bool {
         let is_set = channel.obj != NONE && channel.kind == ChanKind::TIMER && channel.value != 0;
-        is_set && !self.timer_due(channel) && channel.value <= self.time_of(t) && channel.setter != t
+        let certain = channel.setter == t && channel.value <= self.fired.max(self.threads[t].waited);
+        is_set && !self.timer_due(channel) && channel.value <= self.time_of(t) && !certain
     }
 
     /// Notes the same of what the operation of `t` waits for.

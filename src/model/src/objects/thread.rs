@@ -118,6 +118,7 @@ impl World {
             looks: 0,
             waits: 0,
             time: self.threads.get(creator).map_or(0, |c| c.time),
+            waited: self.threads.get(creator).map_or(0, |c| c.waited),
             ticks: 0,
             due: 0,
             in_once: 0,

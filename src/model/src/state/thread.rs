@@ -79,6 +79,8 @@ pub struct Thread {
     /// How far it has come in time by its own waits, where timeouts fire at any moment: the latest deadline that it has passed,
     /// virtual ns. Deadlines count from here, so that they do not depend on who else has waited.
     pub time: u64,
+    /// The same by sleeps and deadlines of its own, and by timers that it has set itself: what others have set may count from earlier.
+    pub waited: u64,
     /// Timers that have fired for it at a moment of their own, see `TICKS`.
     pub ticks: u8,
     /// What the clock shows at least once the pending operation gives up.

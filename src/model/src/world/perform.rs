@@ -236,6 +236,7 @@ impl World {
         if self.timeouts_any {
             let thread = &mut self.threads[t];
             thread.time = thread.time.max(op.deadline);
+            thread.waited = thread.waited.max(op.deadline);
             self.now = self.now.max(thread.due);
         }
     }
