@@ -35,7 +35,7 @@ const REAP_LIMIT: Duration = Duration::from_secs(2);
 impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
-        let sampled = self.commands < GUARDED_FIRST || self.commands % GUARDED_EVERY == 0;
+        let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
         self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, Command::RUN)?;
         let ending = match self.watch() {
             Ok(ending) => ending,

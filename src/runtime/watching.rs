@@ -326,7 +326,7 @@ fn file_of(watched: &Watched, plan: &Plan, thread_local: u64, log: Option<&Path>
     let name = log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));
     file.0[..header.len()].copy_from_slice(&header);
-    debug_assert!(WATCH_ADDR % PAGE == 0 && FUNCTIONS.len() < 256);
+    debug_assert!(WATCH_ADDR.is_multiple_of(PAGE) && FUNCTIONS.len() < 256);
     file.0
 }
 

@@ -32,7 +32,7 @@ pub fn scenario(data: &[u8]) -> bool {
     }) else {
         return false;
     };
-    let text = show::show(&scenario, Path::new("s.vsrun.json"), data.len() % 2 == 0);
+    let text = show::show(&scenario, Path::new("s.vsrun.json"), data.len().is_multiple_of(2));
     assert!(text.lines().all(|line| !line.contains('\r')), "a line that hides what is before");
     let again = Scenario::from_json(scenario.to_json().as_bytes());
     assert!(again.is_ok_and(|again| again == scenario), "what was read is written otherwise");

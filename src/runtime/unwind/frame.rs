@@ -112,7 +112,7 @@ fn interrupted(mem: &dyn ReadMemory, ucontext: u64) -> Option<Regs> {
 /// above rsp, and the caller's frame above that.
 fn by_frame_pointer(mem: &dyn ReadMemory, regs: &Regs) -> Option<Frame> {
     let rbp = regs.general[RBP];
-    if rbp < regs.rsp() || rbp % 8 != 0 {
+    if rbp < regs.rsp() || !rbp.is_multiple_of(8) {
         return None;
     }
     let mut caller = *regs;

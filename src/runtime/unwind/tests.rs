@@ -287,7 +287,7 @@ fn damaged_stacks_end() {
     struct Garbage;
     impl ReadMemory for Garbage {
         fn read_u64(&self, addr: u64) -> Option<u64> {
-            (addr % 3 != 0).then_some(addr.rotate_left(13) ^ 0x5555)
+            (!addr.is_multiple_of(3)).then_some(addr.rotate_left(13) ^ 0x5555)
         }
     }
     struct Loop;
