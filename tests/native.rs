@@ -249,6 +249,8 @@ const FOUND: &[&str] = &[
     "handle3.1 alarm fork1 sfdread3.1 sfdpoll3.0|unalarm pending3 pending3",
     "fork1 waitnohang kill1.9 peek|peek",
     "block3 alarm fork1 thread2 sigtimed3|polls0.0.0 alarm|sfdread3.1",
+    "fork1 fork2 nonblock0.0 nonblock0.1|pollw0.2 write1|tee1.0 write1 write0.9000",
+    "nonblock0.1 thread1 closew0 thread2|tee1.0|tee0.1 nonblock0.1 write0.4000",
 ];
 
 #[test]

@@ -219,8 +219,11 @@ fn tee_pipes(from: DescId, to: DescId, n: u64, flags: u64) -> i64 {
     let (d, out) = (world().descs[from], world().descs[to]);
     let hurries = flags & u64::from(libc::SPLICE_F_NONBLOCK) != 0 || (d.flags | out.flags) & NONBLOCK != 0;
     let how = if hurries { op::TRY } else { 0 };
-    let something = world().channel_op(Kind::FD_READ, d.input, 0).with(how);
-    let room = world().channel_op(Kind::FD_WRITE, out.output, 0).with(how | OWN_BUFFER);
+    let mut something = world().channel_op(Kind::FD_READ, d.input, 0).with(how);
+    let mut room = world().channel_op(Kind::FD_WRITE, out.output, 0).with(how | OWN_BUFFER);
+    // The call may be over with either, and then lets go of both pipes, of which others may have closed their ends.
+    something.obj2 = world().channel_obj(out.output);
+    room.obj2 = world().channel_obj(d.input);
     loop {
         let result = fd::pass(from, something, |_| {});
         if result < 0 {
