@@ -1,5 +1,6 @@
 //! Mutexes, spin locks, read-write locks, condition variables, barriers.
 
+use vsrun_model::object::LAST_IGNORED;
 use vsrun_model::{inject as fault, op, Kind, ObjId, ObjKind, Op};
 
 use super::time::timed;
@@ -120,7 +121,7 @@ pub fn barrier_init(b: u64, count: u32) -> i32 {
 
 /// pthread_barrier_wait, by the call that returns to `caller`: the model tells one of the threads 1, the others 0.
 pub fn barrier_wait(b: u64, caller: u64) -> i32 {
-    let flags = if machine().is_ignored(local().cur, caller) { op::VARIANT } else { 0 };
+    let flags = if machine().is_ignored(local().cur, caller) { LAST_IGNORED } else { 0 };
     match gate::pass(Op::on(Kind::BARRIER_WAIT, sync::barrier(b)).with(flags)) {
         0 => 0,
         _ => libc::PTHREAD_BARRIER_SERIAL_THREAD,

@@ -21,9 +21,9 @@
 
 use super::sharing::{mixed, name_of, TOLD};
 use crate::arena::Arena;
-use crate::base::{ObjId, Op, Tid, VARIANT};
+use crate::base::{ObjId, Op, Tid};
 use crate::objects::row::Role;
-use crate::state::{ObjKind, Order, World};
+use crate::state::{ObjKind, Order, World, LAST_IGNORED};
 
 /// Threads that are told apart.
 const THREADS: u32 = 64;
@@ -45,7 +45,7 @@ impl Arena {
         }
         let free = match role {
             Role::Takes => self.world.takes(t, op.obj),
-            Role::Arrives => op.has(VARIANT) && self.world.meets(t, op.obj),
+            Role::Arrives => op.has(LAST_IGNORED) && self.world.meets(t, op.obj),
             _ => true,
         };
         if !free {

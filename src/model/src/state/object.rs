@@ -1,6 +1,6 @@
 //! Synchronization and communication objects: where they live, what is kept of each.
 
-use crate::base::{numbers, ObjId, Tid};
+use crate::base::{numbers, ObjId, Tid, VARIANT};
 use crate::state::{Order, Sharing};
 
 /// Set in [`Key::space`] when the rest is the number of a shared region, not of a process.
@@ -102,6 +102,9 @@ pub const STREAM_TOLD: u32 = 1 << 14;
 pub const STREAM_LIST: u32 = 1 << 15;
 /// What the dynamic loader has loaded into a process.
 pub const LOADER: u32 = 1 << 16;
+
+/// Flag of an arrival at a barrier: nobody looks at whether it was the last.
+pub const LAST_IGNORED: u8 = VARIANT;
 
 /// One object. The meaning of `owner`, `count`, `value`, `extra` depends on the kind.
 #[derive(Clone, Copy, Debug, Default)]
