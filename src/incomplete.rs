@@ -113,7 +113,7 @@ pub enum Reason {
     UrgentTimeouts,
     /// Timers that are set again and again fired only when nothing else could run.
     TimersHeld,
-    /// Whether a timer had expired was told by how long a thread had waited that did not set it.
+    /// Whether a timer had expired was told by how long a thread had waited that did not set it, or that waited for another timer.
     TimersApart,
     /// An assumption: nobody can tell that a handler runs between two instructions.
     BetweenCalls,
@@ -272,7 +272,7 @@ impl Reason {
             Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events, or one whose signal was blocked may have fired before sigpending looked or before it was set anew", ""),
             Reason::TimersApart => (
                 "timers-apart",
-                "bounded: a timer that one thread set (timerfd) had always expired where another one looked at it that had waited for as long",
+                "bounded: a timer that one thread set (timerfd) had always expired where one looked at it that had waited for as long, though that was another thread, or what it waited for was another timer, which may count from earlier",
                 "",
             ),
             Reason::UrgentTimeouts => ("urgent-timeouts", "bounded: timeouts, timers and sleeps ended only when nothing else could run; --timeouts any explores the rest", ""),

@@ -73,7 +73,7 @@ impl World {
             self.passes_until(t, value);
             if self.channels[id].setter == t {
                 // Others for the same time may have been set later.
-                self.threads[t].waited = self.threads[t].waited.max(value - 1);
+                self.threads[t].waited = self.threads[t].waited.max(value.saturating_sub(1));
             }
         }
         if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
