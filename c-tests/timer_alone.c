@@ -1,11 +1,12 @@
 /* A timer's signal in a process of one thread may come right after the timer was set: before it forks, creates a thread, executes a program, ends.
+   "mask", "wait": it comes between two calls, the second of which changes the mask or would take the signal itself.
    "apart": what a thread has waited for is a timer that another one set earlier, so that a timer of its own need not have expired. */
 #include "t.h"
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 
-static volatile sig_atomic_t rang;
+static volatile sig_atomic_t rang, between;
 static const char *what;
 
 static int is(const char *word)
@@ -16,6 +17,7 @@ static int is(const char *word)
 static void handler(int sig)
 {
     (void)sig;
+    assert(!between);
     if (is("exec") || is("end"))
         abort();
     rang = 1;
@@ -64,6 +66,18 @@ int main(int argc, char **argv)
         MUST(pthread_sigmask(SIG_BLOCK, &alarms, NULL));
     }
     set();
+    if (is("mask") || is("wait")) {
+        sigset_t set;
+        struct timespec milli = { 0, 1000000 };
+        sigemptyset(&set);
+        sigaddset(&set, is("wait") ? SIGALRM : SIGUSR1);
+        between = 1;
+        if (is("mask"))
+            MUST(pthread_sigmask(SIG_BLOCK, &set, NULL));
+        else
+            sigtimedwait(&set, NULL, &milli);
+        between = 0;
+    }
     if (is("fork")) {
         child = fork();
         if (child == 0)

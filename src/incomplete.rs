@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EXITS_TWICE, EXIT_STREAMS, HANDED_ON,
-    KEY_DELETED, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES,
-    TERMINAL, WAKES_IGNORED,
+    KEY_DELETED, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE,
+    SYN_RETRIES, TERMINAL, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -101,6 +101,8 @@ pub enum Reason {
     ExitsTwice,
     /// What becomes of pages that vmsplice has put into a pipe was not seen there.
     PagesShared,
+    /// Several moved the place of a memfd: each did so in one step.
+    PlaceUnlocked,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -263,6 +265,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that pages in a pipe change before they are read (see the notes)",
                 "vmsplice put memory of the program into a pipe: what is read there is what the memory held then, though natively it is what it holds when it is read; that it was left alone until then was not seen to",
             ),
+            Reason::PlaceUnlocked => (
+                "files:memfd-place",
+                "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
+                "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -352,6 +359,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & EXITS_TWICE != 0, Reason::ExitsTwice),
         (world.never_come & BETWEEN_CALLS != 0, Reason::BetweenCalls),
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
+        (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

@@ -133,6 +133,7 @@ Verdict: no bug found in ./prog 2
         (Reason::KeyDeleted, "a key is deleted"),
         (Reason::CircleInherited, "a circle of mutexes"),
         (Reason::PagesShared, "pages in a pipe change"),
+        (Reason::PlaceUnlocked, "moves the place"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

@@ -75,12 +75,19 @@ pub fn sigprocmask(how: i32, set: u64, old: u64, size: u64) -> i64 {
         // What waits for the process another thread may take first, which lets it through, too.
         let process = &world().procs[local().pid];
         let contended = before & !after & process.sigpending != 0 && process.live_threads > 1 && !within;
-        if blocks || contended || before & !after != 0 && machine().is_mask_answered(local().cur) {
+        // A timer's signal may come before the call, where it is not blocked, and as soon as it is not blocked any more.
+        let ticks = if within { 0 } else { world().timer_signals(local().cur) };
+        if ticks & !before != 0 {
+            gate::place_for_timers(libc::SYS_rt_sigprocmask);
+        } else if blocks || contended || before & !after != 0 && machine().is_mask_answered(local().cur) {
             gate::place(libc::SYS_rt_sigprocmask);
         }
         model().set_mask(local().cur, after);
         if after != before {
             gate::look();
+        }
+        if ticks & before & !after != 0 {
+            gate::arms();
         }
     }
     if old != 0 {
@@ -105,7 +112,9 @@ pub fn sigpending(set: u64, size: u64) -> i64 {
 /// The operation in `pass` waits with the mask at `set`, if that is not 0.
 pub fn with_mask<R>(set: u64, pass: impl FnOnce() -> R) -> R {
     if set != 0 {
-        model().wait_with_mask(local().cur, load(set));
+        let mask: u64 = load(set);
+        tick_before(libc::SYS_ppoll, mask);
+        model().wait_with_mask(local().cur, mask);
     }
     let result = pass();
     model().wait_with_own_mask(local().cur);
@@ -325,7 +334,15 @@ pub fn suspend(set: u64, size: u64) -> i64 {
         return EINVAL;
     }
     let mask: u64 = load::<u64>(set) & !UNTOUCHABLE;
+    tick_before(libc::SYS_rt_sigsuspend, mask);
     gate::pass(Op::new(Kind::SIGSUSPEND).arg(mask as i64))
+}
+
+/// A call takes or blocks signals while it waits: what a timer sends before that is handled, where it is not blocked.
+fn tick_before(nr: i64, signals: u64) {
+    if world().timer_signals(local().cur) & signals & !me().sigmask != 0 {
+        gate::place_for_timers(nr);
+    }
 }
 
 /// pause.
@@ -350,6 +367,7 @@ pub fn timedwait(set: u64, info: u64, timeout: u64, size: u64) -> i64 {
         return EINVAL;
     }
     let set: u64 = load::<u64>(set) & !UNTOUCHABLE;
+    tick_before(libc::SYS_rt_sigtimedwait, set);
     let mut op = Op::new(Kind::SIGWAIT).arg(set as i64);
     if timeout != 0 {
         let Some(ns) = time::timespec(timeout) else { return EINVAL };

@@ -27,6 +27,8 @@ const MAKES: u16 = 1 << 9;
 const PAIR: u16 = 1 << 10;
 /// Gives numbers back, or changes what they stand for, or what is kept with them.
 const CHANGES: u16 = 1 << 11;
+/// Its last operation may be about one of the two descriptors only.
+const EITHER: u16 = 1 << 12;
 
 /// What calls do with numbers of descriptors, by number of the call.
 static TABLE: [u16; 463] = {
@@ -49,8 +51,10 @@ static TABLE: [u16; 463] = {
     // What they ask is kept with the number, or by it.
     calls!(FIRST; SYS_flock SYS_mq_notify);
     calls!(FIRST | THIRD | HOLDS; SYS_epoll_ctl);
-    calls!(FIRST | SECOND | HOLDS; SYS_sendfile SYS_tee);
-    calls!(FIRST | THIRD | HOLDS; SYS_splice SYS_copy_file_range SYS_renameat SYS_renameat2 SYS_linkat);
+    calls!(FIRST | SECOND | HOLDS; SYS_tee);
+    calls!(FIRST | SECOND | HOLDS | EITHER; SYS_sendfile);
+    calls!(FIRST | THIRD | HOLDS | EITHER; SYS_splice);
+    calls!(FIRST | THIRD | HOLDS; SYS_copy_file_range SYS_renameat SYS_renameat2 SYS_linkat);
     calls!(SECOND | HOLDS; SYS_symlinkat);
     calls!(FIFTH | HOLDS; SYS_mmap);
     calls!(FIRST | HOLDS | MAKES; SYS_openat SYS_openat2 SYS_accept SYS_accept4 SYS_dup);
@@ -308,6 +312,9 @@ fn finish(nr: i64, a: &[u64; 6], held: Held, mut result: i64) -> i64 {
         model().hide_numbers(local().cur, held.before);
     }
     if !held.closes {
+        if TABLE[nr as usize] & EITHER != 0 {
+            held.hidden.iter().for_each(|&[hidden, _]| settle_end(hidden));
+        }
         held.hidden.iter().for_each(|&[hidden, _]| uncover(hidden));
     }
     if held.makes && result >= 0 {
@@ -328,6 +335,13 @@ fn finish(nr: i64, a: &[u64; 6], held: Held, mut result: i64) -> i64 {
         }
     }
     result
+}
+
+/// What is let go with an operation on something else has been closed meanwhile, or may have been.
+fn settle_end(hidden: i32) {
+    if let Some(desc) = (hidden > 0).then(|| fd::find((hidden - 1) as u64)).flatten() {
+        model().desc_ends_within(desc);
+    }
 }
 
 /// A call was left in the middle: what it holds is let go, and what it has reserved is free.

@@ -66,6 +66,17 @@ pub fn place(nr: i64) {
     }
 }
 
+/// The same where a timer may fire: also where there is one thread only.
+pub fn place_for_timers(nr: i64) {
+    if tells_ticks() {
+        pass(Op::new(Kind::PLACE).arg(nr));
+    }
+}
+
+fn tells_ticks() -> bool {
+    !local().borrowed && (!world().concurrent || machine().is_watched(local().cur))
+}
+
 /// The same of a call at which a request to end the thread is heeded, where there are any.
 pub fn cancellation_place(nr: i64) {
     if world().concurrent && !fiber_of(local().cur).asks_to_end && machine().cancels() {
@@ -90,10 +101,11 @@ pub fn sends() {
     }
 }
 
-/// A timer has been set, which may fire before what comes next: also where there is one thread only, which may fork, exec or end then.
+/// A timer has been set, or its signal is not blocked any more, which may come before what is next: also where there is one thread only,
+/// which may fork, exec or end then.
 pub fn arms() {
     let cur = local().cur;
-    if !local().borrowed && world().may_tick(cur) && (!world().concurrent || machine().is_watched(cur)) {
+    if world().timer_signals(cur) & !world().threads[cur].sigmask != 0 && tells_ticks() {
         local().returns = true;
     }
 }

@@ -3,6 +3,7 @@
 
 use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
 use vsrun_model::op::TRY;
+use vsrun_model::world::PLACE_UNLOCKED;
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
 use super::cells::Uses;
@@ -26,11 +27,28 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
         machine().file_removed(file);
     }
     let Some((op, same)) = turn else { return result };
+    if moves_place(nr) && world().is_used_beside(local().cur, &op) && [a[0], a[1], a[2]].into_iter().any(is_memfd) {
+        model().never_comes(PLACE_UNLOCKED);
+    }
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
     let vain = matches!(result, ENOENT | EEXIST) || same != 0 && same == fiber().looked;
     model().note_use(local().cur, op.tries(), vain);
     fiber().looked = same;
     result
+}
+
+/// The call uses the place of a description.
+fn moves_place(nr: i64) -> bool {
+    use libc::*;
+    matches!(nr, SYS_read | SYS_readv | SYS_preadv2 | SYS_write | SYS_writev | SYS_pwritev2 | SYS_lseek | SYS_sendfile)
+        || matches!(nr, SYS_splice | SYS_copy_file_range)
+}
+
+/// Of descriptions that are not opened by a name the kernel does not lock the place (fs/open.c, do_dentry_open: FMODE_ATOMIC_POS). What is
+/// no descriptor is none.
+#[inline(never)]
+fn is_memfd(number: u64) -> bool {
+    number < 1 << 31 && with_stack(|| name_of_file(number as i32).is_ok_and(|name| name.get().starts_with(b"/memfd:")))
 }
 
 /// Waits until the operation has been performed that a call is, if it is one.

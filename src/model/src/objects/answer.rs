@@ -109,9 +109,12 @@ impl World {
         (sigpending | self.procs[pid].sigpending) & !sigmask
     }
 
-    /// A timer may send a signal now that `t` does not block.
-    pub fn may_tick(&self, t: Tid) -> bool {
-        let armed = self.armed_signals(t, true) | self.armed_signals(t, false);
-        self.timers.len > 0 && armed & !self.threads[t].sigmask != 0
+    /// The signals that timers may send `t` or its process now.
+    #[inline]
+    pub fn timer_signals(&self, t: Tid) -> u64 {
+        if self.timers.len == 0 {
+            return 0;
+        }
+        self.armed_signals(t, true) | self.armed_signals(t, false)
     }
 }

@@ -104,3 +104,15 @@ fn names(act: &Act, looks: bool, file: How, cells: &mut Footprint) {
         cells.touch(Cell::Ids, How::Looks);
     }
 }
+
+impl World {
+    /// Another thread stands at a use of a file that `op`, which `t` performs, uses too.
+    pub fn is_used_beside(&self, t: Tid, op: &Op) -> bool {
+        let uses = |other: &Op| {
+            let shares = |obj: ObjId| obj != NONE && (obj == op.obj || obj == op.obj2);
+            [Kind::FILE_READ, Kind::FILE_WRITE, Kind::FILE_COPY].contains(&other.kind)
+                && (shares(other.obj) || shares(other.obj2))
+        };
+        self.live.as_slice().iter().any(|&u| u != t && uses(&self.threads[u].pending))
+    }
+}

@@ -303,10 +303,17 @@ impl World {
     /// One less refers to `desc`, or [`NONE`], at the end of an operation. `shared`: others close it beside that. Where this one is not the last
     /// it is in another order of the two, and what waits for the last one rests on both.
     pub fn desc_unhold(&mut self, desc: DescId, shared: bool) {
-        if desc != NONE && shared && self.last_is_told(desc) {
-            self.reaches_far();
+        if desc != NONE && shared {
+            self.desc_ends_within(desc);
         }
         self.desc_let_go(desc);
+    }
+
+    /// An operation that is about something else may be the end of `desc`, which others close beside it.
+    pub fn desc_ends_within(&mut self, desc: DescId) {
+        if self.last_is_told(desc) {
+            self.reaches_far();
+        }
     }
 
     /// Somebody can tell when the last one that refers to `desc` is gone: at another end, or by what watches it.
