@@ -10,7 +10,7 @@ use crate::calls::{clients, descriptors, env, locks, mail, priority, process, st
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
-use crate::sys::{complain, die, elf, fs_base, load, raw, store};
+use crate::sys::{bind, complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
 
 struct Cell<T>(UnsafeCell<T>);
@@ -60,6 +60,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     if local().phase == Phase::BeforeRoot {
         rewrite::libc_sites(&auxv);
         rewrite::keep_page_tables(&auxv);
+        bind::calls(&auxv);
     }
     signal::install_net(net::on_sigsys as *const () as u64);
     signal::install_faults();

@@ -11,6 +11,7 @@ pub mod fd;
 pub mod files;
 pub mod futex;
 pub mod guard;
+pub mod helpers;
 pub mod identity;
 pub mod interfaces;
 pub mod kernel;

@@ -4,7 +4,7 @@ use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
-use super::{env, files, locks, numbers, pidfd, priority, stream};
+use super::{env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched};
@@ -215,6 +215,7 @@ fn become_process(p: Pid, t: Tid) {
     l.n_onces = 0;
     l.returns = false;
     stream::forked();
+    helpers::forked();
     begin();
 }
 

@@ -21,6 +21,7 @@ type Fn2 = extern "C" fn(u64, u64) -> i32;
 type Long1 = extern "C" fn(u64) -> u64;
 type Long2 = extern "C" fn(u64, u64) -> u64;
 type Long3 = extern "C" fn(u64, u64, u64) -> u64;
+type Fn3 = extern "C" fn(u64, u64, u64) -> i32;
 type Fn4 = extern "C" fn(u64, u64, u64, u64) -> i32;
 
 /// Calls libc's function at that address.
@@ -56,6 +57,11 @@ pub fn call2_long(function: u64, a: u64, b: u64) -> u64 {
 pub fn call3_long(function: u64, a: u64, b: u64, c: u64) -> u64 {
     // SAFETY: as for `call0`.
     unsafe { core::mem::transmute::<u64, Long3>(function)(a, b, c) }
+}
+
+pub fn call3(function: u64, a: u64, b: u64, c: u64) -> i32 {
+    // SAFETY: as for `call0`.
+    unsafe { core::mem::transmute::<u64, Fn3>(function)(a, b, c) }
 }
 
 fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
@@ -244,7 +250,7 @@ functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
     pthread_setcancelstate pthread_setcanceltype pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
-    rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit
+    rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

@@ -3,8 +3,8 @@
 //! All but close are cancellation points: a thread that is asked to end does so before the call, or while it waits in one
 //! on a descriptor of the model.
 
-use crate::calls::fd;
 use crate::calls::thread::cancellation_point;
+use crate::calls::{fd, helpers};
 use crate::gate::{self, local, Phase};
 use crate::net;
 use crate::sys::{errno::EINTR, raw6, ret};
@@ -67,6 +67,12 @@ symbols! {
     fn pwrite(fd: i32, at: u64, n: u64, offset: i64) -> i64 =
         call(libc::SYS_pwrite64, [fd as u64, at, n, offset as u64, 0, 0]);
     fn pwrite64(fd: i32, at: u64, n: u64, offset: i64) -> i64 = pwrite(fd, at, n, offset);
+}
+
+// What libc may make a thread for.
+symbols! {
+    fn mq_notify(queue: i32, event: u64) -> i32 = helpers::notify(queue, event);
+    fn timer_create(clock: i32, event: u64, timer: u64) -> i32 = helpers::create_timer(clock, event, timer);
 }
 
 // The POSIX message queue functions that wait; the others are caught as system calls.

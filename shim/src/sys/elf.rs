@@ -23,12 +23,16 @@ pub fn own_base() -> u64 {
 
 /// First and one past the last address of the executable segments of the image at `base`.
 pub fn text_of(base: u64) -> (u64, u64) {
+    text_by(base + load::<u64>(base + 32), u64::from(load::<u16>(base + 56)), base)
+}
+
+/// The same from `n` program headers at `table` of an image loaded with `bias`.
+pub fn text_by(table: u64, n: u64, bias: u64) -> (u64, u64) {
     let (mut low, mut high) = (u64::MAX, 0);
-    let (table, n) = (base + load::<u64>(base + 32), load::<u16>(base + 56));
-    for i in 0..n as u64 {
+    for i in 0..n {
         let ph = table + 56 * i;
         if load::<u32>(ph) == libc::PT_LOAD && load::<u32>(ph + 4) & 1 != 0 {
-            let start = base + load::<u64>(ph + 16);
+            let start = bias + load::<u64>(ph + 16);
             low = low.min(start);
             high = high.max(start + load::<u64>(ph + 40));
         }

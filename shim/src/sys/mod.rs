@@ -1,5 +1,6 @@
 //! What needs nothing of the model: raw system calls, the program's memory, messages, loaded images.
 
+pub mod bind;
 pub mod call;
 pub mod context;
 pub mod dispatch;
