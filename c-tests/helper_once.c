@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             _exit(0);
         }
         int status;
-        assert(waitpid(pid, &status, 0) == child && status == 0);
+        assert(waitpid(pid, &status, 0) == pid && status == 0);
     } else
         both();
     exit(0);
