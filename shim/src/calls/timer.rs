@@ -25,6 +25,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
         gate::pass(Op::on(Kind::TIMER, local().pid));
     } else {
         machine().expose_to_timers(local().pid);
+        gate::place_for_handlers(nr);
     }
     let result = match nr {
         libc::SYS_alarm => alarm(a[0] as u32),

@@ -73,6 +73,15 @@ pub fn place_for_timers(nr: i64) {
     }
 }
 
+/// The same of call `nr` where a handler of the program may run before it, and tell that it has not been made.
+pub fn place_for_handlers(nr: i64) {
+    let cur = local().cur;
+    let open = world().handled_by_program(local().pid) & !me().sigmask;
+    if open != 0 && (machine().is_watched(cur) || world().timer_signals(cur) & open != 0 && tells_ticks()) {
+        pass(Op::new(Kind::PLACE).arg(nr));
+    }
+}
+
 fn tells_ticks() -> bool {
     !local().borrowed && (!world().concurrent || machine().is_watched(local().cur))
 }

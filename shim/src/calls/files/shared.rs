@@ -20,6 +20,9 @@ use crate::sys::raw;
 /// Performs a call with `kernel`, after a visible operation if it uses what is shared.
 pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let turn = if watches() { turn(nr, &a) } else { None };
+    if turn.is_none() && !local().borrowed {
+        gate::place_for_handlers(nr);
+    }
     let result = kernel();
     forget_walk();
     made(nr, &a, result);

@@ -99,7 +99,7 @@ impl World {
     fn would_handle(&self, p: Pid, t: Tid, signal: i32) -> bool {
         let anywhere = |t: &Thread| t.cancel & (CANCEL_ANYWHERE | CANCEL_DISABLED) == CANCEL_ANYWHERE;
         let ends = signal == SIGCANCEL && self.threads.get(t).is_some_and(anywhere);
-        self.procs[p].handled & bit(signal) & !OF_GLIBC != 0 || ends
+        self.handled_by_program(p) & bit(signal) != 0 || ends
     }
 
     /// Signals that `t` takes when it has changed its mask, or has come to the end of a handler: also those for its process for which
@@ -107,6 +107,12 @@ impl World {
     pub fn due_to_who_looks(&self, t: Tid) -> u64 {
         let Thread { sigpending, sigmask, pid, .. } = self.threads[t];
         (sigpending | self.procs[pid].sigpending) & !sigmask
+    }
+
+    /// The signals for which process `p` has handlers of the program's.
+    #[inline]
+    pub fn handled_by_program(&self, p: Pid) -> u64 {
+        self.procs[p].handled & !OF_GLIBC
     }
 
     /// The signals that timers may send `t` or its process now.
