@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
-    World, BETWEEN_CALLS, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EXITS_TWICE, EXIT_STREAMS, HANDED_ON,
-    KEY_DELETED, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE,
-    SYN_RETRIES, TERMINAL, WAKES_IGNORED,
+    World, BETWEEN_CALLS, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE, EXIT_STREAMS,
+    HANDED_ON, KEY_DELETED, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO,
+    STOPS_LATE, SYN_RETRIES, TERMINAL, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -103,6 +103,8 @@ pub enum Reason {
     PagesShared,
     /// Several moved the place of a memfd: each did so in one step.
     PlaceUnlocked,
+    /// Those who watch a pipe for edges were not told by who leaves something in it.
+    EdgeAgain,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -270,13 +272,18 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
                 "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
             ),
+            Reason::EdgeAgain => (
+                "epoll:edge-again",
+                "all schedules of what is modelled were run, but not that a read or write of a pipe which has waited tells those who watch it for edges once more (see the notes)",
+                "an epoll instance watches a pipe for edges (EPOLLET) which a thread reads or writes that may wait: natively it makes one more event where it has waited and leaves data, or room, for others",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
             Reason::Unseen => ("unseen", "the search could not follow all that executions did", ""),
             Reason::BetweenCalls => ("signals-at-calls", "", "signals come at calls: a handler ran where a call of its thread began or returned; that it runs between two other instructions only the memory of its own thread could tell"),
             Reason::FairSchedules => ("fair-schedules", "", "fair schedules only: a thread that yielded, polled or waited for time to pass again and again was made to wait until another had moved"),
-            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or several fired at once in one order only beside other events, or one whose signal was blocked may have fired before sigpending looked or before it was set anew", ""),
+            Reason::TimersHeld => ("timers-held", "bounded: a timer of which several expiries had come fired only when nothing else could run, or no more of them were counted, or several fired at once in one order only beside other events, or one whose signal was blocked may have fired before sigpending looked or before it was set anew", ""),
             Reason::TimersApart => (
                 "timers-apart",
                 "bounded: a timer that one thread set (timerfd) had always expired where one looked at it that had waited for as long, though that was another thread, or what it waited for was another timer, which may count from earlier",
@@ -360,6 +367,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & BETWEEN_CALLS != 0, Reason::BetweenCalls),
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
+        (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

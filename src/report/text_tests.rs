@@ -134,6 +134,7 @@ Verdict: no bug found in ./prog 2
         (Reason::CircleInherited, "a circle of mutexes"),
         (Reason::PagesShared, "pages in a pipe change"),
         (Reason::PlaceUnlocked, "moves the place"),
+        (Reason::EdgeAgain, "for edges once more"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

@@ -7,8 +7,8 @@ use super::question::Did;
 use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
-    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, MAX_PIPE_SLOTS, NO_RING,
-    OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, EDGE_AGAIN, MAX_PIPE_SLOTS,
+    NO_RING, OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
 };
 
 kinds! {
@@ -511,9 +511,11 @@ impl World {
             // The next bytes lie at the beginning of the ring, in memory that is in use already.
             (channel.head, channel.tail) = (0, 0);
         }
+        let left = !channel.is_empty();
         if full && channel.used < channel.slots {
             self.woke(id, poll::OUT | poll::WRNORM);
         }
+        self.note_edge(id, op, left, poll::IN);
         Applied::Done(n as i64)
     }
 
@@ -553,8 +555,18 @@ impl World {
         let channel = &mut self.channels[id];
         self.threads[t].out[0] = channel.tail as i64;
         channel.pipe_put(n);
+        let left = channel.used < channel.slots;
         self.woke(id, poll::IN | poll::RDNORM);
+        self.note_edge(id, op, left, poll::OUT);
         Applied::Done(n as i64)
+    }
+
+    /// Who has waited for a pipe and leaves something there wakes the next who waits for it, and so tells those who watch for edges (fs/pipe.c,
+    /// wake_next_reader). Whether it has waited, or come later, nobody knows.
+    fn note_edge(&mut self, id: ChanId, op: &Op, left: bool, events: u16) {
+        if left && !op.tries() && self.watched_for_edges(id, events) {
+            self.never_comes(EDGE_AGAIN);
+        }
     }
 
     /// A further buffer of a write to a pipe that has put one there (vmsplice): the position of its `n` bytes, up to a page. `None`: there

@@ -228,6 +228,12 @@ impl World {
         watch.enabled() && (events == 0 || side && watch.events & u32::from(events) != 0)
     }
 
+    /// Somebody watches the channel for edges of these events.
+    pub(crate) fn watched_for_edges(&self, id: ChanId, events: u16) -> bool {
+        let edges = |at: u32| self.watches[at].events & flag::EDGE != 0 && self.concerns(at, id, events);
+        self.channels[id].watched > 0 && self.watches_of(id).any(edges)
+    }
+
     fn queued_by(&self, id: ChanId, events: u16) -> bool {
         self.channels[id].watched > 0 && self.watches_of(id).any(|at| self.concerns(at, id, events))
     }

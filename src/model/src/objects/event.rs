@@ -83,6 +83,9 @@ impl World {
                 self.fire_at(t, at);
             }
         }
+        // There might have been still more.
+        let periodic = kind == ChanKind::TIMER && self.channels[id].period != 0;
+        self.ticks_held |= periodic && self.timeouts_any && more >= self.most_expiries(t);
         let fired = match more {
             0 => before,
             _ => self.periods_pass(t, id, before, more),
@@ -118,8 +121,16 @@ impl World {
     pub(crate) fn further_expiries(&self, t: Tid, op: &Op) -> u32 {
         let channel = self.channel_of(op.obj).map(|id| &self.channels[id]);
         match channel.filter(|c| c.kind == ChanKind::TIMER && c.period != 0 && c.value != 0) {
-            Some(_) if self.ticks_freely(t) => u32::from(TICKS - self.threads[t].ticks) - 1,
+            Some(_) => self.most_expiries(t),
             _ => 0,
+        }
+    }
+
+    /// So many more periods of a timer pass at most for `t`.
+    fn most_expiries(&self, t: Tid) -> u32 {
+        match self.ticks_freely(t) {
+            true => u32::from(TICKS - self.threads[t].ticks) - 1,
+            false => 0,
         }
     }
 

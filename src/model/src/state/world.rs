@@ -64,6 +64,8 @@ pub const EXITS_TWICE: u32 = 1 << 17;
 pub const PAGES_SHARED: u32 = 1 << 18;
 /// Bit of [`World::never_come`]: that the place of a memfd, on which the kernel has no lock, is told or moved within a read or write.
 pub const PLACE_UNLOCKED: u32 = 1 << 19;
+/// Bit of [`World::never_come`]: the edge that a read or write of a pipe makes which has waited and leaves something for others.
+pub const EDGE_AGAIN: u32 = 1 << 20;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
