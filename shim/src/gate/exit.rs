@@ -62,6 +62,9 @@ fn end_process(status: i32, called: bool) -> ! {
         end_visibly(cur);
     }
     let status = model().decide_end(p, status);
+    if called && !local().borrowed {
+        model().ends_all(p, cur);
+    }
     if !local().borrowed {
         model().exit_is_visible(p, called);
         // Where other threads are left, descriptors are closed when they end, all at once. What the child of a vfork has is

@@ -195,6 +195,7 @@ impl World {
             fds: [NONE; FD_PAGES],
             waited: 0,
             waiter: NONE,
+            ender: NONE,
             own: ProcessState::new(),
         })?;
         let t = self.create_thread(p, creator)?;
@@ -263,6 +264,13 @@ impl World {
             self.procs[p].fate = status;
         }
         self.procs[p].fate
+    }
+
+    /// Thread `t` ends process `p` by a call, and with it all its threads. The first that does.
+    pub fn ends_all(&mut self, p: Pid, t: Tid) {
+        if self.procs[p].ender == NONE {
+            self.procs[p].ender = t;
+        }
     }
 
     /// Ends process `p` with wait status `status`, if no other one is decided.

@@ -15,7 +15,7 @@
 //! for what changes a name the listing of its directory.
 
 use crate::arena::Arena;
-use crate::base::{ObjId, Pid, Tid, NONE};
+use crate::base::{ObjId, Tid, NONE};
 use crate::sched::sharing::name_of;
 use crate::state::{
     Key, ObjKind, Thread, Use, Used, User, Verdict, World, CELL, FD_NUMBER, FILE_BUCKETS, GONE, LISTING, MAX_USERS,
@@ -225,16 +225,6 @@ impl Arena {
 /// True if what thread `u` did when there were `at` threads comes before what thread `t` does now in every order of
 /// independent steps: by the creation of `t` or of one that created it, by a join, or by a wait for `u`'s process.
 fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
-    let created_after = |by: &dyn Fn(Tid) -> bool, since: u32| {
-        let mut child = t;
-        while let Some(thread) = world.threads.get(child).filter(|thread| thread.creator != NONE) {
-            if child >= since && by(thread.creator) {
-                return true;
-            }
-            child = thread.creator;
-        }
-        false
-    };
     if at == ALWAYS {
         // Its mappings are also those of its other threads and of the processes that it made.
         let of = world.threads[u].pid;
@@ -250,20 +240,42 @@ fn ordered(world: &World, u: Tid, at: u32, t: Tid) -> bool {
             return false;
         }
     }
-    if u == t || created_after(&|creator| creator == u, at) {
+    if u == t || created_by(world, t, u, at) {
         return true;
     }
     if at != ALWAYS && world.joined_before(u, t) {
         return true;
     }
-    // Waited for by the thread that goes on, or by one that then created it. How far one got that was killed is open.
+    // Waited for by the thread that goes on, or by one that then created it. How far one got that was killed is open, and how far a thread
+    // got in whose process another one called exit.
     let killed = |status: i32| status & 0x7f != 0;
-    let mut process: Pid = world.threads[u].pid;
-    while let Some(ended) = world.procs.get(process).filter(|p| p.waited > 0 && !killed(p.status)) {
-        if ended.waiter == t || created_after(&|creator| creator == ended.waiter, ended.waited) {
+    let (mut last, mut since) = (u, at);
+    while let Some(ended) = world.procs.get(world.threads[last].pid).filter(|p| p.waited > 0 && !killed(p.status)) {
+        if !comes_before(world, last, since, ended.ender) {
+            return false;
+        }
+        if ended.waiter == t || created_by(world, t, ended.waiter, ended.waited) {
             return true;
         }
-        process = world.threads[ended.waiter].pid;
+        (last, since) = (ended.waiter, ended.waited);
+    }
+    false
+}
+
+/// True if what `u` did when there were `at` threads comes before `ender` ended the process of both, which may be none: then each of its
+/// threads ended by itself.
+fn comes_before(world: &World, u: Tid, at: u32, ender: Tid) -> bool {
+    ender == NONE || u == ender || at != ALWAYS && (world.joined_before(u, ender) || created_by(world, ender, u, at))
+}
+
+/// True if `t`, or one that created it, was created by `by` when there were `since` threads, or later.
+fn created_by(world: &World, t: Tid, by: Tid, since: u32) -> bool {
+    let mut child = t;
+    while let Some(thread) = world.threads.get(child).filter(|thread| thread.creator != NONE) {
+        if child >= since && thread.creator == by {
+            return true;
+        }
+        child = thread.creator;
     }
     false
 }

@@ -110,6 +110,8 @@ pub struct Process {
     pub waited: u32,
     /// The thread that waited for it, or [`NONE`](crate::NONE).
     pub waiter: Tid,
+    /// The thread whose call ended it, and its other threads wherever they were, or [`NONE`](crate::NONE).
+    pub ender: Tid,
 }
 
 /// [`Process::fate`]: nothing has ended the process so far.
