@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
-    World, BETWEEN_CALLS, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE, EXIT_STREAMS,
-    HANDED_ON, KEY_DELETED, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO,
-    STOPS_LATE, SYN_RETRIES, TERMINAL, WAKES_IGNORED,
+    World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
+    EXIT_STREAMS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_RECEIVER, PAGES_SHARED,
+    PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED,
+    WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -105,6 +106,16 @@ pub enum Reason {
     PlaceUnlocked,
     /// Those who watch a pipe for edges were not told by who leaves something in it.
     EdgeAgain,
+    /// A request to end a thread came before a call or after it.
+    CancelsLate,
+    /// A thread left several robust mutexes at once.
+    LeavesSeveral,
+    /// What somebody waits for who is not there.
+    GoneWaiters,
+    /// A futex was waited for with a deadline.
+    FutexTimed,
+    /// The child of a vfork was one of a fork.
+    Vforked,
     /// Schedules beyond a bound were left out.
     Bound,
     /// Some within the bound too: waits gave up at any moment.
@@ -277,6 +288,31 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a pipe which has waited tells those who watch it for edges once more (see the notes)",
                 "an epoll instance watches a pipe for edges (EPOLLET) which a thread reads or writes that may wait: natively it makes one more event where it has waited and leaves data, or room, for others",
             ),
+            Reason::CancelsLate => (
+                "threads:cancelled-late",
+                "all schedules of what is modelled were run, but not that a request to end a thread strikes in a call that has done its work (see the notes)",
+                "pthread_cancel came right after a call of its target that may be interrupted by it: natively the request may strike before that call returns, so that what it has read, written or accepted is lost on the thread",
+            ),
+            Reason::LeavesSeveral => (
+                "mutexes:robust-steps",
+                "all schedules of what is modelled were run, but not what comes between the moments at which a thread leaves several robust mutexes (see the notes)",
+                "a thread ended that held several robust mutexes: all were left at one moment, natively one after the other, the last that was locked first",
+            ),
+            Reason::GoneWaiters => (
+                "objects:waiters-gone",
+                "all schedules of what is modelled were run, but not what becomes of an object for which somebody waits who is not there (see the notes)",
+                "a condition variable or read-write lock was used for which a thread waits that is not there: in the child of a fork, where a thread of the parent waited, or after a process was killed that waited; natively such an object still counts it",
+            ),
+            Reason::FutexTimed => (
+                "futexes:timed",
+                "all schedules of what is modelled were run, but not in all orders a futex wait that gives up and what is written for those who wait (see the notes)",
+                "a wait for a futex with a deadline gave up (std::future::wait_for, std::counting_semaphore, ..) before others were woken: whether the word was written before that was not varied",
+            ),
+            Reason::Vforked => (
+                "processes:vfork",
+                "all schedules of what is modelled were run, but vfork was fork (see the notes)",
+                "vfork was called: its child had a copy of the memory, and its parent did not wait until it executed a program or ended, as both would natively",
+            ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
             Reason::LockReleases => ("lock-releases", "the search switches only where locks are released", ""),
@@ -368,6 +404,11 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
+        (world.never_come & CANCELS_LATE != 0, Reason::CancelsLate),
+        (world.never_come & LEAVES_SEVERAL != 0, Reason::LeavesSeveral),
+        (world.never_come & GONE_WAITERS != 0, Reason::GoneWaiters),
+        (world.never_come & FUTEX_TIMED != 0, Reason::FutexTimed),
+        (world.never_come & VFORKED != 0, Reason::Vforked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),
         (world.ticks_apart, Reason::TimersApart),

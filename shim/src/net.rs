@@ -2,6 +2,7 @@
 //! arrives here as a SIGSYS. What becomes of each is in one table, `vsrun_model::calls`; what passes through to the
 //! kernel is counted and known to vsrun while it lasts.
 
+use vsrun_model::world::VFORKED;
 use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
@@ -205,6 +206,8 @@ fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
             args.child_tid = a[3];
             args.tls = a[4];
         }
+        // It is made as by fork.
+        libc::SYS_vfork => model().never_comes(VFORKED),
         _ => {}
     }
     // Both are told where the first is to be.

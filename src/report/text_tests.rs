@@ -135,6 +135,11 @@ Verdict: no bug found in ./prog 2
         (Reason::PagesShared, "pages in a pipe change"),
         (Reason::PlaceUnlocked, "moves the place"),
         (Reason::EdgeAgain, "for edges once more"),
+        (Reason::CancelsLate, "has done its work"),
+        (Reason::LeavesSeveral, "several robust mutexes"),
+        (Reason::GoneWaiters, "who is not there"),
+        (Reason::FutexTimed, "a futex wait that gives up"),
+        (Reason::Vforked, "vfork was fork"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, ObjId, Op, NONE};
 
 use super::{fd, files};
 use crate::gate::{self, local, machine, model, world, Phase};
-use crate::sys::raw;
+use crate::sys::{cstr, load, raw};
 
 /// The operation that looks up the numbers of these objects.
 pub fn look_at(first: ObjId, second: Option<ObjId>) {
@@ -71,6 +71,45 @@ pub fn copied(visible: bool) {
     }
     if let Some(free) = machine().use_free_numbers(local().cur, Use::Write).filter(|_| !visible) {
         gate::pass(Op::on(Kind::FD_RESERVE, free));
+    }
+    kept();
+}
+
+/// What stands at each number, and whether it is to be closed on exec, goes with a copy of the process, or with what it executes.
+pub fn kept() {
+    if !gate::is_threaded() || matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
+        return;
+    }
+    each_open(|number| {
+        if is_watched(number) {
+            machine().use_number(local().cur, number, Use::Read);
+        }
+    });
+}
+
+/// Calls `each` with all descriptors of the process.
+#[inline(never)]
+fn each_open(mut each: impl FnMut(i32)) {
+    let dir = raw!(libc::SYS_open, c"/proc/self/fd".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
+    let mut entries = [0u64; 128];
+    let at = entries.as_mut_ptr() as u64;
+    // The number of an entry is its name (struct linux_dirent64: number, offset, length, kind, name).
+    while dir >= 0 {
+        let n = raw!(libc::SYS_getdents64, dir, at, size_of_val(&entries));
+        let mut entry = at;
+        while n > 0 && entry < at + n as u64 {
+            let name = cstr(entry + 19, 16);
+            let digits = name.iter().all(u8::is_ascii_digit);
+            let number = name.iter().fold(0, |number, digit| number * 10 + i64::from(digit & 15));
+            if digits && number != dir {
+                each(number as i32);
+            }
+            entry += u64::from(load::<u16>(entry + 16));
+        }
+        if n <= 0 {
+            raw!(libc::SYS_close, dir);
+            return;
+        }
     }
 }
 

@@ -167,6 +167,8 @@ fn fork(args: &CloneArgs) -> i64 {
         if args.flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID) != 0 {
             tell_id(args.child_tid, vpid);
         }
+        // Who joins the first thread waits for that.
+        fiber().clear_tid = if args.flags & CLONE_CHILD_CLEARTID != 0 { args.child_tid } else { 0 };
         return 0;
     }
     if real < 0 {
@@ -428,6 +430,10 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
         return raw!(libc::SYS_execveat, dir, path, NOWHERE.as_ptr(), 0, flags);
     }
     files::replaced();
+    if threaded {
+        numbers::kept();
+        files::kept();
+    }
     // Its robust mutexes are given up then.
     if threaded || world().holds_robust(local().cur) {
         gate::pass(Op::new(Kind::EXEC));

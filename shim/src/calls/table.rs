@@ -101,7 +101,7 @@ pub fn with(nr: i64, mut a: [u64; 6], within: bool, call: impl FnOnce([u64; 6]) 
         look_at_flags(nr, what, &a);
         return call(a);
     }
-    if within && machine().libc_is_quiet() {
+    if within && machine().libc_is_quiet() && !keeps_on_exec(nr, &a) {
         return quietly(nr, what, &a, call(a));
     }
     let held = match begin(nr, what, &mut a) {
@@ -113,6 +113,15 @@ pub fn with(nr: i64, mut a: [u64; 6], within: bool, call: impl FnOnce([u64; 6]) 
     match held {
         None => result,
         Some(held) => finish(nr, &a, held, result),
+    }
+}
+
+/// What libc does not ask for inside of its own locks: it opens what is to be closed on exec as such.
+fn keeps_on_exec(nr: i64, a: &[u64; 6]) -> bool {
+    match nr {
+        libc::SYS_fcntl => a[1] as i32 == libc::F_SETFD,
+        libc::SYS_ioctl => matches!(a[1] & 0xffff_ffff, libc::FIOCLEX | libc::FIONCLEX),
+        _ => false,
     }
 }
 
@@ -185,8 +194,8 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
         }
     }
     // What these set is kept with the number.
-    if nr == libc::SYS_ioctl && matches!(a[1] & 0xffff_ffff, libc::FIOCLEX | libc::FIONCLEX) {
-        what = FIRST;
+    if nr == libc::SYS_ioctl && keeps_on_exec(nr, a) {
+        what = CHANGES;
     }
     if what & CHANGES != 0 {
         return change(nr, a);
@@ -414,7 +423,7 @@ fn change(nr: i64, a: &mut [u64; 6]) -> Result<Option<Held>, i64> {
             return Ok(hidden.map(|hidden| Held { replaced: hidden, ..moved(hidden, second) }));
         }
         libc::SYS_dup2 | libc::SYS_dup3 if !look(first).stands => return Err(EBADF),
-        libc::SYS_fcntl if is_watched(first) => {
+        libc::SYS_fcntl | libc::SYS_ioctl if is_watched(first) => {
             if let Some(obj) = machine().use_number(local().cur, first, Use::Write) {
                 gate::pass(Op::on(Kind::FD_CHANGE, obj));
                 if !stands(obj) {
@@ -462,11 +471,14 @@ fn give_up(number: i32, source: Option<i32>) -> Result<Option<i32>, i64> {
 /// Closes those of a range one by one, as the kernel does, if others can tell.
 fn close_range(first: u32, last: u32, flags: u64) {
     const CLOSE_RANGE_CLOEXEC: u64 = 4;
-    if flags & CLOSE_RANGE_CLOEXEC != 0 {
-        return;
-    }
     for number in first..=last.min(LAST_FD as u32 - 1) {
         if !is_watched(number as i32) || !fd::is_open(number.into()) {
+            continue;
+        }
+        if flags & CLOSE_RANGE_CLOEXEC != 0 {
+            if let Some(obj) = machine().use_number(local().cur, number as i32, Use::Write) {
+                gate::pass(Op::on(Kind::FD_CHANGE, obj));
+            }
             continue;
         }
         if let Ok(Some(hidden)) = give_up(number as i32, None) {

@@ -7,7 +7,7 @@ use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
 use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::sync;
+use super::{files, sync};
 use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
@@ -80,6 +80,20 @@ pub fn cancellation_point() {
 
 fn thread_of(pthread: u64) -> Tid {
     world().thread_by_fs(local().pid, pthread).unwrap_or(NONE)
+}
+
+/// A thread is asked about, or something is asked of it: libc knows by itself that it is over, and makes no call then.
+pub fn asked_about(pthread: u64) {
+    let t = thread_of(pthread);
+    if t != NONE && t != local().cur {
+        files::thread_told(t);
+    }
+}
+
+/// Calls `function` of libc about `pthread`, with what else it takes.
+pub fn about(pthread: u64, function: u64, a: u64, b: u64) -> i32 {
+    asked_about(pthread);
+    call3(function, pthread, a, b)
 }
 
 /// ATTR_FLAG_DETACHSTATE in the flags of pthread_attr_t (glibc).
@@ -251,6 +265,8 @@ functions! {
     pthread_setcancelstate pthread_setcanceltype pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
+    pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
+    pthread_getaffinity_np pthread_setaffinity_np
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

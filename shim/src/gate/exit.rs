@@ -16,12 +16,13 @@ fn owes_turn() -> Option<Tid> {
 pub fn exit_thread(status: i32) -> ! {
     mirror::settle_onces();
     let cur = local().cur;
-    end_visibly(cur);
-    machine().hold_streams(cur);
     let last = |cur| world().procs[local().pid].live_threads <= 1 && world().threads[cur].alive();
+    // The kernel leaves its robust mutexes before those are told that wait for its end.
     if !last(cur) && world().holds_robust(cur) {
         turn::pass(Op::new(Kind::THREAD_EXIT));
     }
+    end_visibly(cur);
+    machine().hold_streams(cur);
     if last(cur) {
         end_process((status & 0xff) << 8, false);
     }
@@ -77,6 +78,11 @@ fn end_process(status: i32, called: bool) -> ! {
         }
         if let Some(op) = world().close_all_op(p).filter(|_| alone) {
             turn::pass(op);
+            given_back = true;
+        }
+        if let Some(op) = world().locks_part(p).filter(|_| alone) {
+            turn::pass(op);
+            (local().hooks.close_locked)();
             given_back = true;
         }
         if given_back {

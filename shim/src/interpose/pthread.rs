@@ -7,7 +7,7 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    cancel, create, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
+    about, cancel, create, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
     test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
@@ -123,6 +123,21 @@ symbols! {
     fn thrd_detach(thread: u64) -> i32 = detach(thread, libc_functions().thrd_detach);
     fn pthread_cancel(pthread: u64) -> i32 = cancel(pthread);
     fn pthread_testcancel() = test_cancel();
+    fn pthread_kill(pthread: u64, signal: i32) -> i32 = about(pthread, libc_functions().pthread_kill, signal as u64, 0);
+    fn pthread_sigqueue(pthread: u64, signal: i32, value: u64) -> i32 =
+        about(pthread, libc_functions().pthread_sigqueue, signal as u64, value);
+    fn pthread_getcpuclockid(pthread: u64, clock: u64) -> i32 =
+        about(pthread, libc_functions().pthread_getcpuclockid, clock, 0);
+    fn pthread_getschedparam(pthread: u64, policy: u64, parameters: u64) -> i32 =
+        about(pthread, libc_functions().pthread_getschedparam, policy, parameters);
+    fn pthread_setschedparam(pthread: u64, policy: i32, parameters: u64) -> i32 =
+        about(pthread, libc_functions().pthread_setschedparam, policy as u64, parameters);
+    fn pthread_setschedprio(pthread: u64, priority: i32) -> i32 =
+        about(pthread, libc_functions().pthread_setschedprio, priority as u64, 0);
+    fn pthread_getaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =
+        about(pthread, libc_functions().pthread_getaffinity_np, size, set);
+    fn pthread_setaffinity_np(pthread: u64, size: u64, set: u64) -> i32 =
+        about(pthread, libc_functions().pthread_setaffinity_np, size, set);
     fn pthread_setname_np(pthread: u64, name: u64) -> i32 = ret_pthread(guarded(|| priority::give_name(pthread, name)));
     fn pthread_getname_np(pthread: u64, to: u64, room: u64) -> i32 =
         ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));

@@ -321,6 +321,7 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             }
             if a[1] != 0 {
                 uses.named(Cell::Actions, name, id.into(), Use::Write);
+                uses.named(Cell::Actions, action(ANY), ANY.into(), Use::Write);
             }
         }
         _ if is_of_ids(nr) => {
@@ -470,6 +471,9 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
 fn is_ordinary(fd: u64) -> bool {
     Stat::of_fd(fd as i32).is_ok_and(|stat| stat.kind() == libc::S_IFREG)
 }
+
+/// In the place of a signal: any.
+const ANY: i32 = 0;
 
 /// The name of what this process does about a signal.
 fn action(signal: i32) -> u64 {
@@ -722,9 +726,17 @@ pub fn copied(nr: i64, process: bool, visible: bool) {
             }
         }
         attached(&mut uses);
+        kept();
     }
     if !visible {
         pass(nr, &uses);
+    }
+}
+
+/// What the process does about signals goes with a copy of it, and partly with what it executes.
+pub fn kept() {
+    if is_threaded() && watches() {
+        machine().use_state(local().cur, action(ANY), Use::Read);
     }
 }
 
@@ -793,6 +805,15 @@ pub fn own_name(t: Tid, what: Use) {
     let mut uses = Uses::NOTHING;
     uses.thread(Cell::Name, t, what);
     pass(libc::SYS_prctl, &uses);
+}
+
+/// Whether thread `t` is still there is told.
+pub fn thread_told(t: Tid) {
+    if watches() && world().concurrent {
+        let mut uses = Uses::NOTHING;
+        uses.look_for(world().threads[t].vtid, false);
+        pass(libc::SYS_tkill, &uses);
+    }
 }
 
 /// Who is in a group of processes is told, by an operation on which a change of that depends.

@@ -30,7 +30,7 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
         machine().file_removed(file);
     }
     let Some((op, same)) = turn else { return result };
-    if moves_place(nr) && world().is_used_beside(local().cur, &op) && [a[0], a[1], a[2]].into_iter().any(is_memfd) {
+    if moves_place(nr) && world().is_used_beside(local().cur, &op) && (is_memfd(a[0]) || is_memfd(second(nr, &a))) {
         model().never_comes(PLACE_UNLOCKED);
     }
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
@@ -45,6 +45,15 @@ fn moves_place(nr: i64) -> bool {
     use libc::*;
     matches!(nr, SYS_read | SYS_readv | SYS_preadv2 | SYS_write | SYS_writev | SYS_pwritev2 | SYS_lseek | SYS_sendfile)
         || matches!(nr, SYS_splice | SYS_copy_file_range)
+}
+
+/// The second descriptor of a call, or the first again.
+fn second(nr: i64, a: &[u64; 6]) -> u64 {
+    match nr {
+        libc::SYS_sendfile => a[1],
+        libc::SYS_splice | libc::SYS_copy_file_range => a[2],
+        _ => a[0],
+    }
 }
 
 /// Of descriptions that are not opened by a name the kernel does not lock the place (fs/open.c, do_dentry_open: FMODE_ATOMIC_POS). What is

@@ -5,7 +5,7 @@ use super::mutex::releases;
 use super::question::Did;
 use super::row::*;
 use crate::base::RESUMED;
-use crate::state::{Misuse, CANCELLED, DESTROYED, EXPIRED, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
+use crate::state::{Misuse, ObjKind, CANCELLED, DESTROYED, EXPIRED, GHOSTS, MUTEX_NORMAL, MUTEX_TYPE, ROBUST, WOKEN};
 
 kinds! {
     /// Release mutex `obj2` and wait on condition variable `obj`.
@@ -237,7 +237,9 @@ impl World {
 
     /// glibc's pthread_cond_destroy waits until nobody waits; so does the one of barriers.
     pub(crate) fn unused_choices(&self, op: &Op) -> u32 {
-        u32::from(self.objects[op.obj].n_waiters == 0)
+        let object = &self.objects[op.obj];
+        let ghosts = object.key.kind == ObjKind::COND && object.flags & GHOSTS != 0;
+        u32::from(object.n_waiters == 0 && !ghosts)
     }
 
     pub(crate) fn destroy_perform(&mut self, t: Tid, op: &Op) -> Applied {

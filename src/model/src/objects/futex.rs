@@ -3,7 +3,7 @@
 
 use super::cond::{wakes, WAITERS};
 use super::row::*;
-use crate::state::WOKEN;
+use crate::state::{FUTEX_TIMED, GAVE_UP, WOKEN};
 
 kinds! {
     /// FUTEX_WAIT: compare and go to sleep.
@@ -91,6 +91,10 @@ impl World {
 
     pub(crate) fn futex_sleep_perform(&mut self, t: Tid) -> Applied {
         let woken = self.threads[t].woken;
+        if !woken {
+            let id = self.threads[t].pending.obj;
+            self.objects[id].flags |= GAVE_UP;
+        }
         self.dequeue(t);
         Applied::Done(if woken { 0 } else { errno::ETIMEDOUT })
     }
@@ -161,7 +165,17 @@ impl World {
         n
     }
 
+    /// A wait has given up before this wake. What was written to the word for it, before, may have come first all the same: that is memory,
+    /// on which giving up does not depend.
+    fn note_late_wake(&mut self, op: &Op) {
+        let gave_up = |id: ObjId| self.objects.get(id).is_some_and(|o| o.flags & GAVE_UP != 0);
+        if gave_up(op.obj) || gave_up(op.obj2) {
+            self.never_comes(FUTEX_TIMED);
+        }
+    }
+
     pub(crate) fn futex_wake_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        self.note_late_wake(op);
         let n = self.futex_wake(op, op.arg & 0xffff_ffff, value);
         self.threads[t].out[0] = n;
         Applied::Done(0)
@@ -173,6 +187,7 @@ impl World {
     }
 
     pub(crate) fn futex_wake_op_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        self.note_late_wake(op);
         let firsts = self.futex_wake_choices(op);
         let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value % firsts);
         if self.threads[t].compare {
@@ -187,6 +202,7 @@ impl World {
         if !self.threads[t].compare {
             return Applied::Done(errno::EAGAIN);
         }
+        self.note_late_wake(op);
         let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value);
         let mut left = (op.arg >> 32).min(self.objects[op.obj].n_waiters as i64);
         while left > 0 && self.objects[op.obj].waiters != NONE {

@@ -2,8 +2,8 @@
 
 use super::row::*;
 use crate::state::{
-    Misuse, ObjKind, Object, DESTROYED, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE, NOT_RECOVERABLE,
-    OWNER_DEAD, ROBUST,
+    Misuse, ObjKind, Object, DESTROYED, LEAVES_SEVERAL, MUTEX_ERRORCHECK, MUTEX_NORMAL, MUTEX_RECURSIVE, MUTEX_TYPE,
+    NOT_RECOVERABLE, OWNER_DEAD, ROBUST,
 };
 
 kinds! {
@@ -191,13 +191,18 @@ impl World {
             return;
         }
         self.pi_owner_died(t);
+        let mut left = 0;
         for mutex in self.objects.as_mut_slice() {
             let held = mutex.owner == t && mutex.flags & NOT_RECOVERABLE == 0;
             if held && mutex.key.kind == ObjKind::MUTEX && mutex.flags & ROBUST != 0 {
                 mutex.owner = NONE;
                 mutex.count = 0;
                 mutex.flags |= OWNER_DEAD;
+                left += 1;
             }
+        }
+        if left > 1 && self.live.len > 1 {
+            self.never_comes(LEAVES_SEVERAL);
         }
     }
 }

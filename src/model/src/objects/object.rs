@@ -2,7 +2,8 @@
 
 use crate::base::{errno, ObjId, Op, Tid, NONE, PARTIAL};
 use crate::state::{
-    Applied, Key, ObjKind, Object, World, DESTROYED, INHERITS, MUTEX_NORMAL, MUTEX_TYPE, OWNER_DEAD, ROBUST, SHARED,
+    Applied, Key, ObjKind, Object, World, DESTROYED, GHOSTS, GONE_WAITERS, INHERITS, MUTEX_NORMAL, MUTEX_TYPE,
+    OWNER_DEAD, ROBUST, SHARED,
 };
 
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
@@ -13,6 +14,11 @@ const MAX_CHAIN: usize = 64;
 pub(crate) fn removed(op: &Op, value: u32) -> Applied {
     let value = if op.has(PARTIAL) { 1 } else { value };
     Applied::Done([errno::EINVAL, errno::EIDRM][value as usize % 2])
+}
+
+/// glibc counts in the memory of such objects who waits for them.
+fn remembers(kind: ObjKind) -> bool {
+    matches!(kind, ObjKind::COND | ObjKind::RWLOCK | ObjKind::BARRIER)
 }
 
 impl World {
@@ -182,6 +188,29 @@ impl World {
         }
     }
 
+    /// `t` is over where it waits: an object that processes share still counts it.
+    pub(crate) fn leave_queue(&mut self, t: Tid) {
+        let id = self.threads[t].queued_on;
+        if self.objects.get(id).is_some_and(|o| remembers(o.key.kind) && o.key.space & SHARED != 0) {
+            self.objects[id].flags |= GHOSTS;
+            self.any_ghosts = true;
+        }
+        self.dequeue(t);
+    }
+
+    /// What an object does for which somebody waits who is not there is not modelled. False: nothing that is true can be said of it.
+    pub(crate) fn note_ghosts(&mut self, op: &Op) -> bool {
+        let haunted = |id: ObjId| self.objects.get(id).filter(|o| o.flags & GHOSTS != 0).map(|o| o.key.kind);
+        match haunted(op.obj).or_else(|| haunted(op.obj2)) {
+            Some(ObjKind::BARRIER) => false,
+            Some(_) => {
+                self.never_comes(GONE_WAITERS);
+                true
+            }
+            None => true,
+        }
+    }
+
     /// The `n`-th waiter of `id` in thread order.
     pub(crate) fn waiter(&self, id: ObjId, n: u32) -> Tid {
         let mut at = self.objects[id].waiters;
@@ -203,7 +232,7 @@ impl World {
             at = old.space_next;
             let key = Key { space: child, ..old.key };
             let Some(id) = self.make(key, |new| {
-                new.flags = old.flags;
+                new.flags = old.flags | if old.n_waiters > 0 && remembers(old.key.kind) { GHOSTS } else { 0 };
                 new.generation = old.generation;
                 new.count = old.count;
                 new.value = old.value;
@@ -219,6 +248,7 @@ impl World {
             if old.key.kind == ObjKind::RWLOCK && !self.copy_holds(old.extra, id, forker, copy) {
                 return false;
             }
+            self.any_ghosts |= self.objects[id].flags & GHOSTS != 0;
             // Nobody in the child waits for it.
             if old.key.kind == ObjKind::FUTEX {
                 (self.objects[id].owner, self.objects[id].flags) = (NONE, old.flags & !OWNER_DEAD);

@@ -11,6 +11,7 @@ use crate::state::{
 const PART_ROBUST: i64 = 1;
 const PART_UNDO: i64 = 2;
 const PART_RECORDS: i64 = 3;
+const PART_LOCKS: i64 = 4;
 
 kinds! {
     /// Wait for a child process; `arg` is the pid argument of waitpid.
@@ -60,6 +61,7 @@ kinds! {
             match (op.has(VARIANT), op.arg & 0x7f) {
                 (true, PART_ROBUST) => say![words, "robust mutexes"],
                 (true, PART_UNDO) => say![words, "semaphores (SEM_UNDO)"],
+                (true, PART_LOCKS) => say![words, "locks of open files"],
                 (true, _) => say![words, "record locks"],
                 (false, 0) => say![words, op.arg >> 8 & 0xff],
                 (false, signal) => say![words, "signal ", signal],
@@ -568,6 +570,8 @@ impl World {
             (false, status) => self.process_exit(p, status as i32),
             (true, PART_ROBUST) => self.orphan_mutexes(t),
             (true, PART_UNDO) => self.undo_all(p),
+            // The shim closes what is locked.
+            (true, PART_LOCKS) => {}
             (true, _) => self.drop_process_locks(p),
         }
         Applied::Done(0)
@@ -588,6 +592,12 @@ impl World {
         let first = left.next()?.0;
         let more = self.has_fds(p) || left.next().is_some();
         (more || watched).then(|| Op::new(Kind::EXIT).with(VARIANT).arg(first))
+    }
+
+    /// What process `p`, of which one thread is left, does when it closes files that it, or one that it was forked from, has locked (flock,
+    /// F_OFD_SETLK). `None`: there are none.
+    pub fn locks_part(&self, p: Pid) -> Option<Op> {
+        self.procs[p].description_locks.then(|| Op::new(Kind::EXIT).with(VARIANT).arg(PART_LOCKS))
     }
 }
 

@@ -36,7 +36,6 @@ impl World {
         let news = self.procs[p].stop_news;
         self.prepare(p, signal, sender);
         if self.procs[p].stop_news != news {
-            self.procs[p].struck = self.threads.get(sender).is_some_and(|s| s.pid != p);
             self.tell_of_stop(p, CLD_CONTINUED, SIGCONT);
             let fatal = self.fatal_pending(p);
             if p != 0 && fatal != 0 {

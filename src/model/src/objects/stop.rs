@@ -24,6 +24,10 @@ impl World {
         }
         self.forget_signals(|q| q.pid == p && gone & bit(q.info.signal) != 0);
         if signal == SIGCONT && self.procs[p].stopped != 0 {
+            // Nobody has seen that it has stopped: it may not have got so far.
+            if core::mem::take(&mut self.procs[p].struck) {
+                self.never_comes(STOPS_LATE);
+            }
             self.procs[p].stopped = 0;
             self.procs[p].stop_news = CONTINUED;
             self.wake_waiters(p);

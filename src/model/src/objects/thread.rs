@@ -3,8 +3,9 @@
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCEL_ANYWHERE,
-    CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF, YIELD_WINDOW,
+    Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
+    CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF,
+    YIELD_WINDOW,
 };
 
 kinds! {
@@ -149,6 +150,7 @@ impl World {
             within: 0,
             masked: false,
             hushed: false,
+            moved_late: false,
             stop_hit: false,
             stops_late: false,
             sigpending: 0,
@@ -196,7 +198,7 @@ impl World {
     /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
     pub fn thread_exit(&mut self, t: Tid) {
         let pid = self.threads[t].pid;
-        self.dequeue(t);
+        self.leave_queue(t);
         if t == self.current {
             let nearly = if self.end_changes_more(pid) { Effects::NEARLY_EXITS } else { Effects::NONE };
             let leaves = if self.procs[pid].live_threads == 2 { Effects::LEAVES_ONE } else { Effects::NONE };
@@ -300,7 +302,11 @@ impl World {
     }
 
     pub(crate) fn cancel_perform(&mut self, op: &Op) -> Applied {
-        if self.threads.contains(op.obj) {
+        if let Some(target) = self.threads.get(op.obj) {
+            // Its last call may still be under way, and is left where it is (glibc before 2.41 has asynchronous requests on all the while).
+            if target.moved_late && target.alive() && target.cancel & CANCEL_DISABLED == 0 {
+                self.never_comes(CANCELS_LATE);
+            }
             self.threads[op.obj].cancel |= CANCEL_REQUESTED;
         }
         Applied::Done(0)

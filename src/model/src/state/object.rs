@@ -92,6 +92,11 @@ pub const DESTROYED: u32 = 1 << 10;
 /// First met without an init call.
 pub const STATIC_INIT: u32 = 1 << 11;
 
+/// Somebody waits for it who is not there: a thread of the parent of a fork, or one of a process that was killed.
+pub const GHOSTS: u32 = 1 << 17;
+/// Futex: a wait for it has given up.
+pub const GAVE_UP: u32 = 1 << 18;
+
 /// A stream whose lock somebody has held at a place to switch, see `sched::stream`.
 pub const STREAM_HELD: u32 = 1 << 12;
 /// A stream that several threads have used in an order that nothing decides.

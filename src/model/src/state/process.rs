@@ -101,8 +101,8 @@ pub struct Process {
     pub n_fds: u32,
     /// Where they are, in [`World::fd_pages`](crate::World).
     pub fds: [u32; FD_PAGES],
-    /// Another process has stopped or continued it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not
-    /// wait for that).
+    /// Another process has stopped it by a signal, and nobody has seen yet that it has: it may not have (kill(2) does not wait for
+    /// that). That it goes on is so at once (kernel/signal.c, prepare_signal).
     pub struck: bool,
     /// The fatal signal that another process has sent it, or 0; its highest bit is set once it takes effect.
     pub dying: u8,

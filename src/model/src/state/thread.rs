@@ -147,6 +147,8 @@ pub struct Thread {
     pub stops_late: bool,
     /// All signals were blocked since its last operation, or are: libc does that for a moment around creations and the like.
     pub hushed: bool,
+    /// Its last operation is a call in which a request to end it may strike, and has done something.
+    pub moved_late: bool,
     /// Signals pending for this thread.
     pub sigpending: u64,
     /// The signal taken last.

@@ -66,6 +66,16 @@ pub const PAGES_SHARED: u32 = 1 << 18;
 pub const PLACE_UNLOCKED: u32 = 1 << 19;
 /// Bit of [`World::never_come`]: the edge that a read or write of a pipe makes which has waited and leaves something for others.
 pub const EDGE_AGAIN: u32 = 1 << 20;
+/// Bit of [`World::never_come`]: a request to end a thread that strikes in a call when that has done what it does.
+pub const CANCELS_LATE: u32 = 1 << 21;
+/// Bit of [`World::never_come`]: what comes between the ends of several robust mutexes that a thread leaves.
+pub const LEAVES_SEVERAL: u32 = 1 << 22;
+/// Bit of [`World::never_come`]: what becomes of objects for which somebody still waits who is not there: in the child of a fork, or killed.
+pub const GONE_WAITERS: u32 = 1 << 23;
+/// Bit of [`World::never_come`]: orders of the end of a timed futex wait and of what was written before a wake.
+pub const FUTEX_TIMED: u32 = 1 << 24;
+/// Bit of [`World::never_come`]: the memory that the child of a vfork shares with its parent, which waits for it.
+pub const VFORKED: u32 = 1 << 25;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
@@ -222,6 +232,8 @@ pub struct World {
     pub stirred: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
+    /// There are objects with [`GHOSTS`](crate::state::GHOSTS).
+    pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
     pub never_come: u32 = at(0),
     /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].

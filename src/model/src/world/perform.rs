@@ -1,6 +1,6 @@
 //! The state of one world: its processes, threads and objects, and how pending operations are published and performed.
 
-use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, NONE, PARTIAL, TIMED, TRY, VARIANT};
+use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, PARTIAL, TIMED, TRY, VARIANT};
 use crate::objects::row::{Enabled, Polls, Unproven};
 use crate::objects::signal::blocks_all;
 use crate::state::{
@@ -8,6 +8,26 @@ use crate::state::{
     MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
 };
 use crate::world::cycle::may_close;
+
+/// What is done by a call of the kernel in which requests to end the thread are heeded at any moment. A wait of libc's own in which they are,
+/// or one that changes nothing, is over as if the request had come later.
+fn moves(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::JOIN
+            | Kind::COND_WAIT
+            | Kind::COND_WAKE
+            | Kind::SEM_WAIT
+            | Kind::SLEEP
+            | Kind::SIGSUSPEND
+            | Kind::FD_POLL
+            | Kind::PLACE
+    )
+}
+
+fn is_done(applied: Applied) -> bool {
+    matches!(applied, Applied::Done(result) if result >= 0)
+}
 
 impl World {
     /// Thread `t` has reached visible operation `op`.
@@ -168,7 +188,13 @@ impl World {
         if self.stops_late {
             self.note_late_stops(t, &op);
         }
+        if self.any_ghosts && !self.note_ghosts(&op) {
+            let what = b"a barrier at which somebody waits who is not there: in the child of a fork, or killed";
+            self.finish_with(End::UNSUPPORTED, t, &[what]);
+            return Applied::Ended;
+        }
         let applied = (row.perform)(self, t, &op, value);
+        self.threads[t].moved_late = op.flags & CANCEL_POINT != 0 && moves(op.kind) && is_done(applied);
         // Most operations have none of these flags.
         if op.flags & (TRY | TIMED | VARIANT) != 0 && (op.tries() || op.has(TIMED)) {
             self.note_poll(t, &op, applied);
