@@ -72,10 +72,10 @@ pub fn copied(visible: bool) {
     if let Some(free) = machine().use_free_numbers(local().cur, Use::Write).filter(|_| !visible) {
         gate::pass(Op::on(Kind::FD_RESERVE, free));
     }
-    kept();
 }
 
-/// What stands at each number, and whether it is to be closed on exec, goes with a copy of the process, or with what it executes.
+/// What stands at each number, and whether it is to be closed on exec, goes with a copy of the process, or with what it executes, which has its
+/// turn now.
 pub fn kept() {
     if !gate::is_threaded() || matches!(local().phase, Phase::BeforeRoot | Phase::Off) {
         return;

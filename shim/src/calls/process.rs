@@ -152,6 +152,8 @@ fn fork(args: &CloneArgs) -> i64 {
     files::copied(libc::SYS_fork, true, is_threaded());
     if is_threaded() {
         gate::pass(Op::new(Kind::FORK));
+        numbers::kept();
+        files::kept();
     }
     watched::transition_ends();
     let (p, t) = fork_in_model(creator);
@@ -430,13 +432,13 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
         return raw!(libc::SYS_execveat, dir, path, NOWHERE.as_ptr(), 0, flags);
     }
     files::replaced();
-    if threaded {
-        numbers::kept();
-        files::kept();
-    }
     // Its robust mutexes are given up then.
     if threaded || world().holds_robust(local().cur) {
         gate::pass(Op::new(Kind::EXEC));
+    }
+    if threaded {
+        numbers::kept();
+        files::kept();
     }
     let released = locks::close_locked(0, i32::MAX, true);
     let envp = env::with_shim(envp);

@@ -726,7 +726,6 @@ pub fn copied(nr: i64, process: bool, visible: bool) {
             }
         }
         attached(&mut uses);
-        kept();
     }
     if !visible {
         pass(nr, &uses);
