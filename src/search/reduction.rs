@@ -601,9 +601,13 @@ impl Reduction {
             };
             return value > 0 && (as_there || !(at..n).any(|k| self.follows(run, k, taken) && about(k)));
         }
+        // What closes all that a process has names no object.
+        let channels = p.act.op.kind.row().channels.any();
         let about = |k: usize| {
-            let theirs = self.step(run, k).act.op.operands();
+            let step = &self.step(run, k).act.op;
+            let theirs = step.operands();
             p.act.op.operands().iter().any(|&o| o != NONE && theirs.contains(&o))
+                || channels && step.mask & p.act.op.mask != 0
         };
         value > 0 && !(at..n).any(|k| self.follows(run, k, taken) && about(k))
     }
