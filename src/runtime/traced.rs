@@ -183,6 +183,11 @@ impl Worker {
         if !is_fault(signal.number()) || handled & 1 << (signal.number() - 1) != 0 {
             return false;
         }
+        // A tracer is told of signals that are ignored, too; those that say where an instruction failed come all the same.
+        let of_limits = matches!(signal.number(), libc::SIGXCPU | libc::SIGXFSZ);
+        if of_limits && process.is_some_and(|p| p.ignored & 1 << (signal.number() - 1) != 0) {
+            return false;
+        }
         if process.is_some_and(|p| is_answered(stopped, &p.own)) {
             return false;
         }
