@@ -94,23 +94,25 @@ fn each_open(mut each: impl FnMut(i32)) {
     let mut entries = [0u64; 128];
     let at = entries.as_mut_ptr() as u64;
     // The number of an entry is its name (struct linux_dirent64: number, offset, length, kind, name).
-    while dir >= 0 {
+    if dir < 0 {
+        return;
+    }
+    loop {
         let n = raw!(libc::SYS_getdents64, dir, at, size_of_val(&entries));
+        if n <= 0 {
+            break;
+        }
         let mut entry = at;
-        while n > 0 && entry < at + n as u64 {
+        while entry < at + n as u64 {
             let name = cstr(entry + 19, 16);
-            let digits = name.iter().all(u8::is_ascii_digit);
             let number = name.iter().fold(0, |number, digit| number * 10 + i64::from(digit & 15));
-            if digits && number != dir {
+            if name.iter().all(u8::is_ascii_digit) && number != dir {
                 each(number as i32);
             }
             entry += u64::from(load::<u16>(entry + 16));
         }
-        if n <= 0 {
-            raw!(libc::SYS_close, dir);
-            return;
-        }
     }
+    raw!(libc::SYS_close, dir);
 }
 
 /// It has that number.

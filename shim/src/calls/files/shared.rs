@@ -15,7 +15,7 @@ use super::room::{forget_walk, with_stack};
 use super::uses::{all_names, first_use, name_of_file, object, of_descriptor, unexplored, use_of};
 use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
-use crate::sys::raw;
+use crate::sys::{any_of, raw};
 
 /// Performs a call with `kernel`, after a visible operation if it uses what is shared.
 pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
@@ -42,9 +42,12 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
 
 /// The call uses the place of a description.
 fn moves_place(nr: i64) -> bool {
-    use libc::*;
-    matches!(nr, SYS_read | SYS_readv | SYS_preadv2 | SYS_write | SYS_writev | SYS_pwritev2 | SYS_lseek | SYS_sendfile)
-        || matches!(nr, SYS_splice | SYS_copy_file_range)
+    matches!(
+        nr,
+        any_of!(
+            SYS_read SYS_readv SYS_preadv2 SYS_write SYS_writev SYS_pwritev2 SYS_lseek SYS_sendfile SYS_splice SYS_copy_file_range
+        )
+    )
 }
 
 /// The second descriptor of a call, or the first again.

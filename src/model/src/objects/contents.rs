@@ -106,12 +106,15 @@ fn names(act: &Act, looks: bool, file: How, cells: &mut Footprint) {
 }
 
 impl World {
-    /// Another thread stands at a use of a file that `op`, which `t` performs, uses too.
+    /// Another thread stands at a use of a file by a place, or may do so, that `op`, which `t` performs, uses too.
     pub fn is_used_beside(&self, t: Tid, op: &Op) -> bool {
         let uses = |other: &Op| {
             let shares = |obj: ObjId| obj != NONE && (obj == op.obj || obj == op.obj2);
-            [Kind::FILE_READ, Kind::FILE_WRITE, Kind::FILE_COPY].contains(&other.kind)
-                && (shares(other.obj) || shares(other.obj2))
+            let moves = match other.kind {
+                Kind::FILE_READ => other.mask != PLACED,
+                kind => [Kind::FILE_WRITE, Kind::FILE_COPY].contains(&kind),
+            };
+            moves && (shares(other.obj) || shares(other.obj2))
         };
         self.live.as_slice().iter().any(|&u| u != t && uses(&self.threads[u].pending))
     }
