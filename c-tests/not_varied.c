@@ -1,6 +1,6 @@
 /* What natively comes in more orders than are explored, which is said. "cancel": a request to end a thread strikes in a read that has taken its
    byte. "robust": a thread leaves two robust mutexes, one after the other. "futex": a wait with a deadline gives up, though the word was
-   written before. "signal": the child of a fork uses a condition variable for which a thread of its parent waits. "vfork". And what can be
+   written before. "signal": the child of a fork uses a condition variable for which a thread of its parent waits. "vfork": that its child changes nothing is assumed. And what can be
    said: "destroy": the child waits for ever for that thread, which is not there. "stopped": a stop that is taken back. */
 #define _GNU_SOURCE
 #include "t.h"

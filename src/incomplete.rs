@@ -309,9 +309,9 @@ impl Reason {
                 "a wait for a futex with a deadline gave up (std::future::wait_for, std::counting_semaphore, ..) before others were woken: whether the word was written before that was not varied",
             ),
             Reason::Vforked => (
-                "processes:vfork",
-                "all schedules of what is modelled were run, but vfork was fork (see the notes)",
-                "vfork was called: its child had a copy of the memory, and its parent did not wait until it executed a program or ended, as both would natively",
+                "vfork-changes-nothing",
+                "",
+                "vfork was called: its child is taken to change nothing that its parent uses before it executes a program or ends, which POSIX asks for, and its parent went on beside it",
             ),
             Reason::Bound => ("bound", "bounded: all that schedules within the bound can do was explored, those beyond it were left out (--bound)", ""),
             Reason::TimedBound => ("bound:timeouts", "bounded: most of what schedules within the bound can do was explored, not all, since waits could give up at any moment (--timeouts urgent bounds exactly)", ""),
@@ -346,7 +346,7 @@ impl Reason {
 
     /// What a complete search assumes all the same.
     pub fn is_assumption(self) -> bool {
-        matches!(self, Reason::FairSchedules | Reason::BetweenCalls)
+        matches!(self, Reason::FairSchedules | Reason::BetweenCalls | Reason::Vforked)
     }
 }
 

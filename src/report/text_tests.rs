@@ -139,7 +139,6 @@ Verdict: no bug found in ./prog 2
         (Reason::LeavesSeveral, "several robust mutexes"),
         (Reason::GoneWaiters, "who is not there"),
         (Reason::FutexTimed, "a futex wait that gives up"),
-        (Reason::Vforked, "vfork was fork"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),
     ] {
