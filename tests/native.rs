@@ -251,6 +251,9 @@ const FOUND: &[&str] = &[
     "block3 alarm fork1 thread2 sigtimed3|polls0.0.0 alarm|sfdread3.1",
     "fork1 fork2 nonblock0.0 nonblock0.1|pollw0.2 write1|tee1.0 write1 write0.9000",
     "nonblock0.1 thread1 closew0 thread2|tee1.0|tee0.1 nonblock0.1 write0.4000",
+    "handle3.1 alarm sigtimed3 thread1|sfdpoll3.1 unalarm",
+    "handle3.1 alarm alarm fork1|unblock3 tread1",
+    "thread1 thread2|trywait0 mqask0 mqunask getvalue1|getvalue0 getvalue0 mqask0 mqunask",
 ];
 
 #[test]

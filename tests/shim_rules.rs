@@ -204,9 +204,10 @@ fn refusals() -> std::collections::BTreeSet<String> {
 }
 
 /// Messages of the model, by words that must stand in its sources.
-const OF_THE_MODEL: [(&str, &str); 4] = [
+const OF_THE_MODEL: [(&str, &str); 5] = [
     ("objects/lock.rs", "fcntl(F_SETLKW) blocked by several processes"),
     ("world/perform.rs", "a signal handler that interrupted a wait in a queue waits in another one: "),
+    ("world/perform.rs", "a barrier at which somebody waits who is not there: in the child of a fork, or killed"),
     ("objects/process.rs", "a process that ends before a child that asked for a signal then (PR_SET_PDEATHSIG)"),
     ("objects/process.rs", "a process that leaves children to a subreaper (PR_SET_CHILD_SUBREAPER)"),
 ];

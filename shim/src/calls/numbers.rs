@@ -91,12 +91,13 @@ pub fn kept() {
 #[inline(never)]
 fn each_open(mut each: impl FnMut(i32)) {
     let dir = raw!(libc::SYS_open, c"/proc/self/fd".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
+    if dir < 0 {
+        // Which there are is not known.
+        return machine().libc_used_numbers();
+    }
     let mut entries = [0u64; 128];
     let at = entries.as_mut_ptr() as u64;
-    // The number of an entry is its name (struct linux_dirent64: number, offset, length, kind, name).
-    if dir < 0 {
-        return;
-    }
+    // A descriptor is the name of an entry (struct linux_dirent64: number, offset, length, kind, name).
     loop {
         let n = raw!(libc::SYS_getdents64, dir, at, size_of_val(&entries));
         if n <= 0 {

@@ -806,7 +806,7 @@ pub fn own_name(t: Tid, what: Use) {
     pass(libc::SYS_prctl, &uses);
 }
 
-/// Whether thread `t` is still there is told.
+/// Whether thread `t` is still there is told. Reports show the call that libc would make for it.
 pub fn thread_told(t: Tid) {
     if watches() && world().concurrent {
         let mut uses = Uses::NOTHING;
