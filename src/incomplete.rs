@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
-    EXIT_STREAMS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_RECEIVER, PAGES_SHARED,
-    PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED,
-    WAKES_IGNORED,
+    EXIT_STREAMS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_LOOKS, OTHER_RECEIVER,
+    PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL,
+    VFORKED, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -106,6 +106,8 @@ pub enum Reason {
     PlaceUnlocked,
     /// Those who watch a pipe for edges were not told by who leaves something in it.
     EdgeAgain,
+    /// Who waited at an instance with a signal descriptor was not the one whom a signal of another process woke.
+    OtherLooks,
     /// A request to end a thread came before a call or after it.
     CancelsLate,
     /// A thread left several robust mutexes at once.
@@ -283,6 +285,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
                 "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
             ),
+            Reason::OtherLooks => (
+                "epoll:other-signals",
+                "all schedules of what is modelled were run, but not that a signal wakes who waits at an epoll instance for signals that are not its own (see the notes)",
+                "processes or threads wait at one epoll instance that watches a signal descriptor: natively a signal may wake the one that has no such signal, which takes the event out of the list for all; here the one that has it was woken",
+            ),
             Reason::EdgeAgain => (
                 "epoll:edge-again",
                 "all schedules of what is modelled were run, but not that a read or write of a pipe which has waited tells those who watch it for edges once more (see the notes)",
@@ -404,6 +411,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
+        (world.never_come & OTHER_LOOKS != 0, Reason::OtherLooks),
         (world.never_come & CANCELS_LATE != 0, Reason::CancelsLate),
         (world.never_come & LEAVES_SEVERAL != 0, Reason::LeavesSeveral),
         (world.never_come & GONE_WAITERS != 0, Reason::GoneWaiters),

@@ -82,6 +82,13 @@ pub fn clone(args: &CloneArgs) -> i64 {
     fork(args)
 }
 
+/// A process that has been killed makes no other one any more, though its signal may still have to take effect.
+fn dies_first() {
+    if world().procs[local().pid].dying != 0 {
+        gate::pass(Op::new(Kind::FORK));
+    }
+}
+
 /// CLONE_PIDFD: the caller gets a descriptor of the child.
 fn with_descriptor(args: &CloneArgs) -> i64 {
     if args.flags & CLONE_THREAD != 0 {
@@ -154,6 +161,8 @@ fn fork(args: &CloneArgs) -> i64 {
         gate::pass(Op::new(Kind::FORK));
         numbers::kept();
         files::kept();
+    } else {
+        dies_first();
     }
     watched::transition_ends();
     let (p, t) = fork_in_model(creator);
@@ -255,6 +264,7 @@ pub fn live_with_vsrun() {
 /// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
 fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
+    dies_first();
     numbers::copied(false);
     files::copied(libc::SYS_vfork, true, false);
     watched::transition_ends();

@@ -24,7 +24,9 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     if (grows || nr == libc::SYS_mremap) && inject::strikes(fault::ENOMEM) {
         return ENOMEM;
     }
-    let result = raw6(nr, addr, len, prot, flags, fd, offset);
+    let kernel = || raw6(nr, addr, len, prot, flags, fd, offset);
+    let of_file = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS == 0;
+    let result = if of_file { files::mapping(a, kernel) } else { kernel() };
     if (-4095..0).contains(&result) {
         if result == ENOMEM && nr != libc::SYS_munmap {
             memory_refused(len);
@@ -35,7 +37,7 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_mmap => {
             let shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
             let start = result as u64;
-            if flags as i32 & libc::MAP_ANONYMOUS == 0 {
+            if of_file {
                 files::mapped(fd as i32, prot as i32, shared);
             }
             if shared {

@@ -218,11 +218,16 @@ fn asks_permission(p: Pid) {
     }
 }
 
+/// A process that waits at an epoll instance of this one's may notice what it sends itself.
+fn wakes_watchers() -> bool {
+    world().has_signal_watch(local().pid) && machine().is_watched(local().cur)
+}
+
 fn to_process(id: i32, info: SigInfo) -> i64 {
     let (own, signal) = (local().pid, info.signal);
     let target = world().process_named(id).unwrap_or(u32::MAX);
     // Alone with itself, a process is the only one to notice.
-    if target != own || !world().is_alone(local().cur) || is_valid(signal) && stops(signal) {
+    if target != own || !world().is_alone(local().cur) || is_valid(signal) && (stops(signal) || wakes_watchers()) {
         told_by_stop(signal);
         gate::pass(Op::on(Kind::KILL, target).arg(if is_valid(signal) { signal.into() } else { 0 }));
     }
@@ -297,7 +302,7 @@ fn to_thread(vpid: i32, vtid: i32, signal: i32, given: u64) -> i64 {
     }
     // One that ends the process may come before or after another thread has changed that.
     let ends = || signal != libc::SIGABRT && signal::is_fatal(signal) && !world().is_alone(local().cur);
-    let concerns = || signal > 0 && (files::action_is_shared(signal) || ends() || stops(signal));
+    let concerns = || signal > 0 && (files::action_is_shared(signal) || ends() || stops(signal) || wakes_watchers());
     if t != local().cur || is_valid(signal) && concerns() {
         told_by_stop(signal);
         gate::pass(Op::on(Kind::KILL, p).arg(if is_valid(signal) { signal.into() } else { 0 }));

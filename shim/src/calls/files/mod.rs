@@ -27,5 +27,5 @@ pub use layer::{is_made, is_private};
 pub use names::{others_told, CONNECT};
 pub use path::mix;
 pub use room::{forget_walk, with_stack};
-pub use shared::{announce, mapped, note, using};
+pub use shared::{announce, mapped, mapping, note, using};
 pub use uses::written_in_turn;

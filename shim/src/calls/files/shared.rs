@@ -182,7 +182,7 @@ fn is_fstat(nr: i64, a: &[u64; 6]) -> bool {
 
 /// Calls about the contents of open files.
 fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
-    let fd = a[0] as i32;
+    let fd = if nr == libc::SYS_mmap { a[4] } else { a[0] } as i32;
     let (mut reads, mut writes) = (NONE, NONE);
     let (mut placed, mut bytes) = (true, a[2] as i64);
     let mut from = fd;
@@ -198,6 +198,10 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
         }
         libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2 => {
             writes = of_descriptor(fd, Use::Write);
+        }
+        libc::SYS_mmap => {
+            bytes = a[1] as i64;
+            reads = of_descriptor(fd, Use::Read);
         }
         libc::SYS_ftruncate => {
             writes = of_descriptor(fd, Use::Write);
@@ -267,11 +271,27 @@ fn contents(nr: i64, a: &[u64; 6]) -> Option<(Op, u64)> {
     if op.kind == Kind::FILE_READ {
         let place = match nr {
             libc::SYS_pread64 | libc::SYS_preadv => a[3] as i64,
+            libc::SYS_mmap => a[5] as i64,
             _ => raw!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR),
         };
         same = mix(u64::from(reads) << 16 | nr as u64, place as u64) | 1;
     }
     Some((op, same))
+}
+
+/// mmap of a file, by `kernel`. Of shared memory that has a name or a descriptor the size decides whether what is mapped can be used
+/// (SIGBUS), so the mapping looks at it; of other files see [`mapped`].
+pub fn mapping(a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
+    match watches() && with_stack(|| is_memory(a[4] as i32)) {
+        true => using(libc::SYS_mmap, a, kernel),
+        false => kernel(),
+    }
+}
+
+/// The file is shared memory: in /dev/shm, or a memfd.
+#[inline(never)]
+fn is_memory(fd: i32) -> bool {
+    name_of_file(fd).is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:"))
 }
 
 /// A mapping of a file: what is done to it there is not seen, from now on until the process ends. Shared memory of other kinds has no
@@ -288,7 +308,7 @@ pub fn mapped(fd: i32, prot: i32, shared: bool) {
 #[inline(never)]
 fn keep(id: (u64, u64), fd: i32, writes: bool) {
     let name = || name_of_file(fd);
-    if name().is_ok_and(|name| name.get().starts_with(b"/dev/shm/") || name.get().starts_with(b"/memfd:")) {
+    if is_memory(fd) {
         return;
     }
     let mut visible = use_of(id, Use::Read, name) != NONE;

@@ -15,7 +15,10 @@ use super::fd::event_words;
 use super::row::*;
 use crate::base::errno::{EEXIST, EFAULT, EINTR, EINVAL, ELOOP, ENOENT};
 use crate::base::{LACKS, REACHES, SEVERAL};
-use crate::state::{flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, Watch, MAX_EVENTS};
+use crate::state::{
+    bit, flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, ThreadState, Watch, MAX_EVENTS,
+    OTHER_LOOKS,
+};
 
 kinds! {
     /// Wait for events of what is watched by the epoll instance `obj`.
@@ -277,6 +280,9 @@ impl World {
     pub(crate) fn look_at(&mut self, t: Tid, desc: DescId) -> u16 {
         if let Some(d) = self.descs.get(desc).filter(|d| d.kind == DescKind::EPOLL) {
             let epoll = d.input;
+            if self.owner_elsewhere(t, epoll).is_some() {
+                self.never_comes(OTHER_LOOKS);
+            }
             self.queue_signals(t, epoll);
             let mut after = 0;
             while let Some(at) = self.next_in_list(epoll, after) {
@@ -302,7 +308,7 @@ impl World {
     /// True if a wait by `t` on an instance would return something.
     pub(crate) fn epoll_ready(&self, t: Tid, epoll: ChanId) -> bool {
         let watched = self.watches.as_slice().iter().filter(|w| w.epoll == epoll);
-        watched.into_iter().any(|w| (w.place != 0 || self.comes_by_signal(t, w)) && self.ready_now(t, w))
+        watched.into_iter().any(|w| (w.place != 0 || self.comes_by_signal(w)) && self.ready_now(t, w))
     }
 
     /// The watch after place `after` in the list of an instance.
@@ -313,27 +319,73 @@ impl World {
 
     /// A signal has been sent that a signal descriptor is about, and the watch of it has not been told yet: that is done
     /// when somebody looks.
-    fn comes_by_signal(&self, t: Tid, watch: &Watch) -> bool {
+    fn comes_by_signal(&self, watch: &Watch) -> bool {
         let desc = &self.descs[watch.desc];
-        desc.kind == DescKind::SIGNAL && watch.enabled() && self.awaited_signals(t, watch) & !watch.seen != 0
+        desc.kind == DescKind::SIGNAL && watch.enabled() && self.awaited_signals(watch) & !watch.seen != 0
     }
 
-    fn awaited_signals(&self, t: Tid, watch: &Watch) -> u64 {
-        let thread = &self.threads[t];
+    /// Signals of the watch that are pending for its owner, or any thread of it.
+    fn awaited_signals(&self, watch: &Watch) -> u64 {
         let mask = self.channels.get(self.descs[watch.desc].input).map_or(0, |c| c.value);
-        (thread.sigpending | self.procs[thread.pid].sigpending) & mask
+        let own = self.live.as_slice().iter().filter(|&&t| self.threads[t].pid == watch.owner);
+        own.fold(self.procs[watch.owner].sigpending, |all, &t| all | self.threads[t].sigpending) & mask
     }
 
+    /// `t` looks at an instance: what signals have come puts the watches of its signal descriptors into the list, for whomever they are. Who
+    /// else waits at the instance may be the one whom the signal wakes, and finds nothing: then the watch is out of the list again.
     fn queue_signals(&mut self, t: Tid, epoll: ChanId) {
         for at in 0..self.watches.len {
             let watch = self.watches[at];
             if watch.epoll != epoll || self.descs[watch.desc].kind != DescKind::SIGNAL {
                 continue;
             }
-            if self.comes_by_signal(t, &watch) {
+            if self.comes_by_signal(&watch) {
+                if self.ready_now(t, &watch) && self.waits_in_vain(t, &watch) {
+                    self.never_comes(OTHER_LOOKS);
+                }
                 self.queue(at);
             }
-            self.watches[at].seen = self.awaited_signals(t, &watch);
+            self.watches[at].seen = self.awaited_signals(&watch);
+        }
+    }
+
+    /// Signals of process `p` put watches into the lists of instances.
+    pub fn has_signal_watch(&self, p: Pid) -> bool {
+        let of = |w: &Watch| w.epoll != NONE && w.owner == p && self.descs[w.desc].kind == DescKind::SIGNAL;
+        self.n_watches > 0 && self.watches.as_slice().iter().any(of)
+    }
+
+    /// Another process than that of `t` whose signals an instance watches.
+    fn owner_elsewhere(&self, t: Tid, epoll: ChanId) -> Option<Pid> {
+        let own = self.threads[t].pid;
+        let of_other = |w: &&Watch| w.epoll == epoll && w.owner != own && self.descs[w.desc].kind == DescKind::SIGNAL;
+        self.watches.as_slice().iter().find(of_other).map(|w| w.owner)
+    }
+
+    /// `op` of `t` is a wait at an instance that finds nothing of the signals of that other process, and takes the event out of the list.
+    pub(crate) fn takes_events_of(&self, t: Tid, op: &Op) -> Option<Pid> {
+        if self.n_watches == 0 || op.kind != Kind::FD_WAIT {
+            return None;
+        }
+        self.owner_elsewhere(t, self.channel_of(op.obj)?)
+    }
+
+    /// A thread other than `t` waits at the instance of a signal descriptor of which it has no signals.
+    fn waits_in_vain(&self, t: Tid, watch: &Watch) -> bool {
+        let waits = |u: Tid| {
+            let thread = &self.threads[u];
+            let op = &thread.pending;
+            thread.state == ThreadState::PARKED
+                && op.kind == Kind::FD_WAIT
+                && self.channel_of(op.obj) == Some(watch.epoll)
+        };
+        self.live.as_slice().iter().any(|&u| u != t && waits(u) && !self.ready_now(u, watch))
+    }
+
+    /// `signal` has been sent to process `p`, or a thread of it: watches are told, though it may have been pending when they looked.
+    pub(crate) fn signal_is_new(&mut self, p: Pid, signal: i32) {
+        for watch in self.watches.as_mut_slice().iter_mut().filter(|w| w.owner == p) {
+            watch.seen &= !bit(signal);
         }
     }
 
@@ -440,7 +492,7 @@ impl World {
                 if self.descs[desc].kind == DescKind::EPOLL && self.would_loop(epoll, self.descs[desc].input) {
                     return Some(ELOOP);
                 }
-                let at = self.watch_new(epoll, fd, desc)?;
+                let at = self.watch_new(self.threads[t].pid, epoll, fd, desc)?;
                 self.watch_set(t, at, events, data);
                 0
             }
@@ -457,8 +509,8 @@ impl World {
         })
     }
 
-    fn watch_new(&mut self, epoll: ChanId, fd: i32, desc: DescId) -> Option<u32> {
-        let fresh = Watch { epoll, desc, fd, ..Watch::default() };
+    fn watch_new(&mut self, owner: Pid, epoll: ChanId, fd: i32, desc: DescId) -> Option<u32> {
+        let fresh = Watch { epoll, desc, fd, owner, ..Watch::default() };
         let at = match self.free_watch {
             NONE => self.watches.push(fresh)?,
             free => {
@@ -490,7 +542,7 @@ impl World {
             self.queue(at);
         }
         if self.descs[self.watches[at].desc].kind == DescKind::SIGNAL {
-            self.watches[at].seen = self.awaited_signals(t, &self.watches[at]);
+            self.watches[at].seen = self.awaited_signals(&self.watches[at]);
         }
     }
 

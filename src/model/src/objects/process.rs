@@ -1,6 +1,7 @@
 //! Processes: fork, exit, status, wait.
 
 use super::row::*;
+use super::signal::SIGKILL;
 use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::{
     Act, Effects, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, HANDED_ON, UNDECIDED,
@@ -77,11 +78,19 @@ kinds! {
     }
     /// fork in a process that has had other threads, whose locks the child gets as they are.
     FORK = 11, "fork" {
-        operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
+        operands: Operands::Nothing, enabled: Enabled::Ways(may_fork), perform: DONE,
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
     }
+}
+
+/// With a fatal signal pending fork makes nobody (kernel/fork.c, copy_process): the process goes to its end, so that who kills a group
+/// reaches all of it. libc blocks signals meanwhile: others than SIGKILL are fatal then where another thread takes them.
+fn may_fork(world: &World, t: Tid, _: &Op) -> u32 {
+    let process = &world.procs[world.threads[t].pid];
+    let dying = i32::from(process.dying);
+    u32::from(dying == 0 || dying != SIGKILL && process.live_threads <= 1)
 }
 
 /// A wait whose children may become others without news: those of a group, which they may leave or join, or of one thread alone. That

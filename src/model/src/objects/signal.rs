@@ -149,9 +149,13 @@ impl World {
 
     /// The thread of `p` that takes a signal for the process now, or [`NONE`].
     pub fn receiver(&self, p: Pid, signal: i32) -> Tid {
+        self.receiver_among(p, signal, |t| !self.wants_not(t, signal))
+    }
+
+    fn receiver_among(&self, p: Pid, signal: i32, wants: impl Fn(Tid) -> bool) -> Tid {
         let for_one = self.threads.get(self.procs[p].child_signal_for).is_some_and(|t| signal == SIGCHLD && t.alive());
         let main = if for_one { self.procs[p].child_signal_for } else { self.procs[p].main_thread };
-        let of = |&&t: &&Tid| self.threads[t].pid == p && !self.wants_not(t, signal);
+        let of = |&&t: &&Tid| self.threads[t].pid == p && wants(t);
         let mut able = self.live.as_slice().iter().filter(of);
         able.clone().find(|&&t| t == main).or_else(|| able.next()).copied().unwrap_or(NONE)
     }
@@ -169,6 +173,27 @@ impl World {
             }
         }
         ready
+    }
+
+    /// The same with those for the process that another thread gets because its pending operation lets them in, or that it does not get since
+    /// that keeps them out: it need not have begun that operation when the signal came.
+    fn takeable(&self, t: Tid, mask: u64) -> u64 {
+        let ready = self.deliverable(t, mask);
+        let p = self.threads[t].pid;
+        if self.procs[p].live_threads < 2 {
+            return ready;
+        }
+        let mut others = self.shared_pending(t) & !mask & !ready;
+        let mut all = ready;
+        while others != 0 {
+            let signal = others.trailing_zeros() as i32 + 1;
+            others &= others - 1;
+            let blocks_not = |u: Tid| self.threads[u].sigmask & bit(signal) == 0;
+            if self.receiver_among(p, signal, blocks_not) == t {
+                all |= bit(signal);
+            }
+        }
+        all
     }
 
     /// The pending operation of `t` waits with another mask: signals that this lets through and that nothing is done about are gone, and the
@@ -303,8 +328,8 @@ impl World {
             ways |= AWAITED;
         }
         let not_awaited = if taken == Taken::Waits { !op.arg as u64 } else { !0 };
-        let before = self.deliverable(t, thread.sigmask) & not_awaited;
-        let within = self.deliverable(t, self.mask_within(t, op)) & not_awaited;
+        let before = self.takeable(t, thread.sigmask) & not_awaited;
+        let within = self.takeable(t, self.mask_within(t, op)) & not_awaited;
         let blocks = || self.finds_nothing(t, op);
         // One that sleeps already is interrupted or goes on; one that has been woken returns first.
         let asleep = matches!(taken, Taken::Sleeps(_));
@@ -356,7 +381,7 @@ impl World {
 
     /// What is due is handled where a call returns; a timer may fire there, or not.
     fn ways_at_return(&self, t: Tid) -> u16 {
-        let (due, ready) = (self.due(t), self.deliverable(t, self.threads[t].sigmask));
+        let (due, ready) = (self.due(t), self.takeable(t, self.threads[t].sigmask));
         match (due, ready) {
             (0, 0) => 0,
             (0, _) => BEFORE | self.first_of(t, ready) as u16,
@@ -395,7 +420,7 @@ impl World {
         let asleep = taken == Taken::Sleeps(Leave::Queue);
         let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
-        let ready = self.deliverable(t, mask) & !barred;
+        let ready = self.takeable(t, mask) & !barred;
         self.threads[t].state = ThreadState::RUNNING;
         match dying {
             0 => {
@@ -526,6 +551,9 @@ impl World {
         let pending = if t == NONE { &mut self.procs[p].sigpending } else { &mut self.threads[t].sigpending };
         let already = *pending & bit(info.signal) != 0;
         *pending |= bit(info.signal);
+        if self.n_watches > 0 && !(already && info.signal < RT_MIN) {
+            self.signal_is_new(p, info.signal);
+        }
         if t == NONE && info.signal == SIGCHLD && !already {
             self.procs[p].child_signal_for = NONE;
         }

@@ -317,8 +317,14 @@ impl Arena {
             Alone::ExposesProcess => self.expose_target(op.obj, op),
             // A signal, whoever sends it, reaches it between any two operations.
             Alone::ExposesOwnProcess => self.expose_process(own),
-            Alone::ExposesOwnProcessIfMasked if !self.world.has_own_mask(t, op) => {}
-            Alone::ExposesOwnProcessIfMasked => self.expose_process(own),
+            Alone::ExposesOwnProcessIfMasked => {
+                if self.world.has_own_mask(t, op) {
+                    self.expose_process(own);
+                }
+                if let Some(p) = self.world.takes_events_of(t, op) {
+                    self.expose_process(p);
+                }
+            }
             Alone::ExposesChildren => self.expose_children(t, op),
         }
     }

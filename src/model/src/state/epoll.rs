@@ -1,5 +1,6 @@
 //! What is kept of an epoll instance.
 
+use crate::base::Pid;
 use crate::state::{ChanId, DescId};
 
 /// Events that one wait returns at most.
@@ -31,8 +32,11 @@ pub struct Watch {
     pub data: u64,
     /// Place in the ready list: larger ones come later; 0: it is not in it.
     pub place: u64,
-    /// Signal descriptors: the signals that were pending when the instance last looked.
+    /// Signal descriptors: the signals of `owner` that were pending when somebody last looked, and have not been sent again since.
     pub seen: u64,
+    /// The process that added it, whose signals alone put the watch of a signal descriptor into the list (fs/signalfd.c, signalfd_poll).
+    pub owner: Pid,
+    pub(crate) pad: u32,
 }
 
 impl Watch {

@@ -76,6 +76,8 @@ pub const GONE_WAITERS: u32 = 1 << 23;
 pub const FUTEX_TIMED: u32 = 1 << 24;
 /// Bit of [`World::never_come`]: the memory that the child of a vfork shares with its parent, which waits for it.
 pub const VFORKED: u32 = 1 << 25;
+/// Bit of [`World::never_come`]: a signal wakes who waits at an epoll instance that is another process's or thread's, and finds nothing.
+pub const OTHER_LOOKS: u32 = 1 << 26;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
