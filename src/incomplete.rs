@@ -8,8 +8,8 @@ use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
     EXIT_STREAMS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_LOOKS, OTHER_RECEIVER,
-    PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL,
-    VFORKED, WAKES_IGNORED,
+    PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES,
+    TERMINAL, VFORKED, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -108,6 +108,8 @@ pub enum Reason {
     EdgeAgain,
     /// Who waited at an instance with a signal descriptor was not the one whom a signal of another process woke.
     OtherLooks,
+    /// A descriptor of a process was ready when SIGCHLD was sent, not before.
+    ReadyEarly,
     /// A request to end a thread came before a call or after it.
     CancelsLate,
     /// A thread left several robust mutexes at once.
@@ -285,6 +287,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
                 "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
             ),
+            Reason::ReadyEarly => (
+                "processes:pidfd-early",
+                "all schedules of what is modelled were run, but not that a descriptor of a process is ready before SIGCHLD is sent (see the notes)",
+                "a process that has a descriptor (pidfd) ended, and its parent blocks or handles SIGCHLD: natively the descriptor is ready a moment before the signal is there; here both came at once",
+            ),
             Reason::OtherLooks => (
                 "epoll:other-signals",
                 "all schedules of what is modelled were run, but not that a signal wakes who waits at an epoll instance for signals that are not its own (see the notes)",
@@ -411,6 +418,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
+        (world.never_come & READY_EARLY != 0, Reason::ReadyEarly),
         (world.never_come & OTHER_LOOKS != 0, Reason::OtherLooks),
         (world.never_come & CANCELS_LATE != 0, Reason::CancelsLate),
         (world.never_come & LEAVES_SEVERAL != 0, Reason::LeavesSeveral),

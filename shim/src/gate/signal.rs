@@ -466,6 +466,16 @@ extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
     shield::leave(entered);
 }
 
+/// A handler is about to return, which has blocked the signals `barred` in its thread: meanwhile other threads of the process get those.
+fn handler_ends(barred: u64) {
+    const CHILD: u64 = bit(libc::SIGCHLD);
+    let cur = local().cur;
+    let come = (world().timer_signals(cur) | CHILD) & barred != 0 || machine().is_sent_signals(local().pid);
+    if come && world().others_take(cur, barred) {
+        turn::place(libc::SYS_rt_sigreturn);
+    }
+}
+
 fn enter_handler(signal: i32, info: u64, context: u64) {
     let rip: u64 = load(context + reg::RIP);
     let on_purpose = core::mem::replace(&mut local().delivering, false);
@@ -509,6 +519,9 @@ fn enter_handler(signal: i32, info: u64, context: u64) {
         store(context + reg::RIP, watch::moved_to(next).unwrap_or(next));
     }
     guard::resume(call);
+    if on_purpose {
+        handler_ends(me().sigmask & !before);
+    }
     model().set_mask(local().cur, load(context + reg::SIGMASK));
     store(context + reg::SIGMASK, 0u64);
 }

@@ -10,7 +10,6 @@
 //! message commute where both go on must not be used for sleep sets alone: what is asleep then hides races of later sends with
 //! that one, for which the receive comes between.
 
-use super::object::removed;
 use super::question::Did;
 use super::row::*;
 use super::sysv::touch_removal;
@@ -295,7 +294,7 @@ impl World {
         let plain = Op { flags: 0, ..*op };
         if self.objects[op.obj].flags & DESTROYED != 0 {
             self.free_chunks(staged);
-            return removed(op, value);
+            return self.finds_removed(t, op, value);
         }
         if self.msg_send_choices(t, &plain) == 0 {
             self.free_chunks(staged);
@@ -414,7 +413,7 @@ impl World {
     pub(crate) fn msg_receive_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (before, at) = match self.receivable(op) {
             Found::Message { before, at } => (before, at),
-            Found::Removed => return removed(op, value),
+            Found::Removed => return self.finds_removed(t, op, value),
             Found::TooLong => return Applied::Done(errno::E2BIG),
             Found::Nothing => {
                 return Applied::Done(match () {
@@ -438,7 +437,7 @@ impl World {
     /// Looking at a queue is done by the caller, with the turn.
     pub(crate) fn queue_ctl_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return removed(op, value);
+            return self.finds_removed(t, op, value);
         }
         match Ctl(op.arg as u8) {
             SET_SIZE => self.queue_mut(op.obj).limit = (op.arg >> 8) as u64,

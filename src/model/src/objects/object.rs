@@ -9,11 +9,9 @@ use crate::state::{
 /// Longest chain of joins or creations that is followed; beyond it, uses count as out of order.
 const MAX_CHAIN: usize = 64;
 
-/// What a call on a System V set or queue gives that has been removed since the call was next, in each of its ways: it has not
-/// looked it up yet, or it has (ipc_obtain_object_check and ipc_valid_object in the kernel's ipc/util.c). One that sleeps has.
-pub(crate) fn removed(op: &Op, value: u32) -> Applied {
-    let value = if op.has(PARTIAL) { 1 } else { value };
-    Applied::Done([errno::EINVAL, errno::EIDRM][value as usize % 2])
+/// The bit of thread `t` in [`Object::users`], if there is one.
+fn of_thread(t: Tid) -> u64 {
+    1u64.checked_shl(t).unwrap_or(0)
 }
 
 /// glibc counts in the memory of such objects who waits for them.
@@ -22,10 +20,22 @@ fn remembers(kind: ObjKind) -> bool {
 }
 
 impl World {
-    /// In how many ways an operation of `t` on `obj` can go on that waits for nothing more, see [`removed`]. It cannot have looked it
-    /// up before where the lives of threads say that the removal came first.
+    /// What a call of `t` on a System V set or queue gives that has been removed since the call was next, in each of its ways: it has not
+    /// looked it up yet, or it has (ipc_obtain_object_check and ipc_valid_object in the kernel's ipc/util.c). One that sleeps has.
+    pub(crate) fn finds_removed(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
+        let value = if op.has(PARTIAL) { 1 } else { value };
+        self.objects[op.obj].users |= of_thread(t);
+        Applied::Done([errno::EINVAL, errno::EIDRM][value as usize % 2])
+    }
+
+    /// In how many ways an operation of `t` on `obj` can go on that waits for nothing more, see [`World::finds_removed`]. It cannot have
+    /// looked it up before where the lives of threads and processes say that the removal came first, or where it has found that out.
     pub(crate) fn ways_of_removed(&self, t: Tid, obj: ObjId) -> u32 {
-        1 + u32::from(self.objects[obj].flags & DESTROYED != 0 && !self.in_order(t, obj))
+        let object = &self.objects[obj];
+        let remover = self.threads.get(object.user).and_then(|u| self.procs.get(u.pid));
+        let waited = remover.is_some_and(|p| p.waited > 0 && p.waiter == t);
+        let knows = waited || object.users & of_thread(t) != 0 || self.in_order(t, obj);
+        1 + u32::from(object.flags & DESTROYED != 0 && !knows)
     }
 
     /// `t` has removed `obj`.
@@ -33,7 +43,7 @@ impl World {
         let at = self.ops + 1;
         let object = &mut self.objects[obj];
         object.flags |= DESTROYED;
-        (object.user, object.used_at) = (t, at);
+        (object.user, object.used_at, object.users) = (t, at, 0);
     }
 
     /// True if creation orders everything that `earlier` did up to `at` before everything that `t` does.

@@ -1,7 +1,7 @@
 //! What a process is told of its children with SIGCHLD.
 
 use super::row::*;
-use crate::state::{bit, Disposal, ProcState, SigInfo};
+use crate::state::{bit, Disposal, ProcState, SigInfo, READY_EARLY};
 
 pub(crate) const SIGCHLD: i32 = 17;
 pub(crate) const CLD_STOPPED: i32 = 5;
@@ -58,6 +58,9 @@ impl World {
         };
         if told || self.procs.get(self.procs[p].creator).is_some_and(could) {
             self.did = self.did.with(Effects::SIGNALS);
+            if self.procs[p].has_pidfd {
+                self.never_comes(READY_EARLY);
+            }
         }
     }
 

@@ -137,7 +137,9 @@ impl World {
     /// The thread that would take it waits for it with sigwait: then it is not acted upon.
     fn awaited(&self, p: Pid, signal: i32) -> bool {
         let t = self.receiver(p, signal);
-        self.threads.get(t).is_some_and(|thread| waits_for(&thread.pending, thread.state, signal))
+        // It counts as blocked for who waits only where it was before (kernel/signal.c, complete_signal: real_blocked).
+        let blocks = |thread: &Thread| thread.sigmask & bit(signal) != 0;
+        self.threads.get(t).is_some_and(|thread| blocks(thread) && waits_for(&thread.pending, thread.state, signal))
     }
 
     pub(super) fn wants_not(&self, t: Tid, signal: i32) -> bool {
@@ -175,7 +177,15 @@ impl World {
         ready
     }
 
-    /// The same with those for the process that another thread gets because its pending operation lets them in, or that it does not get since
+    /// Another thread of the process of `t` takes one of `signals` where `t` blocks it, and handles it.
+    pub fn others_take(&self, t: Tid, signals: u64) -> bool {
+        let p = self.threads[t].pid;
+        let signals = signals & self.procs[p].handled;
+        let takes = |&u: &Tid| u != t && self.threads[u].pid == p && signals & !self.threads[u].sigmask != 0;
+        signals != 0 && self.procs[p].live_threads > 1 && self.live.as_slice().iter().any(takes)
+    }
+
+    /// [`World::deliverable`] with those for the process that another thread gets because its pending operation lets them in, or that it does not get since
     /// that keeps them out: it need not have begun that operation when the signal came.
     fn takeable(&self, t: Tid, mask: u64) -> u64 {
         let ready = self.deliverable(t, mask);
@@ -589,7 +599,16 @@ impl World {
     /// Signals that sigwait would take now: also those for the process for which another thread was chosen, which has not taken them
     /// yet (kernel/signal.c, do_sigtimedwait and dequeue_signal).
     fn awaited_pending(&self, t: Tid, set: u64) -> u64 {
-        (self.threads[t].sigpending | self.armed_signals(t, true) | self.shared_pending(t)) & set
+        let p = self.threads[t].pid;
+        let (own, shared, by_clock) = (self.threads[t].sigpending, self.procs[p].sigpending, self.procs[p].by_clock);
+        // A timer's that ends the process as it is sent is not there to be taken.
+        let kept = |to: Tid, signals: u64| {
+            let there = (1..=64).filter(|&s| signals & set & bit(s) != 0 && self.disposal(p, to, s) != Disposal::Kills);
+            there.fold(0, |all, s| all | bit(s))
+        };
+        (own | shared) & set & !by_clock
+            | kept(t, own & by_clock | self.armed_signals(t, true))
+            | kept(NONE, shared & by_clock | self.armed_signals(t, false))
     }
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {

@@ -1,6 +1,5 @@
 //! SysV semaphore sets: semop with several operations at once, SEM_UNDO, IPC_NOWAIT, semtimedop, semctl.
 
-use super::object::removed;
 use super::row::*;
 use crate::base::{PARTIAL, SEVERAL, TELLS_LAST, TELLS_WAITS};
 use crate::state::{
@@ -380,7 +379,7 @@ impl World {
             return self.full("semaphore undo records");
         }
         match verdict {
-            Verdict::Removed => removed(op, value),
+            Verdict::Removed => self.finds_removed(t, op, value),
             Verdict::Fail(e) => Applied::Done(e),
             Verdict::Block { .. } => Applied::Done(errno::EAGAIN),
             Verdict::Go => {
@@ -487,7 +486,7 @@ impl World {
 
     pub(crate) fn sysv_ctl_perform(&mut self, t: Tid, op: &Op, way: u32) -> Applied {
         if self.objects[op.obj].flags & DESTROYED != 0 {
-            return removed(op, way);
+            return self.finds_removed(t, op, way);
         }
         let (command, value) = (Ctl(op.arg as u8), op.arg >> 8);
         if command == Ctl::SET_VALUE {

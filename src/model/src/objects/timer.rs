@@ -127,6 +127,8 @@ impl World {
             && bit(timer.signal) & set != 0
             && !others
             && self.may_fire(at)
+            // One that ends the process as it is sent is not there to be looked at.
+            && self.disposal(timer.pid, if timer.tid == t { t } else { NONE }, timer.signal) != Disposal::Kills
     }
 
     /// Fires the timer that sends the process of `t`, or `t`, a signal at `deadline`; false if there is none.

@@ -148,7 +148,8 @@ pub struct Object {
     pub(crate) pad: [u8; 2],
     /// `World::ops` at its last use by `user`.
     pub used_at: u64,
-    /// While its order is free: the threads that have ever taken from a semaphore, or arrived at a barrier, a bit each.
+    /// While its order is free: the threads that have ever taken from a semaphore, or arrived at a barrier, a bit each. Of what has been
+    /// removed (System V): those that have found it gone.
     pub users: u64,
     /// Those that have taken from a semaphore and not added since.
     pub takes: u64,

@@ -78,6 +78,8 @@ pub const FUTEX_TIMED: u32 = 1 << 24;
 pub const VFORKED: u32 = 1 << 25;
 /// Bit of [`World::never_come`]: a signal wakes who waits at an epoll instance that is another process's or thread's, and finds nothing.
 pub const OTHER_LOOKS: u32 = 1 << 26;
+/// Bit of [`World::never_come`]: a descriptor of a process is ready before the parent is sent SIGCHLD (kernel/exit.c, exit_notify).
+pub const READY_EARLY: u32 = 1 << 27;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
