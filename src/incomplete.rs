@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
-    EXIT_STREAMS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_LOOKS, OTHER_RECEIVER,
-    PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES,
-    TERMINAL, VFORKED, WAKES_IGNORED,
+    EXIT_STREAMS, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_LOOKS,
+    OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE,
+    SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -108,6 +108,8 @@ pub enum Reason {
     EdgeAgain,
     /// Who waited at an instance with a signal descriptor was not the one whom a signal of another process woke.
     OtherLooks,
+    /// A thread forked with libc's locks held.
+    ForkLocks,
     /// A descriptor of a process was ready when SIGCHLD was sent, not before.
     ReadyEarly,
     /// A request to end a thread came before a call or after it.
@@ -214,8 +216,8 @@ impl Reason {
             ),
             Reason::StoppedAtOnce => (
                 "signals:stop",
-                "all schedules of what is modelled were run, but processes stopped at once when others stopped them (see the notes)",
-                "a process that another one stopped did nothing more; that it may go on for a while after kill has returned is not modelled",
+                "all schedules of what is modelled were run, but processes stopped at once when others stopped them, and their parents were told at once (see the notes)",
+                "a process stopped, or went on: that it may do something more after kill has returned, and that SIGCHLD about it comes later, is not modelled",
             ),
             Reason::WakesIgnored => (
                 "signals:ignored",
@@ -287,6 +289,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a read or write of a memfd moves the place after another one has begun there (see the notes)",
                 "several threads or processes read or write a memfd by the place of its descriptor: the kernel has no lock on that place, so that two may begin at the same one; each was one step here",
             ),
+            Reason::ForkLocks => (
+                "threads:fork-locks",
+                "all schedules of what is modelled were run, but not what other threads do between the moment when libc takes its locks for a fork and the fork (see the notes)",
+                "a thread came to an operation within fork, in a handler of pthread_atfork say, or libc forked by itself (daemon, forkpty): malloc's locks were held there, so that others had to wait for it",
+            ),
             Reason::ReadyEarly => (
                 "processes:pidfd-early",
                 "all schedules of what is modelled were run, but not that a descriptor of a process is ready before SIGCHLD is sent (see the notes)",
@@ -299,8 +306,8 @@ impl Reason {
             ),
             Reason::EdgeAgain => (
                 "epoll:edge-again",
-                "all schedules of what is modelled were run, but not that a read or write of a pipe which has waited tells those who watch it for edges once more (see the notes)",
-                "an epoll instance watches a pipe for edges (EPOLLET) which a thread reads or writes that may wait: natively it makes one more event where it has waited and leaves data, or room, for others",
+                "all schedules of what is modelled were run, but not that what is watched for edges (EPOLLET) makes one more event than it has told of (see the notes)",
+                "an epoll instance watches for edges (EPOLLET): natively an edge makes one more event where what it tells has been seen with the one before, and so does a pipe's reader or writer which has waited and leaves something for others",
             ),
             Reason::CancelsLate => (
                 "threads:cancelled-late",
@@ -418,6 +425,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & PAGES_SHARED != 0, Reason::PagesShared),
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
+        (world.never_come & FORK_LOCKS != 0, Reason::ForkLocks),
         (world.never_come & READY_EARLY != 0, Reason::ReadyEarly),
         (world.never_come & OTHER_LOOKS != 0, Reason::OtherLooks),
         (world.never_come & CANCELS_LATE != 0, Reason::CancelsLate),

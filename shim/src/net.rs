@@ -103,7 +103,7 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
         }
         libc::SYS_mprotect | libc::SYS_madvise | libc::SYS_brk => gate::through(nr, a),
         449 | 454..=456 => futex::refuse_new(nr),
-        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => make(nr, a, start_of(context)),
+        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => make(nr, a, start_of(context), within),
         libc::SYS_exit => {
             if world().procs[local().pid].live_threads <= 1 {
                 files::ending();
@@ -179,13 +179,13 @@ fn heeds_cancellation(nr: i64) -> bool {
 
 /// clone and its like; `start`: what a new thread begins with.
 pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
-    let result = guarded(|| make(nr, a, start));
+    let result = guarded(|| make(nr, a, start, true));
     gate::back();
     result
 }
 
-fn make(nr: i64, a: [u64; 6], start: Start) -> i64 {
-    let mut args = CloneArgs { start, exit_signal: libc::SIGCHLD, ..CloneArgs::default() };
+fn make(nr: i64, a: [u64; 6], start: Start, within: bool) -> i64 {
+    let mut args = CloneArgs { start, within, exit_signal: libc::SIGCHLD, ..CloneArgs::default() };
     match nr {
         libc::SYS_clone3 => {
             let p = a[0];

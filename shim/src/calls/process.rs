@@ -2,8 +2,10 @@
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
+use vsrun_model::world::FORK_LOCKS;
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
+use super::thread::{call1, libc_functions};
 use super::{env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
@@ -43,6 +45,8 @@ pub struct CloneArgs {
     pub tls: u64,
     /// Registers at the call.
     pub start: Start,
+    /// It is made by an instruction of libc's, as far as is known.
+    pub within: bool,
 }
 
 fn out_of_room() -> ! {
@@ -87,6 +91,35 @@ fn dies_first() {
     if world().procs[local().pid].dying != 0 {
         gate::pass(Op::new(Kind::FORK));
     }
+}
+
+/// The operation of a fork beside other threads. The child gets the locks of the other threads as they are now: that others can notice.
+fn announce_fork() {
+    numbers::copied(true);
+    files::copied(libc::SYS_fork, true, true);
+    gate::pass(Op::new(Kind::FORK));
+    numbers::kept();
+    files::kept();
+}
+
+/// fork of libc's. What it does before it asks the kernel is to take its own locks, those of malloc among them: the operation comes before that, so
+/// that nobody stands at it with locks held that others cannot see. The lock of the list of streams, which is an operation itself, is taken before
+/// both. Where a handler of pthread_atfork comes to an operation after that the fork is announced again.
+pub fn fork_of_libc() -> i32 {
+    let libc = libc_functions();
+    if !is_threaded() {
+        return call1(libc.fork, 0);
+    }
+    call1(libc._IO_list_lock, 0);
+    announce_fork();
+    fiber().forks = 1 + me().transitions;
+    let result = call1(libc.fork, 0);
+    fiber().forks = 0;
+    // In the child libc has made it anew.
+    if result != 0 {
+        call1(libc._IO_list_unlock, 0);
+    }
+    result
 }
 
 /// CLONE_PIDFD: the caller gets a descriptor of the child.
@@ -152,17 +185,14 @@ fn tell_id(at: u64, id: i32) {
 /// child has exec'd is covered, since it runs up to its first visible operation first.
 fn fork(args: &CloneArgs) -> i64 {
     let creator = local().cur;
-    // The child gets the locks of the other threads as they are now: that others can notice.
-    if is_threaded() {
-        numbers::copied(true);
-    }
-    files::copied(libc::SYS_fork, true, is_threaded());
-    if is_threaded() {
-        gate::pass(Op::new(Kind::FORK));
-        numbers::kept();
-        files::kept();
-    } else {
+    if !is_threaded() {
+        files::copied(libc::SYS_fork, true, false);
         dies_first();
+    } else if core::mem::take(&mut fiber().forks) != 1 + me().transitions {
+        if args.within {
+            model().never_comes(FORK_LOCKS);
+        }
+        announce_fork();
     }
     watched::transition_ends();
     let (p, t) = fork_in_model(creator);

@@ -266,7 +266,7 @@ functions! {
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
-    pthread_getaffinity_np pthread_setaffinity_np
+    pthread_getaffinity_np pthread_setaffinity_np fork _IO_list_lock _IO_list_unlock
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

@@ -16,8 +16,8 @@ use super::row::*;
 use crate::base::errno::{EEXIST, EFAULT, EINTR, EINVAL, ELOOP, ENOENT};
 use crate::base::{LACKS, REACHES, SEVERAL};
 use crate::state::{
-    bit, flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, ThreadState, Watch, MAX_EVENTS,
-    OTHER_LOOKS,
+    bit, flag, poll, ChanId, ChanKind, Control, Delivered, DescId, DescKind, ThreadState, Watch, EDGE_AGAIN,
+    MAX_EVENTS, OTHER_LOOKS,
 };
 
 kinds! {
@@ -251,6 +251,11 @@ impl World {
             let Some(desc) = self.descs.get(self.watches[at].desc) else { continue };
             let on = self.watches[at].epoll != NONE && (desc.input == id || desc.output == id);
             if on && self.concerns(at, id, events) {
+                // What has come about can be seen before those who watch are told: who takes the event for an earlier edge then sees both,
+                // and the later edge makes one more.
+                if self.watches[at].place != 0 && self.watches[at].events & flag::EDGE != 0 && self.live.len > 1 {
+                    self.never_comes(EDGE_AGAIN);
+                }
                 self.queue(at);
             }
         }

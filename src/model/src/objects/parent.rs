@@ -1,7 +1,7 @@
 //! What a process is told of its children with SIGCHLD.
 
 use super::row::*;
-use crate::state::{bit, Disposal, ProcState, SigInfo, READY_EARLY};
+use crate::state::{bit, Disposal, ProcState, SigInfo, READY_EARLY, STOPS_LATE};
 
 pub(crate) const SIGCHLD: i32 = 17;
 pub(crate) const CLD_STOPPED: i32 = 5;
@@ -69,6 +69,9 @@ impl World {
         let parent = self.procs.get(self.procs[p].parent);
         if parent.is_some_and(|q| !q.no_stop_news) && self.tell_parent(p, code, status).is_some() {
             self.did = self.did.with(Effects::SIGNALS);
+            // The process itself tells, when it next runs, or not at all if something else comes first (kernel/signal.c, get_signal and
+            // do_signal_stop); a wait may find the stop before.
+            self.never_comes(STOPS_LATE);
         }
     }
 }

@@ -80,6 +80,8 @@ pub const VFORKED: u32 = 1 << 25;
 pub const OTHER_LOOKS: u32 = 1 << 26;
 /// Bit of [`World::never_come`]: a descriptor of a process is ready before the parent is sent SIGCHLD (kernel/exit.c, exit_notify).
 pub const READY_EARLY: u32 = 1 << 27;
+/// Bit of [`World::never_come`]: what others do while a thread stands at a fork with libc's locks held.
+pub const FORK_LOCKS: u32 = 1 << 28;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
