@@ -45,6 +45,11 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.dir);
+        // Memory that has its name after the directory, of an execution that was cut.
+        for i in 0..2 {
+            let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
+            let _ = fs::remove_file(format!("/dev/shm/{name}.{i}"));
+        }
     }
 }
 

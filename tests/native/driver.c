@@ -95,6 +95,7 @@ static mqd_t queue;
 
 static __thread int self;
 static int is_native;
+static const char *outcome;
 static __thread uint64_t random_state;
 
 /* The processes of the strands that this one has started, or that were there when it was started, itself among them. What others
@@ -361,7 +362,7 @@ OP(do__exit) { UNUSED; _exit(a); }
 OP(do_exit) { UNUSED; exit(a); }
 
 /* Signals. */
-static const int SIGNALS[] = { SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGTERM };
+static const int SIGNALS[] = { SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGTERM, SIGCONT, SIGTSTP, SIGPIPE };
 OP(do_handle) {
     UNUSED;
     struct sigaction act = { .sa_handler = handler, .sa_flags = b ? SA_RESTART : 0 };
@@ -642,9 +643,11 @@ OP(do_exec) {
     execl(own_path, own_path, "--then", status, fd, c == 2 ? "write" : "read", (char *)NULL);
     return -errno;
 }
+static int sight(int what, int fd);
 /* What the other program does. */
 static int then(char **argv) {
     int fd = atoi(argv[1]);
+    if (!strcmp(argv[2], "sight")) return sight(atoi(argv[0]), fd);
     char x = 'z';
     long n = fd < 0 ? 0 : !strcmp(argv[2], "write") ? write(fd, &x, 1) : read(fd, &x, 1);
     return n < 0 ? 100 + errno % 100 : atoi(argv[0]) + n;
@@ -656,6 +659,8 @@ OP(do_atexit) { UNUSED; return atexit(a ? writes : posts); }
 /* Kernel-level waits on words, which nobody changes: what threads do to memory is in no order that vsrun could see. */
 OP(do_fwait) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 0, 0, c ? &MILLI : NULL, NULL, 0)); }
 OP(do_fwake) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
+
+#include "more.h"
 
 static const struct row {
     const char *name;
@@ -682,6 +687,11 @@ static const struct row {
     R(semop), R(semminus), R(semtimed), R(semundo), R(semctl), R(semset), R(semrm), R(msgsnd), R(msgrcv), R(msgrm),
     R(mqsend), R(mqrecv), R(mqask), R(mqunask), R(mqlen), R(fwait), R(fwake),
     R(passfd), R(takefd), R(readgiven), R(writegiven), R(closegiven), R(cloexec), R(exec), R(atexit),
+    R(ownopen), R(ownclose), R(ownflock), R(owntry), R(ownwait), R(rlock), R(rtry), R(rmend), R(rgive), R(asks), R(joins),
+    R(child), R(executed), R(sees), R(nocloexec), R(waits), R(waitsany), R(waitid), R(stopself),
+    R(objopen), R(objcut), R(objsize), R(objlinks), R(objclose), R(objunlink), R(objput), R(objget), R(pagein), R(pageout),
+    R(pglock), R(pgtry), R(pgunlock), R(pgcwait), R(pgctimed), R(pgsignal), R(pgpost), R(pgwait), R(pgtrywait), R(pgvalue),
+    R(ffmake), R(ffopen), R(ffclose), R(ffread), R(ffwrite), R(ffpoll), R(ffunlink), R(ffhas),
 };
 
 /* The program has an operation of this name, or with `*` at its end, of a name that begins so. */
@@ -698,6 +708,32 @@ static int uses_any(const char *const *names) {
     return 0;
 }
 #define USES(...) uses_any((const char *const[]){ __VA_ARGS__, NULL })
+static int uses_page(int kind) {
+    for (int s = 0; s < strands; s++)
+        for (int i = 0; i < program[s].n; i++)
+            if (program[s].ops[i].row->call == do_pagein && program[s].ops[i].a == kind) return 1;
+    return 0;
+}
+/* The strand that starts this one as a thread, or -1. */
+static int thread_of(int k) {
+    for (int s = 0; s < strands; s++)
+        for (int i = 0; i < program[s].n; i++)
+            if (program[s].ops[i].row->call == do_thread && program[s].ops[i].a == k) return s;
+    return -1;
+}
+static int process_of(int k) {
+    for (int up; (up = thread_of(k)) >= 0;) k = up;
+    return k;
+}
+/* How far the threads of a process got that was killed shows in memory only, unless they did something that others can tell. So it is with
+   one that ends before it has joined all that are in the program. */
+static int is_hidden(int k) {
+    int process = process_of(k);
+    if (w->ended[process] && WIFSIGNALED(w->ended[process] - 1)) return 1;
+    for (int i = 1; process > 0 && i < strands; i++)
+        if (i != process && process_of(i) == process && !w->joined[i]) return 1;
+    return 0;
+}
 
 static void run(int k) {
     long result = 0;
@@ -738,6 +774,33 @@ static void run(int k) {
     }
 }
 
+/* What has a name, and memory in it. */
+static void set_up_names(const char *dir) {
+    char path[PATH_MAX];
+    // The same in each execution: the directory of the outcomes is this run's alone.
+    snprintf(path, sizeof path, "%s", dir);
+    if (outcome && strrchr(path, '/') > path) *strrchr(path, '/') = 0;
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    for (int i = 0; i < 2; i++) snprintf(memory_name[i], sizeof memory_name[i], "/%.48s.%d", base, i);
+    if (USES("obj*") || uses_page(NAMED)) {
+        shm_unlink(memory_name[0]), shm_unlink(memory_name[1]);
+        int fd = shm_open(memory_name[0], O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (fd < 0 || ftruncate(fd, 4096) || !(first_seen[NAMED] = mapped(fd))) abort();
+        close(fd);
+    }
+    if (uses_page(SEGMENT) && (first_seen[SEGMENT] = shmat(shmid, NULL, 0)) == (void *)-1) abort();
+    if (uses_page(UNNAMED)) first_seen[UNNAMED] = mapped(-1);
+    if (uses_page(OF_FILE)) {
+        int fd = page_file(O_CREAT | O_TRUNC);
+        if (fd < 0 || ftruncate(fd, 4096) || !(first_seen[OF_FILE] = mapped(fd))) abort();
+        close(fd);
+    }
+    for (int i = 0; i < PAGES; i++)
+        if (first_seen[i]) make_page(first_seen[i]);
+    if (uses("ff*"))
+        for (int i = 0; i < N; i++) unlink(fifo(path, i));
+}
+
 static void set_up(const char *dir) {
     w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     memset(w, 0, sizeof *w);
@@ -769,7 +832,7 @@ static void set_up(const char *dir) {
     static const char *const LEFT[] = { "m0", "m1", "m2", "m3", "ln", "sub/m0", "sub/m1", "sub/m2", "sub/m3" };
     for (size_t i = 0; USES(STATE) && i < sizeof LEFT / sizeof *LEFT; i++) snprintf(path, sizeof path, "%s/%s", dir, LEFT[i]), unlink(path);
     for (int i = 0; i < N; i++) {
-        if (USES("read", "write", "tee", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat", "passfd", "takefd", "cloexec", "exec", "atexit")) {
+        if (USES("child", "executed", "sees", "nocloexec", "read", "write", "tee", "closer", "closew", "nonblock", "fionread", "pipesz", "getpipesz", "poll*", "ep*", "dup", "dupfd", "getfl", "setfl", "fstat", "passfd", "takefd", "cloexec", "exec", "atexit")) {
             if (pipe(pipes[i])) abort();
             fcntl(pipes[i][1], F_SETPIPE_SZ, 4096);
         }
@@ -777,7 +840,7 @@ static void set_up(const char *dir) {
         if (uses("ev*") && (events[i] = eventfd(i >> 1, i & 1 ? EFD_SEMAPHORE : 0)) < 0) abort();
         if (uses("ep*") && (epolls[i] = epoll_create1(0)) < 0) abort();
         if (USES("tset", "tread") && (timers[i] = timerfd_create(CLOCK_MONOTONIC, i & 1 ? TFD_NONBLOCK : 0)) < 0) abort();
-        if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size")) {
+        if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "own*")) {
             snprintf(path, sizeof path, "%s/file%d", dir, i / 2);
             files[i] = open(path, O_RDWR | O_CREAT | (i & 1 ? O_APPEND : 0), 0600);
             if (files[i] < 0 || ftruncate(files[i], 0) || pwrite(files[i], "0123", 4, 0) != 4) abort();
@@ -802,17 +865,18 @@ static void set_up(const char *dir) {
             if (!streams[i]) abort();
         }
     }
+    snprintf(place, sizeof place, "%s", dir);
     if (USES(STATE)) {
-        snprintf(place, sizeof place, "%s", dir);
         snprintf(path, sizeof path, "%s/sub", dir), mkdir(path, 0700);
         snprintf(path, sizeof path, "%s/ln", dir), unlink(path);
         snprintf(path, sizeof path, "%s/sub/there", dir);
         files[0] = open(path, O_RDWR | O_CREAT, 0600);
         if (files[0] < 0 || chdir(dir)) abort();
     }
-    if (USES("shm*", "nattch") && (shmid = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600)) < 0) abort();
-    if (made && USES("shm*", "nattch")) made->segment = shmid + 1;
-    if (USES("limit", "getlimit")) do_limit(5, 0, 0);
+    if ((USES("shm*", "nattch") || uses_page(SEGMENT)) && (shmid = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600)) < 0) abort();
+    if (made && (USES("shm*", "nattch") || uses_page(SEGMENT))) made->segment = shmid + 1;
+    set_up_names(dir);
+    if (USES("limit", "getlimit", "child", "executed", "sees")) do_limit(5, 0, 0);
     umask(022);
     if (USES("newfd", "dupfd", "newpipe", "openfd")) {
         first_fd = dup(0);
@@ -908,13 +972,27 @@ static void look(char *text, size_t size) {
     if (USES("opt", "getopt")) SAY("o%ld", do_getopt(0, 0, 0));
     if (USES("shm*", "nattch")) SAY("a%ld", do_nattch(0, 0, 0));
     if (USES(STATE)) SAY("d%ld,%ld", do_cwd(0, 0, 0), do_nlink(0, 0, 0));
+    if (USES("rlock", "rtry")) SAY("R%d", pthread_mutex_trylock(&w->mutex[3]));
+    for (int i = 0; i < PAGES; i++) {
+        int v;
+        if (first_seen[i]) sem_getvalue(&first_seen[i]->sem, &v), SAY("y%d,%d", pthread_mutex_trylock(&first_seen[i]->mutex), v);
+    }
+    for (int i = 0; i < 2 && uses("obj*"); i++) {
+        struct stat s = { 0 };
+        int fd = shm_open(memory_name[i], O_RDWR, 0);
+        char x = 0;
+        long e = fd < 0 ? -errno : fstat(fd, &s) < 0 || (i && pread(fd, &x, 1, 0) < 0);
+        SAY("o%ld,%ld,%d", e, (long)s.st_size, x), close(fd);
+    }
+    for (int i = 0; i < 2 && uses("ff*"); i++) SAY("f%ld", do_ffhas(i, 0, 0));
 #undef SAY
 }
 
 static void clean(void) {
+    if (USES("obj*") || uses_page(NAMED)) shm_unlink(memory_name[0]), shm_unlink(memory_name[1]);
     if (uses("sem*")) semctl(semid, 0, IPC_RMID);
     if (uses("msg*")) msgctl(msgid, IPC_RMID, NULL);
-    if (USES("shm*", "nattch")) shmctl(shmid, IPC_RMID, NULL);
+    if (USES("shm*", "nattch") || uses_page(SEGMENT)) shmctl(shmid, IPC_RMID, NULL);
 }
 
 static void whole(void) {
@@ -926,10 +1004,8 @@ static void whole(void) {
 #define SAY(...) (at += snprintf(text + at, sizeof w->outcome - at, __VA_ARGS__))
     for (int i = 0; i < strands; i++) {
         if (w->used[i] > 0 && w->log[i][w->used[i] - 1] == ' ') w->used[i]--;
-        /* How far one got that was killed shows in memory only, unless it did something that others can tell. */
-        int killed = w->ended[i] && WIFSIGNALED(w->ended[i] - 1);
-        SAY("%s%.*s", i ? "|" : "", killed ? 0 : (int)w->used[i], w->log[i]);
-        if (w->ended[i]) SAY(" #%x", w->ended[i] - 1);
+        SAY("%s%.*s", i ? "|" : "", is_hidden(i) ? 0 : (int)w->used[i], w->log[i]);
+        if (w->ended[i] && process_of(i) == i) SAY(" #%x", w->ended[i] - 1);
     }
     SAY(" ; ");
 #undef SAY
@@ -1083,13 +1159,16 @@ static void natively(int runs, uint64_t seed) {
         if (made->segment) shmctl(made->segment - 1, IPC_RMID, NULL);
         made->set = made->queue = made->segment = 0;
     }
+    for (int i = 0; i < 2 && (uses("obj*") || uses_page(NAMED)); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "/%s.%d", dir + 5, i), shm_unlink(name);
+    }
     char command[PATH_MAX];
     snprintf(command, sizeof command, "rm -rf %s", dir);
     if (system(command)) {}
     for (int i = 0; i < n_seen; i++) printf("%d %s\n", seen[i].count, seen[i].outcome);
 }
 
-static const char *outcome;
 static pid_t first;
 
 static int tell(const char *text) {
@@ -1122,7 +1201,7 @@ int main(int argc, char **argv) {
     }
     // The same in each execution, beside the outcomes: names that differ would be other objects each time.
     char dir[PATH_MAX] = "/tmp/vsrun-driver-XXXXXX";
-    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "nread", "nwrite", "nseek", "npread", "nsize", "ncut", STREAMS, STATE)) {
+    if (USES("flock", "setlk", "getlk", "lseek", "fread", "fwrite", "pread", "pwrite", "size", "nread", "nwrite", "nseek", "npread", "nsize", "ncut", "own*", "pagein", "ff*", STREAMS, STATE)) {
         if (outcome) snprintf(dir, sizeof dir, "%s.d", outcome);
         if (outcome ? mkdir(dir, 0700) && errno != EEXIST : !mkdtemp(dir)) abort();
     }

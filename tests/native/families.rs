@@ -4,6 +4,7 @@ use super::Family;
 
 mod channels;
 mod files;
+mod lasting;
 mod processes;
 mod sync;
 
@@ -38,5 +39,10 @@ pub const FAMILIES: &[Family<'static>] = &[
     processes::CLOCK,
     files::NAMELESS,
     sync::UNORDERED,
+    lasting::LEAVING,
+    lasting::COPYING,
+    lasting::STOPPING,
+    lasting::SHARED_MEMORY,
+    lasting::FIFOS,
     Family { name: "mixed", strands: "", most: 2, before: &[], items: &[] },
 ];

@@ -7,7 +7,8 @@ pub use families::FAMILIES;
 /// What a family's programs are made of.
 pub struct Family<'a> {
     pub name: &'a str,
-    /// What a strand other than the first may be: threads (`t`), processes (`f`); drawn for each.
+    /// What a strand other than the first may be, drawn for each: threads (`t`) and processes (`f`) of the first one; threads that the strand
+    /// before begins with (`i`), processes that it makes at any place (`p`). Of the first one these are processes.
     pub strands: &'a str,
     /// How many of them there are at most.
     pub most: u64,
@@ -46,7 +47,8 @@ fn mixed(rng: &mut Rng) -> String {
     let items: Vec<_> = parts.iter().flat_map(|part| part.items.iter().copied()).collect();
     // Beside other threads these end what is to tell the outcome.
     let alone = items.iter().any(|item| ENDS.iter().any(|end| item.starts_with(end)));
-    let strands: String = parts.iter().flat_map(|part| part.strands.chars()).filter(|&c| !alone || c == 'f').collect();
+    let strands: String =
+        parts.iter().flat_map(|part| part.strands.chars()).filter(|&c| c == 'f' || c == 't' && !alone).collect();
     let first = *rng.of(&parts);
     let before = [*rng.of(first.before)];
     let strands = if strands.is_empty() { "f" } else { &strands };
@@ -72,8 +74,16 @@ impl Family<'_> {
             if rng.below(4) == 0 {
                 self.item(rng, 0, others, 0, &mut strands[0]);
             }
-            let kind = rng.of(self.strands.as_bytes());
-            strands[0].push(format!("{}{i}", if *kind == b't' { "thread" } else { "fork" }));
+            let (kind, own) = (*rng.of(self.strands.as_bytes()), i as usize);
+            match kind {
+                b't' => strands[0].push(format!("thread{i}")),
+                b'i' if own > 1 => strands[own - 1].insert(0, format!("thread{i}")),
+                b'p' if own > 1 => {
+                    let at = rng.below(strands[own - 1].len() as u64 + 1) as usize;
+                    strands[own - 1].insert(at, format!("fork{i}"));
+                }
+                _ => strands[0].push(format!("fork{i}")),
+            }
         }
         for _ in 0..rng.below(4) {
             self.item(rng, 0, others, 0, &mut strands[0]);
