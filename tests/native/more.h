@@ -146,7 +146,7 @@ static struct page *mapped(int fd) {
 }
 static int page_file(int flags) { char path[PATH_MAX]; return open(in_place(path, "/page"), O_RDWR | flags, 0600); }
 
-/* Objects of memory: 0 has a page in it, and is never cut; 1 is made and cut as strands like. */
+/* Objects of memory: 0 has a page in it, and is only mapped; 1 is made, written and cut as strands like. */
 OP(do_objopen) {
     UNUSED;
     if (object) return -601;
@@ -160,8 +160,8 @@ OP(do_objsize) { UNUSED; struct stat s; return !object ? -600 : fstat(object, &s
 OP(do_objlinks) { UNUSED; struct stat s; return !object ? -600 : fstat(object, &s) ? -errno : (long)s.st_nlink; }
 OP(do_objclose) { UNUSED; long e = object ? error(close(object)) : -600; object = 0; return e; }
 OP(do_objunlink) { UNUSED; return error(shm_unlink(memory_name[a])); }
-OP(do_objput) { UNUSED; char x = 'a' + self; return object ? error(pwrite(object, &x, 1, a)) : -600; }
-OP(do_objget) { UNUSED; char x = 0; long n = object ? error(pread(object, &x, 1, a)) : -600; return n > 0 ? x : n; }
+OP(do_objput) { UNUSED; char x = 'a' + self; return object && object_kind == 1 ? error(pwrite(object, &x, 1, a)) : -600; }
+OP(do_objget) { UNUSED; char x = 0; long n = object && object_kind == 1 ? error(pread(object, &x, 1, a)) : -600; return n > 0 ? x : n; }
 
 /* A page of a kind, by whatever name it has. */
 OP(do_pagein) {
