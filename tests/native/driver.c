@@ -1101,6 +1101,39 @@ static void affinity(int cpus) {
     sched_setaffinity(0, sizeof set, &set);
 }
 
+/* Stops that a terminal sends. */
+static int uses_terminal_stops(void) {
+    for (int s = 0; s < strands; s++)
+        for (int i = 0; i < program[s].n; i++) {
+            struct op *op = &program[s].ops[i];
+            if ((op->row->call == do_kill && op->b == SIGTSTP) || (op->row->call == do_stopself && op->a)) return 1;
+        }
+    return 0;
+}
+
+/* As under vsrun: somebody could make the first process go on. Its group has a member whose parent is in another group of the session;
+   both are this process's to end. */
+static void keep_from_orphaned(void) {
+    pid_t group = getpid(), other = fork();
+    if (other == 0) {
+        if (fork()) _exit(0);
+        setpgid(0, 0);
+        pid_t member = fork();
+        if (member == 0) setpgid(0, group);
+        for (;;) pause();
+    }
+    waitpid(other, NULL, 0);
+    // Until it is a member.
+    for (int orphaned = 1; orphaned; usleep(200)) {
+        pid_t probe = fork();
+        if (probe == 0) raise(SIGTSTP), _exit(0);
+        int status;
+        waitpid(probe, &status, WUNTRACED);
+        orphaned = !WIFSTOPPED(status);
+        if (!orphaned) kill(probe, SIGKILL), waitpid(probe, &status, 0);
+    }
+}
+
 static void natively(int runs, uint64_t seed) {
     is_native = 1;
     // As under vsrun, whatever whoever runs this has open: numbers of new descriptors are told.
@@ -1125,6 +1158,7 @@ static void natively(int runs, uint64_t seed) {
             // What an earlier run has set of the description is not there either.
             close(0);
             if (open("/dev/null", O_RDONLY)) abort();
+            if (uses_terminal_stops()) keep_from_orphaned();
             set_up(dir);
             whole();
             strcpy(result, w->outcome);
