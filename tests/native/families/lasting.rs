@@ -53,7 +53,7 @@ pub const LEAVING: Family<'static> = Family {
 pub const COPYING: Family<'static> = Family {
     name: "copying",
     strands: "ttpf",
-    most: 3,
+    most: 2,
     before: &["", "handle0", "cloexec0.0", "block0", "ignore0"],
     items: &[
         "child0",
