@@ -102,7 +102,7 @@ pub const STOPPING: Family<'static> = Family {
     name: "stopping",
     strands: "f",
     most: 2,
-    before: &["", "", "handle5", "handle2", "ignore6", "block5"],
+    before: &["", "handle5", "handle2", "block2", "ignore6", "block5"],
     items: &[
         "kill#.19",
         "kill#.18",
@@ -126,6 +126,8 @@ pub const STOPPING: Family<'static> = Family {
         "waitid",
         "ownpg",
         "pending5",
+        "pending2",
+        "sigtimed2",
         "read0",
         "write0",
         "write0.4096",
