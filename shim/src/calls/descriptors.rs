@@ -434,6 +434,17 @@ fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     open_again(path, flags).or_else(|| pipe::open_fifo(dir, path, flags))
 }
 
+/// Call `nr` opens what is a FIFO now.
+pub fn opens_fifo(nr: i64, a: [u64; 6]) -> bool {
+    let (dir, path, flags) = match nr {
+        libc::SYS_open => (libc::AT_FDCWD, a[0], a[1] as i32),
+        libc::SYS_creat => (libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
+        libc::SYS_openat => (a[0] as i32, a[1], a[2] as i32),
+        _ => return false,
+    };
+    pipe::is_fifo(dir, path, flags)
+}
+
 /// open of /dev/fd/N: a pipe is opened once more.
 fn open_again(path: u64, flags: i32) -> Option<i64> {
     let (_, desc) = by_path(path)?;

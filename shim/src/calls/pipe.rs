@@ -220,6 +220,14 @@ fn find_fifo(dir: i32, path: u64, follow: i32) -> Option<(i32, u64, [u64; 18])> 
     (result == 0 && stat[ST_MODE] as u32 & libc::S_IFMT == libc::S_IFIFO).then_some((dir, path, stat))
 }
 
+/// open with these flags would find a FIFO.
+pub fn is_fifo(dir: i32, path: u64, flags: i32) -> bool {
+    let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
+    let found = path != 0 && flags & libc::O_PATH == 0 && find_fifo(dir, path, follow).is_some();
+    files::forget_walk();
+    found
+}
+
 /// Opens `path`, relative to directory `dir`, if it is a FIFO.
 pub fn open_fifo(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if path == 0 || flags & libc::O_PATH != 0 {
@@ -230,7 +238,7 @@ pub fn open_fifo(dir: i32, path: u64, flags: i32) -> Option<i64> {
     let mut found = find_fifo(dir, path, follow)?;
     files::forget_walk();
     if files::announce(libc::SYS_faccessat, [dir as u64, path, 0, 0, 0, 0]) {
-        // Others make and remove it.
+        // Others make and remove it; what it is when it is opened is looked at again.
         found = find_fifo(dir, path, follow)?;
         files::forget_walk();
     }
