@@ -258,6 +258,11 @@ const FOUND: &[&str] = &[
     "nonblock0.1 thread1 closew0 thread2|tee1.0|tee0.1 nonblock0.1 write0.4000",
     "handle3.1 alarm sigtimed3 thread1|sfdpoll3.1 unalarm",
     "handle3.1 alarm alarm fork1|unblock3 tread1",
+    "thread1 thread2|child3|umask63",
+    "thread1 wait0 thread2|post0 child3|umask63",
+    "fork1 ffmake0|ffopen0.1",
+    "alarm sigtimed3",
+    "fork1 semrm|semctl0.0 semctl0.0",
     "block3 alarm thread1 sigtimed3 tread1 sfdpoll3.0|write0 unblock3",
     "thread1 thread2|trywait0 mqask0 mqunask getvalue1|getvalue0 getvalue0 mqask0 mqunask",
 ];
