@@ -7,6 +7,7 @@ use vsrun_model::{dependent, End};
 use super::executions::replayable;
 use super::failure::Failure;
 use crate::finding::{Bug, BugKind, Ending};
+use crate::incomplete::Reason;
 use crate::runtime::{Inspector, Outcome, Sign, Worker};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -15,6 +16,10 @@ const IDLE: &str = "an execution ended with processes that wait for peers that d
                     --stop-signal TERM explores their end";
 const UNFOLLOWED: &str = "an execution did not follow its schedule and counts for nothing: what went to the kernel \
                           (--uncontrolled) was not the same each time";
+const EXITING: &str =
+    "an execution did not follow its schedule and counts for nothing: exit writes out a stream that another thread \
+                       holds without its lock";
+const UNWATCHED: &str = ", such as memory that threads use without an order, which is watched with --race explore";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
 /// Identity of the bug that the program overwrites vsrun's memory, before anybody has seen where.
@@ -89,11 +94,13 @@ pub(super) fn judge(
         }
         Sign::Unfollowed(_) if schedule.unsure => Ok(Judged::Clean),
         Sign::Unfollowed(_) if worker.is_uncontrolled() => Ok(Judged::Note(UNFOLLOWED.into())),
+        Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::ExitStreams) => Ok(Judged::Note(EXITING.into())),
         Sign::Unfollowed(step) => failed(format!(
             "execution {number} did not follow its schedule at step {}: {}; the program may depend on \
-             something that vsrun does not control",
+             something that vsrun does not control{}",
             step + 1,
-            mismatch(&outcome.trace)
+            mismatch(&outcome.trace),
+            if worker.watches() { "" } else { UNWATCHED }
         )),
         Sign::Fault(message) => failed(message.clone()),
     }

@@ -214,6 +214,11 @@ impl Worker {
         StartError::Refused(format!("the program ended before its main began: {how}{said}"))
     }
 
+    /// Memory is watched.
+    pub fn watches(&self) -> bool {
+        self.watched.is_some()
+    }
+
     /// Calls that are not modelled go to the kernel, by the user's wish.
     pub fn is_uncontrolled(&self) -> bool {
         self.spec.options.uncontrolled != 0

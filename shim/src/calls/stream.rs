@@ -109,6 +109,9 @@ struct Streams {
     known: [Stream; MAX_STREAMS],
 }
 
+/// In the first word of a FILE: it is for reading only.
+const NO_WRITES: u32 = 8;
+
 struct Cell(UnsafeCell<Streams>);
 // SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
 unsafe impl Sync for Cell {}
@@ -260,6 +263,9 @@ fn takes_all() {
             store(lock + COUNT, 1u32);
             store(lock + OWNER, fs_base());
             streams().known[at].exiting = true;
+        } else if load::<u32>(stream.file) & NO_WRITES == 0 {
+            // Written out all the same, whatever the other thread does with it meanwhile.
+            model().never_comes(EXIT_STREAMS);
         }
     }
 }
