@@ -734,10 +734,13 @@ impl Reduction {
     }
 }
 
-/// Step `j` with some of the later ones that block too: all selections of a few, of many all together and each alone.
+/// Step `j` with some of the later ones that block too, in their order: all selections of a few, of many all together and each alone.
 fn ways_to_take(j: usize, blockers: &[usize]) -> Vec<Vec<usize>> {
     const FEW: usize = 5;
-    let with = |others: Vec<usize>| [vec![j], others].concat();
+    let with = |mut others: Vec<usize>| {
+        others.sort_unstable();
+        [vec![j], others].concat()
+    };
     if blockers.len() > FEW {
         return std::iter::once(with(blockers.to_vec())).chain(blockers.iter().map(|&b| with(vec![b]))).collect();
     }
