@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
+use crate::runtime::ONLY_WRITTEN;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -76,5 +77,6 @@ impl Counts {
     pub fn start_over(&mut self) {
         (self.executions, self.max_depth) = (0, 0);
         self.reasons.remove(&Reason::Depth);
+        self.notes.retain(|note| !note.ends_with(ONLY_WRITTEN));
     }
 }

@@ -27,4 +27,4 @@ pub use outcome::{Outcome, Sign};
 pub use processes::cpus;
 pub use setup::{direct, Spec, StartError};
 pub use watched::{Watch, Watched, WatchedModule};
-pub use worker::Worker;
+pub use worker::{Worker, ONLY_WRITTEN};

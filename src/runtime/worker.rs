@@ -25,6 +25,10 @@ use crate::binary::preflight::is_secure_exec;
 use crate::finding::Finding;
 use crate::objects::Objects;
 
+/// The end of the sentence about a file that nobody has read yet.
+pub const ONLY_WRITTEN: &str =
+    " is written by several threads and read by none: the order of what is in it is not explored";
+
 /// The sixteen bytes of AT_RANDOM.
 const AT_RANDOM: [u8; 16] = *b"vsrun\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b";
 /// How often a world that runs is looked at.
@@ -229,7 +233,8 @@ impl Worker {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)
     }
 
-    /// What the execution last run did with files and is not explored: sentences.
+    /// What the execution last run did with files and is not explored: sentences. One that ends with [`ONLY_WRITTEN`] holds until a file turns
+    /// out to be read.
     pub fn files_left_out(&self) -> Vec<String> {
         let files = &self.arena.files;
         let name = |bytes: &[u8], len: u32| {
@@ -239,9 +244,7 @@ impl Worker {
         let shown = name(&files.shown, files.shown_len).map(|file| {
             format!("file {file} is written by one thread and used by another: their order is not explored")
         });
-        let logged = name(&files.logged, files.logged_len).map(|file| {
-            format!("file {file} is written by several threads and read by none: the order of what is in it is not explored")
-        });
+        let logged = name(&files.logged, files.logged_len).map(|file| format!("file {file}{ONLY_WRITTEN}"));
         shown.into_iter().chain(logged).collect()
     }
 
