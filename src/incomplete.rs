@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
-    EXIT_STREAMS, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, OTHER_LOOKS,
-    OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE,
-    SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
+    EXIT_STREAMS, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, LEAVES_WORDS,
+    OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO,
+    STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -120,6 +120,8 @@ pub enum Reason {
     GoneWaiters,
     /// A futex was waited for with a deadline.
     FutexTimed,
+    /// Who waited for several futexes left them at once.
+    LeavesWords,
     /// The child of a vfork was one of a fork.
     Vforked,
     /// Schedules beyond a bound were left out.
@@ -329,6 +331,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not in all orders a futex wait that gives up and what is written for those who wait (see the notes)",
                 "a wait for a futex with a deadline gave up (std::future::wait_for, std::counting_semaphore, ..) before others were woken: whether the word was written before that was not varied",
             ),
+            Reason::LeavesWords => (
+                "futexes:left-at-once",
+                "all schedules of what is modelled were run, but not what comes between the moments at which a thread that is interrupted leaves several futexes (see the notes)",
+                "a signal interrupted a wait for several futexes (futex_waitv), or its process was killed: all were left at one moment, natively one after the other",
+            ),
             Reason::Vforked => (
                 "vfork-changes-nothing",
                 "",
@@ -432,6 +439,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & LEAVES_SEVERAL != 0, Reason::LeavesSeveral),
         (world.never_come & GONE_WAITERS != 0, Reason::GoneWaiters),
         (world.never_come & FUTEX_TIMED != 0, Reason::FutexTimed),
+        (world.never_come & LEAVES_WORDS != 0, Reason::LeavesWords),
         (world.never_come & VFORKED != 0, Reason::Vforked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),

@@ -6,7 +6,7 @@ use vsrun_model::world::VFORKED;
 use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
-use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time};
+use crate::calls::{descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, waitv};
 use crate::gate::fiber::Start;
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
 use crate::sys::errno::EINVAL;
@@ -102,7 +102,8 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             identity::call(nr, a).unwrap_or_else(|| kernel::call(nr, a))
         }
         libc::SYS_mprotect | libc::SYS_madvise | libc::SYS_brk => gate::through(nr, a),
-        449 | 454..=456 => futex::refuse_new(nr),
+        449 => waitv::call(a),
+        454..=456 => futex::refuse_new(nr),
         libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork => make(nr, a, start_of(context), within),
         libc::SYS_exit => {
             if world().procs[local().pid].live_threads <= 1 {

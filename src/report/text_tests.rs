@@ -138,6 +138,7 @@ Verdict: no bug found in ./prog 2
         (Reason::CancelsLate, "has done its work"),
         (Reason::LeavesSeveral, "several robust mutexes"),
         (Reason::GoneWaiters, "who is not there"),
+        (Reason::LeavesWords, "leaves several futexes"),
         (Reason::FutexTimed, "a futex wait that gives up"),
         (Reason::Bound, "--bound"),
         (Reason::Random, "random"),

@@ -259,9 +259,91 @@ static void schedules(void) {
     NUMBER(pthread_setschedparam(pthread_self(), SCHED_OTHER, &p));
 }
 
+// struct futex_waitv.
+struct waited {
+    uint64_t value, at;
+    uint32_t flags, reserved;
+};
+
+static long waitv(struct waited *words, unsigned n, unsigned flags, struct timespec *until, int clock) {
+    return syscall(449, words, n, flags, until, clock);
+}
+
+static uint32_t word[2] = {5, 6};
+
+static void *wakes_second(void *at) {
+    (void)at;
+    while (syscall(SYS_futex, &word[1], 129, 1, 0, 0, 0) == 0) usleep(1000);
+    return 0;
+}
+
+// Waits for both words; `second` is what the second is said to be.
+static void both_of(const char *name, uint32_t first, uint32_t second, struct timespec *until, int clock) {
+    struct waited both[2] = {{first, (uintptr_t)&word[0], 130, 0}, {second, (uintptr_t)&word[1], 130, 0}};
+    NAMED(name, waitv(both, 2, 0, until, clock));
+}
+
+static void several(void) {
+    struct timespec past = {0, 1}, odd = {0, 1000000000}, before = {-1, 0};
+    both_of("first differs", 4, 6, 0, 1);
+    both_of("second differs", 5, 7, 0, 1);
+    both_of("past", 5, 6, &past, CLOCK_MONOTONIC);
+    both_of("past, real time", 5, 6, &past, CLOCK_REALTIME);
+    both_of("past, first differs", 4, 6, &past, CLOCK_MONOTONIC);
+    both_of("another clock", 5, 6, &past, CLOCK_BOOTTIME);
+    both_of("odd time", 5, 6, &odd, CLOCK_MONOTONIC);
+    both_of("negative time", 5, 6, &before, CLOCK_MONOTONIC);
+    both_of("time that is not there", 5, 6, (struct timespec *)8, CLOCK_MONOTONIC);
+    both_of("no time, another clock", 4, 6, 0, 77);
+    struct waited w = {4, (uintptr_t)&word[0], 130, 0};
+    NAMED("one", waitv(&w, 1, 0, 0, 1));
+    NAMED("flags", waitv(&w, 1, 1, 0, 1));
+    NAMED("none", waitv(&w, 0, 0, 0, 1));
+    NAMED("too many", waitv(&w, 129, 0, 0, 1));
+    NAMED("no array", waitv(0, 1, 0, 0, 1));
+    NAMED("array that is not there", waitv((void *)8, 1, 0, 0, 1));
+    w.flags = 2;
+    NAMED("shared", waitv(&w, 1, 0, 0, 1));
+    static const uint32_t flags[] = {0, 1, 3, 128, 129, 131, 256 + 2, 16 + 2, 64 + 2};
+    for (unsigned i = 0; i < sizeof flags / sizeof *flags; i++) {
+        char name[40];
+        sprintf(name, "word with flags %u", flags[i]);
+        w.flags = flags[i];
+        NAMED(name, waitv(&w, 1, 0, 0, 1));
+    }
+    w = (struct waited){4, (uintptr_t)&word[0], 130, 1};
+    NAMED("reserved", waitv(&w, 1, 0, 0, 1));
+    w = (struct waited){1ull << 32 | 5, (uintptr_t)&word[0], 130, 0};
+    NAMED("long value", waitv(&w, 1, 0, 0, 1));
+    w = (struct waited){4, (uintptr_t)&word[0] + 1, 130, 0};
+    NAMED("odd address", waitv(&w, 1, 0, 0, 1));
+    w = (struct waited){4, 8, 130, 0};
+    NAMED("private word that is not there", waitv(&w, 1, 0, 0, 1));
+    w = (struct waited){4, 8, 2, 0};
+    NAMED("shared word that is not there", waitv(&w, 1, 0, 0, 1));
+    w = (struct waited){4, 1ull << 63, 130, 0};
+    NAMED("word of the kernel", waitv(&w, 1, 0, 0, 1));
+    struct waited lacks[2] = {{4, (uintptr_t)&word[0], 130, 0}, {4, 8, 130, 0}};
+    NAMED("first differs, second is not there", waitv(lacks, 2, 0, 0, 1));
+    lacks[0].value = 5;
+    NAMED("second is not there", waitv(lacks, 2, 0, 0, 1));
+    lacks[0].value = 4, lacks[1].flags = 2;
+    NAMED("first differs, second is shared and not there", waitv(lacks, 2, 0, 0, 1));
+    pthread_t t;
+    pthread_create(&t, 0, wakes_second, 0);
+    both_of("woken", 5, 6, 0, 1);
+    pthread_join(t, 0);
+    struct waited twice[2] = {{6, (uintptr_t)&word[1], 130, 0}, {6, (uintptr_t)&word[1], 130, 0}};
+    pthread_create(&t, 0, wakes_second, 0);
+    long r = waitv(twice, 2, 0, 0, 1);
+    pthread_join(t, 0);
+    say("woken of the same word: %s", r == 0 || r == 1 ? "one" : "neither");
+}
+
 static const struct group groups[] = {
     {"joins", joins},     {"tries", tries},     {"mutexes", mutexes}, {"robust", robust}, {"forked", forked},
-    {"protect", protect}, {"inherit", inherit}, {"others", others},   {"schedules", schedules}, {0, 0},
+    {"protect", protect}, {"inherit", inherit}, {"others", others},   {"schedules", schedules},
+    {"several", several}, {0, 0},
 };
 
 int main(int argc, char **argv) {

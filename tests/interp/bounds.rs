@@ -52,6 +52,7 @@ impl Text {
         match ins {
             // The third: it has given up.
             Ins::CondWait(..) => 3,
+            Ins::FutexWaitv(..) => 5,
             Ins::Write(..) | Ins::Barrier(_) | Ins::FutexWait(..) | Ins::Flock(..) => 2,
             Ins::Count(_)
             | Ins::CountStream(_)
@@ -155,7 +156,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Flock(f, ..) => vec![on(ObjKind::FLOCK, f)],
         Ins::MsgSend(q, ..) | Ins::MsgReceive(q, ..) | Ins::MsgControl(q, _) => vec![on(ObjKind::MSGQ, q)],
         Ins::FutexWait(f, ..) | Ins::FutexWake(f, _) => vec![on(ObjKind::FUTEX, f)],
-        Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
+        Ins::FutexWaitv([f, g], ..) | Ins::FutexRequeue(f, g, ..) => vec![on(ObjKind::FUTEX, f), on(ObjKind::FUTEX, g)],
         Ins::Toss(_) => plain(KindClass::Does(Kind::TOSS)),
         Ins::Once(n) => vec![on(ObjKind::ONCE, n)],
         Ins::Join(_, How::Try | How::Timed(_)) => plain(KindClass::TryJoin),

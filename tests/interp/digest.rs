@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use vsrun_model::{lock, End, Kind, ObjKind, Tid, NONE};
+use vsrun_model::{lock, AwaitedState, End, Kind, ObjKind, Tid, NONE};
 
 use super::Run;
 
@@ -95,6 +95,12 @@ impl Run<'_> {
             while at != NONE {
                 waiters.push(self.name(at));
                 at = world.threads[at].queue_next;
+            }
+            for &t in world.live.as_slice() {
+                let thread = &world.threads[t];
+                let words = &thread.awaited[..thread.n_awaited as usize];
+                let queued = words.iter().filter(|word| word.obj == i as u32 && word.state == AwaitedState::QUEUED);
+                waiters.extend(queued.map(|_| self.name(t)));
             }
             waiters.sort_unstable();
             assert_eq!(waiters.len(), object.n_waiters as usize, "the queue of {i} is counted right");

@@ -313,9 +313,17 @@ fn stream() -> Block {
     .boxed()
 }
 
+/// A wait for two words at once, or twice for the same.
+fn waitv(how: BoxedStrategy<How>) -> impl Strategy<Value = Ins> {
+    let words = prop_oneof![3 => Just([0, 1]), 2 => Just([1, 0]), 1 => Just([1, 1])];
+    let equal = [proptest::bool::weighted(0.9), proptest::bool::weighted(0.8)];
+    (words, equal, how).prop_map(|(words, equal, how)| Ins::FutexWaitv(words, equal, how))
+}
+
 fn futex() -> Block {
     prop_oneof![
         5 => one((0u32..2, proptest::bool::weighted(0.8)).prop_map(|(f, c)| Ins::FutexWait(f, c, How::Block))),
+        2 => one(waitv(Just(How::Block).boxed())),
         4 => one((0u32..2, 0u32..3).prop_map(|(f, n)| Ins::FutexWake(f, n))),
         2 => one((0u32..2, 0u32..2, 0u32..2).prop_map(|(f, w, m)| Ins::FutexRequeue(f, 1 - f, w, m))),
         2 => (0u32..2).prop_map(|m| section(m, How::Block, vec![])),
@@ -370,6 +378,7 @@ fn timed() -> Block {
         2 => one((1u8..4).prop_map(Ins::Sleep)),
         1 => one(Just(Ins::Yield)),
         1 => one((0u32..2, how_timed()).prop_map(|(f, how)| Ins::FutexWait(f, true, if how == How::Try { How::Block } else { how }))),
+        1 => one(waitv(how_timed().prop_map(|how| if how == How::Try { How::Block } else { how }).boxed())),
         1 => one((0u32..2).prop_map(|f| Ins::FutexWake(f, 1))),
         1 => (0u32..2, how_timed()).prop_map(|(l, how)| vec![Ins::Write(l, how), Ins::RwUnlock(l)]),
         1 => (0u32..2, how_timed()).prop_map(|(l, how)| vec![Ins::Read(l, how), Ins::RwUnlock(l)]),
@@ -500,6 +509,7 @@ fn signal() -> Block {
         1 => wait,
         1 => one((0u32..2).prop_map(Ins::Signal)),
         1 => one((0u32..2).prop_map(|f| Ins::FutexWait(f, true, How::Block))),
+        1 => one(waitv(Just(How::Block).boxed())),
         1 => one((0u32..2).prop_map(|f| Ins::FutexWake(f, 1))),
         1 => one((1usize..4).prop_map(|n| Ins::Wait(Some(n), How::Block))),
     ]

@@ -20,12 +20,13 @@ use vsrun::search::Search;
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Plan};
 use vsrun_model::errno::EINTR;
+use vsrun_model::futex::Several;
 use vsrun_model::kind::Alone;
 use vsrun_model::lock::{self, by_description};
 use vsrun_model::memory::{Found, ATOMIC};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
-use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TRY, VARIANT};
+use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TIMED, TRY, VARIANT};
 use vsrun_model::stream::EXPLICIT;
 use vsrun_model::world::START;
 use vsrun_model::{Applied, Arena, Decision, End, Key, Kind, ObjKind, Op, Pid, SemBuf, ThreadState, Tid, NONE};
@@ -96,6 +97,8 @@ pub enum Ins {
     SysvSet(u32, i32),
     /// Futex, whether memory holds the expected value.
     FutexWait(u32, bool, How),
+    /// The same of two at once.
+    FutexWaitv([u32; 2], [bool; 2], How),
     FutexWake(u32, u32),
     /// From, to, how many to wake, how many to move.
     FutexRequeue(u32, u32, u32, u32),
@@ -511,6 +514,15 @@ impl<'a> Run<'a> {
             let compare = *compare;
             self.arena.world.threads[t].compare = compare;
         }
+        if let Some(&Ins::FutexWaitv(words, equal, _)) = self.instruction(t) {
+            let words = words.map(|word| self.objects.futex[word as usize]);
+            if let Some(at) = self.arena.world.compares_word(t) {
+                if at == 0 {
+                    self.arena.world.set_words(t, &words);
+                }
+                self.arena.world.threads[t].compare = equal[at];
+            }
+        }
         if matches!(op.kind, Kind::FUTEX_REQUEUE) {
             self.arena.world.threads[t].compare = true;
         }
@@ -865,6 +877,11 @@ impl<'a> Run<'a> {
                 Op::on(Kind::MSG_CTL, o.msgq[q as usize]).arg(arg)
             }
             Ins::FutexWait(f, _, how) => Self::how(any_bit(Op::on(Kind::FUTEX_WAIT, o.futex[f as usize])), how),
+            Ins::FutexWaitv(words, _, how) => {
+                let op = Self::how(any_bit(Op::on(Kind::FUTEX_WAITV, o.futex[words[0] as usize])), how);
+                let timed = op.has(TIMED);
+                Op { flags: op.flags & !TIMED, ..op }.arg(Several { n: 2, timed, ..Several::default() }.pack())
+            }
             Ins::FutexWake(f, n) => any_bit(Op::on(Kind::FUTEX_WAKE, o.futex[f as usize])).arg(n as i64),
             Ins::FutexRequeue(f, g, wake, moved) => {
                 let op = both(Kind::FUTEX_REQUEUE, o.futex[f as usize], o.futex[g as usize]);

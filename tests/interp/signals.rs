@@ -159,7 +159,14 @@ impl Run<'_> {
             None => self.deliver(t),
             Some((op, true)) => self.interrupted(t, &op),
             Some((op, false)) => {
-                self.arena.world.resume_at(t, op, Op { kind: Kind::FUTEX_WAIT, ..op });
+                let anew = match self.instruction(t) {
+                    Some(Ins::FutexWaitv([word, _], ..)) if op.kind == Kind::FUTEX_WAITV_SLEEP => {
+                        let obj = self.objects.futex[*word as usize];
+                        Op { kind: Kind::FUTEX_WAITV, obj, obj2: NONE, ..op }
+                    }
+                    _ => Op { kind: Kind::FUTEX_WAIT, ..op },
+                };
+                self.arena.world.resume_at(t, op, anew);
                 return true;
             }
         }

@@ -175,10 +175,9 @@ fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -
     gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
 }
 
-/// futex_waitv and the calls of Linux 6.7.
+/// The calls of Linux 6.7.
 pub fn refuse_new(nr: i64) -> ! {
     let name: &[u8] = match nr {
-        449 => b"futex_waitv",
         454 => b"futex_wake",
         455 => b"futex_wait",
         _ => b"futex_requeue",

@@ -45,3 +45,4 @@ pub mod thread;
 pub mod time;
 pub mod timer;
 pub mod uncontrolled;
+pub mod waitv;

@@ -23,7 +23,7 @@ struct Around<'a> {
     /// Memory that is kept in step with its object.
     mirror: Mirror,
     /// Called before it is performed.
-    before: Option<fn()>,
+    before: Option<&'a dyn Fn()>,
     /// Called with its result, before a signal can come in between.
     then: &'a mut dyn FnMut(i64),
 }
@@ -51,7 +51,13 @@ pub fn pass_then(op: Op, mut then: impl FnMut(i64)) -> i64 {
 
 /// The same; `before` is called when it is about to be performed, with the turn.
 pub fn pass_after(op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
+    let before = before.as_ref().map(|before| before as &dyn Fn());
     pass_with(op, Around { mirror: None, before, then: &mut then })
+}
+
+/// The same; `each` is called before each step of it, with the turn.
+pub fn pass_in_steps(op: Op, each: &dyn Fn()) -> i64 {
+    pass_with(op, Around { mirror: None, before: Some(each), then: &mut |_| {} })
 }
 
 /// The same, keeping the word that mirrors the object's state up to date.

@@ -89,6 +89,8 @@ subjects! {
     kind: crate::objects::row;
     /// Locks of files.
     lock: crate::state::lock, crate::state::recorded;
+    /// Waits for several futexes at once.
+    futex: crate::objects::waitv;
     /// Memory that threads use without an order.
     memory: crate::objects::memory;
     /// POSIX message queues.
@@ -129,5 +131,7 @@ pub use state::object::{Key, ObjKind, Object};
 pub use state::process::{ProcState, Process, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 pub use state::sem::{Ctl, SemBuf, IPC_NOWAIT, MAX_NAME, NOWAIT, SEM_UNDO, SEVERAL_OPS};
 pub use state::signal::{Disposal, SigInfo};
-pub use state::thread::{Thread, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS};
+pub use state::thread::{
+    AwaitedState, Thread, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS,
+};
 pub use state::world::{Applied, End, Misuse, World};

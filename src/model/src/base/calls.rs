@@ -127,7 +127,7 @@ pub const CALLS: [(&str, Fate); 463] = calls! {
          pidfd_open Modelled, clone3 Modelled, close_range Mixed, openat2 Mixed, pidfd_getfd Modelled, faccessat2 Real;
     440: process_madvise UNKNOWN, epoll_pwait2 Mixed, mount_setattr DENIED, quotactl_fd DENIED,
          landlock_create_ruleset UNKNOWN, landlock_add_rule UNKNOWN, landlock_restrict_self UNKNOWN,
-         memfd_secret Real, process_mrelease UNKNOWN, futex_waitv UNKNOWN, set_mempolicy_home_node Real,
+         memfd_secret Real, process_mrelease UNKNOWN, futex_waitv Modelled, set_mempolicy_home_node Real,
          cachestat Real, fchmodat2 Real, map_shadow_stack UNKNOWN, futex_wake UNKNOWN, futex_wait UNKNOWN,
          futex_requeue UNKNOWN, statmount UNKNOWN, listmount UNKNOWN, lsm_get_self_attr UNKNOWN;
     460: lsm_set_self_attr UNKNOWN, lsm_list_modules UNKNOWN, mseal Real;

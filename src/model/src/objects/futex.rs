@@ -58,6 +58,13 @@ kinds! {
     }
 }
 
+/// Where somebody waits: a thread, and which word of several; [`NONE`]: it waits for one only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) t: Tid,
+    pub(super) word: u32,
+}
+
 /// A number of waiters; programs say INT_MAX for all.
 struct Many(i64);
 
@@ -99,23 +106,33 @@ impl World {
         Applied::Done(if woken { 0 } else { errno::ETIMEDOUT })
     }
 
-    fn futex_matches(&self, t: Tid, mask: u32) -> bool {
-        self.threads[t].pending.mask & mask != 0
-    }
-
-    fn futex_matching(&self, obj: ObjId, mask: u32) -> u32 {
-        let mut n = 0;
-        let mut at = self.objects[obj].waiters;
-        while at != NONE {
-            n += u32::from(self.futex_matches(at, mask));
+    /// The first of those that wait for `obj` after `last`, in the order of threads.
+    fn next_place(&self, obj: ObjId, last: Option<Place>) -> Option<Place> {
+        let name = |place: Place| (self.threads[place.t].uid, place.word);
+        let mut at = match last {
+            Some(Place { t, word: NONE }) => self.threads[t].queue_next,
+            _ => self.objects[obj].waiters,
+        };
+        while at != NONE && last.is_some_and(|last| self.threads[at].uid <= self.threads[last.t].uid) {
             at = self.threads[at].queue_next;
         }
-        n
+        let plain = (at != NONE).then_some(Place { t: at, word: NONE });
+        plain.into_iter().chain(self.next_word(obj, last)).min_by_key(|&place| name(place))
+    }
+
+    /// All that wait for `obj`, in the order of threads.
+    fn places(&self, obj: ObjId) -> impl Iterator<Item = Place> + '_ {
+        core::iter::successors(self.next_place(obj, None), move |&last| self.next_place(obj, Some(last)))
+    }
+
+    /// Those of them that the bits `mask` concern.
+    fn futex_matching(&self, obj: ObjId, mask: u32) -> impl Iterator<Item = Place> + '_ {
+        self.places(obj).filter(move |place| place.word != NONE || self.threads[place.t].pending.mask & mask != 0)
     }
 
     /// Which of several waiters wakes is not specified (futex(2)): a wake of fewer than all is a choice.
     pub(crate) fn futex_wake_choices(&self, op: &Op) -> u32 {
-        let waiting = self.futex_matching(op.obj, op.mask);
+        let waiting = self.futex_matching(op.obj, op.mask).count() as u32;
         if (op.arg & 0xffff_ffff) < waiting as i64 && op.arg & 0xffff_ffff > 0 {
             waiting
         } else {
@@ -126,43 +143,29 @@ impl World {
     /// Wakes `n` of the waiters that match, from the `first`-th in thread order on, wrapping; returns how many.
     fn futex_wake(&mut self, op: &Op, n: i64, first: u32) -> i64 {
         let mut woken = 0;
-        let mut skip = first;
+        let mut at = first as usize;
         while woken < n {
-            let mut at = self.objects[op.obj].waiters;
-            let mut last = NONE;
-            while at != NONE {
-                if self.futex_matches(at, op.mask) {
-                    last = at;
-                    if skip == 0 {
-                        break;
-                    }
-                    skip -= 1;
-                }
-                at = self.threads[at].queue_next;
+            let place = self.futex_matching(op.obj, op.mask).nth(at);
+            if place.is_none() && at == 0 {
+                break;
             }
-            if at == NONE {
-                if last == NONE {
-                    break;
+            match place {
+                Some(place) => self.wake_place(place),
+                None => {
+                    at = 0;
+                    continue;
                 }
-                skip = 0;
-                continue;
             }
-            skip = self.futex_before(op, at);
-            self.wake(at);
             woken += 1;
         }
         woken
     }
 
-    /// Matching waiters before `t` in the queue.
-    fn futex_before(&self, op: &Op, t: Tid) -> u32 {
-        let mut n = 0;
-        let mut at = self.objects[op.obj].waiters;
-        while at != NONE && at != t {
-            n += u32::from(self.futex_matches(at, op.mask));
-            at = self.threads[at].queue_next;
+    fn wake_place(&mut self, place: Place) {
+        match place.word {
+            NONE => self.wake(place.t),
+            word => self.wake_word(place.t, word),
         }
-        n
     }
 
     /// A wait has given up before this wake. What was written to the word for it, before, may have come first all the same: that is memory,
@@ -205,11 +208,14 @@ impl World {
         self.note_late_wake(op);
         let mut n = self.futex_wake(op, op.arg & 0xffff_ffff, value);
         let mut left = (op.arg >> 32).min(self.objects[op.obj].n_waiters as i64);
-        while left > 0 && self.objects[op.obj].waiters != NONE {
-            let moved = self.objects[op.obj].waiters;
-            self.dequeue(moved);
-            self.threads[moved].pending.obj = op.obj2;
-            self.enqueue(op.obj2, moved);
+        while let Some(Place { t: moved, word }) = self.next_place(op.obj, None).filter(|_| left > 0) {
+            if word == NONE {
+                self.dequeue(moved);
+                self.threads[moved].pending.obj = op.obj2;
+                self.enqueue(op.obj2, moved);
+            } else {
+                self.move_word(moved, word, op.obj2);
+            }
             left -= 1;
             n += 1;
         }
@@ -221,8 +227,8 @@ impl World {
 impl World {
     /// Wakes all waiters of `obj`: what the kernel does with the id word of a thread that ends.
     pub fn futex_wake_all(&mut self, obj: ObjId) {
-        while self.objects[obj].waiters != NONE {
-            self.wake(self.objects[obj].waiters);
+        while let Some(place) = self.next_place(obj, None) {
+            self.wake_place(place);
         }
     }
 }

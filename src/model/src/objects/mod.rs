@@ -40,3 +40,4 @@ pub mod table;
 pub mod thread;
 pub mod timer;
 pub mod transfer;
+pub mod waitv;

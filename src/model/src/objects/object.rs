@@ -206,6 +206,7 @@ impl World {
             self.any_ghosts = true;
         }
         self.dequeue(t);
+        self.forget_words(t, true);
     }
 
     /// What an object does for which somebody waits who is not there is not modelled. False: nothing that is true can be said of it.

@@ -335,6 +335,8 @@ pub enum Taken {
 pub enum Leave {
     /// In the queue of an object.
     Queue,
+    /// In those of several words.
+    Words,
     /// Waiting for a futex with priority inheritance.
     Inheritance,
 }

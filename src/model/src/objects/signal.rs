@@ -427,7 +427,7 @@ impl World {
         let before = way == BEFORE;
         let taken = op.kind.row().signals.taken;
         let dying = self.procs[self.threads[t].pid].dying;
-        let asleep = taken == Taken::Sleeps(Leave::Queue);
+        let asleep = matches!(taken, Taken::Sleeps(Leave::Queue | Leave::Words));
         let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
         let ready = self.takeable(t, mask) & !barred;
@@ -452,6 +452,7 @@ impl World {
         }
         match taken {
             Taken::Sleeps(Leave::Queue) => self.dequeue(t),
+            Taken::Sleeps(Leave::Words) => self.forget_words(t, false),
             Taken::Sleeps(Leave::Inheritance) => self.pi_leave(t, op.obj),
             Taken::KeepsPlace => {
                 let thread = &mut self.threads[t];

@@ -3,7 +3,7 @@
 use super::row::*;
 use super::{
     channel, cond, connect, contents, control, descriptor, epoll, fd, fifo, futex, lock, memory, mqueue, msg, mutex,
-    pifutex, process, rwlock, sem, signal, simple, stream, sysv, thread, timer,
+    pifutex, process, rwlock, sem, signal, simple, stream, sysv, thread, timer, waitv,
 };
 use crate::base::Kind;
 
@@ -19,6 +19,7 @@ const FAMILIES: &[&[Row]] = &[
     sem::ROWS,
     sysv::ROWS,
     futex::ROWS,
+    waitv::ROWS,
     pifutex::ROWS,
     lock::ROWS,
     msg::ROWS,

@@ -3,9 +3,9 @@
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
-    CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_HANDLERS, MAX_POLLED, MAX_SEMBUF,
-    YIELD_WINDOW,
+    Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
+    CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS, MAX_POLLED,
+    MAX_SEMBUF, YIELD_WINDOW,
 };
 
 kinds! {
@@ -166,6 +166,8 @@ impl World {
             sem_at: 0,
             made: 0,
             n_polled: 0,
+            n_awaited: 0,
+            awaited: [Awaited::default(); MAX_AWAITED],
             awaits: Default::default(),
             polled: [Polled::default(); MAX_POLLED],
             holding: NONE,

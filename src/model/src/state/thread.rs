@@ -7,6 +7,30 @@ use crate::state::{Credentials, FiberState, Handling, Polled, SemBuf, SigInfo, M
 /// Semaphore operations in one semop that are modelled (SEMOPM is 500; programs use a handful).
 pub const MAX_SEMBUF: usize = 64;
 
+/// Words that a thread may wait for at once (FUTEX_WAITV_MAX).
+pub const MAX_AWAITED: usize = 128;
+
+numbers! {
+    /// Where one is that waits for several words, as far as one of them is concerned.
+    AwaitedState(u32):
+    /// Not in its queue.
+    OUT = 0,
+    /// In its queue.
+    QUEUED = 1,
+    /// It has been woken there.
+    WOKEN = 2,
+}
+
+/// One of several words that a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Awaited {
+    /// The futex.
+    pub obj: ObjId,
+    /// Whether it waits there.
+    pub state: AwaitedState,
+}
+
 numbers! {
     /// Where a thread is in its life.
     ThreadState(u8):
@@ -177,6 +201,10 @@ pub struct Thread {
     pub made: u32,
     /// What the loop that waits at a [`Kind::MEM_WAIT`](crate::Kind::MEM_WAIT) has found in its words.
     pub awaits: [Found; 2],
+    /// Words that its call waits for at once.
+    pub n_awaited: u32,
+    /// The words.
+    pub awaited: [Awaited; MAX_AWAITED],
     /// Descriptions that the pending poll asks about.
     pub n_polled: u32,
     /// The descriptions.

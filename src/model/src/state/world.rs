@@ -82,6 +82,8 @@ pub const OTHER_LOOKS: u32 = 1 << 26;
 pub const READY_EARLY: u32 = 1 << 27;
 /// Bit of [`World::never_come`]: what others do while a thread stands at a fork with libc's locks held.
 pub const FORK_LOCKS: u32 = 1 << 28;
+/// Bit of [`World::never_come`]: that one who waits for several futexes leaves them one after another where a signal interrupts it.
+pub const LEAVES_WORDS: u32 = 1 << 29;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
@@ -268,6 +270,8 @@ pub struct World {
     pub free_fd_page: u32 = at(NONE),
     /// First free record of `watches`, linked by `desc`.
     pub free_watch: u32 = at(NONE),
+    /// Words of futexes in whose queue somebody is who waits for several.
+    pub n_awaited: u32 = at(0),
     /// Watches in use.
     pub n_watches: u32 = at(0),
     /// Timers (timerfd) that there are.
