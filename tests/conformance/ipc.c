@@ -172,6 +172,44 @@ static void queues(void) {
     CHECK(msgrcv(q, &m, 100, 0, IPC_NOWAIT));
 }
 
+#define COPY 040000
+
+static void copies(void) {
+    int q = msgget(IPC_PRIVATE, 0600);
+    struct {
+        long type;
+        char text[8192];
+    } m = {3, "hello"};
+    FINE(msgsnd(q, &m, 5, 0));
+    m.type = 7;
+    strcpy(m.text, "other");
+    FINE(msgsnd(q, &m, 6, 0));
+    for (long n = -2; n < 4; n++) {
+        char name[40];
+        memset(&m, 0, sizeof m);
+        sprintf(name, "copy of message %ld", n);
+        NAMED(name, msgrcv(q, &m, 64, n, COPY | IPC_NOWAIT));
+        say("type %ld, text %s", m.type, m.text);
+    }
+    CHECK(msgrcv(q, &m, 64, 0, COPY));
+    CHECK(msgrcv(q, &m, 64, 0, COPY | IPC_NOWAIT | MSG_EXCEPT));
+    CHECK(msgrcv(q, &m, 3, 0, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(q, &m, 3, 0, COPY | IPC_NOWAIT | MSG_NOERROR));
+    CHECK(msgrcv(q, &m, 5, 0, COPY | IPC_NOWAIT | MSG_NOERROR));
+    CHECK(msgrcv(q, &m, 1l << 40, 1, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(q, &m, -1, 1, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(-1, &m, 64, 1, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(q, (void *)8, 64, 1, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(q, &m, 64, 0, 0));
+    CHECK(msgrcv(q, &m, 64, 0, COPY | IPC_NOWAIT));
+    CHECK(msgrcv(q, &m, 64, 1, COPY | IPC_NOWAIT));
+    struct msqid_ds d;
+    CHECK(msgctl(q, IPC_STAT, &d));
+    say("messages %d", (int)d.msg_qnum);
+    CHECK(msgctl(q, IPC_RMID, 0));
+    CHECK(msgrcv(q, &m, 64, 0, COPY | IPC_NOWAIT));
+}
+
 static void segments(void) {
     int old = shmget(KEY, 0, 0);
     if (old >= 0) shmctl(old, IPC_RMID, 0);
@@ -287,6 +325,28 @@ static void posix_queues(void) {
     CHECK(mq_notify(q, &e));
     e = (struct sigevent){.sigev_notify = SIGEV_SIGNAL, .sigev_signo = 77};
     CHECK(mq_notify(q, &e));
+    int bytes = -1;
+    struct stat s;
+    CHECK(ioctl(q, FIONREAD, &bytes));
+    say("bytes %d", bytes);
+    CHECK(lseek(q, 30, SEEK_SET));
+    CHECK(ioctl(q, FIONREAD, &bytes));
+    say("bytes %d", bytes);
+    CHECK(ioctl(q, FIONREAD, 0));
+    CHECK(ftruncate(r, 10));
+    CHECK(ftruncate(q, -1));
+    CHECK(ftruncate(q, 1l << 31));
+    CHECK(ftruncate(w, 10));
+    CHECK(fstat(q, &s));
+    say("size %ld, mode %o", (long)s.st_size, s.st_mode);
+    CHECK(ioctl(q, FIONREAD, &bytes));
+    say("bytes %d", bytes);
+    CHECK(pread(q, text, 6, 0));
+    CHECK(fchown(q, -1, -1));
+    CHECK(fchown(r, geteuid(), getegid()));
+    CHECK(fchmod(r, 0640));
+    CHECK(fstat(w, &s));
+    say("size %ld, mode %o", (long)s.st_size, s.st_mode);
     CHECK(mq_unlink(name));
     CHECK(mq_open(name, O_RDWR));
     CHECK(mq_send(w, "x", 1, 0));
@@ -384,7 +444,7 @@ static void semaphores(void) {
 
 static const struct group groups[] = {
     {"sets", sets},         {"undo", undo},
-    {"queues", queues},     {"segments", segments},
+    {"queues", queues},     {"copies", copies},     {"segments", segments},
     {"posix_queues", posix_queues}, {"notices", notices}, {"semaphores", semaphores},
     {0, 0},
 };

@@ -364,10 +364,10 @@ fn identity(desc: DescId) -> (u32, u64) {
     (mode, 10_000 + (name & 0xffff_ffff))
 }
 
-/// Bytes that stat gives: those of the text about a message queue (ipc/mqueue.c, FILENT_SIZE).
+/// Bytes that stat gives: those of the file of a message queue.
 fn size_of(desc: DescId) -> u64 {
     if world().descs[desc].kind == DescKind::QUEUE {
-        80
+        mqueue::size(desc)
     } else {
         0
     }

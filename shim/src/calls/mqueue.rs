@@ -138,7 +138,7 @@ fn make(name: &QueueName, asked: Option<(i64, i64)>, mode: u32) -> Result<ChanId
         }
         return Err(if too_many { ENOSPC } else { EMFILE });
     }
-    let queue = Queue { limit: messages as u64, longest: size as u32, mode, ..Queue::default() };
+    let queue = Queue { limit: messages as u64, longest: size as u32, mode, size: TEXT_SIZE, ..Queue::default() };
     let cur = local().cur;
     match model().mqueue_new(cur, queue) {
         Some(id) if model().mqueue_call(id, name.get()) => Ok(id),
@@ -356,11 +356,52 @@ pub fn on(nr: i64, desc: DescId, a: [u64; 6]) -> Option<i64> {
             model().mqueue_set_mode(world().descs[desc].input, a[1] as u32 & 0o7777);
             0
         }
-        libc::SYS_ioctl if a[1] & 0xffff_ffff == libc::FIONREAD => fd::refuse(nr, desc, a),
+        libc::SYS_ioctl if a[1] & 0xffff_ffff == libc::FIONREAD => {
+            fd::control(desc);
+            store(a[2], (size(desc).wrapping_sub(u64::from(world().descs[desc].extra))) as i32);
+            0
+        }
+        libc::SYS_ftruncate => truncate(desc, a, can_write),
+        libc::SYS_fchown => give(desc, a),
         libc::SYS_lseek | libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 => fd::refuse(nr, desc, a),
-        libc::SYS_ftruncate | libc::SYS_fchown | libc::SYS_pwritev2 | libc::SYS_fsetxattr => fd::refuse(nr, desc, a),
+        libc::SYS_pwritev2 | libc::SYS_fsetxattr => fd::refuse(nr, desc, a),
         _ => return None,
     })
+}
+
+/// Bytes that a queue has at first, for fstat (ipc/mqueue.c, FILENT_SIZE).
+const TEXT_SIZE: u64 = 80;
+/// Set-user-id and set-group-id bits: the kernel takes them away where the file changes.
+const SET_IDS: u32 = 0o6000;
+
+/// Bytes that a queue is said to have, for fstat.
+pub fn size(desc: DescId) -> u64 {
+    world().mqueue(world().descs[desc].input).size
+}
+
+/// ftruncate: what the file of a queue says does not change, nor who may send (simple_setattr in fs/libfs.c). There is no O_LARGEFILE.
+fn truncate(desc: DescId, a: [u64; 6], can_write: bool) -> i64 {
+    const MOST: u64 = i32::MAX as u64;
+    if a[1] > MOST || !can_write {
+        return EINVAL;
+    }
+    fd::control(desc);
+    let own_ids = mode(desc) & SET_IDS != 0;
+    if own_ids || a[1] > size(desc) && limit(libc::RLIMIT_FSIZE) < a[1] {
+        fd::refuse(libc::SYS_ftruncate, desc, a);
+    }
+    model().mqueue_set_size(world().descs[desc].input, a[1]);
+    0
+}
+
+/// fchown: to whom it belongs already it may be given.
+fn give(desc: DescId, a: [u64; 6]) -> i64 {
+    let same = |asked: u64, own: i64| asked as u32 == u32::MAX || i64::from(asked as u32) == own;
+    if !same(a[1], raw!(libc::SYS_geteuid)) || !same(a[2], raw!(libc::SYS_getegid)) || mode(desc) & SET_IDS != 0 {
+        fd::refuse(libc::SYS_fchown, desc, a);
+    }
+    fd::control(desc);
+    0
 }
 
 /// Permission bits of a queue, for fstat.

@@ -1,6 +1,6 @@
 //! System V message queues: the arguments of the calls; what they mean is the model's.
 
-use vsrun_model::msg::{Queue, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
+use vsrun_model::msg::{Queue, COPY, EXCEPT, MSGMAX, MSGMNB, NOERROR, SET_SIZE};
 use vsrun_model::object::DESTROYED;
 use vsrun_model::op::{CANCEL_POINT, PARTIAL, TELLS_LAST, TRY};
 use vsrun_model::{Ctl, Kind, ObjId, ObjKind, Op};
@@ -115,7 +115,7 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
         if flags & libc::MSG_EXCEPT != 0 || flags & libc::IPC_NOWAIT == 0 {
             return EINVAL;
         }
-        end::unsupported(&[b"msgrcv with MSG_COPY"]);
+        return copy(id, message, size, mtype, flags);
     }
     let Some(queue) = find(id) else { return EINVAL };
     if !permits(queue, READ) {
@@ -163,6 +163,36 @@ fn receive(id: i32, message: u64, size: u64, mtype: i64, flags: i32, point: u8) 
         return error;
     }
     len
+}
+
+/// msgrcv with MSG_COPY (ipc/msg.c, do_msgrcv): `place` is where the message stands. The kernel makes one of the buffer first, and
+/// copies the other into that, which has to have room for it.
+fn copy(id: i32, to: u64, size: u64, place: i64, flags: i32) -> i64 {
+    let room = size.min(MSGMAX.into());
+    touch(to + 8, room);
+    let Some(queue) = find(id) else { return EINVAL };
+    if !permits(queue, READ) {
+        return EACCES;
+    }
+    // No queue has so many.
+    let place = if (0..1 << 40).contains(&place) { place } else { -1 };
+    let error = gate::pass(on_queue(Kind::MSG_CTL, queue).arg(place << 8 | i64::from(COPY.0)).with(TRY));
+    if error != 0 {
+        return error;
+    }
+    let Some(message) = world().nth_message(queue, place) else { return ENOMSG };
+    let len = u64::from(message.len);
+    if len > room {
+        return if flags & libc::MSG_NOERROR == 0 { E2BIG } else { EINVAL };
+    }
+    store(to, message.mtype);
+    if writable(to + 8, len) < len {
+        return EFAULT;
+    }
+    if len > 0 {
+        world().peek(message, bytes_mut(to + 8, len as usize));
+    }
+    len as i64
 }
 
 fn pass_control(queue: ObjId, what: Ctl, value: i64) -> Result<(), i64> {

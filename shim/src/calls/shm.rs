@@ -9,7 +9,7 @@ use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
 use crate::gate::{end, inject, through, watched};
 use crate::sys::errno::*;
-use crate::sys::{cstr, limit, load, raw, raw6, store, touch, zero};
+use crate::sys::{cstr, decimal, limit, load, raw, raw6, store, touch, zero};
 
 const PAGE: u64 = 4096;
 
@@ -210,6 +210,13 @@ fn detach(addr: u64) -> i64 {
 }
 
 fn control(id: i32, command: i32, buffer: u64) -> i64 {
+    if id >= 0 && matches!(command, libc::IPC_INFO | 13..=15) {
+        end::unsupported(&[
+            b"shmctl with IPC_INFO, SHM_STAT, SHM_INFO or SHM_STAT_ANY (command ",
+            &decimal(command),
+            b")",
+        ]);
+    }
     if command == libc::IPC_SET {
         touch(buffer, 112);
     }

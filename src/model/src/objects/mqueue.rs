@@ -322,4 +322,9 @@ impl World {
     pub fn mqueue_set_mode(&mut self, id: ChanId, mode: u32) {
         self.mqueue_mut(id).mode = mode;
     }
+
+    /// Bytes that the file of a queue is said to have; what it says of the queue is as long as it is.
+    pub fn mqueue_set_size(&mut self, id: ChanId, size: u64) {
+        self.mqueue_mut(id).size = size;
+    }
 }

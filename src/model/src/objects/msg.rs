@@ -15,8 +15,8 @@ use super::row::*;
 use super::sysv::touch_removal;
 use crate::base::{errno, Kind, ObjId, Op, Tid, Uid, NONE, PARTIAL, TELLS_LAST, TRY};
 use crate::state::{
-    Chunk, Ctl, How, Key, ObjKind, Queue, QueueState, Queued, CHUNK, DESTROYED, EXCEPT, MSGMAX, NOERROR, SET_SIZE,
-    SHARED,
+    Chunk, Ctl, How, Key, ObjKind, Queue, QueueState, Queued, CHUNK, COPY, DESTROYED, EXCEPT, MSGMAX, NOERROR,
+    SET_SIZE, SHARED,
 };
 
 kinds! {
@@ -39,7 +39,7 @@ kinds! {
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: receive_arguments, outcome: Outcome::Nothing, waits: Some(receive_waits), identity: by_message },
     }
-    /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`].
+    /// msgctl on a System V queue; `arg` as for [`Kind::SYSV_CTL`]. msgrcv that leaves the message where it is.
     MSG_CTL = 106, "msgctl" {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| match Ctl(op.arg as u8) {
@@ -50,13 +50,14 @@ kinds! {
         perform: World::queue_ctl_perform,
         records: RECORDS, cells: |act, _, cells| {
             touch_removal(act, cells);
-            cells.touch_all(act, if Ctl(act.op.arg as u8) == Ctl::ACCESS { How::Shares } else { How::Writes });
+            cells.touch_all(act, if matches!(Ctl(act.op.arg as u8), Ctl::ACCESS | COPY) { How::Shares } else { How::Writes });
         }, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { waits: Some(|_, _, _, words| say![words, "one that sleeps there and can go on"]), ..Shown::passes(Call::Row, |op, _, words| match Ctl(op.arg as u8) {
             Ctl::REMOVE => say![words, Thing::Object(op.obj), ", IPC_RMID"],
             SET_SIZE => say![words, Thing::Object(op.obj), ", IPC_SET ", op.arg >> 8, " bytes"],
+            COPY => say![words, Thing::Object(op.obj), ", message ", op.arg >> 8, " (MSG_COPY)"],
             _ => say![words, Thing::Object(op.obj), ", IPC_STAT"],
         }) },
     }
@@ -442,9 +443,25 @@ impl World {
         match Ctl(op.arg as u8) {
             SET_SIZE => self.queue_mut(op.obj).limit = (op.arg >> 8) as u64,
             Ctl::REMOVE => self.queue_remove(t, op.obj),
+            COPY if self.nth_message(op.obj, op.arg >> 8).is_none() => return Applied::Done(errno::ENOMSG),
             _ => {}
         }
         Applied::Done(0)
+    }
+
+    /// The message of queue `obj` that stands at place `n`, from 0.
+    pub fn nth_message(&self, obj: ObjId, n: i64) -> Option<Queued> {
+        usize::try_from(n).ok().and_then(|n| self.messages_of(obj).nth(n))
+    }
+
+    /// Copies a message that stays, as much as `out` holds.
+    pub fn peek(&self, message: Queued, out: &mut [u8]) {
+        let mut at = message.chunk;
+        for piece in out.chunks_mut(CHUNK) {
+            let Some(chunk) = self.chunks.get(at) else { break };
+            piece.copy_from_slice(&chunk.bytes[..piece.len()]);
+            at = chunk.next;
+        }
     }
 
     /// Its messages and its name are gone; who waits is told so.

@@ -37,6 +37,8 @@ pub const NOERROR: u32 = 1 << 31;
 pub const EXCEPT: u8 = VARIANT;
 /// [`Ctl`] of a queue whose size is set; the size is in the rest of `Op::arg`.
 pub const SET_SIZE: Ctl = Ctl(3);
+/// [`Ctl`] of a message that is copied and stays (msgrcv with MSG_COPY); which one, from the first, is in the rest of `Op::arg`.
+pub const COPY: Ctl = Ctl(4);
 
 /// A message in a queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,6 +88,8 @@ pub struct Queue {
     pub receiver: i32,
     /// Dates of the last send, receive and change, seconds; written by the shim.
     pub dates: [i64; 3],
+    /// POSIX: bytes that its file is said to have.
+    pub size: u64,
     /// POSIX: 1 + the process that is told of the next message in an empty queue (mq_notify), 0: none.
     pub notified: u32,
     /// POSIX: the signal by which it is told, 0: none, [`NO_SIGNAL`](crate::state::queue::NO_SIGNAL): it has asked for none,
