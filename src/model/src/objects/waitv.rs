@@ -267,8 +267,10 @@ impl World {
     /// A word of `t` waits for `obj` from now on.
     pub(super) fn move_word(&mut self, t: Tid, at: u32, obj: ObjId) {
         self.set_word(t, at, obj, AwaitedState::QUEUED);
-        let op = &mut self.threads[t].pending;
+        let Thread { pending: op, woken, .. } = &mut self.threads[t];
         match op.kind {
+            // It goes on whatever becomes of its words.
+            Kind::FUTEX_WAITV_SLEEP if *woken => {}
             Kind::FUTEX_WAITV_SLEEP if at == 0 => op.obj = obj,
             Kind::FUTEX_WAITV_SLEEP if at == 1 => op.obj2 = obj,
             Kind::FUTEX_WAITV_NEXT if at == 0 => op.obj2 = obj,
