@@ -21,17 +21,18 @@ kinds! {
     /// The same with the next word. Whether one before has been woken is known from here on; the first of those is `obj2`.
     FUTEX_WAITV_NEXT = 130, "futex_waitv (next)" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.word_joins(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| touch_several(act, Several::of(&act.op).at, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        records: MOVED, cells: |act, _, cells| touch_several(act, Several::of(&act.op).at, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown { call: Call::One("futex_waitv"), arguments: WORD_OF, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
     }
-    /// It is in all queues, the first two of which are `obj` and `obj2`, and sleeps until one wakes it.
+    /// It is in all queues, the first two of which are `obj` and `obj2`, and sleeps until one wakes it. Which of several that wake it was the
+    /// first is nothing to the others, so that it depends on each of them, whether it is awake or not.
     FUTEX_WAITV_SLEEP = 131, "futex_waitv (asleep)" {
         operands: Operands::Objects,
-        enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op)), |q| Answer::from(q.woken())),
+        enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op)), |q| q.words_sleep()),
         perform: |w, t, op, _| w.words_sleep_perform(t, op),
-        records: Records::NOTHING, cells: sleeps, follows: |_, b| matches!(b.op.kind.row().role, Role::Wakes | Role::WakesBoth), blocks: MAY_BLOCK,
+        records: MOVED, cells: |act, _, cells| touch_several(act, Several::of(&act.op).n - 1, How::Woken { given: false }, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Sleeps(Leave::Words), fails: Fails::UnlessRestarted, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -43,7 +44,7 @@ kinds! {
     /// Leaves the queue of one word. It may have been woken before it stands here.
     FUTEX_WAITV_LEAVE = 132, "futex_waitv (leaves)" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.word_leaves(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Woken { given: false }), follows: NOBODY, blocks: MAY_BLOCK,
+        records: MOVED, cells: |act, _, cells| touch_several(act, 0, How::Woken { given: false }, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
         shown: Shown { call: Call::One("futex_waitv"), arguments: |op, _, words| say![words, Thing::Object(op.obj), ", left"],
@@ -101,19 +102,58 @@ const WORDS: Arguments = |op, thread, words| match thread {
     }
 };
 
-/// Woken is woken, in every state from then on. Who goes on by a deadline would not, had somebody woken it.
-fn sleeps(act: &Act, _: Effects, cells: &mut Footprint) {
-    if act.fate & WOKEN == 0 {
-        touch_several(act, Several::of(&act.op).n - 1, How::Woken { given: false }, cells);
+impl Question<'_> {
+    /// Without the one that has woken it another may, which found it woken: that is not recorded.
+    fn words_sleep(&self) -> Answer {
+        match self.woken() {
+            true => Answer::Yes,
+            false if self.act.fate & WOKEN != 0 => Answer::Unknown,
+            false => Answer::No,
+        }
     }
 }
 
-/// The words that the operation names; everything, where the `last` that it is about is not one of these.
+/// The words that the operation names, where they are by now too; everything, where the `last` that it is about is not one of these.
 fn touch_several(act: &Act, last: u8, how: How, cells: &mut Footprint) {
     if last > 1 {
         cells.touch(Cell::World, How::Writes);
     }
     cells.touch_all(act, how);
+    for moved in unpacked(act.state).into_iter().filter(|&moved| moved != 0) {
+        cells.touch_object(moved - 1, how);
+    }
+}
+
+/// What is recorded: where the words are by now that it names, up to two: 1 + the futex to which one was moved, 0: it was not.
+const MOVED: Records = Records {
+    renamed: |act, to| {
+        let name = |moved: u32| if moved == 0 { 0 } else { (to.object)(moved - 1) + 1 };
+        act.state = packed(unpacked(act.state).map(name));
+    },
+    ..Records::number(|world, t, op| {
+        let several = Several::of(op);
+        let moved = |at: u8| {
+            let word = world.threads[t].awaited[usize::from(at)];
+            if word.obj == word.named {
+                0
+            } else {
+                word.obj + 1
+            }
+        };
+        packed(match op.kind {
+            Kind::FUTEX_WAITV_LEAVE => [moved(several.at), 0],
+            Kind::FUTEX_WAITV_SLEEP if several.n > 1 => [moved(0), moved(1)],
+            _ => [moved(0), 0],
+        })
+    })
+};
+
+fn packed(moved: [u32; 2]) -> i64 {
+    (u64::from(moved[0]) | u64::from(moved[1]) << 32) as i64
+}
+
+fn unpacked(state: i64) -> [u32; 2] {
+    [state as u32, (state as u64 >> 32) as u32]
 }
 
 impl World {
@@ -122,7 +162,7 @@ impl World {
         let thread = &mut self.threads[t];
         thread.n_awaited = words.len().min(MAX_AWAITED) as u32;
         for (word, &obj) in thread.awaited.iter_mut().zip(words) {
-            *word = Awaited { obj, state: AwaitedState::OUT };
+            *word = Awaited { named: obj, obj, state: AwaitedState::OUT };
         }
     }
 
@@ -142,9 +182,9 @@ impl World {
         }
         self.set_word(t, at, op.obj, AwaitedState::QUEUED);
         if at + 1 < several.n.into() {
-            let next = self.threads[t].awaited[at as usize + 1].obj;
+            let next = self.threads[t].awaited[at as usize + 1].named;
             let arg = Several { at: several.at + 1, ..several }.pack();
-            let first = self.threads[t].awaited[0].obj;
+            let first = self.threads[t].awaited[0].named;
             self.park(t, Op { kind: Kind::FUTEX_WAITV_NEXT, obj: next, obj2: first, arg, ..*op });
             return Applied::Parked;
         }
@@ -152,10 +192,10 @@ impl World {
             return self.words_leave(t, op, several.n, errno::EFAULT);
         }
         let words = &self.threads[t].awaited;
-        let second = if several.n > 1 { words[1].obj } else { NONE };
+        let second = if several.n > 1 { words[1].named } else { NONE };
         let asleep = Op {
             kind: Kind::FUTEX_WAITV_SLEEP,
-            obj: words[0].obj,
+            obj: words[0].named,
             obj2: second,
             arg: Several { at: 0, ..several }.pack(),
             ..*op
@@ -196,7 +236,7 @@ impl World {
         let leave = Op {
             kind: Kind::FUTEX_WAITV_LEAVE,
             flags: 0,
-            obj: word.obj,
+            obj: word.named,
             obj2: NONE,
             arg: several.pack(),
             deadline: 0,
@@ -208,8 +248,9 @@ impl World {
     fn word_leaves(&mut self, t: Tid, op: &Op) -> Applied {
         let several = Several::of(op);
         let at = u32::from(several.at);
-        if self.threads[t].awaited[at as usize].state == AwaitedState::QUEUED {
-            self.set_word(t, at, op.obj, AwaitedState::OUT);
+        let word = self.threads[t].awaited[at as usize];
+        if word.state == AwaitedState::QUEUED {
+            self.set_word(t, at, word.obj, AwaitedState::OUT);
         }
         if several.at + 1 < several.n {
             self.park_to_leave(t, op, Several { at: several.at + 1, ..several });
@@ -228,7 +269,7 @@ impl World {
     /// Awaited number `at` of `t` is one of `obj` from now on, and in that state.
     fn set_word(&mut self, t: Tid, at: u32, obj: ObjId, state: AwaitedState) {
         let word = &mut self.threads[t].awaited[at as usize];
-        let before = core::mem::replace(word, Awaited { obj, state });
+        let before = core::mem::replace(word, Awaited { obj, state, ..*word });
         if before.state == AwaitedState::QUEUED {
             self.objects[before.obj].n_waiters -= 1;
             self.n_awaited -= 1;
@@ -267,16 +308,6 @@ impl World {
     /// A word of `t` waits for `obj` from now on.
     pub(super) fn move_word(&mut self, t: Tid, at: u32, obj: ObjId) {
         self.set_word(t, at, obj, AwaitedState::QUEUED);
-        let Thread { pending: op, woken, .. } = &mut self.threads[t];
-        match op.kind {
-            // It goes on whatever becomes of its words.
-            Kind::FUTEX_WAITV_SLEEP if *woken => {}
-            Kind::FUTEX_WAITV_SLEEP if at == 0 => op.obj = obj,
-            Kind::FUTEX_WAITV_SLEEP if at == 1 => op.obj2 = obj,
-            Kind::FUTEX_WAITV_NEXT if at == 0 => op.obj2 = obj,
-            Kind::FUTEX_WAITV_LEAVE if at == Several::of(op).at.into() => op.obj = obj,
-            _ => {}
-        }
     }
 
     /// `t` leaves all its words at once: a signal handler has interrupted it, or it is over.

@@ -25,7 +25,9 @@ numbers! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Awaited {
-    /// The futex.
+    /// The futex that its call has named.
+    pub named: ObjId,
+    /// The futex in whose queue it is: another one where it has been moved (FUTEX_REQUEUE).
     pub obj: ObjId,
     /// Whether it waits there.
     pub state: AwaitedState,
