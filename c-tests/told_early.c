@@ -1,7 +1,7 @@
 /* What is told a moment before or after something else, which is not explored but said. "pidfd": a descriptor of a process is ready before SIGCHLD is
    there. "stop": the parent is told later that its child has stopped. "edge": what makes an edge is seen with the edge before it, and makes one more
-   event. "handlers": a thread forks, and comes to an operation in a handler of pthread_atfork. "looks": two wait at an instance that watches the
-   signals of one of them. */
+   event. "looks": two wait at an instance that watches the signals of one of them. Beside that: "handlers": a fork whose handlers (pthread_atfork)
+   take a lock is explored. */
 #include "t.h"
 #include <poll.h>
 #include <signal.h>

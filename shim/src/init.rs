@@ -52,6 +52,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     if let Some(libc) = elf::libc_image(&auxv) {
         stream::find(&libc);
     }
+    process::register_handlers();
     local().text = elf::text_of(elf::own_base());
     enter_world();
     fixed_random(auxv.random);

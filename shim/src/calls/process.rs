@@ -5,11 +5,11 @@ use vsrun_model::inject as fault;
 use vsrun_model::world::FORK_LOCKS;
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
-use super::thread::{call1, libc_functions};
+use super::thread::{call1, call4, libc_functions};
 use super::{env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
-use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched};
+use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched, Phase};
 use crate::sys::errno::*;
 use crate::sys::{cstr, die, dispatch, elf, guard, limit, load, raw, store, store_if, writable, zero};
 
@@ -102,24 +102,36 @@ fn announce_fork() {
     files::kept();
 }
 
-/// fork of libc's. What it does before it asks the kernel is to take its own locks, those of malloc among them: the operation comes before that, so
-/// that nobody stands at it with locks held that others cannot see. The lock of the list of streams, which is an operation itself, is taken before
-/// both. Where a handler of pthread_atfork comes to an operation after that the fork is announced again.
-pub fn fork_of_libc() -> i32 {
-    let libc = libc_functions();
-    if !is_threaded() {
-        return call1(libc.fork, 0);
+/// Handlers of pthread_atfork, registered before those of the program where that is possible, so that this one runs after them. What comes next in
+/// libc's fork is to take its own locks, those of malloc among them: the operation comes before that, so that nobody stands at it with
+/// locks held that others cannot see. The lock of the list of streams, which is an operation itself, is taken before both. Where another
+/// handler comes to an operation after that the fork is announced again.
+pub fn register_handlers() {
+    let register = libc_functions().__register_atfork;
+    if register != 0 {
+        call4(register, before_fork as *const () as u64, after_fork as *const () as u64, 0, 0);
     }
-    call1(libc._IO_list_lock, 0);
-    announce_fork();
-    fiber().forks = 1 + me().transitions;
-    let result = call1(libc.fork, 0);
-    fiber().forks = 0;
-    // In the child libc has made it anew.
-    if result != 0 {
-        call1(libc._IO_list_unlock, 0);
-    }
-    result
+}
+
+extern "C" fn before_fork() {
+    gate::returning(|| {
+        if is_threaded() && local().phase == Phase::Running {
+            call1(libc_functions()._IO_list_lock, 0);
+            announce_fork();
+            fiber().forks = 1 + me().transitions;
+            fiber().holds_list = 1;
+        }
+    });
+}
+
+/// In the parent; in the child libc has made the lock anew.
+extern "C" fn after_fork() {
+    gate::returning(|| {
+        fiber().forks = 0;
+        if core::mem::take(&mut fiber().holds_list) != 0 {
+            call1(libc_functions()._IO_list_unlock, 0);
+        }
+    });
 }
 
 /// CLONE_PIDFD: the caller gets a descriptor of the child.

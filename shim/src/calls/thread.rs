@@ -64,7 +64,7 @@ pub fn call3(function: u64, a: u64, b: u64, c: u64) -> i32 {
     unsafe { core::mem::transmute::<u64, Fn3>(function)(a, b, c) }
 }
 
-fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
+pub fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
     // SAFETY: as for `call0`.
     unsafe { core::mem::transmute::<u64, Fn4>(function)(a, b, c, d) }
 }
@@ -266,7 +266,7 @@ functions! {
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     pthread_kill pthread_sigqueue pthread_getcpuclockid pthread_getschedparam pthread_setschedparam pthread_setschedprio
-    pthread_getaffinity_np pthread_setaffinity_np fork _IO_list_lock _IO_list_unlock
+    pthread_getaffinity_np pthread_setaffinity_np __register_atfork _IO_list_lock _IO_list_unlock
 }
 
 struct Cell(UnsafeCell<Option<Functions>>);

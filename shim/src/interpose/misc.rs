@@ -2,7 +2,7 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::calls::{process, signal, time};
+use crate::calls::{signal, time};
 use crate::gate::{self, end};
 use crate::net;
 use crate::sys::{cstr, decimal, ret};
@@ -16,8 +16,6 @@ symbols! {
     fn gettimeofday(tv: u64, tz: u64) -> i32 = ret(time::gettimeofday(tv, tz)) as i32;
     fn time(at: u64) -> i64 = time::time(at);
     fn sched_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
-    fn fork() -> i32 = process::fork_of_libc();
-    fn __fork() -> i32 = process::fork_of_libc();
     fn pthread_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
 }
 

@@ -44,7 +44,8 @@ pub struct FiberState {
     pub in_call: [u64; 7],
     /// One more than its transitions when it announced the fork that libc is about to make; 0: none.
     pub forks: u32,
-    pub(crate) pad_forks: u32,
+    /// It holds libc's lock of the list of streams for that fork.
+    pub holds_list: u32,
     /// What it looked up or read last in a file, a hash; 0: something else.
     pub looked: u64,
     /// The file that `Thread::address` names is the one that was found, in a step before.
