@@ -119,7 +119,9 @@ extern "C" fn before_fork() {
             call1(libc_functions()._IO_list_lock, 0);
             announce_fork();
             fiber().forks = 1 + me().transitions;
-            fiber().holds_list = 1;
+            // It is the fork that returns, not this.
+            fiber().fork_returns = core::mem::take(&mut local().returns);
+            fiber().holds_list = true;
         }
     });
 }
@@ -128,7 +130,7 @@ extern "C" fn before_fork() {
 extern "C" fn after_fork() {
     gate::returning(|| {
         fiber().forks = 0;
-        if core::mem::take(&mut fiber().holds_list) != 0 {
+        if core::mem::take(&mut fiber().holds_list) {
             call1(libc_functions()._IO_list_unlock, 0);
         }
     });
@@ -200,7 +202,9 @@ fn fork(args: &CloneArgs) -> i64 {
     if !is_threaded() {
         files::copied(libc::SYS_fork, true, false);
         dies_first();
-    } else if core::mem::take(&mut fiber().forks) != 1 + me().transitions {
+    } else if core::mem::take(&mut fiber().forks) == 1 + me().transitions {
+        local().returns = fiber().fork_returns;
+    } else {
         if args.within {
             model().never_comes(FORK_LOCKS);
         }

@@ -45,7 +45,10 @@ pub struct FiberState {
     /// One more than its transitions when it announced the fork that libc is about to make; 0: none.
     pub forks: u32,
     /// It holds libc's lock of the list of streams for that fork.
-    pub holds_list: u32,
+    pub holds_list: bool,
+    /// That fork is to come to a place where it returns.
+    pub fork_returns: bool,
+    pad_forks: [u8; 2],
     /// What it looked up or read last in a file, a hash; 0: something else.
     pub looked: u64,
     /// The file that `Thread::address` names is the one that was found, in a step before.
