@@ -600,16 +600,16 @@ impl World {
     /// Signals that sigwait would take now: also those for the process for which another thread was chosen, which has not taken them
     /// yet (kernel/signal.c, do_sigtimedwait and dequeue_signal).
     fn awaited_pending(&self, t: Tid, set: u64) -> u64 {
-        let p = self.threads[t].pid;
-        let (own, shared, by_clock) = (self.threads[t].sigpending, self.procs[p].sigpending, self.procs[p].by_clock);
-        // A timer's that ends the process as it is sent is not there to be taken.
-        let kept = |to: Tid, signals: u64| {
-            let there = (1..=64).filter(|&s| signals & set & bit(s) != 0 && self.disposal(p, to, s) != Disposal::Kills);
-            there.fold(0, |all, s| all | bit(s))
-        };
-        (own | shared) & set & !by_clock
-            | kept(t, own & by_clock | self.armed_signals(t, true))
-            | kept(NONE, shared & by_clock | self.armed_signals(t, false))
+        let sent = self.threads[t].sigpending | self.armed_signals(t, true) | self.shared_pending(t);
+        sent & set & !self.fatal_to(t)
+    }
+
+    /// Signals that end the process of `t` as soon as they are there for it: `t` does not block them, and nobody handles or ignores them. `t` finds
+    /// none of them pending, however it looks, for they end it first (kernel/signal.c, complete_signal; one that `t` waits for with sigwait counts
+    /// as blocked only if it was before: real_blocked).
+    pub(crate) fn fatal_to(&self, t: Tid) -> u64 {
+        let process = &self.procs[self.threads[t].pid];
+        !(self.threads[t].sigmask | process.handled | process.ignored | IGNORED | STOPS)
     }
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {

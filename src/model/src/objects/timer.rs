@@ -124,11 +124,9 @@ impl World {
         let others = timer.tid != t && self.threads.get(timer.tid).is_some_and(|target| target.alive());
         timer.pid == self.threads[t].pid
             && timer.signal != 0
-            && bit(timer.signal) & set != 0
+            && bit(timer.signal) & set & !self.fatal_to(t) != 0
             && !others
             && self.may_fire(at)
-            // One that ends the process as it is sent is not there to be looked at.
-            && self.disposal(timer.pid, if timer.tid == t { t } else { NONE }, timer.signal) != Disposal::Kills
     }
 
     /// Fires the timer that sends the process of `t`, or `t`, a signal at `deadline`; false if there is none.

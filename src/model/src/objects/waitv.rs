@@ -32,7 +32,7 @@ kinds! {
         operands: Operands::Objects,
         enabled: blocks(|w, t, op| u32::from(w.threads[t].woken || w.may_time_out(op)), |q| q.words_sleep()),
         perform: |w, t, op, _| w.words_sleep_perform(t, op),
-        records: MOVED, cells: |act, _, cells| touch_several(act, Several::of(&act.op).n - 1, How::Woken { given: false }, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        records: MOVED, cells: |act, _, cells| touch_several(act, Several::of(&act.op).n.saturating_sub(1), How::Woken { given: false }, cells), follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None,
         signals: Signals { taken: Taken::Sleeps(Leave::Words), fails: Fails::UnlessRestarted, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
