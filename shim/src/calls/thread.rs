@@ -250,6 +250,8 @@ macro_rules! functions {
     ($($name:ident)*) => {
         /// Their addresses; 0: there is none.
         #[derive(Clone, Copy)]
+        // They are called what libc calls them.
+        #[allow(non_snake_case)]
         pub struct Functions { $(pub $name: u64),* }
 
         impl Functions {
