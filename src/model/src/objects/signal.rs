@@ -137,8 +137,9 @@ impl World {
     /// The thread that would take it waits for it with sigwait: then it is not acted upon.
     fn awaited(&self, p: Pid, signal: i32) -> bool {
         let t = self.receiver(p, signal);
-        // It counts as blocked for who waits only where it was before (kernel/signal.c, complete_signal: real_blocked).
-        let blocks = |thread: &Thread| thread.sigmask & bit(signal) != 0;
+        // It counts as blocked for who waits only where it was before (kernel/signal.c, complete_signal: real_blocked). One with a core dump does
+        // nothing before a thread takes it.
+        let blocks = |thread: &Thread| (thread.sigmask | CORE) & bit(signal) != 0;
         self.threads.get(t).is_some_and(|thread| blocks(thread) && waits_for(&thread.pending, thread.state, signal))
     }
 
@@ -604,12 +605,12 @@ impl World {
         sent & set & !self.fatal_to(t)
     }
 
-    /// Signals that end the process of `t` as soon as they are there for it: `t` does not block them, and nobody handles or ignores them. `t` finds
+    /// Signals that end the process of `t` as soon as they are there for it: `t` does not block them, nobody handles or ignores them, no core is dumped. `t` finds
     /// none of them pending, however it looks, for they end it first (kernel/signal.c, complete_signal; one that `t` waits for with sigwait counts
     /// as blocked only if it was before: real_blocked).
     pub(crate) fn fatal_to(&self, t: Tid) -> u64 {
         let process = &self.procs[self.threads[t].pid];
-        !(self.threads[t].sigmask | process.handled | process.ignored | IGNORED | STOPS)
+        !(self.threads[t].sigmask | process.handled | process.ignored | IGNORED | STOPS | CORE)
     }
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {
