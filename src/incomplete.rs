@@ -104,7 +104,7 @@ pub enum Reason {
     PagesShared,
     /// Several moved the place of a memfd: each did so in one step.
     PlaceUnlocked,
-    /// Those who watch a pipe for edges were not told by who leaves something in it.
+    /// Those who watch for edges were told of each once: not again of what they had seen with the one before, nor by who leaves something in a pipe.
     EdgeAgain,
     /// Who waited at an instance with a signal descriptor was not the one whom a signal of another process woke.
     OtherLooks,

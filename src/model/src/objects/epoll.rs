@@ -285,7 +285,8 @@ impl World {
     pub(crate) fn look_at(&mut self, t: Tid, desc: DescId) -> u16 {
         if let Some(d) = self.descs.get(desc).filter(|d| d.kind == DescKind::EPOLL) {
             let epoll = d.input;
-            if self.owner_elsewhere(t, epoll).is_some() {
+            let own = self.threads[t].pid;
+            if self.signal_owners(epoll).any(|owner| owner != own) {
                 self.never_comes(OTHER_LOOKS);
             }
             self.queue_signals(t, epoll);
@@ -360,19 +361,17 @@ impl World {
         self.n_watches > 0 && self.watches.as_slice().iter().any(of)
     }
 
-    /// Another process than that of `t` whose signals an instance watches.
-    fn owner_elsewhere(&self, t: Tid, epoll: ChanId) -> Option<Pid> {
-        let own = self.threads[t].pid;
-        let of_other = |w: &&Watch| w.epoll == epoll && w.owner != own && self.descs[w.desc].kind == DescKind::SIGNAL;
-        self.watches.as_slice().iter().find(of_other).map(|w| w.owner)
+    /// The processes whose signals an instance watches.
+    fn signal_owners(&self, epoll: ChanId) -> impl Iterator<Item = Pid> + '_ {
+        let of_signals = move |w: &&Watch| w.epoll == epoll && self.descs[w.desc].kind == DescKind::SIGNAL;
+        self.watches.as_slice().iter().filter(of_signals).map(|w| w.owner)
     }
 
-    /// `op` of `t` is a wait at an instance that finds nothing of the signals of that other process, and takes the event out of the list.
-    pub(crate) fn takes_events_of(&self, t: Tid, op: &Op) -> Option<Pid> {
-        if self.n_watches == 0 || op.kind != Kind::FD_WAIT {
-            return None;
-        }
-        self.owner_elsewhere(t, self.channel_of(op.obj)?)
+    /// `op` of `t`, which is of another process, is a wait at an instance that watches signals of process `p`: it finds nothing of them, and takes the
+    /// event out of the list.
+    pub(crate) fn takes_events_of(&self, t: Tid, op: &Op, p: Pid) -> bool {
+        let instance = || self.channel_of(op.obj).filter(|_| op.kind == Kind::FD_WAIT && p != self.threads[t].pid);
+        self.n_watches > 0 && instance().is_some_and(|epoll| self.signal_owners(epoll).any(|owner| owner == p))
     }
 
     /// A thread other than `t` waits at the instance of a signal descriptor of which it has no signals.

@@ -37,6 +37,7 @@ pub mod stop;
 pub mod stream;
 pub mod sysv;
 pub mod table;
+pub mod taker;
 pub mod thread;
 pub mod timer;
 pub mod transfer;

@@ -321,8 +321,10 @@ impl Arena {
                 if self.world.has_own_mask(t, op) {
                     self.expose_process(own);
                 }
-                if let Some(p) = self.world.takes_events_of(t, op) {
-                    self.expose_process(p);
+                for p in (0..self.world.procs.len).filter(|&p| p != own) {
+                    if self.world.takes_events_of(t, op, p) {
+                        self.expose_process(p);
+                    }
                 }
             }
             Alone::ExposesChildren => self.expose_children(t, op),

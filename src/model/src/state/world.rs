@@ -64,7 +64,8 @@ pub const EXITS_TWICE: u32 = 1 << 17;
 pub const PAGES_SHARED: u32 = 1 << 18;
 /// Bit of [`World::never_come`]: that the place of a memfd, on which the kernel has no lock, is told or moved within a read or write.
 pub const PLACE_UNLOCKED: u32 = 1 << 19;
-/// Bit of [`World::never_come`]: the edge that a read or write of a pipe makes which has waited and leaves something for others.
+/// Bit of [`World::never_come`]: an edge of what is watched that comes once more: what it tells was seen with the one before, or a read or write of a pipe
+/// that has waited leaves something for others.
 pub const EDGE_AGAIN: u32 = 1 << 20;
 /// Bit of [`World::never_come`]: a request to end a thread that strikes in a call when that has done what it does.
 pub const CANCELS_LATE: u32 = 1 << 21;
