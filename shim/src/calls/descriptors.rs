@@ -63,9 +63,9 @@ pub fn call(nr: i64, a: [u64; 6]) -> Option<i64> {
         libc::SYS_socket => return Some(socket::make(a[0] as i32, a[1] as i32, a[2] as i32)),
         libc::SYS_socketpair => return Some(socket::pair(a[0] as i32, a[1] as i32, a[2] as i32, a[3])),
         libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => return poll::call(nr, a),
-        libc::SYS_open => return open(libc::AT_FDCWD, a[0], a[1] as i32),
-        libc::SYS_creat => return open(libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
-        libc::SYS_openat => return open(a[0] as i32, a[1], a[2] as i32),
+        libc::SYS_open | libc::SYS_creat | libc::SYS_openat => {
+            return opened(nr, a).and_then(|(dir, path, flags)| open(dir, path, flags));
+        }
         libc::SYS_readlink => return read_link(a[0], a[1], a[2]),
         libc::SYS_readlinkat => return read_link(a[1], a[2], a[3]),
         _ => {}
@@ -434,15 +434,19 @@ fn open(dir: i32, path: u64, flags: i32) -> Option<i64> {
     open_again(path, flags).or_else(|| pipe::open_fifo(dir, path, flags))
 }
 
+/// The directory, path and flags of call `nr`, if it opens something.
+fn opened(nr: i64, a: [u64; 6]) -> Option<(i32, u64, i32)> {
+    match nr {
+        libc::SYS_open => Some((libc::AT_FDCWD, a[0], a[1] as i32)),
+        libc::SYS_creat => Some((libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC)),
+        libc::SYS_openat => Some((a[0] as i32, a[1], a[2] as i32)),
+        _ => None,
+    }
+}
+
 /// Call `nr` opens what is a FIFO now.
 pub fn opens_fifo(nr: i64, a: [u64; 6]) -> bool {
-    let (dir, path, flags) = match nr {
-        libc::SYS_open => (libc::AT_FDCWD, a[0], a[1] as i32),
-        libc::SYS_creat => (libc::AT_FDCWD, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
-        libc::SYS_openat => (a[0] as i32, a[1], a[2] as i32),
-        _ => return false,
-    };
-    pipe::is_fifo(dir, path, flags)
+    opened(nr, a).is_some_and(|(dir, path, flags)| pipe::is_fifo(dir, path, flags))
 }
 
 /// open of /dev/fd/N: a pipe is opened once more.

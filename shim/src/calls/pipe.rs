@@ -220,10 +220,18 @@ fn find_fifo(dir: i32, path: u64, follow: i32) -> Option<(i32, u64, [u64; 18])> 
     (result == 0 && stat[ST_MODE] as u32 & libc::S_IFMT == libc::S_IFIFO).then_some((dir, path, stat))
 }
 
+/// Whether a link at the end of the path is followed, as flags of the calls that look at a name.
+fn follows(flags: i32) -> i32 {
+    if flags & libc::O_NOFOLLOW != 0 {
+        libc::AT_SYMLINK_NOFOLLOW
+    } else {
+        0
+    }
+}
+
 /// open with these flags would find a FIFO.
 pub fn is_fifo(dir: i32, path: u64, flags: i32) -> bool {
-    let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
-    let found = path != 0 && flags & libc::O_PATH == 0 && find_fifo(dir, path, follow).is_some();
+    let found = path != 0 && flags & libc::O_PATH == 0 && find_fifo(dir, path, follows(flags)).is_some();
     files::forget_walk();
     found
 }
@@ -233,7 +241,7 @@ pub fn open_fifo(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if path == 0 || flags & libc::O_PATH != 0 {
         return None;
     }
-    let follow = if flags & libc::O_NOFOLLOW != 0 { libc::AT_SYMLINK_NOFOLLOW } else { 0 };
+    let follow = follows(flags);
     let given = path;
     let mut found = find_fifo(dir, path, follow)?;
     files::forget_walk();
