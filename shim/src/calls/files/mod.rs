@@ -14,6 +14,7 @@ mod room;
 mod seen;
 mod shared;
 mod sorts;
+mod states;
 mod uses;
 mod walk;
 

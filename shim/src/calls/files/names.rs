@@ -5,10 +5,10 @@ use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::TRY;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
 
-use super::cells::{Cell, Uses};
 use super::layer::{self, file, seen_as};
 use super::path::{given, hash, is_empty, mix, step, Path, Stat, FNV};
 use super::room::{on_stack, room, Request, Room};
+use super::states::{Cell, Uses};
 use super::uses::{all_names, call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};

@@ -6,12 +6,12 @@ use vsrun_model::op::TRY;
 use vsrun_model::world::PLACE_UNLOCKED;
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
-use super::cells::Uses;
 use super::descriptors::{description, file_of, made, only_reads, only_writes};
 use super::layer::watches;
 use super::names::names;
 use super::path::{is_empty, mix};
 use super::room::{forget_walk, with_stack};
+use super::states::Uses;
 use super::uses::{all_names, first_use, name_of_file, object, of_descriptor, unexplored, use_of};
 use crate::gate::{self, arena, fiber, local, machine, model, world, Phase};
 use crate::sys::errno::{EEXIST, ENOENT};
