@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use vsrun_model::kind::Unproven;
 use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
-    EXIT_STREAMS, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL, LEAVES_WORDS,
-    OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED, READY_EARLY, REFILLED, RESET_WITHIN, SIGIO,
-    STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
+    EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
+    LEAVES_WORDS, LIBC_THREADS, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED,
+    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
 };
 use vsrun_model::End;
 
@@ -110,6 +110,12 @@ pub enum Reason {
     OtherLooks,
     /// A thread forked with libc's locks held.
     ForkLocks,
+    /// A fork copied all at one moment.
+    ForkCopies,
+    /// What the kernel does step by step was one step.
+    OneStep,
+    /// How far libc's own threads have come was not varied when that was asked.
+    LibcThreads,
     /// A descriptor of a process was ready when SIGCHLD was sent, not before.
     ReadyEarly,
     /// A request to end a thread came before a call or after it.
@@ -296,6 +302,21 @@ impl Reason {
                 "all schedules of what is modelled were run, but not what other threads do between the moment when libc takes its locks for a fork and the fork (see the notes)",
                 "a thread came to an operation within fork, in a handler of pthread_atfork say, or libc forked by itself (daemon, forkpty): malloc's locks were held there, so that others had to wait for it",
             ),
+            Reason::ForkCopies => (
+                "processes:fork-copies",
+                "all schedules of what is modelled were run, but not that another thread changes descriptors or other state within a fork (see the notes)",
+                "a process with threads forked while another thread was about to open or close a descriptor, or to set directory, umask, a signal's action or a limit: natively the child may have the memory from after that and the descriptors from before; here a fork copied all at one moment",
+            ),
+            Reason::OneStep => (
+                "calls:one-step",
+                "all schedules of what is modelled were run, but not what others do and see between the steps of certain calls (see the notes)",
+                "a call that the kernel carries out step by step was one step here, where others could tell: a signal for a group (one process after the other), a name made, given or taken away (the count of links first), a path with several names that others change, or a transfer of more than a page of a file that others use",
+            ),
+            Reason::LibcThreads => (
+                "threads:libc",
+                "all schedules of what is modelled were run, but not how far threads of the C library have come when that is asked (see the notes)",
+                "the program uses POSIX asynchronous I/O or getaddrinfo_a: what aio_error, aio_cancel, gai_error and the like answer was explored for some moments only",
+            ),
             Reason::ReadyEarly => (
                 "processes:pidfd-early",
                 "all schedules of what is modelled were run, but not that a descriptor of a process is ready before SIGCHLD is sent (see the notes)",
@@ -433,6 +454,9 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & PLACE_UNLOCKED != 0, Reason::PlaceUnlocked),
         (world.never_come & EDGE_AGAIN != 0, Reason::EdgeAgain),
         (world.never_come & FORK_LOCKS != 0, Reason::ForkLocks),
+        (world.never_come & FORK_COPIES != 0, Reason::ForkCopies),
+        (world.never_come & ONE_STEP != 0, Reason::OneStep),
+        (world.never_come & LIBC_THREADS != 0, Reason::LibcThreads),
         (world.never_come & READY_EARLY != 0, Reason::ReadyEarly),
         (world.never_come & OTHER_LOOKS != 0, Reason::OtherLooks),
         (world.never_come & CANCELS_LATE != 0, Reason::CancelsLate),

@@ -4,7 +4,7 @@ use vsrun_model::arena::{FIRST_FD, LAST_FD};
 use vsrun_model::calls::{fate, kind_name, name, Fate};
 
 use super::fd::{is_open, is_ours, refused};
-use super::{descriptors, files, locks, owner, proc, shm, uncontrolled};
+use super::{descriptors, files, locks, owner, pipe, proc, shm, uncontrolled};
 use crate::gate::{end, me, through, world};
 use crate::sys::errno::*;
 use crate::sys::{decimal, raw};
@@ -38,6 +38,8 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     match nr {
         libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 if result >= 0 => proc::opened(nr, a, result),
         libc::SYS_getdents64 if result > 0 => proc::listed(a, result),
+        libc::SYS_mknod if result == 0 => pipe::made(libc::AT_FDCWD, a[0]),
+        libc::SYS_mknodat if result == 0 => pipe::made(a[0] as i32, a[1]),
         _ => result,
     }
 }

@@ -236,6 +236,15 @@ pub fn is_fifo(dir: i32, path: u64, flags: i32) -> bool {
     found
 }
 
+/// `path` has been made, relative to directory `dir`: 0.
+pub fn made(dir: i32, path: u64) -> i64 {
+    if let Some((_, _, stat)) = find_fifo(dir, path, libc::AT_SYMLINK_NOFOLLOW) {
+        model().inode_is_new(stat[0], stat[ST_INO]);
+    }
+    files::forget_walk();
+    0
+}
+
 /// Opens `path`, relative to directory `dir`, if it is a FIFO.
 pub fn open_fifo(dir: i32, path: u64, flags: i32) -> Option<i64> {
     if path == 0 || flags & libc::O_PATH != 0 {

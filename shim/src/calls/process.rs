@@ -2,7 +2,7 @@
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
-use vsrun_model::world::FORK_LOCKS;
+use vsrun_model::world::{FORK_COPIES, FORK_LOCKS};
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
 use super::thread::{call1, call4, libc_functions};
@@ -98,6 +98,9 @@ fn announce_fork() {
     numbers::copied(true);
     files::copied(libc::SYS_fork, true, true);
     gate::pass(Op::new(Kind::FORK));
+    if world().changes_beside_fork(local().cur, files::sets_what_is_copied) {
+        model().never_comes(FORK_COPIES);
+    }
     numbers::kept();
     files::kept();
 }

@@ -1,7 +1,8 @@
 //! Calls about signals: actions, masks, sending, waiting.
 
 use vsrun_model::op::TRY;
-use vsrun_model::signal::{stops, PAUSE};
+use vsrun_model::signal::{bit, stops, PAUSE};
+use vsrun_model::world::ONE_STEP;
 use vsrun_model::{Kind, Op, Pid, ProcState, SigInfo, NONE};
 
 use super::{files, time};
@@ -261,7 +262,13 @@ fn to_group(group: i32, all: bool, info: SigInfo) -> i64 {
     if !is_valid(signal) {
         return EINVAL;
     }
-    for p in (0..world().procs.len).filter(|&p| p != own && chosen(p)) {
+    // One is sent the signal after the other: what the first does about it may come before the last has it.
+    let handles = |&p: &Pid| world().handled_by_program(p) & bit(signal) != 0;
+    let others = || (0..world().procs.len).filter(|&p| p != own && chosen(p));
+    if signal != 0 && others().count() + usize::from(chosen(own)) > 1 && others().any(|p| handles(&p)) {
+        model().never_comes(ONE_STEP);
+    }
+    for p in others() {
         asks_permission(p);
         signal::send(p, NONE, info);
     }

@@ -569,14 +569,21 @@ pub enum Kept {
     Random,
     /// The list of exit handlers.
     ExitHandlers,
+    /// What threads are made with by default.
+    Attributes,
 }
 
 /// The running thread is about to use it, by the function of that name (of [`vsrun_model::stream::LIBC_USES`]).
 pub fn uses(what: Kept, function: &str) {
+    uses_at(what as u64, function);
+}
+
+/// The same of what lies at an address, which is no [`Kept`]: a directory stream.
+pub fn uses_at(what: u64, function: &str) {
     if !world().concurrent || local().borrowed || local().phase == gate::Phase::Off {
         return;
     }
     let which = vsrun_model::stream::LIBC_USES.iter().position(|name| *name == function).unwrap_or(0);
-    let id = made(model().object_at(local().pid, ObjKind::LIBC, what as u64, 0));
+    let id = made(model().object_at(local().pid, ObjKind::LIBC, what, 0));
     gate::pass(Op::on(Kind::LIBC_USE, id).with(EXPLICIT).arg(which as i64));
 }

@@ -26,4 +26,5 @@ mod ipc;
 pub mod malloc;
 mod misc;
 mod pthread;
+mod services;
 mod stdio;

@@ -500,6 +500,15 @@ pub fn copied(nr: i64, process: bool, visible: bool) {
     }
 }
 
+/// Call `nr` sets what a fork copies before it copies the memory: directory, umask, actions, limits.
+pub fn sets_what_is_copied(nr: i64) -> bool {
+    matches!(nr, any_of!(SYS_chdir SYS_fchdir SYS_chroot SYS_umask SYS_rt_sigaction SYS_setrlimit SYS_prlimit64))
+        || matches!(
+            nr,
+            any_of!(SYS_setpriority SYS_sched_setscheduler SYS_sched_setparam SYS_sched_setattr SYS_sched_setaffinity)
+        )
+}
+
 /// What the process does about signals goes with a copy of it, and partly with what it executes.
 pub fn kept() {
     if is_threaded() && watches() {

@@ -3,6 +3,7 @@
 use vsrun_model::file::{path_bit, Use, Verdict, LISTING, NAME, SOCKET};
 use vsrun_model::object::{NONE, SHARED};
 use vsrun_model::op::TRY;
+use vsrun_model::world::ONE_STEP;
 use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
 
 use super::layer::{self, file, seen_as};
@@ -37,6 +38,8 @@ struct Plan {
     cells: Uses,
     /// The file whose last name it takes away.
     removes: Option<(u64, u64)>,
+    /// So many names on its ways are ones that others change.
+    on_way: u32,
 }
 
 impl Plan {
@@ -49,6 +52,7 @@ impl Plan {
         same: 0,
         cells: Uses::NOTHING,
         removes: None,
+        on_way: 0,
     };
 
     fn is_visible(&self) -> bool {
@@ -290,7 +294,7 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         return false;
     }
     for &link in &place.links[..place.followed] {
-        use_hash((NAME, link), Use::Read, plan);
+        on_way(plan, |plan| use_hash((NAME, link), Use::Read, plan));
     }
     if tells_of_others(seen.get(), name.opens) {
         unexplored(|| shown_below_proc(seen.get()));
@@ -353,7 +357,12 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     if let Some(id) = stat.as_ref().filter(|_| name.counts != Counts::Nothing).and_then(file) {
         let what = if name.counts == Counts::Changes { Use::Write } else { Use::Read };
+        let before = plan.cells.set;
         plan.cells.links(id, || Ok(seen.copy()), what);
+        if what == Use::Write && plan.cells.set != before {
+            // The count is changed before the name (fs/namei.c: vfs_unlink, vfs_link; simple_unlink and the like).
+            model().never_comes(ONE_STEP);
+        }
         if name.counts == Counts::Changes && makes && stat.is_some_and(|s| s.links() == 1) {
             plan.removes = Some(id);
         }
@@ -467,14 +476,26 @@ fn use_path(path: &[u8], changes: bool, plan: &mut Plan) {
             if *byte == b'/' && at > 0 {
                 let changed = |&row: &u32| arena().files.used_files[row].is_changed();
                 if let Some(row) = arena().used_file((NAME, so_far)).filter(changed) {
-                    use_row(row, Use::Read, plan);
+                    on_way(plan, |plan| use_row(row, Use::Read, plan));
                 }
             }
             so_far = step(so_far, byte);
         }
     }
     let number = hash(path);
+    let before = plan.names;
     use_hash((NAME, number), if changes { Use::Write } else { Use::Read }, plan);
+    if plan.on_way + u32::from(plan.names != before) > 1 && plan.on_way > 0 {
+        // The kernel looks one up after the other.
+        model().never_comes(ONE_STEP);
+    }
+}
+
+/// A name on the way to another one.
+fn on_way(plan: &mut Plan, uses: impl FnOnce(&mut Plan)) {
+    let before = plan.names;
+    uses(plan);
+    plan.on_way += u32::from(plan.names != before);
 }
 
 fn use_listing(dir: &[u8], how: Use, plan: &mut Plan) {

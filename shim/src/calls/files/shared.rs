@@ -3,7 +3,7 @@
 
 use vsrun_model::file::{Use, Verdict, PLACE, PLACED};
 use vsrun_model::op::TRY;
-use vsrun_model::world::PLACE_UNLOCKED;
+use vsrun_model::world::{ONE_STEP, PLACE_UNLOCKED};
 use vsrun_model::{Kind, ObjId, ObjKind, Op, NONE};
 
 use super::descriptors::{description, file_of, made, only_reads, only_writes};
@@ -32,6 +32,11 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let Some((op, same)) = turn else { return result };
     if moves_place(nr) && world().is_used_beside(local().cur, &op) && (is_memfd(a[0]) || is_memfd(second(nr, &a))) {
         model().never_comes(PLACE_UNLOCKED);
+    }
+    // A page or more is moved piece by piece, and readers have no lock on most file systems.
+    const PIECE: i64 = 4096;
+    if result > PIECE && world().is_seen_in_part(local().cur, &op) {
+        model().never_comes(ONE_STEP);
     }
     // In vain: there is nothing, or not yet, or it is there already, or it is what it was.
     let vain = matches!(result, ENOENT | EEXIST) || same != 0 && same == fiber().looked;

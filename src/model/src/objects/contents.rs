@@ -118,4 +118,16 @@ impl World {
         };
         self.live.as_slice().iter().any(|&u| u != t && uses(&self.threads[u].pending))
     }
+
+    /// Another thread stands at a use of a file that `op`, which `t` performs, uses too, and one of the two changes what it holds: if this is
+    /// a long one, the other may see a part of it.
+    pub fn is_seen_in_part(&self, t: Tid, op: &Op) -> bool {
+        let changes = |kind: Kind| [Kind::FILE_WRITE, Kind::FILE_COPY, Kind::PATH_TRUNCATE].contains(&kind);
+        let uses = |other: &Op| {
+            let shares = |obj: ObjId| obj != NONE && (obj == op.obj || obj == op.obj2);
+            (other.kind == Kind::FILE_READ || changes(other.kind)) && (shares(other.obj) || shares(other.obj2))
+        };
+        let beside = |u: Tid| u != t && (changes(op.kind) || changes(self.threads[u].pending.kind));
+        self.live.as_slice().iter().any(|&u| beside(u) && uses(&self.threads[u].pending))
+    }
 }

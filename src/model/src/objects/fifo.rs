@@ -35,7 +35,7 @@ kinds! {
 impl World {
     /// The object of a FIFO; `name`: the last part of its path, which names it in every execution. `None`: no room.
     pub fn fifo(&mut self, dev: u64, ino: u64, name: &[u8]) -> Option<ObjId> {
-        let same = |f: &&Fifo| f.dev == dev && f.ino == ino;
+        let same = |f: &&Fifo| f.dev == dev && f.ino == ino && f.gone == 0;
         if let Some(known) = self.fifos.as_slice().iter().find(same) {
             return Some(known.obj);
         }
@@ -44,10 +44,18 @@ impl World {
             addr = addr.wrapping_add(1);
         }
         let obj = self.make(key(addr), |object| object.flags = u32::from(ChanKind::FIFO.0))?;
-        self.fifos.push(Fifo { dev, ino, obj, pad: 0 })?;
+        self.fifos.push(Fifo { dev, ino, obj, gone: 0 })?;
         // For reports.
         self.name_add(&name[..name.len().min(crate::state::sem::MAX_NAME)], obj);
         Some(obj)
+    }
+
+    /// A file has been made, with that inode: one that had the number before is another one, though somebody may have it open still. Natively
+    /// the number would not be free then; here who has a FIFO open does not have its inode.
+    pub fn inode_is_new(&mut self, dev: u64, ino: u64) {
+        for fifo in self.fifos.as_mut_slice().iter_mut().filter(|f| f.dev == dev && f.ino == ino) {
+            fifo.gone = 1;
+        }
     }
 
     /// The FIFO that channel `id` belongs to.

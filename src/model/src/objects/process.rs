@@ -157,6 +157,17 @@ impl Question<'_> {
 }
 
 impl World {
+    /// Another thread of its process stands at a change of what a fork by `t` copies before it copies the memory (kernel/fork.c,
+    /// copy_process): a number of a descriptor, or state that is set by one of the calls `of_state`. Natively it may come between the two.
+    pub fn changes_beside_fork(&self, t: Tid, of_state: impl Fn(i64) -> bool) -> bool {
+        let changes = |op: &Op| match op.kind {
+            Kind::FD_RESERVE | Kind::FD_CHANGE => true,
+            Kind::PATH_CHANGE => of_state(op.deadline as i64),
+            _ => false,
+        };
+        let beside = |u: Tid| u != t && self.threads[u].pid == self.threads[t].pid;
+        self.live.as_slice().iter().any(|&u| beside(u) && changes(&self.threads[u].pending))
+    }
     /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.
     pub fn create_process(&mut self, creator: Tid) -> Option<(Pid, Tid)> {
         let parent = if creator == NONE { NONE } else { self.threads[creator].pid };

@@ -50,8 +50,22 @@ kinds! {
 pub const EXPLICIT: u8 = VARIANT;
 
 /// The functions that [`Kind::LIBC_USE`] is about, by [`Op::arg`].
-pub const LIBC_USES: [&str; 8] =
-    ["random", "srandom", "initstate", "setstate", "__cxa_atexit", "on_exit", "__cxa_at_quick_exit", "exit"];
+pub const LIBC_USES: [&str; 14] = [
+    "random",
+    "srandom",
+    "initstate",
+    "setstate",
+    "__cxa_atexit",
+    "on_exit",
+    "__cxa_at_quick_exit",
+    "exit",
+    "readdir",
+    "telldir",
+    "seekdir",
+    "rewinddir",
+    "pthread_setattr_default_np",
+    "pthread_getattr_default_np",
+];
 
 /// 1 + the owner.
 const OWNER: Records = Records::owner(|w, _, op| w.objects[op.obj].owner.wrapping_add(1) as i64)

@@ -180,5 +180,6 @@ pub struct Fifo {
     pub ino: u64,
     /// Its channel's object, which stays when nobody has it open.
     pub obj: ObjId,
-    pub(crate) pad: u32,
+    /// 1: its name is gone, and the number of its inode has been given to another file.
+    pub(crate) gone: u32,
 }

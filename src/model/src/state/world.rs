@@ -24,67 +24,74 @@ pub const MAX_MESSAGE: usize = 1024;
 /// Threads of a lock cycle that are kept for the report.
 pub const MAX_CYCLE: usize = 64;
 /// Bit of [`World::never_come`]: SIGIO, which input sends where FIOASYNC asks for it.
-pub const SIGIO: u32 = 1;
+pub const SIGIO: u64 = 1;
 /// Bit of [`World::never_come`]: the signal of a timer of processor time.
-pub const CPU_TIMER: u32 = 1 << 1;
+pub const CPU_TIMER: u64 = 1 << 1;
 /// Bit of [`World::never_come`]: the wait of connections for their data, which TCP_DEFER_ACCEPT asks for.
-pub const DEFERRED: u32 = 1 << 2;
+pub const DEFERRED: u64 = 1 << 2;
 /// Bit of [`World::never_come`]: what a process does between the signal of another one that stops it and the stop.
-pub const STOPS_LATE: u32 = 1 << 3;
+pub const STOPS_LATE: u64 = 1 << 3;
 /// See [`STOPS_LATE`]: a wait fails where a signal that is ignored comes while the thread that is told blocks all for a moment.
-pub const WAKES_IGNORED: u32 = 1 << 4;
+pub const WAKES_IGNORED: u64 = 1 << 4;
 /// Bit of [`World::never_come`]: the moments later than the first at which a refused request for a TCP connection comes again.
-pub const SYN_RETRIES: u32 = 1 << 5;
+pub const SYN_RETRIES: u64 = 1 << 5;
 /// Bit of [`World::never_come`]: whether destructors run of a key of thread-specific data that is deleted beside the end of a thread.
-pub const KEY_DELETED: u32 = 1 << 6;
+pub const KEY_DELETED: u64 = 1 << 6;
 /// Bit of [`World::never_come`]: a wait without end that glibc begins where the kernel refuses to close a circle of mutexes with priority
 /// inheritance, though the circle is broken by a deadline.
-pub const CIRCLE_INHERITED: u32 = 1 << 7;
+pub const CIRCLE_INHERITED: u64 = 1 << 7;
 /// Bit of [`World::never_come`]: ECONNRESET for a send on a local socket that had begun when the other end went with data unread.
-pub const RESET_WITHIN: u32 = 1 << 8;
+pub const RESET_WITHIN: u64 = 1 << 8;
 /// Bit of [`World::never_come`]: what a send adds to the very receive that makes room for it.
-pub const REFILLED: u32 = 1 << 9;
+pub const REFILLED: u64 = 1 << 9;
 /// Bit of [`World::never_come`]: the place among the children of a process of those whose thread ends, before or after a wait looks.
-pub const HANDED_ON: u32 = 1 << 10;
+pub const HANDED_ON: u64 = 1 << 10;
 /// Bit of [`World::never_come`]: what threads do that need not take a signal with a core dump, until another one has taken it.
-pub const DUMPS_LATE: u32 = 1 << 11;
+pub const DUMPS_LATE: u64 = 1 << 11;
 /// Bit of [`World::never_come`]: that the kernel chooses another thread for a signal than the first that wants it.
-pub const OTHER_RECEIVER: u32 = 1 << 12;
+pub const OTHER_RECEIVER: u64 = 1 << 12;
 /// Bit of [`World::never_come`]: handlers between two instructions, where no call begins or returns.
-pub const BETWEEN_CALLS: u32 = 1 << 13;
+pub const BETWEEN_CALLS: u64 = 1 << 13;
 /// Bit of [`World::never_come`]: that a signal is refused to who may not send it, as user ids say which processes have changed.
-pub const PERMISSION: u32 = 1 << 14;
+pub const PERMISSION: u64 = 1 << 14;
 /// Bit of [`World::never_come`]: orders of what several do to a terminal.
-pub const TERMINAL: u32 = 1 << 15;
+pub const TERMINAL: u64 = 1 << 15;
 /// Bit of [`World::never_come`]: what threads print between two steps of the exit of another one.
-pub const EXIT_STREAMS: u32 = 1 << 16;
+pub const EXIT_STREAMS: u64 = 1 << 16;
 /// Bit of [`World::never_come`]: which exit handlers run in which of several threads that exit.
-pub const EXITS_TWICE: u32 = 1 << 17;
+pub const EXITS_TWICE: u64 = 1 << 17;
 /// Bit of [`World::never_come`]: changes of pages that vmsplice has put into a pipe, where it is read.
-pub const PAGES_SHARED: u32 = 1 << 18;
+pub const PAGES_SHARED: u64 = 1 << 18;
 /// Bit of [`World::never_come`]: that the place of a memfd, on which the kernel has no lock, is told or moved within a read or write.
-pub const PLACE_UNLOCKED: u32 = 1 << 19;
+pub const PLACE_UNLOCKED: u64 = 1 << 19;
 /// Bit of [`World::never_come`]: an edge of what is watched that comes once more: what it tells was seen with the one before, or a read or write of a pipe
 /// that has waited leaves something for others.
-pub const EDGE_AGAIN: u32 = 1 << 20;
+pub const EDGE_AGAIN: u64 = 1 << 20;
 /// Bit of [`World::never_come`]: a request to end a thread that strikes in a call when that has done what it does.
-pub const CANCELS_LATE: u32 = 1 << 21;
+pub const CANCELS_LATE: u64 = 1 << 21;
 /// Bit of [`World::never_come`]: what comes between the ends of several robust mutexes that a thread leaves.
-pub const LEAVES_SEVERAL: u32 = 1 << 22;
+pub const LEAVES_SEVERAL: u64 = 1 << 22;
 /// Bit of [`World::never_come`]: what becomes of objects for which somebody still waits who is not there: in the child of a fork, or killed.
-pub const GONE_WAITERS: u32 = 1 << 23;
+pub const GONE_WAITERS: u64 = 1 << 23;
 /// Bit of [`World::never_come`]: orders of the end of a timed futex wait and of what was written before a wake.
-pub const FUTEX_TIMED: u32 = 1 << 24;
+pub const FUTEX_TIMED: u64 = 1 << 24;
 /// Bit of [`World::never_come`]: the memory that the child of a vfork shares with its parent, which waits for it.
-pub const VFORKED: u32 = 1 << 25;
+pub const VFORKED: u64 = 1 << 25;
 /// Bit of [`World::never_come`]: a signal wakes who waits at an epoll instance that is another process's or thread's, and finds nothing.
-pub const OTHER_LOOKS: u32 = 1 << 26;
+pub const OTHER_LOOKS: u64 = 1 << 26;
 /// Bit of [`World::never_come`]: a descriptor of a process is ready before the parent is sent SIGCHLD (kernel/exit.c, exit_notify).
-pub const READY_EARLY: u32 = 1 << 27;
+pub const READY_EARLY: u64 = 1 << 27;
 /// Bit of [`World::never_come`]: what others do while a thread stands at a fork with libc's locks held.
-pub const FORK_LOCKS: u32 = 1 << 28;
+pub const FORK_LOCKS: u64 = 1 << 28;
 /// Bit of [`World::never_come`]: that one who waits for several futexes leaves them one after another where a signal interrupts it.
-pub const LEAVES_WORDS: u32 = 1 << 29;
+pub const LEAVES_WORDS: u64 = 1 << 29;
+/// Bit of [`World::never_come`]: what a thread changes (descriptors, directory, umask, actions for signals, limits) after a fork beside it has copied that,
+/// and before it copies the memory (kernel/fork.c, copy_process).
+pub const FORK_COPIES: u64 = 1 << 30;
+/// Bit of [`World::never_come`]: what others do and see between two steps of a call that is one step here.
+pub const ONE_STEP: u64 = 1 << 31;
+/// Bit of [`World::never_come`]: what libc's own threads (POSIX aio, getaddrinfo_a) have done, as those who ask are told.
+pub const LIBC_THREADS: u64 = 1 << 32;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
@@ -244,7 +251,7 @@ pub struct World {
     /// There are objects with [`GHOSTS`](crate::state::GHOSTS).
     pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
-    pub never_come: u32 = at(0),
+    pub never_come: u64 = at(0),
     /// What has been done for which reductions are not proven: [`GAVE_UP_FLOCK`], [`SEVERAL_OWNERS`].
     pub beyond: u8 = at(0),
     /// A circle of locks is noted, and the execution goes on while something is enabled. Set by the plan.

@@ -58,7 +58,7 @@ impl World {
     }
 
     /// What could come here will not: bits of [`World::never_come`].
-    pub fn never_comes(&mut self, what: u32) {
+    pub fn never_comes(&mut self, what: u64) {
         self.never_come |= what;
     }
 

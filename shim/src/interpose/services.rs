@@ -1,0 +1,51 @@
+//! What libc has locks of its own for, inside of which nothing can be put before: directory streams, of which threads may use one together,
+//! and what threads of libc's own work on (POSIX aio, getaddrinfo_a). How far these have come is told by memory and not explored.
+
+use vsrun_model::world::LIBC_THREADS;
+
+use crate::calls::stream::{uses, uses_at, Kept};
+use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
+use crate::gate::model;
+
+fn asks_for(work: impl FnOnce() -> i32) -> i32 {
+    model().never_comes(LIBC_THREADS);
+    work()
+}
+
+symbols! {
+    fn aio_read(request: u64) -> i32 = asks_for(|| call1(libc_functions().aio_read, request));
+    fn aio_read64(request: u64) -> i32 = aio_read(request);
+    fn aio_write(request: u64) -> i32 = asks_for(|| call1(libc_functions().aio_write, request));
+    fn aio_write64(request: u64) -> i32 = aio_write(request);
+    fn aio_fsync(how: i32, request: u64) -> i32 = asks_for(|| call2(libc_functions().aio_fsync, how as u64, request));
+    fn aio_fsync64(how: i32, request: u64) -> i32 = aio_fsync(how, request);
+    fn lio_listio(mode: i32, list: u64, n: i32, event: u64) -> i32 =
+        asks_for(|| call4(libc_functions().lio_listio, mode as u64, list, n as u64, event));
+    fn lio_listio64(mode: i32, list: u64, n: i32, event: u64) -> i32 = lio_listio(mode, list, n, event);
+    fn getaddrinfo_a(mode: i32, list: u64, n: i32, event: u64) -> i32 =
+        asks_for(|| call4(libc_functions().getaddrinfo_a, mode as u64, list, n as u64, event));
+}
+
+// Which entry a thread gets depends on who came first.
+symbols! {
+    fn readdir(dir: u64) -> u64 = { uses_at(dir, "readdir"); call1_long(libc_functions().readdir, dir) };
+    fn readdir64(dir: u64) -> u64 = readdir(dir);
+    fn readdir_r(dir: u64, entry: u64, result: u64) -> i32 =
+        { uses_at(dir, "readdir"); call3(libc_functions().readdir_r, dir, entry, result) };
+    fn readdir64_r(dir: u64, entry: u64, result: u64) -> i32 = readdir_r(dir, entry, result);
+    fn telldir(dir: u64) -> i64 = { uses_at(dir, "telldir"); call1_long(libc_functions().telldir, dir) as i64 };
+    fn seekdir(dir: u64, place: i64) = { uses_at(dir, "seekdir"); call2(libc_functions().seekdir, dir, place as u64); };
+    fn rewinddir(dir: u64) = { uses_at(dir, "rewinddir"); call1(libc_functions().rewinddir, dir); };
+}
+
+// What threads are made with if nothing is said.
+symbols! {
+    fn pthread_setattr_default_np(attributes: u64) -> i32 = {
+        uses(Kept::Attributes, "pthread_setattr_default_np");
+        call1(libc_functions().pthread_setattr_default_np, attributes)
+    };
+    fn pthread_getattr_default_np(attributes: u64) -> i32 = {
+        uses(Kept::Attributes, "pthread_getattr_default_np");
+        call1(libc_functions().pthread_getattr_default_np, attributes)
+    };
+}
