@@ -305,7 +305,7 @@ impl Reason {
             Reason::ForkCopies => (
                 "processes:fork-copies",
                 "all schedules of what is modelled were run, but not that another thread changes descriptors or other state within a fork (see the notes)",
-                "a process with threads forked while another thread was about to open or close a descriptor, or to set directory, umask, a signal's action or a limit: natively the child may have the memory from after that and the descriptors from before; here a fork copied all at one moment",
+                "a process with threads forked while another thread was about to open or close a descriptor, or to set directory, umask, a signal's action or a limit: natively the child may have the memory from after that and the descriptors from before, and it used a lock or the like that threads share; here a fork copied all at one moment",
             ),
             Reason::OneStep => (
                 "calls:one-step",

@@ -2,7 +2,7 @@
 
 use vsrun_model::arena::{Mode, ARENA_FD, POOL_FD};
 use vsrun_model::inject as fault;
-use vsrun_model::world::{FORK_COPIES, FORK_LOCKS};
+use vsrun_model::world::FORK_LOCKS;
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
 use super::thread::{call1, call4, libc_functions};
@@ -98,9 +98,6 @@ fn announce_fork() {
     numbers::copied(true);
     files::copied(libc::SYS_fork, true, true);
     gate::pass(Op::new(Kind::FORK));
-    if world().changes_beside_fork(local().cur, files::sets_what_is_copied) {
-        model().never_comes(FORK_COPIES);
-    }
     numbers::kept();
     files::kept();
 }
@@ -250,6 +247,7 @@ fn fork(args: &CloneArgs) -> i64 {
 /// The model's part of a fork by `creator`: the process and its thread, which has the turn.
 fn fork_in_model(creator: Tid) -> (Pid, Tid) {
     let Some((p, t)) = model().fork(creator) else { out_of_room() };
+    model().forked_beside(p, creator, files::sets_what_is_copied);
     fiber_of(t).fs = fiber_of(creator).fs;
     priority::inherit(creator, t);
     if core::mem::take(&mut local().child_has_pidfd) {

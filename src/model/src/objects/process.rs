@@ -3,9 +3,10 @@
 use super::row::*;
 use super::signal::SIGKILL;
 use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
+use crate::state::world::FORK_COPIES;
 use crate::state::{
-    Act, Effects, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, HANDED_ON, UNDECIDED,
-    WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
+    Act, Effects, ObjKind, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, HANDED_ON,
+    UNDECIDED, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
 };
 
 /// Parts of the end of a process, see [`World::exit_part`].
@@ -157,17 +158,34 @@ impl Question<'_> {
 }
 
 impl World {
-    /// Another thread of its process stands at a change of what a fork by `t` copies before it copies the memory (kernel/fork.c,
-    /// copy_process): a number of a descriptor, or state that is set by one of the calls `of_state`. Natively it may come between the two.
-    pub fn changes_beside_fork(&self, t: Tid, of_state: impl Fn(i64) -> bool) -> bool {
+    /// Process `p` was just forked by `t`. If another thread stood at a change of what a fork copies before it copies the memory (kernel/fork.c,
+    /// copy_process), a number of a descriptor or state that is set by one of the calls `of_state`, then natively that may come between the
+    /// two. The child finds out when it uses what threads share: under a lock, or told by a semaphore, of which its memory has a copy.
+    pub fn forked_beside(&mut self, p: Pid, t: Tid, of_state: impl Fn(i64) -> bool) {
         let changes = |op: &Op| match op.kind {
             Kind::FD_RESERVE | Kind::FD_CHANGE => true,
             Kind::PATH_CHANGE => of_state(op.deadline as i64),
             _ => false,
         };
         let beside = |u: Tid| u != t && self.threads[u].pid == self.threads[t].pid;
-        self.live.as_slice().iter().any(|&u| beside(u) && changes(&self.threads[u].pending))
+        if self.live.as_slice().iter().any(|&u| beside(u) && changes(&self.threads[u].pending)) {
+            self.procs[p].copied_beside = true;
+            self.any_copied_beside = true;
+        }
     }
+
+    /// `t` has come to `op`: see [`World::forked_beside`].
+    pub(crate) fn note_copied(&mut self, t: Tid, op: &Op) {
+        let p = self.threads[t].pid;
+        let copied = |obj: ObjId| {
+            let key = self.objects.get(obj).map(|object| object.key);
+            key.is_some_and(|key| key.space == p && key.kind <= ObjKind::FUTEX && key.kind != ObjKind::SYSV)
+        };
+        if self.procs[p].copied_beside && (copied(op.obj) || copied(op.obj2)) {
+            self.never_comes(FORK_COPIES);
+        }
+    }
+
     /// The process that a forking or spawning thread creates, with its first thread. `None`: a table is full.
     pub fn create_process(&mut self, creator: Tid) -> Option<(Pid, Tid)> {
         let parent = if creator == NONE { NONE } else { self.threads[creator].pid };
@@ -183,6 +201,7 @@ impl World {
             child_signal_for: NONE,
             chosen: 0,
             ids_set: parent != NONE && self.procs[parent].ids_set,
+            copied_beside: parent != NONE && self.procs[parent].copied_beside,
             signalled: false,
             lost_a_child: false,
             vfork_child: false,
@@ -350,6 +369,7 @@ impl World {
         self.threads[t].fiber.altstack = [0; 3];
         self.threads[t].held = false;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
+        self.procs[p].copied_beside = false;
         self.threads[t].vtid = self.procs[p].vpid;
         self.threads[t].cancel = 0;
     }

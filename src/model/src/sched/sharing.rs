@@ -149,6 +149,9 @@ impl Arena {
         if !self.world.concurrent {
             return None;
         }
+        if self.world.any_copied_beside {
+            self.world.note_copied(t, op);
+        }
         let is_of_libc = matches!(op.kind.row().alone, Alone::OfLibc);
         let applied = match () {
             () if is_of_libc => self.pass_of_libc(t, op),

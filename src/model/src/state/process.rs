@@ -36,6 +36,8 @@ pub struct Process {
     pub chosen: Tid,
     /// It, or one that it was forked from, has set its user ids beside other threads or processes.
     pub ids_set: bool,
+    /// Its memory, natively, may be from after what another thread changed while it was forked, and the rest from before.
+    pub copied_beside: bool,
     /// A process that need not have been allowed to has sent it a signal.
     pub signalled: bool,
     /// A child of it has ended so.

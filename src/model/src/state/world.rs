@@ -248,6 +248,8 @@ pub struct World {
     pub stirred: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
+    /// There are processes with [`Process::copied_beside`](crate::process::Process::copied_beside).
+    pub any_copied_beside: bool = at(false),
     /// There are objects with [`GHOSTS`](crate::state::GHOSTS).
     pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
