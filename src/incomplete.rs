@@ -310,7 +310,7 @@ impl Reason {
             Reason::OneStep => (
                 "calls:one-step",
                 "all schedules of what is modelled were run, but not what others do and see between the steps of certain calls (see the notes)",
-                "a call that the kernel carries out step by step was one step here, where others could tell: a signal for a group (one process after the other), a name made, given or taken away (the count of links first), a path with several names that others change, or a transfer of more than a page of a file that others use",
+                "a call that the kernel carries out step by step was one step here, where others could tell: a signal for a group (one process after the other), a name made, given or taken away (the count of links first), a path with several names that others change, a transfer of more than a page of a file that others use, or a poll of more than 64 descriptors",
             ),
             Reason::LibcThreads => (
                 "threads:libc",

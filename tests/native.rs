@@ -264,6 +264,8 @@ const FOUND: &[&str] = &[
     "alarm sigtimed3",
     "fork1 semrm|semctl0.0 semctl0.0",
     "block3 alarm thread1 sigtimed3 tread1 sfdpoll3.0|write0 unblock3",
+    "ffmake0 ffopen0.4 ffunlink0 ffmake0 thread1|ffopen0.3 ffopen0.2 ffread0.8",
+    "ffmake0 ffopen0.2 fork1 ffopen0.3|ffunlink0 ffmake0 ffopen0.4 ffwrite0.3",
     "thread1 thread2|trywait0 mqask0 mqunask getvalue1|getvalue0 getvalue0 mqask0 mqunask",
 ];
 
