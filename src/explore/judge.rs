@@ -19,6 +19,9 @@ const UNFOLLOWED: &str = "an execution did not follow its schedule and counts fo
 const EXITING: &str =
     "an execution did not follow its schedule and counts for nothing: exit writes out a stream that another thread \
                        holds without its lock";
+const LIBC_THREADS: &str =
+    "an execution did not follow its schedule and counts for nothing: how far threads of the C library \
+                            have come (POSIX aio, getaddrinfo_a) is told by memory";
 const UNWATCHED: &str = ", such as memory that threads use without an order, which is watched with --race explore";
 const INPUT: &str = "an execution ended with a process that waits for input from outside";
 
@@ -95,6 +98,9 @@ pub(super) fn judge(
         Sign::Unfollowed(_) if schedule.unsure => Ok(Judged::Clean),
         Sign::Unfollowed(_) if worker.is_uncontrolled() => Ok(Judged::Note(UNFOLLOWED.into())),
         Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::ExitStreams) => Ok(Judged::Note(EXITING.into())),
+        Sign::Unfollowed(_) if outcome.trace.saw.contains(&Reason::LibcThreads) => {
+            Ok(Judged::Note(LIBC_THREADS.into()))
+        }
         Sign::Unfollowed(step) => failed(format!(
             "execution {number} did not follow its schedule at step {}: {}; the program may depend on \
              something that vsrun does not control{}",
