@@ -9,7 +9,7 @@ use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
     EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
     LEAVES_WORDS, LIBC_THREADS, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED,
-    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED,
+    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED, WAKE_LOST,
 };
 use vsrun_model::End;
 
@@ -128,6 +128,8 @@ pub enum Reason {
     FutexTimed,
     /// Who waited for several futexes left them at once.
     LeavesWords,
+    /// Who waited beside one that was woken and did not go on was let go in its place.
+    WakeLost,
     /// The child of a vfork was one of a fork.
     Vforked,
     /// Schedules beyond a bound were left out.
@@ -357,6 +359,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not what comes between the moments at which a thread that is interrupted leaves several futexes (see the notes)",
                 "a signal interrupted a wait for several futexes (futex_waitv), or its process was killed: all were left at one moment, natively one after the other",
             ),
+            Reason::WakeLost => (
+                "wake-ups:lost",
+                "all schedules of what is modelled were run, but not that a wake-up is lost with a thread that does not go on (see the notes)",
+                "a thread that waited for a semaphore or lock beside others was killed, cancelled, or left its wait by a signal handler that did not return, when it may have been woken already: natively the others may then sleep on, though the semaphore is not 0 or the lock is free, until it is posted or unlocked once more",
+            ),
             Reason::Vforked => (
                 "vfork-changes-nothing",
                 "",
@@ -464,6 +471,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & GONE_WAITERS != 0, Reason::GoneWaiters),
         (world.never_come & FUTEX_TIMED != 0, Reason::FutexTimed),
         (world.never_come & LEAVES_WORDS != 0, Reason::LeavesWords),
+        (world.never_come & WAKE_LOST != 0, Reason::WakeLost),
         (world.never_come & VFORKED != 0, Reason::Vforked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),

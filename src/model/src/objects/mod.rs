@@ -13,6 +13,7 @@ pub mod fd;
 pub mod fifo;
 pub mod futex;
 pub mod lock;
+mod lost;
 pub mod memory;
 pub mod mqueue;
 pub mod msg;

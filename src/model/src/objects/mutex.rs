@@ -144,10 +144,11 @@ impl World {
         let mutex = &mut self.objects[m];
         mutex.count = mutex.count.saturating_sub(1);
         if mutex.count == 0 {
-            mutex.owner = NONE;
+            let owner = core::mem::replace(&mut mutex.owner, NONE);
             if mutex.flags & OWNER_DEAD != 0 {
                 mutex.flags = mutex.flags & !OWNER_DEAD | NOT_RECOVERABLE;
             }
+            self.lets_one_go(owner, m);
         }
     }
 

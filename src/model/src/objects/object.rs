@@ -210,7 +210,8 @@ impl World {
     }
 
     /// What an object does for which somebody waits who is not there is not modelled. False: nothing that is true can be said of it.
-    pub(crate) fn note_ghosts(&mut self, op: &Op) -> bool {
+    pub(crate) fn note_ghosts(&mut self, t: Tid, op: &Op) -> bool {
+        self.may_sleep_on(t, op);
         let haunted = |id: ObjId| self.objects.get(id).filter(|o| o.flags & GHOSTS != 0).map(|o| o.key.kind);
         match haunted(op.obj).or_else(|| haunted(op.obj2)) {
             Some(ObjKind::BARRIER) => false,

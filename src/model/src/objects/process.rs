@@ -6,7 +6,7 @@ use crate::base::{errno, Kind, Op, Pid, Tid, NONE, TRY, VARIANT};
 use crate::state::world::FORK_COPIES;
 use crate::state::{
     Act, Effects, ObjKind, ProcState, Process, ProcessState, WaitState, CLONES, EXPIRED, FD_PAGES, HANDED_ON,
-    UNDECIDED, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
+    MAX_HANDLERS, UNDECIDED, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED,
 };
 
 /// Parts of the end of a process, see [`World::exit_part`].
@@ -365,6 +365,7 @@ impl World {
         self.procs[p].handled = 0;
         self.procs[p].restarts = 0;
         self.drop_timers(p, |timer| timer.id >= 0);
+        self.handlers_left(t, 0, usize::from(self.threads[t].n_handlers).min(MAX_HANDLERS));
         self.threads[t].n_handlers = 0;
         self.threads[t].fiber.altstack = [0; 3];
         self.threads[t].held = false;

@@ -309,6 +309,7 @@ impl World {
         }
         if self.objects[op.obj].owner == t {
             self.objects[op.obj].owner = NONE;
+            self.lets_one_go(t, op.obj);
             return Applied::Done(0);
         }
         let hold = self.hold_of(op.obj, t);
@@ -328,6 +329,9 @@ impl World {
                 }
             }
             None => self.objects[op.obj].owner = NONE,
+        }
+        if self.objects[op.obj].count == 0 {
+            self.lets_one_go(t, op.obj);
         }
         Applied::Done(0)
     }

@@ -106,6 +106,9 @@ impl World {
         let sem = &mut self.objects[op.obj];
         if sem.value > 0 {
             sem.value -= 1;
+            if sem.value == 0 {
+                self.all_taken(op.obj);
+            }
             return Applied::Done(0);
         }
         Applied::Done(if op.has(TRY) {
@@ -139,6 +142,9 @@ impl World {
             return Applied::Done(errno::EOVERFLOW);
         }
         sem.value += 1;
+        if sem.value == 1 {
+            self.lets_one_go(t, op.obj);
+        }
         Applied::Done(0)
     }
 

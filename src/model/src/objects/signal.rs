@@ -329,6 +329,10 @@ impl World {
         let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
         let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
         let ready = self.takeable(t, mask) & !barred;
+        match dying {
+            0 => self.leaves_for_handler(t),
+            _ => self.all_leave(self.threads[t].pid),
+        }
         self.threads[t].state = ThreadState::RUNNING;
         match dying {
             0 => {
@@ -540,9 +544,10 @@ impl World {
         let thread = &mut self.threads[t];
         let take = |of: &mut u32| core::mem::replace(of, NONE);
         let kept = [take(&mut thread.holding), take(&mut thread.sending), take(&mut thread.staged)];
+        let woken = core::mem::take(&mut thread.left_woken);
         match thread.handlers.get_mut(thread.n_handlers as usize) {
-            Some(place) => *place = Handling { signal: signal as u32, pad: 0, sp, op, kept, pad2: 0 },
-            None if kept != [NONE; 3] => return false,
+            Some(place) => *place = Handling { signal: signal as u32, woken, pad: [0; 3], sp, op, kept, pad2: 0 },
+            None if kept != [NONE; 3] || woken => return false,
             None => {}
         }
         thread.n_handlers = thread.n_handlers.saturating_add(1);
@@ -559,6 +564,10 @@ impl World {
         thread.n_handlers -= 1;
         if let Some(over) = thread.handlers.get(thread.n_handlers as usize) {
             [thread.holding, thread.sending, thread.staged] = over.kept;
+            let over = *over;
+            if over.woken {
+                self.returns_to(t, &over.op);
+            }
         }
     }
 
@@ -566,6 +575,7 @@ impl World {
     pub(crate) fn leave_handlers(&mut self, t: Tid, left: usize) {
         let n = (self.threads[t].n_handlers as usize).min(MAX_HANDLERS);
         self.threads[t].n_handlers = left as u8;
+        self.handlers_left(t, left, n);
         for at in left..n {
             let [holding, sending, staged] = self.threads[t].handlers[at].kept;
             self.desc_let_go(holding);

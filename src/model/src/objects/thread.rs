@@ -124,6 +124,7 @@ impl World {
             due: 0,
             in_once: 0,
             born_expired: false,
+            left_woken: false,
             once: NONE,
             moved: self.moves,
             heard: self.moves,
@@ -200,6 +201,7 @@ impl World {
     /// Ends thread `t`: robust mutexes it holds become orphans. Call only when it is not queued anywhere.
     pub fn thread_exit(&mut self, t: Tid) {
         let pid = self.threads[t].pid;
+        self.leaves_at_end(t);
         self.leave_queue(t);
         if t == self.current {
             let nearly = if self.end_changes_more(pid) { Effects::NEARLY_EXITS } else { Effects::NONE };
@@ -296,6 +298,7 @@ impl World {
 
     /// The request is heeded.
     pub(crate) fn cancel_ready(&mut self, t: Tid) -> Applied {
+        self.leaves_for_good(t);
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         self.free_chunks(staged);
         self.threads[t].state = ThreadState::RUNNING;

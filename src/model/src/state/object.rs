@@ -96,6 +96,12 @@ pub const STATIC_INIT: u32 = 1 << 11;
 pub const GHOSTS: u32 = 1 << 17;
 /// Futex: a wait for it has given up.
 pub const GAVE_UP: u32 = 1 << 18;
+/// One that may have been woken for it has left for good; see `objects::lost`.
+pub const WAKE_GONE: u32 = 1 << 19;
+/// One that may have been woken for it is in a handler.
+pub const WAKE_HELD: u32 = 1 << 20;
+/// The same, and another one has taken it meanwhile.
+pub const WAKE_MISSED: u32 = 1 << 21;
 
 /// A stream whose lock somebody has held at a place to switch, see `sched::stream`.
 pub const STREAM_HELD: u32 = 1 << 12;
@@ -146,6 +152,11 @@ pub struct Object {
     /// Of a semaphore or barrier: whether its order can be told, see `sched::order`.
     pub order: Order,
     pub(crate) pad: [u8; 2],
+    /// 1 + the thread that has made it free for those who sleep for it, 0: none; see `objects::lost`.
+    pub waker: u32,
+    pub(crate) pad2: u32,
+    /// `World::ops` when one left last that may have been woken for it.
+    pub left_at: u64,
     /// `World::ops` at its last use by `user`.
     pub used_at: u64,
     /// While its order is free: the threads that have ever taken from a semaphore, or arrived at a barrier, a bit each. Of what has been

@@ -73,7 +73,9 @@ pub struct QueuedSignal {
 pub struct Handling {
     /// The signal.
     pub signal: u32,
-    pub(crate) pad: u32,
+    /// The thread may have been woken already in the operation that was interrupted: see `objects::lost`.
+    pub(crate) woken: bool,
+    pub(crate) pad: [u8; 3],
     /// Stack pointer where it was delivered: above it, the handler has been left by a jump.
     pub sp: u64,
     /// The operation that it interrupted; of kind `Kind::NONE`: the code after one.

@@ -115,6 +115,8 @@ pub struct Thread {
     pub in_once: u8,
     /// The deadline of the pending operation had passed when it was published.
     pub born_expired: bool,
+    /// It has taken a signal in the place of an operation for which it may have been woken already: see `objects::lost`.
+    pub left_woken: bool,
     /// The once control entered last.
     pub once: ObjId,
     /// `World::moves` at its last transition, or at its creation.

@@ -92,6 +92,8 @@ pub const FORK_COPIES: u64 = 1 << 30;
 pub const ONE_STEP: u64 = 1 << 31;
 /// Bit of [`World::never_come`]: what libc's own threads (POSIX aio, getaddrinfo_a) have done, as those who ask are told.
 pub const LIBC_THREADS: u64 = 1 << 32;
+/// Bit of [`World::never_come`]: the sleep of those who wait beside one that was woken and does not go on.
+pub const WAKE_LOST: u64 = 1 << 33;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
@@ -251,6 +253,8 @@ pub struct World {
     /// There are processes with [`Process::copied_beside`](crate::process::Process::copied_beside).
     pub any_copied_beside: bool = at(false),
     /// There are objects with [`GHOSTS`](crate::state::GHOSTS).
+/// Bit of [`World::never_come`]: the sleep of those who wait beside one that was woken and does not go on.
+pub const WAKE_LOST: u64 = 1 << 33;
     pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
     pub never_come: u64 = at(0),

@@ -38,6 +38,9 @@ impl World {
             return self.finish_with(End::UNSUPPORTED, t, &[what, op.kind.name().as_bytes()]);
         }
         self.park(t, op);
+        if self.threads[t].n_handlers > 0 {
+            self.waits_in_handler(t);
+        }
         if self.stirred && self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending != 0 {
             self.drop_ignored_within(t);
         }
@@ -56,6 +59,7 @@ impl World {
         let expired = self.may_time_out(&op);
         let (now, fired) = (self.now, self.fired);
         let thread = &mut self.threads[t];
+        thread.left_woken = false;
         thread.due = now + op.deadline.saturating_sub(fired.max(thread.time));
         thread.pending = op;
         thread.born_expired = expired;
@@ -188,7 +192,7 @@ impl World {
         if self.stops_late {
             self.note_late_stops(t, &op);
         }
-        if self.any_ghosts && !self.note_ghosts(&op) {
+        if self.any_ghosts && !self.note_ghosts(t, &op) {
             let what = b"a barrier at which somebody waits who is not there: in the child of a fork, or killed";
             self.finish_with(End::UNSUPPORTED, t, &[what]);
             return Applied::Ended;
