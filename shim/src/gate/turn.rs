@@ -79,11 +79,13 @@ pub fn place_for_timers(nr: i64) {
     }
 }
 
-/// The same of call `nr` where a handler of the program may run before it, and tell that it has not been made.
+/// The same of call `nr` where a handler of the program may run before it, and tell that it has not been made; or a timer's signal may end
+/// the process before, of which others tell.
 pub fn place_for_handlers(nr: i64) {
     let cur = local().cur;
-    let open = world().handled_by_program(local().pid) & !me().sigmask;
-    if open != 0 && (machine().is_watched(cur) || world().timer_signals(cur) & open != 0 && tells_ticks()) {
+    let handled = world().handled_by_program(local().pid) & !me().sigmask;
+    let comes_between = || world().timers_act_on(cur) != 0 && tells_ticks();
+    if handled != 0 && machine().is_watched(cur) || comes_between() {
         pass(Op::new(Kind::PLACE).arg(nr));
     }
 }

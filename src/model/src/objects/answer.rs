@@ -115,6 +115,13 @@ impl World {
         self.procs[p].handled & !OF_GLIBC
     }
 
+    /// Of the signals that timers may send `t` or its process now, those that `t` does not block, nor libc handles: a handler of the program runs then, or
+    /// they end or stop it.
+    #[inline]
+    pub fn timers_act_on(&self, t: Tid) -> u64 {
+        self.timer_signals(t) & !(self.threads[t].sigmask | OF_GLIBC)
+    }
+
     /// The signals that timers may send `t` or its process now.
     #[inline]
     pub fn timer_signals(&self, t: Tid) -> u64 {
