@@ -470,7 +470,7 @@ impl World {
 
     pub(crate) fn read_choices(&self, t: Tid, op: &Op) -> u32 {
         let fires = u32::from(op.tries() && self.timer_may_fire(t, op));
-        let more = if self.n_timers > 0 { self.further_expiries(t, op) } else { 0 };
+        let more = if self.has_timers() { self.further_expiries(t, op) } else { 0 };
         u32::from(op.tries() || self.goes_on(t, op) || self.may_time_out(op) || self.cancelled(t, op)) + fires + more
     }
 

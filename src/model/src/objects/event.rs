@@ -76,7 +76,9 @@ impl World {
                 self.threads[t].waited = self.threads[t].waited.max(value.saturating_sub(1));
             }
         }
-        if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
+        if kind == ChanKind::SIGNALS && more > 0 {
+            self.fire_further(t, value, more);
+        } else if kind == ChanKind::SIGNALS && self.pending_of(t) & value == 0 {
             if let Some(at) = self.signal_timer_at(t, value) {
                 self.passes_until(t, at);
                 // Not the timer of a descriptor that fires at the same time.
@@ -87,6 +89,7 @@ impl World {
         let periodic = kind == ChanKind::TIMER && self.channels[id].period != 0;
         self.ticks_held |= periodic && self.timeouts_any && more >= self.most_expiries(t);
         let fired = match more {
+            _ if kind != ChanKind::TIMER => before,
             0 => before,
             _ => self.periods_pass(t, id, before, more),
         };
@@ -120,8 +123,9 @@ impl World {
     /// whether the first has been noticed or not.
     pub(crate) fn further_expiries(&self, t: Tid, op: &Op) -> u32 {
         let channel = self.channel_of(op.obj).map(|id| &self.channels[id]);
-        match channel.filter(|c| c.kind == ChanKind::TIMER && c.period != 0 && c.value != 0) {
-            Some(_) => self.most_expiries(t),
+        match channel {
+            Some(c) if c.kind == ChanKind::TIMER && c.period != 0 && c.value != 0 => self.most_expiries(t),
+            Some(c) if c.kind == ChanKind::SIGNALS => self.further_signals(t, c.value),
             _ => 0,
         }
     }

@@ -29,6 +29,7 @@ use super::answer::SIGCANCEL;
 use super::parent::SIGCHLD;
 use super::row::*;
 use super::stop::{SIGSTOP, STOPS};
+use super::timer::{Moment, FIRST};
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposition, Handling, Kept, QueuedSignal, SigInfo, ThreadState, ALTERNATIVES, AWAITED, BEFORE, BETWEEN_CALLS,
@@ -243,10 +244,11 @@ impl World {
         let asleep = matches!(taken, Taken::Sleeps(_));
         let partial = op.has(PARTIAL);
         if before != 0 && !asleep && !partial {
-            ways |= BEFORE | self.first_of(t, before) as u16;
+            ways |= BEFORE | self.comes_first(t, before, false).0 as u16;
         }
         if within != 0 && blocks() {
-            let signal = self.first_of(t, within);
+            let waits = self.mask_within(t, op) != thread.sigmask;
+            let signal = self.comes_first(t, within, waits).0;
             let restarts = process.restarts & bit(signal) != 0;
             // Of one that nothing is done about the kernel begins the call again, as after a stop.
             let fails = if self.nothing_done(thread.pid, signal) {
@@ -292,9 +294,81 @@ impl World {
         let (due, ready) = (self.due(t), self.takeable(t, self.threads[t].sigmask));
         match (due, ready) {
             (0, 0) => 0,
-            (0, _) => BEFORE | self.first_of(t, ready) as u16,
+            (0, _) => BEFORE | self.comes_first(t, ready, false).0 as u16,
             _ => self.first_of(t, due) as u16,
         }
+    }
+
+    /// Signals pending for `t` and its process.
+    fn sent_to(&self, t: Tid) -> u64 {
+        self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending
+    }
+
+    /// The signal of `ready` that comes first to `t`, which waits with another mask if `waits`: one that is there, or that of the timer that fires
+    /// first. And until when timers have fired then.
+    fn comes_first(&self, t: Tid, ready: u64, waits: bool) -> (i32, Moment) {
+        let from = if waits { self.has_passed(t) } else { FIRST };
+        self.way_to_find(t, ready, from, 0).unwrap_or((self.first_of(t, ready), from))
+    }
+
+    /// In which mask `t` takes a signal in the alternative `way` of `op`, and whether that is not its own.
+    fn mask_of_way(&self, t: Tid, op: &Op, way: u16) -> (u64, bool) {
+        let asleep = matches!(op.kind.row().signals.taken, Taken::Sleeps(Leave::Queue | Leave::Words));
+        let own = self.threads[t].sigmask;
+        let mask = if way == BEFORE && !asleep { own } else { self.mask_within(t, op) };
+        (mask, mask != own)
+    }
+
+    /// Signals that `t` takes in the alternative `way` of its pending operation.
+    fn ready_for_way(&self, t: Tid, op: &Op, way: u16) -> u64 {
+        let barred = if op.kind.row().signals.taken == Taken::Waits { op.arg as u64 } else { 0 };
+        self.takeable(t, self.mask_of_way(t, op, way).0) & !barred
+    }
+
+    /// Further timers may have fired by the time that the first signal comes to `t` in the alternative `way`: until when, the `n`-th time. Only where
+    /// that can be told from their coming later: the wait lets them in, or the handler of a later one would run first.
+    fn further_timers(&self, t: Tid, op: &Op, way: u16, n: u32) -> Option<Moment> {
+        let (ready, waits) = (self.ready_for_way(t, op, way), self.mask_of_way(t, op, way).1);
+        let (first, mut until) = self.comes_first(t, ready, waits);
+        if !waits && self.sent_to(t) & ready != 0 {
+            return None;
+        }
+        let (mut lowest, mut left) = (first, n);
+        loop {
+            let (at, signal) = self.next_to_fire(t, ready, until)?;
+            if waits || signal > lowest {
+                if left == 0 {
+                    return Some(at);
+                }
+                left -= 1;
+            }
+            (until, lowest) = (at, lowest.min(signal));
+        }
+    }
+
+    /// The `n`-th alternative in which several timers have fired by the time that a signal comes: in which way, and until when they have.
+    fn way_of_timers(&self, t: Tid, n: u32) -> Option<(u16, Moment)> {
+        if self.timers.len == 0 || !self.ticks_freely(t) {
+            return None;
+        }
+        let (ways, op) = (self.signal_ways(t), self.threads[t].pending);
+        let mut left = n;
+        for way in [BEFORE, INTERRUPTS] {
+            let mut at = 0;
+            while ways & way != 0 && ways & DIES == 0 {
+                let Some(until) = self.further_timers(t, &op, way, at) else { break };
+                if left == 0 {
+                    return Some((way, until));
+                }
+                (at, left) = (at + 1, left - 1);
+            }
+        }
+        None
+    }
+
+    /// How many of these there are.
+    pub(crate) fn ways_of_timers(&self, t: Tid) -> u32 {
+        (0..).take_while(|&n| self.way_of_timers(t, n).is_some()).count() as u32
     }
 
     /// The first of the signals `ready` that `t` takes: its own ones first.
@@ -309,12 +383,24 @@ impl World {
         (ways & ALTERNATIVES).count_ones()
     }
 
+    /// The same for the `n`-th of [`World::ways_of_timers`].
+    pub(crate) fn interrupt_by_timers(&mut self, t: Tid, n: u32) -> Applied {
+        match self.way_of_timers(t, n) {
+            Some((way, until)) => self.interrupt_in(t, way, Some(until)),
+            None => self.interrupt(t, 0),
+        }
+    }
+
     /// Performs the `n`-th of these alternatives: `t` takes the signal, which is in `Thread::taken` then; signal 0: it
     /// was a stop, and no handler runs.
     pub(crate) fn interrupt(&mut self, t: Tid, n: u32) -> Applied {
-        let ways = self.signal_ways(t);
+        let way = nth_bit(self.signal_ways(t) & ALTERNATIVES, n);
+        self.interrupt_in(t, way, None)
+    }
+
+    /// Timers have fired until `until`, or as few as let a signal come.
+    fn interrupt_in(&mut self, t: Tid, way: u16, until: Option<Moment>) -> Applied {
         let op = self.threads[t].pending;
-        let way = nth_bit(ways & ALTERNATIVES, n);
         if way & (STOP_BEFORE | STOP_INTERRUPTS) != 0 {
             let thread = &mut self.threads[t];
             thread.state = ThreadState::RUNNING;
@@ -325,10 +411,8 @@ impl World {
         let before = way == BEFORE;
         let taken = op.kind.row().signals.taken;
         let dying = self.procs[self.threads[t].pid].dying;
-        let asleep = matches!(taken, Taken::Sleeps(Leave::Queue | Leave::Words));
-        let mask = if before && !asleep { self.threads[t].sigmask } else { self.mask_within(t, &op) };
-        let barred = if taken == Taken::Waits { op.arg as u64 } else { 0 };
-        let ready = self.takeable(t, mask) & !barred;
+        let (ready, waits) = (self.ready_for_way(t, &op, way), self.mask_of_way(t, &op, way).1);
+        let until = until.unwrap_or_else(|| self.comes_first(t, ready, waits).1);
         match dying {
             0 => self.leaves_for_handler(t),
             _ => self.all_leave(self.threads[t].pid),
@@ -336,7 +420,9 @@ impl World {
         self.threads[t].state = ThreadState::RUNNING;
         match dying {
             0 => {
-                self.take(t, ready);
+                self.fire_until(t, until);
+                let sent = self.sent_to(t) & ready;
+                self.take(t, if sent != 0 { sent } else { ready });
             }
             signal => {
                 self.threads[t].taken = SigInfo { signal: signal.into(), ..SigInfo::default() };
@@ -507,22 +593,64 @@ impl World {
     }
 
     pub(crate) fn sigwait_choices(&self, t: Tid, op: &Op) -> u32 {
-        let ready = self.awaited_pending(t, op.arg as u64) != 0;
-        let goes_on = ready || op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op);
-        u32::from(goes_on) + u32::from(self.awaits_timers_in_vain(t, op))
+        let ways = self.ways_to_find(t, op.arg as u64 & !self.fatal_to(t), self.has_passed(t));
+        let goes_on = op.has(TRY) || self.may_time_out(op) || self.cancelled(t, op);
+        ways.max(goes_on.into()) + u32::from(self.awaits_timers_in_vain(t, op))
+    }
+
+    /// Until when timers have fired for `t` if it has blocked their signals all the while: as long as it has waited.
+    fn has_passed(&self, t: Tid) -> Moment {
+        (self.time_of(t), u32::MAX)
+    }
+
+    /// The first of the signals `set` that `t` finds where timers have fired until then; 0: none.
+    fn found_at(&self, t: Tid, set: u64, until: Moment) -> i32 {
+        let own = (self.threads[t].sigpending | self.armed_until(t, true, until)) & set;
+        let shared = (self.procs[self.threads[t].pid].sigpending | self.armed_until(t, false, until)) & set;
+        match (own, shared) {
+            (0, 0) => 0,
+            (0, _) => shared.trailing_zeros() as i32 + 1,
+            _ => own.trailing_zeros() as i32 + 1,
+        }
+    }
+
+    /// Timers fire one after another, each at a moment of its own: which signal of `set` is the first that `t` finds, and until when timers have fired
+    /// then, not before `from`. The `n`-th way.
+    fn way_to_find(&self, t: Tid, set: u64, from: Moment, n: u32) -> Option<(i32, Moment)> {
+        let (mut until, mut found, mut left) = (from, self.found_at(t, set, from), n);
+        loop {
+            if found != 0 && left == 0 {
+                return Some((found, until));
+            }
+            left -= u32::from(found != 0);
+            let before = found;
+            while found == before {
+                until = self.next_to_fire(t, set, until)?.0;
+                found = self.found_at(t, set, until);
+            }
+        }
+    }
+
+    fn ways_to_find(&self, t: Tid, set: u64, from: Moment) -> u32 {
+        (0..).take_while(|&n| self.way_to_find(t, set, from, n).is_some()).count() as u32
     }
 
     /// `op` does not wait, and what it would take are signals of timers that may fire, and need not have in the time that `t` has waited.
     fn awaits_timers_in_vain(&self, t: Tid, op: &Op) -> bool {
         let set = op.arg as u64;
-        let there = self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending;
         let is_due = || self.signal_timer_at(t, set).is_some_and(|at| at <= self.time_of(t));
-        op.has(TRY) && there & set == 0 && self.awaited_pending(t, set) != 0 && !is_due()
+        let gives_up = op.has(TRY) || self.may_time_out(op);
+        gives_up && self.sent_to(t) & set == 0 && self.awaited_pending(t, set) != 0 && !is_due()
     }
 
-    /// Done(0): the signal is in `Thread::taken`. `value` 1: no timer has fired yet.
+    /// Done(0): the signal is in `Thread::taken`. `value`: how many timers have fired; the last: none has yet.
     pub(crate) fn sigwait_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
-        let ready = if value > 0 { 0 } else { self.awaited_pending(t, op.arg as u64) };
+        let set = op.arg as u64 & !self.fatal_to(t);
+        let found = self.way_to_find(t, set, self.has_passed(t), value);
+        if let Some((_, until)) = found {
+            self.fire_until(t, until);
+        }
+        let ready = if found.is_some() { self.sent_to(t) & set } else { 0 };
         Applied::Done(if self.take(t, ready) {
             0
         } else if self.cancelled(t, op) {
@@ -530,6 +658,27 @@ impl World {
         } else {
             errno::EAGAIN
         })
+    }
+
+    /// How many more timers may have fired, one after another, by the time that `t` finds a signal of `set`.
+    pub(super) fn further_signals(&self, t: Tid, set: u64) -> u32 {
+        (1..).take_while(|&n| self.further_signal(t, set, n).is_some()).count() as u32
+    }
+
+    fn further_signal(&self, t: Tid, set: u64, more: u32) -> Option<Moment> {
+        let set = set & !self.fatal_to(t);
+        let (_, mut until) = self.way_to_find(t, set, self.has_passed(t), 0)?;
+        for _ in 0..more {
+            until = self.next_to_fire(t, set, until)?.0;
+        }
+        Some(until)
+    }
+
+    /// So many more have.
+    pub(super) fn fire_further(&mut self, t: Tid, set: u64, more: u32) {
+        if let Some(until) = self.further_signal(t, set, more) {
+            self.fire_until(t, until);
+        }
     }
 
     /// `t` asks which signals are pending. Those of timers that may have fired are not told.

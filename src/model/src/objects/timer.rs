@@ -20,6 +20,18 @@ const SIGALRM: i32 = 14;
 const SIGVTALRM: i32 = 26;
 const SIGPROF: i32 = 27;
 
+/// When a timer fires: its deadline, and of those with one deadline who was set first.
+pub(super) type Moment = (u64, u32);
+
+/// Before all timers.
+pub(super) const FIRST: Moment = (0, 0);
+/// After all timers.
+pub(super) const LAST: Moment = (u64::MAX, u32::MAX);
+
+fn moment(timer: &Timer) -> Moment {
+    (timer.deadline, timer.order)
+}
+
 impl World {
     /// The timer `id` of process `p`.
     pub fn timer(&self, p: Pid, id: i32) -> Option<u32> {
@@ -94,6 +106,11 @@ impl World {
 
     /// Signals that timers of the process of `t` may send at any moment: to that process, or with `own` to `t` alone.
     pub(crate) fn armed_signals(&self, t: Tid, own: bool) -> u64 {
+        self.armed_until(t, own, LAST)
+    }
+
+    /// The same of timers that fire until then.
+    pub(super) fn armed_until(&self, t: Tid, own: bool, until: Moment) -> u64 {
         if self.timers.len == 0 || !self.ticks_freely(t) {
             return 0;
         }
@@ -102,9 +119,42 @@ impl World {
             true => own && timer.tid == t,
             false => !own,
         };
-        let mine = |timer: &Timer| timer.pid == p && to(timer);
+        let mine = |timer: &Timer| timer.pid == p && moment(timer) <= until && to(timer);
         let armed = (0..self.timers.len).filter(|&at| mine(&self.timers[at]) && self.may_fire(at));
         armed.fold(0, |all, at| all | bit(self.timers[at].signal))
+    }
+
+    /// The first timer after `after` that may send `t`, or its process, a signal of the set `set` at a moment of its own: when, and which signal.
+    pub(super) fn next_to_fire(&self, t: Tid, set: u64, after: Moment) -> Option<(Moment, i32)> {
+        if self.timers.len == 0 || !self.ticks_freely(t) {
+            return None;
+        }
+        let p = self.threads[t].pid;
+        let others = |timer: &Timer| timer.tid != t && self.threads.get(timer.tid).is_some_and(|target| target.alive());
+        let mine =
+            |timer: &Timer| timer.pid == p && timer.signal != 0 && bit(timer.signal) & set != 0 && !others(timer);
+        let armed = (0..self.timers.len).filter(|&at| mine(&self.timers[at]) && self.may_fire(at));
+        armed.map(|at| (moment(&self.timers[at]), self.timers[at].signal)).filter(|(at, _)| *at > after).min()
+    }
+
+    /// The timers of the process of `t` that fire until then have fired for `t`, in their order.
+    pub(super) fn fire_until(&mut self, t: Tid, until: Moment) {
+        let p = self.threads[t].pid;
+        if self.timers.len == 0 || !self.ticks_freely(t) {
+            return;
+        }
+        let due = |w: &World| {
+            let fires = |&at: &u32| w.timers[at].pid == p && moment(&w.timers[at]) <= until && w.may_fire(at);
+            (0..w.timers.len).filter(fires).min_by_key(|&at| moment(&w.timers[at]))
+        };
+        let mut last = None;
+        while let Some(at) = due(self) {
+            last = Some(self.timers[at].deadline);
+            self.fire(at);
+        }
+        if let Some(deadline) = last {
+            self.ticks(t, deadline);
+        }
     }
 
     /// There are timers, of whatever kind.
@@ -158,17 +208,9 @@ impl World {
     /// Fires the timer of process `p` that sends `signal`, for thread `t`; those with earlier deadlines have fired before.
     pub(crate) fn fire_for(&mut self, t: Tid, signal: i32) {
         let p = self.threads[t].pid;
-        let mut all = 0..self.timers.len;
-        let due = all.find(|&at| self.timers[at].pid == p && self.timers[at].signal == signal && self.may_fire(at));
-        let Some(due) = due else { return };
-        let deadline = self.timers[due].deadline;
-        for at in 0..self.timers.len {
-            if at != due && self.timers[at].pid == p && self.timers[at].deadline < deadline && self.may_fire(at) {
-                self.fire(at);
-            }
-        }
-        self.fire(due);
-        self.ticks(t, deadline);
+        let sends = |&at: &u32| self.timers[at].pid == p && self.timers[at].signal == signal && self.may_fire(at);
+        let Some(first) = (0..self.timers.len).filter(sends).map(|at| moment(&self.timers[at])).min() else { return };
+        self.fire_until(t, first);
     }
 
     /// A timer with this deadline has fired for `t` at a moment of its own.
@@ -262,7 +304,11 @@ impl World {
         }
         let deadline = if ns == 0 || processor { 0 } else { self.deadline_after(self.current, ns) };
         let due = if deadline == 0 { 0 } else { self.now + ns };
+        let p = self.timers[at].pid;
+        let others = self.timers.as_slice().iter().filter(|timer| timer.pid == p);
+        let order = others.map(|timer| timer.order).max().map_or(1, |last| last + 1);
         let timer = &mut self.timers[at];
+        timer.order = order;
         (timer.deadline, timer.due, timer.interval, timer.left) = (deadline, due, interval, ns);
         (timer.overrun, timer.last_overrun) = (0, 0);
     }

@@ -142,7 +142,9 @@ pub struct Timer {
     pub realtime: bool,
     /// It counts processor time: its deadline is never set.
     pub processor: bool,
-    pub(crate) pad: [u8; 6],
+    pub(crate) pad: [u8; 2],
+    /// Of those of its process: the later it was set, the higher.
+    pub order: u32,
 }
 
 /// What is left to do about a signal that was sent, for whoever carries the processes.

@@ -137,7 +137,7 @@ impl World {
         if self.stirred && self.procs[thread.pid].stopped != 0 && self.procs[thread.pid].dying == 0 {
             return 0;
         }
-        self.own_choices(t) + self.signal_choices(t)
+        self.own_choices(t) + self.ways_of_timers(t) + self.signal_choices(t)
     }
 
     /// The ways of the pending operation of `t` itself, without those in which a signal comes. What is under way when its
@@ -213,7 +213,11 @@ impl World {
         if signals || cancels {
             let own = self.own_choices(t);
             if value >= own {
-                return Some(self.interrupt(t, value - own));
+                let by_timers = self.ways_of_timers(t);
+                return Some(match value - own {
+                    n if n < by_timers => self.interrupt_by_timers(t, n),
+                    n => self.interrupt(t, n - by_timers),
+                });
             }
             if cancels && value + 1 == own {
                 return Some(self.cancel_ready(t));
