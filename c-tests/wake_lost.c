@@ -99,9 +99,21 @@ int main(int argc, char **argv)
     give();
     MUST(kill(first, is("handler") || is("jump") || is("back") ? SIGTERM : SIGKILL));
     MUST(waitpid(first, NULL, 0) != first);
-    if (is("alone"))
+    if (is("alone")) {
         sem_trywait(&both->sem);
-    else
-        MUST(waitpid(second, NULL, 0) != second);
+        return 0;
+    }
+    /* The first one may have taken it with it. */
+    if ((is("mutex") && pthread_mutex_trylock(&both->mutex) != 0) ||
+        (is("rwlock") && pthread_rwlock_trywrlock(&both->rwlock) != 0))
+        MUST(kill(second, SIGKILL));
+    else if (is("mutex") || is("rwlock"))
+        give();
+    int value = 1;
+    if (!is("mutex") && !is("rwlock") && !is("robust"))
+        MUST(sem_getvalue(&both->sem, &value));
+    if (value == 0)
+        MUST(sem_post(&both->sem));
+    MUST(waitpid(second, NULL, 0) != second);
     return 0;
 }

@@ -73,11 +73,24 @@ impl World {
         self.leaves(t, WAKE_GONE);
     }
 
-    /// Process `p` is killed.
+    /// A fatal signal is on its way to process `p`. Those of its threads that sleep already may still be woken until they notice; who comes to a
+    /// wait later does not sleep any more.
+    pub(crate) fn all_are_struck(&mut self, p: Pid) {
+        for at in 0..self.live.len {
+            let t = self.live[at];
+            let thread = &self.threads[t];
+            if thread.pid == p && thread.state == ThreadState::PARKED && self.sleeps_for(t, &thread.pending).is_some() {
+                self.threads[t].left_woken = true;
+                self.leaves(t, WAKE_GONE);
+            }
+        }
+    }
+
+    /// They notice.
     pub(crate) fn all_leave(&mut self, p: Pid) {
         for at in 0..self.live.len {
             let t = self.live[at];
-            if self.threads[t].pid == p && self.threads[t].state == ThreadState::PARKED {
+            if self.threads[t].pid == p && self.threads[t].left_woken {
                 self.leaves(t, WAKE_GONE);
             }
         }
@@ -86,14 +99,17 @@ impl World {
     /// `t` is over, by itself or with its process.
     pub(crate) fn leaves_at_end(&mut self, t: Tid) {
         let thread = &self.threads[t];
-        let op = thread.pending;
-        if thread.left_woken {
+        let (op, left) = (thread.pending, thread.left_woken);
+        let struck = self.procs[thread.pid].dying != 0;
+        if left && !struck {
             self.does_not_return(t, &op);
         }
         if self.threads[t].state != ThreadState::PARKED {
             return;
         }
-        self.leaves(t, WAKE_GONE);
+        if left || !struck {
+            self.leaves(t, WAKE_GONE);
+        }
         // glibc counts those who wait for a read-write lock.
         let Some(id) = self.sleeps_for(t, &op).filter(|&id| self.objects[id].key.kind == ObjKind::RWLOCK) else {
             return;
@@ -146,7 +162,8 @@ impl World {
     pub(crate) fn may_sleep_on(&mut self, t: Tid, op: &Op) {
         let Some(id) = self.sleeps_for(t, op) else { return };
         let object = self.objects[id];
-        if object.waker == t + 1 || self.threads[t].born >= object.left_at {
+        let thread = &self.threads[t];
+        if object.waker == t + 1 || thread.born >= object.left_at || self.procs[thread.pid].dying != 0 {
             return;
         }
         if object.flags & WAKE_GONE != 0 {

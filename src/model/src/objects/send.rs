@@ -118,7 +118,7 @@ impl World {
     /// The fatal `signal` of another process is on its way to process `p`. One without a core dump decides how that ends.
     fn strike(&mut self, p: Pid, signal: i32) {
         self.procs[p].dying = signal as u8;
-        self.all_leave(p);
+        self.all_are_struck(p);
         (self.kills, self.stirred) = (true, true);
         if !dumps_core(signal) {
             self.decide_end(p, signal);
