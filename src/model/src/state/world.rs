@@ -252,9 +252,7 @@ pub struct World {
     pub stops_late: bool = at(false),
     /// There are processes with [`Process::copied_beside`](crate::process::Process::copied_beside).
     pub any_copied_beside: bool = at(false),
-    /// There are objects with [`GHOSTS`](crate::state::GHOSTS).
-/// Bit of [`World::never_come`]: the sleep of those who wait beside one that was woken and does not go on.
-pub const WAKE_LOST: u64 = 1 << 33;
+    /// There are objects with [`GHOSTS`](crate::state::GHOSTS), or that one has left who may have been woken: see `objects::lost`.
     pub any_ghosts: bool = at(false),
     /// What could come and is not modelled, so that it never does: [`SIGIO`], [`CPU_TIMER`] and the other bits.
     pub never_come: u64 = at(0),
