@@ -333,9 +333,10 @@ impl World {
         if !waits && self.sent_to(t) & ready != 0 {
             return None;
         }
-        let (mut lowest, mut left) = (first, n);
+        let (mut lowest, mut left, mut others) = (first, n, ready & !bit(first));
         loop {
-            let (at, signal) = self.next_to_fire(t, ready, until)?;
+            let (at, signal) = self.next_to_fire(t, others, until)?;
+            others &= !bit(signal);
             if waits || signal > lowest {
                 if left == 0 {
                     return Some(at);
@@ -624,8 +625,10 @@ impl World {
             }
             left -= u32::from(found != 0);
             let before = found;
+            // One more of the same signal changes nothing.
+            let others = if found == 0 { set } else { set & !bit(found) };
             while found == before {
-                until = self.next_to_fire(t, set, until)?.0;
+                until = self.next_to_fire(t, others, until)?.0;
                 found = self.found_at(t, set, until);
             }
         }
@@ -667,9 +670,11 @@ impl World {
 
     fn further_signal(&self, t: Tid, set: u64, more: u32) -> Option<Moment> {
         let set = set & !self.fatal_to(t);
-        let (_, mut until) = self.way_to_find(t, set, self.has_passed(t), 0)?;
+        let (first, mut until) = self.way_to_find(t, set, self.has_passed(t), 0)?;
+        let mut others = set & !bit(first);
         for _ in 0..more {
-            until = self.next_to_fire(t, set, until)?.0;
+            let (at, signal) = self.next_to_fire(t, others, until)?;
+            (until, others) = (at, others & !bit(signal));
         }
         Some(until)
     }
