@@ -11,6 +11,7 @@ pub mod epoll;
 pub mod event;
 pub mod fd;
 pub mod fifo;
+mod fires;
 pub mod futex;
 pub mod lock;
 mod lost;

@@ -29,7 +29,7 @@ use super::answer::SIGCANCEL;
 use super::parent::SIGCHLD;
 use super::row::*;
 use super::stop::{SIGSTOP, STOPS};
-use super::timer::{Moment, FIRST};
+use super::timer::Moment;
 use crate::base::{CANCEL_POINT, PARTIAL, RESUMED, TIMED};
 use crate::state::{
     bit, Disposition, Handling, Kept, QueuedSignal, SigInfo, ThreadState, ALTERNATIVES, AWAITED, BEFORE, BETWEEN_CALLS,
@@ -300,19 +300,12 @@ impl World {
     }
 
     /// Signals pending for `t` and its process.
-    fn sent_to(&self, t: Tid) -> u64 {
+    pub(super) fn sent_to(&self, t: Tid) -> u64 {
         self.threads[t].sigpending | self.procs[self.threads[t].pid].sigpending
     }
 
-    /// The signal of `ready` that comes first to `t`, which waits with another mask if `waits`: one that is there, or that of the timer that fires
-    /// first. And until when timers have fired then.
-    fn comes_first(&self, t: Tid, ready: u64, waits: bool) -> (i32, Moment) {
-        let from = if waits { self.has_passed(t) } else { FIRST };
-        self.way_to_find(t, ready, from, 0).unwrap_or((self.first_of(t, ready), from))
-    }
-
     /// In which mask `t` takes a signal in the alternative `way` of `op`, and whether that is not its own.
-    fn mask_of_way(&self, t: Tid, op: &Op, way: u16) -> (u64, bool) {
+    pub(super) fn mask_of_way(&self, t: Tid, op: &Op, way: u16) -> (u64, bool) {
         let asleep = matches!(op.kind.row().signals.taken, Taken::Sleeps(Leave::Queue | Leave::Words));
         let own = self.threads[t].sigmask;
         let mask = if way == BEFORE && !asleep { own } else { self.mask_within(t, op) };
@@ -320,60 +313,13 @@ impl World {
     }
 
     /// Signals that `t` takes in the alternative `way` of its pending operation.
-    fn ready_for_way(&self, t: Tid, op: &Op, way: u16) -> u64 {
+    pub(super) fn ready_for_way(&self, t: Tid, op: &Op, way: u16) -> u64 {
         let barred = if op.kind.row().signals.taken == Taken::Waits { op.arg as u64 } else { 0 };
         self.takeable(t, self.mask_of_way(t, op, way).0) & !barred
     }
 
-    /// Further timers may have fired by the time that the first signal comes to `t` in the alternative `way`: until when, the `n`-th time. Only where
-    /// that can be told from their coming later: the wait lets them in, or the handler of a later one would run first.
-    fn further_timers(&self, t: Tid, op: &Op, way: u16, n: u32) -> Option<Moment> {
-        let (ready, waits) = (self.ready_for_way(t, op, way), self.mask_of_way(t, op, way).1);
-        let (first, mut until) = self.comes_first(t, ready, waits);
-        if !waits && self.sent_to(t) & ready != 0 {
-            return None;
-        }
-        let (mut lowest, mut left, mut others) = (first, n, ready & !bit(first));
-        loop {
-            let (at, signal) = self.next_to_fire(t, others, until)?;
-            others &= !bit(signal);
-            if waits || signal > lowest {
-                if left == 0 {
-                    return Some(at);
-                }
-                left -= 1;
-            }
-            (until, lowest) = (at, lowest.min(signal));
-        }
-    }
-
-    /// The `n`-th alternative in which several timers have fired by the time that a signal comes: in which way, and until when they have.
-    fn way_of_timers(&self, t: Tid, n: u32) -> Option<(u16, Moment)> {
-        if self.timers.len == 0 || !self.ticks_freely(t) {
-            return None;
-        }
-        let (ways, op) = (self.signal_ways(t), self.threads[t].pending);
-        let mut left = n;
-        for way in [BEFORE, INTERRUPTS] {
-            let mut at = 0;
-            while ways & way != 0 && ways & DIES == 0 {
-                let Some(until) = self.further_timers(t, &op, way, at) else { break };
-                if left == 0 {
-                    return Some((way, until));
-                }
-                (at, left) = (at + 1, left - 1);
-            }
-        }
-        None
-    }
-
-    /// How many of these there are.
-    pub(crate) fn ways_of_timers(&self, t: Tid) -> u32 {
-        (0..).take_while(|&n| self.way_of_timers(t, n).is_some()).count() as u32
-    }
-
     /// The first of the signals `ready` that `t` takes: its own ones first.
-    fn first_of(&self, t: Tid, ready: u64) -> i32 {
+    pub(super) fn first_of(&self, t: Tid, ready: u64) -> i32 {
         let own = self.threads[t].sigpending & ready;
         (if own != 0 { own } else { ready }).trailing_zeros() as i32 + 1
     }
@@ -384,14 +330,6 @@ impl World {
         (ways & ALTERNATIVES).count_ones()
     }
 
-    /// The same for the `n`-th of [`World::ways_of_timers`].
-    pub(crate) fn interrupt_by_timers(&mut self, t: Tid, n: u32) -> Applied {
-        match self.way_of_timers(t, n) {
-            Some((way, until)) => self.interrupt_in(t, way, Some(until)),
-            None => self.interrupt(t, 0),
-        }
-    }
-
     /// Performs the `n`-th of these alternatives: `t` takes the signal, which is in `Thread::taken` then; signal 0: it
     /// was a stop, and no handler runs.
     pub(crate) fn interrupt(&mut self, t: Tid, n: u32) -> Applied {
@@ -400,7 +338,7 @@ impl World {
     }
 
     /// Timers have fired until `until`, or as few as let a signal come.
-    fn interrupt_in(&mut self, t: Tid, way: u16, until: Option<Moment>) -> Applied {
+    pub(super) fn interrupt_in(&mut self, t: Tid, way: u16, until: Option<Moment>) -> Applied {
         let op = self.threads[t].pending;
         if way & (STOP_BEFORE | STOP_INTERRUPTS) != 0 {
             let thread = &mut self.threads[t];
@@ -599,45 +537,6 @@ impl World {
         ways.max(goes_on.into()) + u32::from(self.awaits_timers_in_vain(t, op))
     }
 
-    /// Until when timers have fired for `t` if it has blocked their signals all the while: as long as it has waited.
-    fn has_passed(&self, t: Tid) -> Moment {
-        (self.time_of(t), u32::MAX)
-    }
-
-    /// The first of the signals `set` that `t` finds where timers have fired until then; 0: none.
-    fn found_at(&self, t: Tid, set: u64, until: Moment) -> i32 {
-        let own = (self.threads[t].sigpending | self.armed_until(t, true, until)) & set;
-        let shared = (self.procs[self.threads[t].pid].sigpending | self.armed_until(t, false, until)) & set;
-        match (own, shared) {
-            (0, 0) => 0,
-            (0, _) => shared.trailing_zeros() as i32 + 1,
-            _ => own.trailing_zeros() as i32 + 1,
-        }
-    }
-
-    /// Timers fire one after another, each at a moment of its own: which signal of `set` is the first that `t` finds, and until when timers have fired
-    /// then, not before `from`. The `n`-th way.
-    fn way_to_find(&self, t: Tid, set: u64, from: Moment, n: u32) -> Option<(i32, Moment)> {
-        let (mut until, mut found, mut left) = (from, self.found_at(t, set, from), n);
-        loop {
-            if found != 0 && left == 0 {
-                return Some((found, until));
-            }
-            left -= u32::from(found != 0);
-            let before = found;
-            // One more of the same signal changes nothing.
-            let others = if found == 0 { set } else { set & !bit(found) };
-            while found == before {
-                until = self.next_to_fire(t, others, until)?.0;
-                found = self.found_at(t, set, until);
-            }
-        }
-    }
-
-    fn ways_to_find(&self, t: Tid, set: u64, from: Moment) -> u32 {
-        (0..).take_while(|&n| self.way_to_find(t, set, from, n).is_some()).count() as u32
-    }
-
     /// `op` does not wait, and what it would take are signals of timers that may fire, and need not have in the time that `t` has waited.
     fn awaits_timers_in_vain(&self, t: Tid, op: &Op) -> bool {
         let set = op.arg as u64;
@@ -661,29 +560,6 @@ impl World {
         } else {
             errno::EAGAIN
         })
-    }
-
-    /// How many more timers may have fired, one after another, by the time that `t` finds a signal of `set`.
-    pub(super) fn further_signals(&self, t: Tid, set: u64) -> u32 {
-        (1..).take_while(|&n| self.further_signal(t, set, n).is_some()).count() as u32
-    }
-
-    fn further_signal(&self, t: Tid, set: u64, more: u32) -> Option<Moment> {
-        let set = set & !self.fatal_to(t);
-        let (first, mut until) = self.way_to_find(t, set, self.has_passed(t), 0)?;
-        let mut others = set & !bit(first);
-        for _ in 0..more {
-            let (at, signal) = self.next_to_fire(t, others, until)?;
-            (until, others) = (at, others & !bit(signal));
-        }
-        Some(until)
-    }
-
-    /// So many more have.
-    pub(super) fn fire_further(&mut self, t: Tid, set: u64, more: u32) {
-        if let Some(until) = self.further_signal(t, set, more) {
-            self.fire_until(t, until);
-        }
     }
 
     /// `t` asks which signals are pending. Those of timers that may have fired are not told.
