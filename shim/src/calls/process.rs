@@ -200,6 +200,8 @@ fn tell_id(at: u64, id: i32) {
 fn fork(args: &CloneArgs) -> i64 {
     let creator = local().cur;
     if !is_threaded() {
+        // The child has what a handler has done before.
+        gate::place_for_handlers(libc::SYS_clone);
         files::copied(libc::SYS_fork, true, false);
         dies_first();
     } else if core::mem::take(&mut fiber().forks) == 1 + me().transitions {
@@ -311,6 +313,7 @@ pub fn live_with_vsrun() {
 /// posix_spawn and the like: a child on a stack of its own that shares memory until it execs or exits.
 fn spawn(args: &CloneArgs) -> i64 {
     let (creator, parent) = (local().cur, local().pid);
+    gate::place_for_handlers(libc::SYS_vfork);
     dies_first();
     numbers::copied(false);
     files::copied(libc::SYS_vfork, true, false);
@@ -473,8 +476,9 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     if threaded {
         // Which file it is is settled when the other threads are gone.
         files::note(libc::SYS_execveat, look);
-    } else {
-        files::announce(libc::SYS_execveat, look);
+    } else if !files::announce(libc::SYS_execveat, look) {
+        // Handlers run before it, or not any more.
+        gate::place_for_handlers(libc::SYS_execve);
     }
     let (dir, path) = match files::locate(dir, path, flags) {
         Ok(program) => program,

@@ -85,7 +85,7 @@ pub fn place_for_handlers(nr: i64) {
     let cur = local().cur;
     let handled = world().handled_by_program(local().pid) & !me().sigmask;
     let comes_between = || world().timers_act_on(cur) != 0 && tells_ticks();
-    if handled != 0 && machine().is_watched(cur) || comes_between() {
+    if !local().borrowed && (handled != 0 && machine().is_watched(cur) || comes_between()) {
         pass(Op::new(Kind::PLACE).arg(nr));
     }
 }
