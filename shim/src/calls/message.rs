@@ -29,6 +29,19 @@ struct Received {
     got: bool,
     /// What came along; its list of descriptions is the receiver's.
     message: Message,
+    /// What has been written of that already has these flags.
+    told: Option<i32>,
+}
+
+impl Received {
+    fn nothing(n: i64) -> Received {
+        Received { n, whole: 0, got: false, message: Message::default(), told: None }
+    }
+
+    /// Descriptions that come along, which nobody asks for, are gone.
+    fn drop_rights(&mut self) {
+        model().rights_drop(core::mem::replace(&mut self.message.rights, NONE));
+    }
 }
 
 fn check_flags(flags: i32, call: &[u8]) {
@@ -38,7 +51,15 @@ fn check_flags(flags: i32, call: &[u8]) {
     }
 }
 
-fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Received {
+/// `along` is called with what has come, before a handler runs, which may not return.
+fn take(
+    desc: DescId,
+    memory: &Memory,
+    skip: u64,
+    wanted: u64,
+    flags: i32,
+    along: &mut dyn FnMut(&mut Received),
+) -> Received {
     let s = socket::of(desc);
     let sock = world().sockets[s];
     let mut op = world().channel_op(Kind::FD_READ, sock.input, wanted as i64);
@@ -57,7 +78,7 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
         op = lacking(op, memory.writable(skip, wanted), wanted);
     }
     let op = socket::timed(op, desc, sock.receive_timeout, flags & libc::MSG_DONTWAIT != 0);
-    let mut received = Received { n: 0, whole: 0, got: false, message: Message::default() };
+    let mut received = Received::nothing(0);
     received.n = fd::pass(desc, op, |n| {
         let [from, whole, got] = me().out;
         (received.whole, received.got) = (whole as u64, got != 0);
@@ -76,6 +97,8 @@ fn take(desc: DescId, memory: &Memory, skip: u64, wanted: u64, flags: i32) -> Re
                 refuse_part();
             }
         }
+        received.n = n;
+        along(&mut received);
     });
     received
 }
@@ -106,12 +129,11 @@ fn may_be_reset(desc: DescId) {
     }
 }
 
-/// Receives into memory; a stream goes on until it is full where all is wanted.
-fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
+/// Receives into memory; a stream goes on until it is full where all is wanted. `along`: see [`take`].
+fn receive_all(desc: DescId, memory: &Memory, flags: i32, along: &mut dyn FnMut(&mut Received)) -> Received {
     let sock = world().sockets[socket::of(desc)];
-    let nothing = |n| Received { n, whole: 0, got: false, message: Message::default() };
     if !memory.is_possible() {
-        return nothing(EFAULT);
+        return Received::nothing(EFAULT);
     }
     // A stream waits for what none is wanted of.
     let wanted = memory.len();
@@ -119,17 +141,17 @@ fn receive_all(desc: DescId, memory: &Memory, flags: i32) -> Received {
     let wanted = match pipe::faults(world().descs[desc], wanted) {
         Ok(n) if sock.typ == STREAM => n,
         Ok(_) => wanted,
-        Err(n) => return nothing(n),
+        Err(n) => return Received::nothing(n),
     };
-    let mut all = take(desc, memory, 0, wanted, flags);
+    let mut all = take(desc, memory, 0, wanted, flags, along);
     let on = sock.typ == STREAM && flags & libc::MSG_WAITALL != 0 && flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK) == 0;
     while on && all.n > 0 && (all.n as u64) < wanted && all.message.rights == NONE {
-        let more = take(desc, memory, all.n as u64, wanted - all.n as u64, flags);
+        let more = take(desc, memory, all.n as u64, wanted - all.n as u64, flags, along);
         if more.n <= 0 {
             break;
         }
         all.n += more.n;
-        all.message.rights = more.message.rights;
+        (all.message.rights, all.told) = (more.message.rights, more.told);
     }
     all
 }
@@ -140,8 +162,7 @@ pub fn receive(desc: DescId, memory: Memory, flags: i32) -> i64 {
     if flags & libc::MSG_ERRQUEUE != 0 {
         return EAGAIN;
     }
-    let received = fd::throughout(desc, || receive_all(desc, &memory, flags));
-    model().rights_drop(received.message.rights);
+    let received = fd::throughout(desc, || receive_all(desc, &memory, flags, &mut Received::drop_rights));
     result_of(&received, flags)
 }
 
@@ -166,8 +187,8 @@ pub fn recvfrom(desc: DescId, a: [u64; 6]) -> i64 {
         return EAGAIN;
     }
     let sock = world().sockets[socket::of(desc)];
-    let received = fd::throughout(desc, || receive_all(desc, &Memory::one(a[1], a[2]), flags));
-    model().rights_drop(received.message.rights);
+    let memory = Memory::one(a[1], a[2]);
+    let received = fd::throughout(desc, || receive_all(desc, &memory, flags, &mut Received::drop_rights));
     if received.n >= 0 && a[4] != 0 {
         sender_to(&sock, &received, a[4], a[5]);
     }
@@ -196,7 +217,22 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
     if n > 1024 {
         return (EMSGSIZE, 0);
     }
-    let received = fd::throughout(desc, || receive_all(desc, &Memory::many(iov, n), flags));
+    let memory = Memory::many(iov, n);
+    let mut along = |received: &mut Received| {
+        if received.message.rights == NONE {
+            return;
+        }
+        // Beside other threads it is seen which numbers it gets.
+        if gate::is_threaded() {
+            model().send_along(local().cur, received.message.rights);
+        } else {
+            received.told = Some(control_to(&sock, received, header, flags));
+        }
+    };
+    let received = fd::throughout(desc, || receive_all(desc, &memory, flags, &mut along));
+    if received.message.rights != NONE && received.told.is_none() {
+        model().send_along(local().cur, NONE);
+    }
     if received.n < 0 {
         return (received.n, 0);
     }
@@ -208,7 +244,7 @@ pub fn recvmsg(desc: DescId, header: u64, flags: i32) -> (i64, i32) {
     if name != 0 {
         sender_to(&sock, &received, name, header + 8);
     }
-    told |= control_to(&sock, &received, header, flags);
+    told |= received.told.unwrap_or_else(|| control_to(&sock, &received, header, flags));
     store(header + 48, told);
     (result_of(&received, flags), told)
 }

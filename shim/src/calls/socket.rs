@@ -298,11 +298,16 @@ pub fn accept(desc: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     if world().descs[desc].flags & NONBLOCK == 0 {
         inject::interrupts();
     }
-    let result = fd::pass(desc, timed(op, desc, socket.receive_timeout, false), |_| {});
-    if result < 0 {
-        return result;
-    }
-    let new = result as DescId;
+    let mut result = 0;
+    // A handler that comes after it may not return.
+    fd::pass(desc, timed(op, desc, socket.receive_timeout, false), |accepted| {
+        result = if accepted < 0 { accepted } else { take_over(accepted as DescId, at, len_at, flags) };
+    });
+    result
+}
+
+/// Gives the connection `new`, which was waiting, a descriptor: its number, or a negative error number.
+fn take_over(new: DescId, at: u64, len_at: u64, flags: i32) -> i64 {
     if flags & libc::SOCK_NONBLOCK != 0 {
         model().desc_set_flags(new, world().descs[new].flags | NONBLOCK);
     }

@@ -359,16 +359,14 @@ impl World {
             self.thread_exit(other);
         }
         self.orphan_mutexes(t);
+        self.leave_calls(t, 0);
         self.forget_private_objects(p);
         self.procs[p].main_thread = t;
         self.procs[p].threaded = false;
         self.procs[p].handled = 0;
         self.procs[p].restarts = 0;
         self.drop_timers(p, |timer| timer.id >= 0);
-        self.handlers_left(t, 0, usize::from(self.threads[t].n_handlers).min(MAX_HANDLERS));
-        self.threads[t].n_handlers = 0;
         self.threads[t].fiber.altstack = [0; 3];
-        self.threads[t].held = false;
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.procs[p].copied_beside = false;
         self.threads[t].vtid = self.procs[p].vpid;

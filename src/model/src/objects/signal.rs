@@ -639,6 +639,11 @@ impl World {
         let n = self.threads[t].n_handlers as usize;
         let left = self.threads[t].handlers[..n.min(MAX_HANDLERS)].iter().position(|h| h.sp < sp);
         let Some(left) = left else { return };
+        self.leave_calls(t, left);
+    }
+
+    /// The same, for a thread that lives on: nor does it go on with the wait of a call that it has left.
+    pub(crate) fn leave_calls(&mut self, t: Tid, left: usize) {
         self.leave_handlers(t, left);
         if core::mem::replace(&mut self.threads[t].held, false) {
             self.dequeue(t);
