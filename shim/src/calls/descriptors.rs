@@ -215,13 +215,10 @@ fn close_range(first: u32, last: u32, flags: u64) {
     if flags & CLOSE_RANGE_CLOEXEC != 0 || first > last {
         return;
     }
-    let mut next = first.min(i32::MAX as u32) as i32;
-    loop {
-        let found = world().fds_from(local().pid, next).next();
-        let Some((fd, _)) = found.filter(|&(fd, _)| fd as u32 <= last) else { return };
-        fd::forget(fd);
-        next = fd + 1;
-    }
+    let number = |n: u32| n.min(i32::MAX as u32) as i32;
+    // Record locks go first.
+    locks::close_locked(number(first), number(last), false);
+    fd::forget_all(number(first), number(last), |_| true);
 }
 
 /// dup, and dup2 of a descriptor to itself.
@@ -496,15 +493,7 @@ fn read_link(path: u64, buffer: u64, size: u64) -> Option<i64> {
 
 /// The program has been replaced: what was marked so is closed.
 pub fn after_exec() {
-    let mut next = 0;
-    loop {
-        let found = world().fds_from(local().pid, next).next();
-        let Some((fd, _)) = found else { return };
-        next = fd + 1;
-        if !fd::is_open(fd as u64) {
-            fd::forget(fd);
-        }
-    }
+    fd::forget_all(0, i32::MAX, |fd| !fd::is_open(fd as u64));
 }
 
 /// Puts what stands for descriptors of the model in its place.

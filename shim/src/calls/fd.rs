@@ -99,11 +99,42 @@ pub fn is_private(desc: DescId) -> bool {
 
 /// Closes a descriptor of the model, or the model's side of one that the kernel closes.
 pub fn forget(fd: i32) {
-    let p = local().pid;
-    let Some(desc) = world().fd(p, fd) else { return };
+    flush(fd);
+    release(fd);
+}
+
+/// The same of those from `first` to `last` that are `which`. What goes with the number of a descriptor goes in the order of these; what stood
+/// there is released when the call returns, the last one first (fs/open.c, filp_close; fs/file_table.c, fput; kernel/task_work.c,
+/// task_work_run).
+pub fn forget_all(first: i32, last: i32, which: impl Fn(i32) -> bool) {
+    let next = |from: i32| world().fds_from(local().pid, from).find(|&(fd, _)| fd > last || which(fd));
+    let mut from = first;
+    while let Some((fd, _)) = next(from).filter(|&(fd, _)| fd <= last) {
+        flush(fd);
+        from = fd + 1;
+    }
+    let before = |until: i32| {
+        world().fds_from(local().pid, first).take_while(|&(fd, _)| fd <= until).filter(|&(fd, _)| which(fd)).last()
+    };
+    let mut until = last;
+    while let Some((fd, _)) = before(until) {
+        release(fd);
+        until = fd - 1;
+    }
+}
+
+/// What goes with a number of a descriptor of the model, before that is closed.
+fn flush(fd: i32) {
+    let Some(desc) = world().fd(local().pid, fd) else { return };
     if world().descs[desc].kind == DescKind::QUEUE && !local().borrowed {
         request_goes(desc);
     }
+}
+
+/// Closes a descriptor of the model.
+fn release(fd: i32) {
+    let p = local().pid;
+    let Some(desc) = world().fd(p, fd) else { return };
     // Nobody else can have what libc has made in this transition.
     let own = || world().descs[desc].refs == 1 && machine().is_made_by_libc(p, fd);
     if local().borrowed || world().close_is_private(local().cur, desc) || own() {
