@@ -20,6 +20,20 @@ static int value(sem_t *sem)
     return n;
 }
 
+static int last_words;
+
+static void says(void)
+{
+    char byte = 0;
+    MUST(write(last_words, &byte, 1) != 1);
+}
+
+static void ends(int signal)
+{
+    (void)signal;
+    _exit(5);
+}
+
 static int waiting(int fd)
 {
     int n;
@@ -44,7 +58,12 @@ int main(int argc, char **argv)
     MUST(pthread_mutex_init(&s->lock, &attr));
     child = fork();
     if (child == 0) {
-        if (arg_is(argc, argv, "robust") || arg_is(argc, argv, "robust-fixed")) {
+        if (arg_is(argc, argv, "exits")) {
+            last_words = to[1];
+            MUST(atexit(says));
+            MUST(signal(SIGTERM, ends) == SIG_ERR);
+            exit(3);
+        } else if (arg_is(argc, argv, "robust") || arg_is(argc, argv, "robust-fixed")) {
             MUST(pthread_mutex_lock(&s->lock));
             MUST(write(ready[1], &byte, 1) != 1);
             pause();
@@ -74,6 +93,12 @@ int main(int argc, char **argv)
         before = waiting(to[0]);
         MUST(waitpid(child, &status, 0) != child);
         assert(waiting(to[0]) - before <= 1);
+        return 0;
+    } else if (arg_is(argc, argv, "exits")) {
+        MUST(kill(child, SIGTERM));
+        MUST(waitpid(child, &status, 0) != child);
+        /* Killed before there was a handler, it is not in any call but that which makes it one. */
+        assert(!WIFSIGNALED(status) || waiting(to[0]) == 0);
         return 0;
     } else if (arg_is(argc, argv, "call")) {
         MUST(kill(child, SIGKILL));

@@ -225,7 +225,8 @@ impl World {
         }
         if self.kills && matches!(self.procs[self.threads[t].pid].dying, 1..ENDS) {
             let op = self.threads[t].pending;
-            self.threads[t].spent = !self.is_of_user_space(&op);
+            let calls = !self.is_of_user_space(&op);
+            self.threads[t].spent |= calls;
         }
         None
     }
