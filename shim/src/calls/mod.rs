@@ -2,6 +2,7 @@
 //! into results.
 
 pub mod address;
+pub mod busy;
 pub mod clients;
 pub mod descriptors;
 pub mod env;

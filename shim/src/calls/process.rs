@@ -6,7 +6,7 @@ use vsrun_model::world::FORK_LOCKS;
 use vsrun_model::{Kind, Op, Pid, Tid, CLONES, WCONTINUED, WEXITED_NOT, WNOHANG, WNOTHREAD, WNOWAIT, WUNTRACED};
 
 use super::thread::{call1, call4, libc_functions};
-use super::{env, files, helpers, locks, numbers, pidfd, priority, stream};
+use super::{busy, env, files, helpers, locks, numbers, pidfd, priority, stream};
 use crate::gate::fiber::{self, Start};
 use crate::gate::local::{arena, fiber, fiber_of, local, machine, me, model, process_of, world};
 use crate::gate::{self, end, inject, is_threaded, signal, tsc, turn, watched, Phase};
@@ -508,7 +508,7 @@ pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     }
     tsc::before_exec();
     signal::before_exec();
-    let error = raw!(libc::SYS_execveat, dir, path, argv, envp, flags);
+    let error = busy::patiently(|| raw!(libc::SYS_execveat, dir, path, argv, envp, flags));
     tsc::arm();
     signal::install_faults();
     if released {

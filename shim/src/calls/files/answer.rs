@@ -6,6 +6,7 @@
 use super::path::{given, is_empty, Path};
 use super::room::{on_stack, room, Answer, Request, Room};
 use super::{calls, layer, memory, open, seen};
+use crate::calls::busy;
 use crate::gate::{self, arena, end, note_passed, through};
 use crate::sys::{load, raw6};
 
@@ -24,6 +25,10 @@ fn asked(nr: i64, args: [u64; 6]) -> Option<Answer> {
 
 /// A call that may name or change a file, with the private layer in its place.
 pub fn call(nr: i64, a: [u64; 6]) -> i64 {
+    busy::patiently(|| answered(nr, a))
+}
+
+fn answered(nr: i64, a: [u64; 6]) -> i64 {
     if arena().files.private == 0 {
         return memory::with(nr, a, through);
     }
