@@ -10,11 +10,12 @@ use vsrun_model::file::{Use, LOOKS_FOR};
 use vsrun_model::op::TRY;
 use vsrun_model::{Kind, Op, Pid, ProcState, ThreadState, Tid};
 
+use super::descriptors::{each_written, file_of, only_reads};
 use super::layer::watches;
 use super::path::{mix, Stat};
 use super::sorts::*;
-use super::states::{decides, goes_by, Cell, Uses};
-use super::uses::{all_names, unexplored};
+use super::states::{decides, goes_by, uses_program, Cell, Uses};
+use super::uses::{all_names, name_of_file, unexplored};
 use crate::gate::{self, arena, fiber, is_threaded, local, machine, model, world};
 use crate::sys::any_of;
 
@@ -76,6 +77,8 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
     let process = |id: i32| if id == 0 { Some(own) } else { world().process_named(id) };
     decided_by(nr, a, uses);
     match nr {
+        libc::SYS_close => written_no_more(id, uses),
+        libc::SYS_dup2 | libc::SYS_dup3 => written_no_more(a[1] as i32, uses),
         libc::SYS_umask => {
             uses.own(Cell::Umask, Use::Read);
             uses.own(Cell::Umask, Use::Write);
@@ -233,6 +236,16 @@ fn of_call(nr: i64, a: &[u64; 6], uses: &mut Uses) {
             _ => uses.named(Cell::Segment, segment(id), id.into(), Use::Read),
         },
         _ => {}
+    }
+}
+
+/// Descriptor `fd` is about to be closed: its file is not open for writing by it any more.
+fn written_no_more(fd: i32, uses: &mut Uses) {
+    if fd < 0 || !model_has_not(fd as u64) {
+        return;
+    }
+    if let Some(id) = file_of(fd).filter(|_| !only_reads(fd)) {
+        uses_program(id, || name_of_file(fd), Use::Write, false, uses);
     }
 }
 
@@ -494,6 +507,8 @@ pub fn copied(nr: i64, process: bool, visible: bool) {
             }
         }
         attached(&mut uses);
+        // The child has that until it ends, or executes something.
+        each_written(|fd, id| uses_program(id, || name_of_file(fd), Use::Write, true, &mut uses));
     }
     if !visible {
         pass(nr, &uses);

@@ -154,6 +154,18 @@ pub fn file_of(fd: i32) -> Option<(u64, u64)> {
     }
 }
 
+/// Calls `each` with descriptors through which this process, which has opened them, may write files, and with the files.
+pub fn each_written(mut each: impl FnMut(i32, (u64, u64))) {
+    for fd in 0..MAX_FDS as i32 {
+        if description(fd) == 0 {
+            continue;
+        }
+        if let What::File(id, Access::Writing | Access::Both) = what(fd) {
+            each(fd, id);
+        }
+    }
+}
+
 /// True if the file can be written through `fd`, but not read.
 pub fn only_writes(fd: i32) -> bool {
     matches!(what(fd), What::File(_, Access::Writing))

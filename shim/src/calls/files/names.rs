@@ -9,7 +9,7 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op};
 use super::layer::{self, file, seen_as};
 use super::path::{given, hash, is_empty, mix, step, Path, Stat, FNV};
 use super::room::{on_stack, room, Request, Room};
-use super::states::{Cell, Uses};
+use super::states::{uses_program, Cell, Uses};
 use super::uses::{all_names, call_it, name_of, of_descriptor, unexplored, use_of};
 use super::walk::{Place, Side};
 use super::{calls, seen};
@@ -70,6 +70,8 @@ struct Named {
     opens: bool,
     does: Does,
     counts: Counts,
+    /// It is executed (`Read`), or opened for writing, for which it may be busy.
+    busy: Option<Use>,
 }
 
 /// What it is to the number of names that the file at its end has.
@@ -117,7 +119,7 @@ enum Does {
 /// What the names are in a call.
 fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
     let one = |dir: u64, path: u64, follow: bool, does| {
-        [Some(Named { dir: dir as i32, path, follow, opens: false, does, counts: does.counts() }), None]
+        [Some(Named { dir: dir as i32, path, follow, opens: false, does, counts: does.counts(), busy: None }), None]
     };
     let here = libc::AT_FDCWD as u64;
     let two = |x: (u64, u64, Does), y: (u64, u64, Does), follow: bool| {
@@ -128,6 +130,7 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
             opens: false,
             does,
             counts,
+            busy: None,
         };
         // The file of a link has one name more then; that of a rename as many as before.
         let first = if x.2 == Does::Looks { Counts::Changes } else { Counts::Nothing };
@@ -143,14 +146,19 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
             () => Does::Looks,
         };
         let follow = flags & libc::O_NOFOLLOW == 0 && !exclusive;
-        [Some(Named { dir: dir as i32, path, follow, opens: true, does, counts: Counts::Nothing }), None]
+        let writes = flags & libc::O_PATH == 0 && flags & (libc::O_ACCMODE | libc::O_TRUNC) != 0;
+        let busy = writes.then_some(Use::Write);
+        [Some(Named { dir: dir as i32, path, follow, opens: true, does, counts: Counts::Nothing, busy }), None]
     };
     match nr {
         CONNECT => one(here, a[0], true, Does::Connects),
         libc::SYS_open => opens(here, a[0], a[1] as i32),
         libc::SYS_openat => opens(a[0], a[1], a[2] as i32),
         libc::SYS_creat => opens(here, a[0], libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC),
-        libc::SYS_truncate => one(here, a[0], true, Does::Truncates),
+        libc::SYS_truncate => {
+            let [first, second] = one(here, a[0], true, Does::Truncates);
+            [first.map(|name| Named { busy: Some(Use::Write), ..name }), second]
+        }
         libc::SYS_unlink => one(here, a[0], false, Does::Removes),
         libc::SYS_rmdir => one(here, a[0], false, Does::Removes),
         libc::SYS_unlinkat => one(a[0], a[1], false, Does::Removes),
@@ -177,7 +185,9 @@ fn named(nr: i64, a: &[u64; 6]) -> [Option<Named>; 2] {
         // What is executed is read too.
         libc::SYS_stat | libc::SYS_lstat | libc::SYS_newfstatat | libc::SYS_statx | libc::SYS_execveat => {
             let Some((dir, path, follow)) = seen::named(nr, a) else { return [None, None] };
-            one(dir.map_or(here, |at| a[at]), a[path], follow, Does::Stats)
+            let [first, second] = one(dir.map_or(here, |at| a[at]), a[path], follow, Does::Stats);
+            let busy = (nr == libc::SYS_execveat).then_some(Use::Read);
+            [first.map(|name| Named { busy, ..name }), second]
         }
         _ => {
             if let Some((dir, path, follow)) = calls::attribute(nr, a) {
@@ -366,6 +376,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         if name.counts == Counts::Changes && makes && stat.is_some_and(|s| s.links() == 1) {
             plan.removes = Some(id);
         }
+    }
+    if let (Some(what), Some(id)) = (name.busy, stat.as_ref().and_then(file)) {
+        uses_program(id, || Ok(seen.copy()), what, what == Use::Read, &mut plan.cells);
     }
     // It tells when something in it was made or taken away, which is not explored.
     if name.does == Does::Stats && stat.is_some_and(|s| s.is_dir()) {

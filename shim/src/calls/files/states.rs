@@ -8,7 +8,7 @@ use vsrun_model::{Key, ObjId, ObjKind, Pid, Tid};
 use super::descriptors::description;
 use super::path::Path;
 use super::room::with_stack;
-use super::uses::{call_it, first_use};
+use super::uses::{call_it, first_use, unexplored};
 use crate::gate::{self, arena, is_threaded, local, machine, model, world};
 use crate::sys::{decimal, raw};
 
@@ -42,6 +42,8 @@ pub enum Cell {
     Seals,
     /// How many names a file has.
     Links,
+    /// Whether a file is executed, or open for writing: the one bars the other (ETXTBSY).
+    Busy,
     Segment,
     SegmentKeys,
     SetIds,
@@ -71,6 +73,7 @@ impl Cell {
             Cell::Owner => b"owner of description",
             Cell::Seals => b"seals",
             Cell::Links => b"links of file",
+            Cell::Busy => b"use as a program",
             Cell::Segment => b"segment",
             Cell::SegmentKeys => b"ids of segments",
             Cell::SetIds => b"ids of sets",
@@ -206,6 +209,23 @@ impl Uses {
     }
 }
 
+/// A file is executed (`Use::Read`), or opened for writing, or closed then. It is executed until its process ends, and what a process that
+/// is made has open for writing it has until it ends: that is no operation, so not all orders are explored where others can tell.
+pub fn uses_program(id: (u64, u64), path: impl Fn() -> Result<Path, i64>, what: Use, lasts: bool, uses: &mut Uses) {
+    let row = arena().used_file(id).or_else(|| with_stack(|| first_use(id, &path)));
+    let number = row.map_or(id.1, |row| arena().files.used_files[row].number);
+    let name = machine().cell_of(Cell::Busy as u64, number);
+    let mut own = Uses::NOTHING;
+    own.named(Cell::Busy, name, 0, what);
+    if lasts {
+        machine().keep_state(local().cur, name, what);
+    }
+    if own.set != 0 {
+        unexplored(path);
+        uses.named(Cell::Busy, name, 0, what);
+    }
+}
+
 /// The object by which a cell is shown in reports.
 fn shown(cell: Cell, name: u64, id: i64) -> ObjId {
     let key = Key::new(SHARED, ObjKind::PATHS, name | 1);
@@ -216,7 +236,8 @@ fn shown(cell: Cell, name: u64, id: i64) -> ObjId {
     let mut words = [0u8; 48];
     let mut len = 0;
     let digits = decimal(id);
-    let alone = matches!(cell, Cell::Members | Cell::Seals | Cell::SegmentKeys | Cell::SetIds | Cell::Links);
+    let alone =
+        matches!(cell, Cell::Members | Cell::Seals | Cell::SegmentKeys | Cell::SetIds | Cell::Links | Cell::Busy);
     let parts: [&[u8]; 3] = [cell.words(), if alone { b"" } else { b" " }, if alone { b"" } else { &digits }];
     for part in parts {
         words[len..len + part.len()].copy_from_slice(part);

@@ -54,6 +54,13 @@ impl Arena {
         }
     }
 
+    /// Thread `t` goes on using the cell of that name so until its process ends.
+    pub fn keep_state(&mut self, t: Tid, name: u64, what: Use) {
+        if let Some(row) = self.used_file((CELL, name)) {
+            self.keep_using_as(t, row, what);
+        }
+    }
+
     /// Whether somebody changes what another one has: only then it is noted who passes it on to what it makes.
     pub fn others_change(&self) -> bool {
         self.is_known(OTHERS_CHANGE)

@@ -206,6 +206,16 @@ impl Arena {
         }
     }
 
+    /// The same where it does so in one way.
+    pub(crate) fn keep_using_as(&mut self, t: Tid, row: u32, what: Use) {
+        let file = &mut self.files.used_files[row];
+        let Some(user) = file.users[..file.len as usize].iter_mut().find(|u| u.thread == t) else { return };
+        match what {
+            Use::Write => user.wrote = ALWAYS,
+            _ => user.read = ALWAYS,
+        }
+    }
+
     /// The object of a file that is shared, or of all names. `Some((object, true))`: it is new and has no name yet.
     pub fn file_object(&mut self, row: u32) -> Option<(ObjId, bool)> {
         let mut key = self.key_of_file(row);
