@@ -135,7 +135,10 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             store_if(a[1], 0u32);
             0
         }
-        libc::SYS_getrandom => identity::random(a[0], a[1]),
+        libc::SYS_getrandom => {
+            gate::cancellation_place(nr);
+            identity::random(a[0], a[1])
+        }
         libc::SYS_semget | libc::SYS_semop | libc::SYS_semtimedop | libc::SYS_semctl => {
             files::with_cells(nr, a, || sysv::call(nr, a))
         }
@@ -158,7 +161,7 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
             }
         }
         _ => {
-            if heeds_cancellation(nr) {
+            if heeds_cancellation(nr, &a) {
                 gate::cancellation_place(nr);
             }
             table::with(nr, a, within, |a| {
@@ -171,11 +174,15 @@ fn performed(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
 }
 
 /// Calls that are cancellation points and may be no operation; those on bytes are in `interpose::io`.
-fn heeds_cancellation(nr: i64) -> bool {
-    matches!(
-        nr,
-        any_of!(SYS_open SYS_openat SYS_creat SYS_close SYS_fsync SYS_fdatasync SYS_msync SYS_sync_file_range SYS_fallocate)
-    )
+fn heeds_cancellation(nr: i64, a: &[u64; 6]) -> bool {
+    match nr {
+        libc::SYS_fcntl => matches!(a[1] as i32, libc::F_SETLKW | libc::F_OFD_SETLKW),
+        any_of!(
+            SYS_open SYS_openat SYS_creat SYS_close SYS_fsync SYS_fdatasync SYS_msync SYS_sync_file_range SYS_fallocate
+            SYS_splice SYS_tee SYS_vmsplice SYS_open_by_handle_at
+        ) => true,
+        _ => false,
+    }
 }
 
 /// clone and its like; `start`: what a new thread begins with.
