@@ -580,9 +580,9 @@ impl Reduction {
         if p.act.op.kind == Kind::TOSS && i64::from(value) <= p.act.op.arg {
             return true;
         }
-        // The last one of those is that a request to end the thread is heeded.
+        // The last one of those is that a request to end the thread is heeded. Whether it is the only one is seen in a state in which it is pending.
         if p.act.fate & CANCELLED != 0 {
-            let stood = self.pending_of(run.path[at.max(p.origin)], p.act.tid);
+            let stood = self.pending_of(run.path[at], p.act.tid).filter(|_| p.origin <= at);
             let as_there = stood.is_some_and(|s| s.act.fate & CANCELLED != 0 && s.choices == p.choices);
             return value > 0 && as_there && p.act.op.signals == 0;
         }
