@@ -15,7 +15,7 @@ use vsrun_model::{Kind, Op, NONE};
 
 use super::files;
 use crate::gate::{self, end, fiber, local, machine, me, model, world, Phase};
-use crate::sys::errno::{EINTR, ENFILE};
+use crate::sys::errno::ENFILE;
 use crate::sys::{decimal, limit, raw};
 
 /// The description that `fd` names, if it is one of the model.
@@ -212,8 +212,8 @@ pub fn pass(desc: DescId, op: Op, then: impl FnMut(i64)) -> i64 {
 /// The same; `before` is called when it is about to be performed.
 pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl FnMut(i64)) -> i64 {
     let cur = local().cur;
-    // Other threads run meanwhile.
-    let cancellable = core::mem::replace(&mut local().cancellable, false);
+    // It is none of the operations that come with this one.
+    let cancellable = core::mem::take(&mut fiber().cancellable);
     if cancellable {
         op = op.with(CANCEL_POINT);
     }
@@ -228,8 +228,7 @@ pub fn pass_after(desc: DescId, mut op: Op, before: Option<fn()>, mut then: impl
             model().desc_release(cur);
         }
     });
-    local().cancellable = cancellable;
-    local().interrupted = cancellable && result == EINTR;
+    fiber().cancellable = cancellable;
     result
 }
 

@@ -72,6 +72,8 @@ pub fn call4(function: u64, a: u64, b: u64, c: u64, d: u64) -> i32 {
 /// Ends the thread here if it has been asked to; glibc decides, and unwinds through this frame.
 pub fn cancellation_point() {
     if me().cancel & (CANCEL_REQUESTED | CANCEL_DISABLED) == CANCEL_REQUESTED {
+        // The call that is left here does not return.
+        local().returns = false;
         call0(libc_functions().pthread_testcancel);
         // Still here: cancellation is switched off behind our back; do not ask again until it is switched on.
         model().allow_cancel(local().cur, false);

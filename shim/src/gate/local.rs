@@ -108,12 +108,8 @@ pub struct Local {
     pub altstacks: bool,
     /// This is the child of a vfork-like clone that still shares its parent's memory.
     pub borrowed: bool,
-    /// A request to end is heeded in the operations on descriptors of the call that is under way.
-    pub cancellable: bool,
     /// The child that is being made is to have a descriptor (CLONE_PIDFD).
     pub child_has_pidfd: bool,
-    /// The last of these was interrupted, by such a request or by a handler.
-    pub interrupted: bool,
     /// Shared mappings in use.
     pub n_ranges: usize,
     /// Shared mappings.
@@ -175,9 +171,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     mask_after: None,
     altstacks: false,
     borrowed: false,
-    cancellable: false,
     child_has_pidfd: false,
-    interrupted: false,
     n_ranges: 0,
     ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
     actions: [Action::NONE; 65],

@@ -268,7 +268,7 @@ struct Saved {
 
 impl Saved {
     fn save() -> Saved {
-        let cancellable = core::mem::replace(&mut local().cancellable, false);
+        let cancellable = core::mem::take(&mut super::local::fiber().cancellable);
         let returns = core::mem::take(&mut local().returns);
         let reserved = core::mem::take(&mut super::local::fiber().reserved);
         Saved { of_thread: model().keep(local().cur), returns, cancellable, reserved }
@@ -276,7 +276,7 @@ impl Saved {
 
     fn restore(self) {
         model().restore(local().cur, self.of_thread);
-        local().cancellable = self.cancellable;
+        super::local::fiber().cancellable = self.cancellable;
         local().returns = self.returns;
         super::local::fiber().reserved = self.reserved;
     }

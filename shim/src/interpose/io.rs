@@ -18,16 +18,14 @@ fn call(nr: i64, a: [u64; 6]) -> i64 {
         gate::cancellation_place(nr);
     }
     cancellation_point();
-    local().cancellable = waits;
+    gate::fiber().cancellable = waits;
     let result = net::call(nr, a, 0);
-    local().cancellable = false;
+    gate::fiber().cancellable = false;
     if waits {
         failed(nr, result);
     }
-    // A transfer that has moved a part says how much, but one that is cancelled does not return.
-    if core::mem::replace(&mut local().interrupted, false) || result == EINTR {
-        cancellation_point();
-    }
+    // The kernel may have done all or a part of it, but a call that has met a request does not return.
+    cancellation_point();
     ret(result)
 }
 

@@ -9,15 +9,14 @@ use crate::calls::time::timed;
 use crate::calls::{files, msg, sync, sysv};
 use crate::gate;
 use crate::net::guarded;
-use crate::sys::{errno::EINTR, ret};
+use crate::sys::ret;
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     cancellation_point();
     let result = guarded(|| msg::call(nr, a, true));
-    if result == EINTR {
-        cancellation_point();
-    }
     failed(nr, result);
+    // It may have been done, but a call that has met a request does not return.
+    cancellation_point();
     ret(result)
 }
 

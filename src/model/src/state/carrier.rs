@@ -81,7 +81,9 @@ pub struct FiberState {
     pub barred: u8,
     /// libc's pthread_cancel is under way: what it calls is part of that operation.
     pub asks_to_end: bool,
-    pad: [u8; 6],
+    /// A request to end is heeded in the operations on descriptors of the call that is under way.
+    pub cancellable: bool,
+    pad: [u8; 5],
     /// Its name; of the first thread of a process it may be the kernel's only, and 0 here.
     pub name: [u8; 16],
     /// Numbers that its call has reserved for descriptors, and not given away yet: 1 + the number, 0 for none.
