@@ -75,8 +75,8 @@ pub fn rwlock_destroy(l: u64) -> i32 {
 }
 
 /// Waits on the condition variable at `c` with the mutex at `m`.
+/// glibc heeds a request to end once it has released the mutex.
 pub fn cond_wait(c: u64, m: u64, shape: impl FnOnce(Op) -> Result<Op, i64>) -> i32 {
-    thread::cancellation_point();
     let mutex = sync::mutex(m);
     if inject::strikes(fault::SPURIOUS) {
         // Woken by nobody: the mutex has been free for a while.

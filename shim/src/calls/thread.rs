@@ -118,14 +118,15 @@ pub fn create(thread: u64, attr: u64, start: u64, arg: u64) -> i32 {
 }
 
 /// Waits for a thread as a visible operation; then glibc's function finds it over.
+/// A request to end is heeded where it has to wait only (nptl/pthread_join_common.c).
 fn join(pthread: u64, shape: impl FnOnce(Op) -> Result<Op, i64>, finish: impl FnOnce() -> i32) -> i32 {
-    cancellation_point();
     let t = thread_of(pthread);
     if t == NONE {
         return libc::ESRCH;
     }
-    let op = match shape(Op::on(Kind::JOIN, t).with(op::CANCEL_POINT)) {
-        Ok(op) => op,
+    let op = match shape(Op::on(Kind::JOIN, t)) {
+        Ok(op) if op.tries() => op,
+        Ok(op) => op.with(op::CANCEL_POINT),
         Err(error) => return ret_pthread(error),
     };
     match gate::pass(op) {

@@ -20,13 +20,14 @@ kinds! {
     COND_WAKE = 21, "cond_wake" {
         operands: Operands::Objects,
         enabled: Enabled::Blocks { now: World::cond_wake_choices, before: |q| q.cond_wake(), reacquires: true },
-        perform: |w, t, op, _| w.cond_wake_perform(t, op),
-        records: OF_MUTEX, cells: |act, _, cells| match late(act) {
-            true => cells.touch_object(act.op.obj, woken(act)),
-            false => touch_both(act, woken(act), cells),
+        perform: World::cond_wake_perform,
+        records: OF_MUTEX, cells: |act, _, cells| match () {
+            () if passes_on(act) => touch_both(act, How::Writes, cells),
+            () if late(act) => cells.touch_object(act.op.obj, woken(act)),
+            () => touch_both(act, woken(act), cells),
         }, follows: |a, b| {
             // Before the wake-up it is not enabled, after it the two commute.
-            !a.op.has(RESUMED) && !late(a) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
+            !a.op.has(RESUMED) && !passes_on(a) && !late(a) && (releases(b, a.op.obj2) || wakes(b, a.op.obj) && b.op.obj2 == NONE)
         }, blocks: MAY_BLOCK,
         role: Role::Reacquires, channels: Channels::None, signals: Signals { taken: Taken::KeepsPlace, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::WORKER, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
@@ -112,6 +113,12 @@ fn late(act: &Act) -> bool {
     act.op.kind == Kind::COND_WAKE && act.fate & WOKEN == 0 && act.fate & (EXPIRED | CANCELLED) != 0
 }
 
+/// The second half of a wait that has been woken, and whose thread is to end: it acquires the mutex, or the request strikes before it has
+/// noticed that it was woken, and another waiter gets its wake-up (glibc 2.36, nptl/pthread_cond_wait.c, __condvar_cancel_waiting).
+fn passes_on(act: &Act) -> bool {
+    act.op.kind == Kind::COND_WAKE && act.fate & (WOKEN | CANCELLED) == WOKEN | CANCELLED
+}
+
 /// How the second half of a wait touches the queue that it leaves: woken is woken, in every state from then on. One that a signal
 /// handler has interrupted does not tell.
 pub(crate) fn woken(act: &Act) -> How {
@@ -131,9 +138,10 @@ pub(crate) fn wakes(b: &Act, obj: ObjId) -> bool {
 }
 
 impl Act {
-    /// It is the second half of a wait for a condition that leaves the queue without having been woken, and does not acquire the mutex yet.
+    /// It is the second half of a wait for a condition that leaves at its deadline or by a request to end, or may do so, and does not acquire
+    /// the mutex yet then.
     pub fn gives_up_waiting(&self) -> bool {
-        late(self)
+        late(self) || passes_on(self)
     }
 }
 
@@ -147,14 +155,14 @@ impl Question<'_> {
             (_, Role::WaitsOn) => 1,
             (_, Role::Notifies) if d.act.op.kind == Kind::COND_SIGNAL => -d.act.state.min(1),
             (_, Role::Notifies) => -d.act.state,
-            _ => -i64::from(d.act.fate & WOKEN == 0),
+            _ => -i64::from(d.act.fate & WOKEN == 0 || passes_on(d.act)),
         };
         (self.act.state - self.dropped.iter().map(came).sum::<i64>()).max(0)
     }
 
     /// One that gives up needs no mutex.
     fn cond_wake(&self) -> Answer {
-        match (self.has_expired() || self.is_cancelled()) && !self.woken() {
+        match self.is_cancelled() || self.has_expired() && !self.woken() {
             true => Answer::Yes,
             false => self.lock_is_free(self.act.op.obj2),
         }
@@ -186,16 +194,32 @@ impl World {
         op.kind == Kind::COND_WAKE && !self.threads[t].woken && (self.may_time_out(op) || self.cancelled(t, op))
     }
 
-    pub(crate) fn cond_wake_choices(&self, t: Tid, op: &Op) -> u32 {
-        u32::from(self.leaves_late(t, op) || self.threads[t].woken && self.mutex_ready(t, op.obj2))
+    /// It has been woken, and gets the mutex.
+    fn gets_through(&self, t: Tid, op: &Op) -> bool {
+        self.threads[t].woken && self.mutex_ready(t, op.obj2)
     }
 
-    pub(crate) fn cond_wake_perform(&mut self, t: Tid, op: &Op) -> Applied {
+    /// See [`passes_on`]: to how many it could pass its wake-up on, at least 1 if it does.
+    fn ways_to_pass_on(&self, t: Tid, op: &Op) -> u32 {
+        match self.threads[t].woken && self.cancelled(t, op) {
+            true => self.objects[op.obj].n_waiters.max(1),
+            false => 0,
+        }
+    }
+
+    pub(crate) fn cond_wake_choices(&self, t: Tid, op: &Op) -> u32 {
+        u32::from(self.leaves_late(t, op) || self.gets_through(t, op)) + self.ways_to_pass_on(t, op)
+    }
+
+    pub(crate) fn cond_wake_perform(&mut self, t: Tid, op: &Op, value: u32) -> Applied {
         let (late, cancelled) = (self.leaves_late(t, op), self.cancelled(t, op));
+        let passes_on = self.ways_to_pass_on(t, op) > 0 && !(value == 0 && self.gets_through(t, op));
+        let to = if passes_on { self.waiter(op.obj, value - u32::from(self.gets_through(t, op))) } else { NONE };
         self.dequeue(t);
-        if !late {
+        if !late && !passes_on {
             return Applied::Done(self.mutex_acquire(t, op.obj2, false));
         }
+        self.wake(to);
         // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
         if !cancelled {
             self.time_passes(t, op);

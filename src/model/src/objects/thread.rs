@@ -286,14 +286,20 @@ impl World {
     }
 
     /// The pending operation of `t`, which need not wait, is a point at which a request to end it is heeded: the request has come
-    /// before the call. (After that test it is heeded only in a wait: that is the operation performed, and then the request.) glibc
-    /// makes no such test where it joins a thread that has ended, nor in the second half of a wait of a condition variable.
+    /// before the call, or strikes in a wait of libc's own that has just been let go. What the kernel has performed is done all the same, but a call
+    /// of it that has met a request does not return. A wait of a condition variable is left by its second half alone, see `objects::cond`.
     pub(crate) fn cancelled_though_ready(&self, t: Tid) -> bool {
         let op = &self.threads[t].pending;
         self.cancelled(t, op)
             && !self.is_within_send(t)
-            && !matches!(op.kind, Kind::JOIN | Kind::COND_WAIT | Kind::COND_WAKE)
+            && !matches!(op.kind, Kind::COND_WAIT | Kind::COND_WAKE)
+            && (op.kind != Kind::JOIN || self.joins_the_dead(op))
             && self.choices_of(t, &Op { flags: op.flags & !CANCEL_POINT, ..*op }) > 0
+    }
+
+    /// `op` joins a thread that has ended. That comes some time after the last of what it does, so there may have been a wait for it.
+    fn joins_the_dead(&self, op: &Op) -> bool {
+        self.threads.get(op.obj).is_some_and(|o| !o.alive() && !o.detached && !o.joined)
     }
 
     /// The request is heeded.
