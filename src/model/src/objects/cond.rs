@@ -219,6 +219,9 @@ impl World {
         if !late && !passes_on {
             return Applied::Done(self.mutex_acquire(t, op.obj2, false));
         }
+        if cancelled {
+            self.lose_handlers(t);
+        }
         self.wake(to);
         // Who signals from now on finds it gone, although it has not got the mutex yet (glibc 2.36, nptl/pthread_cond_wait.c).
         if !cancelled {

@@ -1,9 +1,10 @@
 //! Threads: created, parked, running, exited, joined, detached.
 
+use super::answer::SIGCANCEL;
 use super::row::*;
 use crate::base::{Address, Uid, CANCEL_POINT};
 use crate::state::{
-    Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
+    bit, Awaited, Credentials, End, FiberState, Handling, Misuse, Polled, SemBuf, SigInfo, ThreadState, CANCELS_LATE,
     CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, EXPIRED, LETS_GO, MAX_AWAITED, MAX_HANDLERS, MAX_POLLED,
     MAX_SEMBUF, YIELD_WINDOW,
 };
@@ -302,9 +303,22 @@ impl World {
         self.threads.get(op.obj).is_some_and(|o| !o.alive() && !o.detached && !o.joined)
     }
 
+    /// A request to end `t` is heeded while signals are due that have handlers. The kernel makes the frames of those that come first by their
+    /// numbers, and on top of them that of the request, which is not left again: these handlers never run.
+    pub(crate) fn lose_handlers(&mut self, t: Tid) {
+        let first = bit(SIGCANCEL) - 1;
+        loop {
+            let lost = self.due(t) & first & self.procs[self.threads[t].pid].handled;
+            if !self.take(t, lost) {
+                break;
+            }
+        }
+    }
+
     /// The request is heeded.
     pub(crate) fn cancel_ready(&mut self, t: Tid) -> Applied {
         self.leaves_for_good(t);
+        self.lose_handlers(t);
         let staged = core::mem::replace(&mut self.threads[t].staged, NONE);
         self.free_chunks(staged);
         self.threads[t].state = ThreadState::RUNNING;

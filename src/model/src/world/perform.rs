@@ -197,7 +197,12 @@ impl World {
             self.finish_with(End::UNSUPPORTED, t, &[what]);
             return Applied::Ended;
         }
+        let asked = self.cancelled(t, &op);
         let applied = (row.perform)(self, t, &op, value);
+        // What the kernel has done it returns from with the request.
+        if asked && (matches!(applied, Applied::Done(errno::EINTR)) || moves(op.kind)) {
+            self.lose_handlers(t);
+        }
         self.threads[t].moved_late = op.flags & CANCEL_POINT != 0 && moves(op.kind) && is_done(applied);
         // Most operations have none of these flags.
         if op.flags & (TRY | TIMED | VARIANT) != 0 && (op.tries() || op.has(TIMED)) {
