@@ -637,6 +637,27 @@ fn a_cancelled_wait_returns() {
 }
 
 #[test]
+fn a_woken_waiter_that_is_cancelled_passes_its_wake_up_on() {
+    world(4, |w| {
+        let (c, m) = (make(w, ObjKind::COND, 0), make(w, ObjKind::MUTEX, 0));
+        let wait = |flags| Op { obj2: m, ..Op::on(Kind::COND_WAIT, c).with(flags) };
+        for t in 1..4 {
+            assert_eq!(does(w, t, Op::on(Kind::MUTEX_LOCK, m)), Some(0));
+            assert_eq!(does(w, t, wait(CANCEL_POINT)), None);
+        }
+        assert_eq!(does(w, 0, Op::on(Kind::COND_SIGNAL, c)), Some(0));
+        assert!(w.threads[1].woken);
+        assert_eq!(w.choices(1), 1, "the mutex is free");
+        assert_eq!(does(w, 0, Op::on(Kind::CANCEL, 1)), Some(0));
+        assert_eq!(w.choices(1), 3, "or it goes to one of two others");
+        assert_eq!(go_on(w, 1, 2), None, "it acquires the mutex in a step of its own");
+        assert_eq!([2, 3].map(|t| w.threads[t].woken), [false, true]);
+        assert_eq!(w.objects[c].n_waiters, 1);
+        assert_eq!(go_on(w, 1, 0), Some(EINTR));
+    });
+}
+
+#[test]
 fn children_are_waited_for_and_reaped() {
     world(1, |w| {
         let wait = Op::new(Kind::WAIT).arg(-1);
