@@ -250,7 +250,7 @@ pub struct World {
     pub stirred: bool = at(false),
     /// A process has been stopped by another one while it could have gone on.
     pub stops_late: bool = at(false),
-    /// There are processes with [`Process::copied_beside`](crate::process::Process::copied_beside).
+    /// There are processes with [`Process::copied_beside`](crate::state::Process::copied_beside).
     pub any_copied_beside: bool = at(false),
     /// There are objects with [`GHOSTS`](crate::state::GHOSTS), or that one has left who may have been woken: see `objects::lost`.
     pub any_ghosts: bool = at(false),
