@@ -472,6 +472,8 @@ pub fn waitid(kind: i32, id: i32, info: u64, options: i32, usage: u64) -> i64 {
 /// execve and execveat. Returns only if it fails.
 pub fn exec(dir: i32, path: u64, argv: u64, envp: u64, flags: i32) -> i64 {
     let threaded = is_threaded();
+    // A name that cannot be read is told before anything comes between.
+    cstr(path, 4096);
     let look = [dir as u64, path, 0, flags as u64, 0, 0];
     if threaded {
         // Which file it is is settled when the other threads are gone.
