@@ -152,7 +152,7 @@ fn what_is_changed_is_seen_by_the_program_alone() {
         std::os::unix::fs::symlink(target, place.dir.join("w").join(link)).expect("a link");
     }
     let before = place.content();
-    let (code, report) = place.explore(&["--search", "naive", "--keep-going", "../program"]);
+    let (code, report) = place.explore(&["--search", "optimal", "--keep-going", "../program"]);
     assert_eq!((code, &report["verdict"]), (0, &"ok".into()), "{report} {}", place.output());
     assert_eq!(report["complete"], true, "{report}");
     assert!(report["executions"].as_u64() > Some(1), "{report}");
