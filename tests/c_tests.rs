@@ -41,7 +41,7 @@ impl Way {
     }
 
     /// Whether the report as text is looked at, too, and each scenario replayed a second time. Not with every search: a run of vsrun
-    /// takes some 40 ms whatever it does, and these would be half of all runs.
+    /// takes some 40 ms whatever it does, and there are thousands of these.
     fn closely(self) -> bool {
         self.workers == 1 && matches!(self.search, None | Some("naive" | "optimal"))
     }

@@ -209,7 +209,8 @@ impl World {
         self.forget_words(t, true);
     }
 
-    /// What an object does for which somebody waits who is not there is not modelled. False: nothing that is true can be said of it.
+    /// `t` is about to perform `op`. What an object does for which somebody waits who is not there is not modelled, nor are wake-ups that are lost
+    /// with one who has left. False: nothing that is true can be said of it.
     pub(crate) fn note_ghosts(&mut self, t: Tid, op: &Op) -> bool {
         self.may_sleep_on(t, op);
         let haunted = |id: ObjId| self.objects.get(id).filter(|o| o.flags & GHOSTS != 0).map(|o| o.key.kind);

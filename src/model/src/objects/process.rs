@@ -157,6 +157,21 @@ impl Question<'_> {
     }
 }
 
+/// What threads order themselves by is memory of theirs, of which a fork makes a copy.
+fn is_in_memory(kind: ObjKind) -> bool {
+    matches!(
+        kind,
+        ObjKind::MUTEX
+            | ObjKind::COND
+            | ObjKind::RWLOCK
+            | ObjKind::SPIN
+            | ObjKind::BARRIER
+            | ObjKind::ONCE
+            | ObjKind::SEM
+            | ObjKind::FUTEX
+    )
+}
+
 impl World {
     /// Process `p` was just forked by `t`. If another thread stood at a change of what a fork copies before it copies the memory (kernel/fork.c,
     /// copy_process), a number of a descriptor or state that is set by one of the calls `of_state`, then natively that may come between the
@@ -165,6 +180,7 @@ impl World {
         let changes = |op: &Op| match op.kind {
             Kind::FD_RESERVE | Kind::FD_CHANGE => true,
             Kind::PATH_CHANGE => of_state(op.deadline as i64),
+            // All else that a thread stands at changes neither: see `calls::table` and `with_cells` in the shim.
             _ => false,
         };
         let beside = |u: Tid| u != t && self.threads[u].pid == self.threads[t].pid;
@@ -178,8 +194,7 @@ impl World {
     pub(crate) fn note_copied(&mut self, t: Tid, op: &Op) {
         let p = self.threads[t].pid;
         let copied = |obj: ObjId| {
-            let key = self.objects.get(obj).map(|object| object.key);
-            key.is_some_and(|key| key.space == p && key.kind <= ObjKind::FUTEX && key.kind != ObjKind::SYSV)
+            self.objects.get(obj).is_some_and(|object| object.key.space == p && is_in_memory(object.key.kind))
         };
         if self.procs[p].copied_beside && (copied(op.obj) || copied(op.obj2)) {
             self.never_comes(FORK_COPIES);
