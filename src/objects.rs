@@ -41,6 +41,17 @@ pub struct Declaration {
     pub size: u64,
 }
 
+impl Declaration {
+    /// As it stands in the arena.
+    fn written(&self) -> Declared {
+        let what = match self.what {
+            What::Unshared => Sharing::OWN,
+            What::Atomic => Sharing::ATOMIC,
+        };
+        Declared::new(self.start, self.start.saturating_add(self.size), what)
+    }
+}
+
 /// What an execution knows of the sharing of objects: with the schedule, it determines the transitions.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Objects {
@@ -86,13 +97,19 @@ impl Objects {
         }
         arena.declared.clear();
         for d in &self.declared {
-            let what = match d.what {
-                What::Unshared => Sharing::OWN,
-                What::Atomic => Sharing::ATOMIC,
-            };
-            arena.declared.push(Declared::new(d.start, d.start.saturating_add(d.size), what));
+            arena.declared.push(d.written());
         }
         Ok(())
+    }
+
+    /// It stands in the arena as [`Objects::write`] put it there.
+    pub fn stands_in(&self, arena: &Arena) -> bool {
+        let names = self.shared.iter().eq(arena.known_shared.as_slice());
+        let words = self.words.iter().map(|&(space, address)| Word::at(space, address));
+        let declared = self.declared.iter().map(Declaration::written);
+        names
+            && words.eq(arena.words.as_slice().iter().copied())
+            && declared.eq(arena.declared.as_slice().iter().copied())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What must not break vsrun, nor bend a verdict: limits, streams that cannot be written, files that are none. With the vsrun binary.
 
 use std::fs;
+use std::mem::offset_of;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{geteuid, mkfifo, Pid};
+use vsrun_model::{Arena, World};
 
 /// A user without processes, where the tests run as root, whom no limit on processes binds.
 const NOBODY: u32 = 61_234;
@@ -176,6 +178,40 @@ fn who_overwrites_the_arena_is_told_so() {
     let (code, out, err) = place.shell("./vsrun -j 1 --guard-arena ./stomp 0x2000000 8 1 2", false);
     assert!(code == 1 && out.contains(": it writes to vsrun's memory,"), "{code} {out} {err}");
     let (code, out, err) = place.shell("./vsrun -j 1 --guard-arena ./stomp 0x2000000 8 1 3", false);
+    assert!(code == 0 && out.contains("explored completely."), "{code} {out} {err}");
+}
+
+/// A program that writes over the beginning of a table in one late order of its threads, where executions are not guarded any more.
+#[test]
+fn who_overwrites_a_table_is_told_so() {
+    let place = Place::new("table");
+    let source = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                  static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int order;\n\
+                  static void *t(void *a) { pthread_mutex_lock(&m); order = order * 10 + (int)(long)a; pthread_mutex_unlock(&m); return a; }\n\
+                  int main(int c, char **v) { pthread_t p[4]; for (long i = 0; i < 4; i++) pthread_create(p + i, 0, t, (void *)(i + 1));\n\
+                  for (int i = 0; i < 4; i++) pthread_join(p[i], 0);\n\
+                  if (order == 4321) memset((char *)0x200000000000 + strtoul(v[1], 0, 0), atoi(v[3]), strtoul(v[2], 0, 0));\n\
+                  return c > 9; }";
+    fs::write(place.dir.join("late.c"), source).expect("write");
+    assert!(place.shell("gcc -O1 -g -o late late.c -lpthread", false).0 == 0);
+    let world = offset_of!(Arena, world);
+    let tables = [
+        world + offset_of!(World, semvals),
+        world + offset_of!(World, rights),
+        offset_of!(Arena, segments),
+        offset_of!(Arena, known_shared),
+        offset_of!(Arena, seen),
+    ];
+    for (at, byte) in tables.iter().flat_map(|at| [(at, 0), (at, 255)]) {
+        let (code, out, err) = place.shell(&format!("./vsrun -j 1 --search naive ./late {at} 8 {byte}"), false);
+        let told = out.starts_with("CRASH: SIGSEGV in thread 0") && out.contains(": it writes to vsrun's memory,");
+        assert!(code == 1 && told && !out.contains("explored completely."), "{at} {byte}: {code} {out} {err}");
+        let executions =
+            out.split_once(" in execution ").and_then(|(_, rest)| rest.split([' ', ',', '.', ':', '\n']).next());
+        assert!(executions.and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n > 10), "{out}");
+        place.shell("rm late-*", false);
+    }
+    let (code, out, err) = place.shell("./vsrun -j 1 --search naive ./late 0 0 0", false);
     assert!(code == 0 && out.contains("explored completely."), "{code} {out} {err}");
 }
 

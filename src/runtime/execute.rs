@@ -59,6 +59,8 @@ impl Worker {
         // The root gets to where it waits, whatever it was told.
         std::thread::sleep(LOOK);
         self.arena.init_header();
+        self.arena.clear();
+        self.spec.objects.write(&mut self.arena).map_err(io::Error::other)?;
         self.arena.control = self.control;
         self.arena.control.ready = self.commands + 1;
         Ok(())

@@ -8,9 +8,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use nix::sys::resource::{getrlimit, Resource};
-use vsrun_model::arena::{
-    Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAGIC, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD, VERSION,
-};
+use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
 
 use vsrun_model::watch::state;
 
@@ -128,10 +126,10 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
 
 /// What vsrun has written for the execution that is over, and nobody else writes, is as it was.
 pub(super) fn is_intact(arena: &Arena, spec: &Spec, schedule: &Schedule) -> bool {
-    let header = (arena.magic, arena.version, arena.size) == (MAGIC, VERSION, size_of::<Arena>() as u64);
     let mode = arena.control.mode == Mode::ROOT && arena.control.vsrun_pid == std::process::id() as i32;
     let n = schedule.prefix.len();
-    header && mode && arena.plan == plan_of(spec, schedule) && arena.prefix.get(..n) == Some(&schedule.prefix[..])
+    let plan = arena.plan == plan_of(spec, schedule) && arena.prefix.get(..n) == Some(&schedule.prefix[..]);
+    arena.is_sealed() && mode && plan && spec.objects.stands_in(arena)
 }
 
 pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {

@@ -18,7 +18,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 44;
+pub const VERSION: u32 = 45;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -359,6 +359,32 @@ impl Arena {
         self.init_header();
         self.plan.max_depth = u64::MAX;
         self.world.reset();
+        self.clear();
+    }
+
+    /// Empties what is not the world's and not an execution's alone.
+    pub fn clear(&mut self) {
+        self.regions.clear();
+        self.segments.clear();
+        self.attached.clear();
+        self.files.reset();
+        self.enabled.clear();
+        self.known_shared.clear();
+        self.words.clear();
+        self.declared.clear();
+    }
+
+    /// False: somebody who is not to has written to the arena of an execution that was prepared.
+    pub fn is_sealed(&self) -> bool {
+        let header = (self.magic, self.version, self.size) == (MAGIC, VERSION, core::mem::size_of::<Arena>() as u64);
+        let files =
+            self.files.shadows.is_sealed() && self.files.copies.is_sealed() && self.files.used_files.is_sealed();
+        let memory = self.regions.is_sealed() && self.segments.is_sealed() && self.attached.is_sealed();
+        let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
+        let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
+        let trace =
+            self.noted.is_sealed() && self.steps.is_sealed() && self.seen.is_sealed() && self.records.is_sealed();
+        header && files && memory && schedule && known && trace && self.world.is_sealed()
     }
 
     /// Writes what tells an arena.

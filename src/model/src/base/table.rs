@@ -1,12 +1,16 @@
 //! A table of plain records with a used length: the arena's only container.
 
+/// What stands in front of the records since the table was last cleared or copied. Whoever writes over the end of what is in front of
+/// the table writes here.
+const SEAL: u32 = 0x5ea1_ed01;
+
 /// At most `N` records, the first `len` in use. Copying the used part copies the table.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Table<T: Copy, const N: usize> {
     /// Records in use. Invariant: `len <= N`.
     pub len: u32,
-    pad: u32,
+    seal: u32,
     items: [T; N],
 }
 
@@ -57,11 +61,18 @@ impl<T: Copy, const N: usize> Table<T, N> {
         let used = other.as_slice();
         self.items[..used.len()].copy_from_slice(used);
         self.len = used.len() as u32;
+        self.seal = SEAL;
     }
 
     /// Forgets all records.
     pub fn clear(&mut self) {
         self.len = 0;
+        self.seal = SEAL;
+    }
+
+    /// False: somebody who is not to has written to a table that was cleared or copied.
+    pub fn is_sealed(&self) -> bool {
+        self.seal == SEAL && self.len as usize <= N
     }
 
     /// True if `index` names a record in use.

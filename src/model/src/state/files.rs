@@ -199,8 +199,8 @@ impl Files {
         self.directories_changed = 0;
         if self.used_files.len > 0 {
             self.buckets = [0; FILE_BUCKETS];
-            self.used_files.clear();
         }
+        self.used_files.clear();
     }
 
     /// The shadow of the directory with these numbers.

@@ -189,6 +189,16 @@ macro_rules! copy {
     };
 }
 
+/// Whether a field is what only the holder of the turn makes of it, as far as that shows.
+macro_rules! sealed {
+    ($field:expr, empty) => {
+        $field.is_sealed()
+    };
+    ($field:expr, $how:ident) => {
+        true
+    };
+}
+
 /// The struct, each field with what it is at the start.
 macro_rules! world {
     ($(#[$about:meta])* pub struct World {
@@ -208,6 +218,11 @@ macro_rules! world {
             /// Makes this world equal to `other`; costs what `other` uses.
             pub fn copy_from(&mut self, other: &World) {
                 $(copy!(self.$name, other.$name, $how);)*
+            }
+
+            /// False: somebody who is not to has written to a world that was reset or copied.
+            pub fn is_sealed(&self) -> bool {
+                $(sealed!(self.$name, $how))&&*
             }
         }
     };
