@@ -54,6 +54,13 @@ static int is_gone(void) { return attached() == 1; }
 static int is_more(void) { return attached() > 2; }
 static void removes(void) { MUST(shmctl(id, IPC_RMID, NULL)); }
 static int is_removed(void) { return shmat(id, NULL, 0) == (void *)-1 || shmget(0x7654, 0, 0) < 0; }
+/* Looked up, and gone when it was to be locked. */
+static int is_whole(void) { return shmat(id, NULL, 0) != (void *)-1 || errno != EIDRM; }
+static int is_whole_to_tell(void)
+{
+    struct shmid_ds ds;
+    return !shmctl(id, IPC_STAT, &ds) || errno != EIDRM;
+}
 static void links(void) { MUST(link(path, second)); }
 static int is_linked(void)
 {
@@ -68,6 +75,7 @@ static const struct { const char *name; void (*set)(void); int (*tell)(void); } 
     { "seek", seeks, is_there },     { "read", seeks, reads },          { "pipe", shrinks, is_small }, { "option", reuses, is_reused },
     { "attach", attaches, is_more }, { "detach", detaches, is_gone },   { "end", nothing, is_gone },   { "remove", removes, is_removed },
     { "link", links, is_linked },    { "nice", is_nice, is_nicer },      { "twice", attaches_once, is_twice },
+    { "torn", removes, is_whole },   { "torn-told", removes, is_whole_to_tell },
 };
 
 int main(int argc, char **argv)
@@ -87,6 +95,8 @@ int main(int argc, char **argv)
     id = shmget(0x7654, 4096, IPC_CREAT | 0600);
     memory = shmat(id, NULL, 0);
     MUST(memory == (void *)-1);
+    if (!strncmp(argv[1], "torn", 4))
+        MUST(shmdt(memory));
     child = fork();
     if (child == 0) {
         ALL[at].set();

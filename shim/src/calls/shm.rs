@@ -166,8 +166,19 @@ fn index_of(id: i32) -> Option<u32> {
     arena().segments.as_slice().iter().position(live).map(|i| i as u32)
 }
 
+/// The same for call `nr` in two steps: it is looked up, and then locked, unless it is gone by then (shm_obtain_object_check and
+/// ipc_valid_object in the kernel's ipc/shm.c).
+fn lock(nr: i64, id: i32) -> Result<u32, i64> {
+    let index = index_of(id).ok_or(EINVAL)?;
+    files::segment_looked_up(nr, id);
+    index_of(id).map(|_| index).ok_or(EIDRM)
+}
+
 fn attach(id: i32, addr: u64, flags: i32) -> i64 {
-    let Some(index) = index_of(id) else { return EINVAL };
+    let index = match lock(libc::SYS_shmat, id) {
+        Ok(index) => index,
+        Err(error) => return error,
+    };
     let segment = arena().segments[index];
     let prot = if flags & libc::SHM_RDONLY != 0 { libc::PROT_READ } else { libc::PROT_READ | libc::PROT_WRITE };
     let addr = if flags & libc::SHM_RND != 0 { addr & !(PAGE - 1) } else { addr };
@@ -220,7 +231,15 @@ fn control(id: i32, command: i32, buffer: u64) -> i64 {
     if command == libc::IPC_SET {
         touch(buffer, 112);
     }
-    let Some(index) = index_of(id) else { return EINVAL };
+    let found = match command {
+        libc::IPC_STAT | 11 | 12 => lock(libc::SYS_shmctl, id),
+        // Whoever changes it does so while nobody can remove it.
+        _ => index_of(id).ok_or(EINVAL),
+    };
+    let index = match found {
+        Ok(index) => index,
+        Err(error) => return error,
+    };
     let segment = arena().segments[index];
     match command {
         libc::IPC_RMID => {

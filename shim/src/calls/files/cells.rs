@@ -547,6 +547,12 @@ pub fn segment_changes(nr: i64, id: i32) {
     further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), Use::Write));
 }
 
+/// Call `nr`, which is under way, has looked up the segment of that id and is about to see whether it is gone meanwhile: a place to switch
+/// where others can tell.
+pub fn segment_looked_up(nr: i64, id: i32) {
+    further_step(nr, |uses| uses.named(Cell::Segment, segment(id), id.into(), Use::Read));
+}
+
 /// Call `nr`, which is under way, sets the policy of thread `t`, and the nice value that it has read before.
 pub fn policy_changes(nr: i64, t: Tid) {
     further_step(nr, |uses| {
