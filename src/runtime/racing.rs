@@ -36,6 +36,10 @@ impl Worker {
 impl Watched {
     /// The place of a site, or the function of libc, with that number.
     fn instruction(&self, number: u32) -> String {
+        if number & Entry::FUNCTION != 0 && number & Entry::CALL != 0 {
+            let name = vsrun_model::calls::name(i64::from(number & !(Entry::FUNCTION | Entry::CALL)));
+            return format!("the system call {}", name.unwrap_or("?"));
+        }
         if number & Entry::FUNCTION != 0 {
             let function = FUNCTIONS.get((number & !Entry::FUNCTION) as usize);
             return function.map_or("a function of libc", |name| name).to_string();

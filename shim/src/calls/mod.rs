@@ -46,4 +46,5 @@ pub mod thread;
 pub mod time;
 pub mod timer;
 pub mod uncontrolled;
+pub mod used;
 pub mod waitv;

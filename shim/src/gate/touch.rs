@@ -34,7 +34,7 @@ pub fn touch(touch: Touch) -> bool {
     }
     // Calls and operations, also those that are no place to switch, may have done something that another round would not.
     let undisturbed = local().acts == local().quiet_since;
-    turn::returning(|| {
+    let use_it = || {
         let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
             end::no_room(&[b"more memory is used without an order than vsrun can hold"])
         };
@@ -50,7 +50,12 @@ pub fn touch(touch: Touch) -> bool {
             false => reads(id, &touch),
         }
         local().to_write = if touch.writes { touch.whole } else { (0, 0) };
-    });
+    };
+    // Of a call that is under way the end is still to come.
+    match touch.in_call {
+        true => use_it(),
+        false => turn::returning(use_it),
+    }
     local().quiet_since = local().acts;
     true
 }

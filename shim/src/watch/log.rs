@@ -12,7 +12,7 @@ use core::sync::atomic::{compiler_fence, Ordering};
 
 use vsrun_model::watch::{Entry, MEMORY, READ_BIT, WRITE_BIT};
 
-use crate::sys::{load, raw};
+use crate::sys::{load, raw, store};
 
 /// Where the log lies.
 const LOG_ADDR: u64 = 0x2300_0000_0000;
@@ -49,6 +49,8 @@ pub struct Touch {
     pub wide: bool,
     /// Where the registers of its thread are kept, see `state`; 0: nowhere.
     pub frame: u64,
+    /// A system call does it, which is under way.
+    pub in_call: bool,
 }
 
 /// What is done by those above.
@@ -334,9 +336,66 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     }
     if has_object(address, size) {
         let whole = (address, address + size);
-        return pieces(Touch { address, size, whole, site, writes, reads: false, locked, wide: false, frame: 0 });
+        let in_call = false;
+        return pieces(Touch {
+            address,
+            size,
+            whole,
+            site,
+            writes,
+            reads: false,
+            locked,
+            wide: false,
+            frame: 0,
+            in_call,
+        });
     }
     record(address, size, site, writes, locked);
+}
+
+/// Records that a system call is about to read a range. What of it is an object has its turn first.
+pub fn call_reads(address: u64, size: u64, site: u32) {
+    if has_object(address, size) {
+        pieces(Touch { wide: false, ..of_call(address, size, site, false) });
+    } else if size > 0 {
+        record(address, size, site, false, false);
+    }
+}
+
+/// Records that a system call has written a range. What of it is an object has been seen to otherwise.
+pub fn call_wrote(address: u64, size: u64, site: u32) {
+    let mut at = address;
+    if !has_object(address, size) && size > 0 {
+        return record(address, size, site, true, false);
+    }
+    while at < address + size {
+        let next = (address + size).min((at & !7) + 8);
+        if !has_object(at, next - at) {
+            record(at, next - at, site, true, false);
+        }
+        at = next;
+    }
+}
+
+/// A system call writes to a range what lies at `from`: words that are objects one by one, each in its turn.
+pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
+    let mut at = address;
+    while at < address + size {
+        let next = (address + size).min((at & !7) + 8);
+        if has_object(at, next - at) && !(log().hooks.touch)(of_call(at, next - at, site, true)) {
+            forget_object(at);
+        }
+        for byte in at..next {
+            store(byte, load::<u8>(from + (byte - address)));
+        }
+        at = next;
+    }
+    call_wrote(address, size, site);
+}
+
+fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
+    let whole = (address, address + size);
+    Touch { address, size, whole, site, writes, reads: false, locked: false, wide: false, frame: 0, in_call: true }
 }
 
 /// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way

@@ -13,8 +13,8 @@ mod state;
 
 pub use faults::{mends, moved_from, moved_to, trap};
 pub use log::{
-    appends_to, begin, discard, end_of_transition, hand_over, has_object, is_mapped, is_object, is_recording, Hooks,
-    Touch,
+    appends_to, begin, call_reads, call_writes, call_wrote, discard, end_of_transition, hand_over, has_object,
+    is_mapped, is_object, is_recording, Hooks, Touch,
 };
 pub use map::{announce, map};
 pub use state::of as state_of;

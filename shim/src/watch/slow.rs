@@ -275,6 +275,7 @@ extern "C" fn touched(frame: u64) {
         locked,
         wide: false,
         frame,
+        in_call: false,
     });
     wipe();
 }

@@ -59,6 +59,8 @@ subjects! {
     before: crate::relation::before, crate::objects::question;
     /// The table of system calls.
     calls: crate::base::calls;
+    /// What memory they use.
+    uses: crate::base::uses;
     /// What the shim keeps of threads and processes.
     carrier: crate::state::carrier;
     /// What is written at one end and read at the other.

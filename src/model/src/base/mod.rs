@@ -8,6 +8,7 @@ pub mod ids;
 pub mod inject;
 pub mod op;
 pub mod table;
+pub mod uses;
 pub mod watch;
 pub mod words;
 

@@ -153,6 +153,8 @@ pub struct Entry {
 impl Entry {
     /// Not of a site: of a function of [`FUNCTIONS`], by its index.
     pub const FUNCTION: u32 = 1 << 31;
+    /// With [`Entry::FUNCTION`]: of the system call with that number.
+    pub const CALL: u32 = 1 << 30;
     /// Most bytes of one entry; longer accesses are several.
     pub const MAX_SIZE: u64 = 1 << 29;
 
