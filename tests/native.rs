@@ -171,7 +171,11 @@ fn try_one(
     tally: &mut Tally,
     told: bool,
 ) -> Option<String> {
-    let native = natively(place, runs, seed, program);
+    // What `random` or `naive` comes to, in the place of native runs: not what the kernel does, but what reductions may not leave out.
+    let native = match std::env::var("VSRUN_NATIVE_BESIDE") {
+        Ok(other) => explored(place, &other, program).outcomes,
+        Err(_) => natively(place, runs, seed, program),
+    };
     let model = explored(place, search, program);
     tally.programs += 1;
     tally.complete += u64::from(model.complete);

@@ -176,7 +176,11 @@ pub fn broken() -> i64 {
 /// F_GETPIPE_SZ.
 pub fn size(desc: DescId) -> i64 {
     match channel_of(desc) {
-        Some(channel) => i64::from(world().channels[channel].slots) * PIPE_BUF as i64,
+        Some(channel) => {
+            // As a change of it has: that comes after this operation, not with the one about the number and the size.
+            fd::settle(desc);
+            i64::from(world().channels[channel].slots) * PIPE_BUF as i64
+        }
         None => EBADF,
     }
 }

@@ -18,7 +18,8 @@ impl World {
         }
         let asked = self.forker_of(p);
         if self.disposal_as(parent, NONE, asked, SIGCHLD) != Disposal::Pending {
-            self.note_ignored(parent, asked, SIGCHLD);
+            let born = self.threads[self.procs[p].main_thread].born;
+            self.note_ignored(parent, asked, SIGCHLD, born.max(1));
             return None;
         }
         let already = self.procs[parent].sigpending & bit(SIGCHLD) != 0;

@@ -236,6 +236,11 @@ impl World {
             sigpending: 0,
             handled: 0,
             ignored: 0,
+            ignored_sent: 0,
+            hushed_signals: 0,
+            hushed: NONE,
+            failing_signals: 0,
+            failing: NONE,
             restarts: 0,
             by_clock: 0,
             noticed: 0,
@@ -384,6 +389,7 @@ impl World {
         self.threads[t].fiber.altstack = [0; 3];
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.procs[p].copied_beside = false;
+        (self.procs[p].ignored_sent, self.procs[p].hushed_signals, self.procs[p].failing_signals) = (0, 0, 0);
         self.threads[t].vtid = self.procs[p].vpid;
         self.threads[t].cancel = 0;
     }

@@ -1,11 +1,11 @@
 //! Sending signals: what a signal that is sent comes to at once, see NOTE [Delivery] in `signal`.
 
-use super::parent::CLD_CONTINUED;
+use super::parent::{CLD_CONTINUED, SIGCHLD};
 use super::row::*;
 use super::signal::{dumps_core, RT_MIN, SIGKILL};
 use super::stop::SIGCONT;
 use crate::state::{
-    bit, Disposal, ProcState, Sent, SigInfo, ThreadState, ENDS, PERMISSION, STOPS_LATE, UNDECIDED, WAKES_IGNORED,
+    bit, Disposal, ProcState, Process, Sent, SigInfo, ENDS, PERMISSION, STOPS_LATE, UNDECIDED, WAKES_IGNORED,
 };
 
 impl World {
@@ -49,7 +49,7 @@ impl World {
         match self.disposal(p, t, signal) {
             Disposal::Ignored => {
                 if t == NONE {
-                    self.note_ignored(p, self.procs[p].main_thread, signal);
+                    self.note_ignored(p, self.procs[p].main_thread, signal, 0);
                 }
                 Sent::Done
             }
@@ -133,15 +133,62 @@ impl World {
 
     /// `signal` comes to process `p` in the name of its thread `asked` and is ignored. Had that thread blocked it just then, as libc does
     /// for a moment, it would be pending, and wake another thread to take it: for nothing, but some waits fail then (kernel/signal.c,
-    /// sig_ignored, complete_signal).
-    pub(crate) fn note_ignored(&mut self, p: Pid, asked: Tid, signal: i32) {
-        let hushed = self.threads.get(asked).is_some_and(|a| a.alive() && a.hushed);
-        let fails = |&&u: &&Tid| {
-            let thread = &self.threads[u];
-            let waits = thread.pid == p && u != asked && thread.state == ThreadState::PARKED && !thread.pending.tries();
-            waits && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) && !self.wants_not(u, signal)
+    /// sig_ignored, complete_signal). All three, the signal, the moment and the wait, are noted in whichever order they come: they are
+    /// independent of each other for the search. `since`: before that the signal cannot have come.
+    pub(crate) fn note_ignored(&mut self, p: Pid, asked: Tid, signal: i32, since: u64) {
+        if since == 0 {
+            self.procs[p].ignored_sent |= bit(signal);
+        }
+        if self.threads.get(asked).is_some_and(|a| a.alive() && a.hushed_at > since) {
+            self.may_be_hushed(p, asked, bit(signal));
+        }
+    }
+
+    /// Thread `t` blocks all signals for a moment.
+    pub(crate) fn note_hushed(&mut self, t: Tid) {
+        self.threads[t].hushed_at = self.ops.max(1);
+        let p = self.threads[t].pid;
+        if self.procs.get(p).is_some_and(|q| q.main_thread == t) {
+            self.may_be_hushed(p, t, self.procs[p].ignored_sent);
+        }
+        let children = self.procs.as_slice().iter().enumerate().map(|(c, child)| (c as Pid, child));
+        let is_over = |(c, child): &(Pid, &Process)| {
+            let known = child.waited > 0 && child.waiter == t;
+            child.parent == p && child.state != ProcState::LIVE && !known && self.forker_of(*c) == t
         };
-        if hushed && self.live.as_slice().iter().find(fails).is_some() {
+        if self.procs.len > 1 && children.filter(is_over).count() > 0 && self.nothing_done(p, SIGCHLD) {
+            self.may_be_hushed(p, t, bit(SIGCHLD));
+        }
+    }
+
+    fn may_be_hushed(&mut self, p: Pid, t: Tid, signals: u64) {
+        if signals == 0 {
+            return;
+        }
+        let q = &mut self.procs[p];
+        q.hushed = if q.hushed_signals == 0 || q.hushed == t { t } else { NONE };
+        q.hushed_signals |= signals;
+        self.weigh_ignored(p);
+    }
+
+    /// Thread `t` performs an operation that waits, and may fail when it is woken.
+    pub(crate) fn note_failing_wait(&mut self, t: Tid, op: &Op) {
+        let thread = &self.threads[t];
+        let p = thread.pid;
+        if !self.procs[p].threaded || op.tries() || !op.kind.row().signals.fail_by_stop(op) {
+            return;
+        }
+        let open = !self.mask_within(t, op);
+        let q = &mut self.procs[p];
+        q.failing = if q.failing_signals == 0 || q.failing == t { t } else { NONE };
+        q.failing_signals |= open;
+        self.weigh_ignored(p);
+    }
+
+    fn weigh_ignored(&mut self, p: Pid) {
+        let q = &self.procs[p];
+        let same = q.hushed == q.failing && q.hushed != NONE;
+        if q.hushed_signals & q.failing_signals != 0 && !same {
             self.never_comes(WAKES_IGNORED);
         }
     }

@@ -128,7 +128,7 @@ impl World {
     }
 
     /// Process `p` ignores `signal`, or leaves it to a default action that is to do nothing.
-    fn nothing_done(&self, p: Pid, signal: i32) -> bool {
+    pub(super) fn nothing_done(&self, p: Pid, signal: i32) -> bool {
         let process = &self.procs[p];
         (process.ignored | IGNORED & !process.handled) & bit(signal) != 0
     }
@@ -693,7 +693,9 @@ impl World {
     pub fn set_mask(&mut self, t: Tid, mask: u64) {
         let thread = &mut self.threads[t];
         thread.sigmask = mask & !(bit(SIGKILL) | bit(SIGSTOP));
-        thread.hushed |= blocks_all(thread.sigmask);
+        if blocks_all(thread.sigmask) {
+            self.note_hushed(t);
+        }
     }
 
     /// The next operation of `t` waits with that mask, until [`World::wait_with_own_mask`].

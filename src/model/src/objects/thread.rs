@@ -151,7 +151,7 @@ impl World {
             sigmask: 0,
             within: 0,
             masked: false,
-            hushed: false,
+            hushed_at: 0,
             moved_late: false,
             stop_hit: false,
             stops_late: false,

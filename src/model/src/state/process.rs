@@ -80,6 +80,16 @@ pub struct Process {
     pub handled: u64,
     /// Signals that it ignores; written by the process itself.
     pub ignored: u64,
+    /// Signals that were sent to it and ignored, see [`World::note_ignored`](super::World).
+    pub ignored_sent: u64,
+    /// Those of them that its thread `hushed` may have blocked just then, had the steps come in another order.
+    pub hushed_signals: u64,
+    /// See `hushed_signals`; NONE: several.
+    pub hushed: Tid,
+    /// Signals that were not blocked in threads that waited in calls which fail when they are woken.
+    pub failing_signals: u64,
+    /// The only thread that did, or NONE.
+    pub failing: Tid,
     /// Signals whose handlers were installed with SA_RESTART; written by the process itself.
     pub restarts: u64,
     /// Pending signals that were sent by a timer.

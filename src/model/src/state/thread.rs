@@ -173,8 +173,9 @@ pub struct Thread {
     pub stop_hit: bool,
     /// Its process has been stopped by another one while it could have gone on.
     pub stops_late: bool,
-    /// All signals were blocked since its last operation, or are: libc does that for a moment around creations and the like.
-    pub hushed: bool,
+    /// When all signals were blocked last, as [`World::ops`](super::World); 0: never. libc does that for a moment around creations and the
+    /// like.
+    pub hushed_at: u64,
     /// Its last operation is a call in which a request to end it may strike, and has done something.
     pub moved_late: bool,
     /// Signals pending for this thread.

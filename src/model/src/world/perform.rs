@@ -2,7 +2,6 @@
 
 use crate::base::{errno, Kind, ObjId, Op, Pid, Tid, CANCEL_POINT, NONE, PARTIAL, TIMED, TRY, VARIANT};
 use crate::objects::row::{Enabled, Polls, Unproven};
-use crate::objects::signal::blocks_all;
 use crate::state::{
     Applied, End, Key, Misuse, ObjKind, Thread, ThreadState, World, CANCEL_REQUESTED, ENDS, GAVE_UP_FLOCK, LOOKS,
     MAX_MESSAGE, POLLS, SEVERAL_OWNERS,
@@ -183,7 +182,6 @@ impl World {
         let row = op.kind.row();
         thread.state = ThreadState::RUNNING;
         thread.long_run = false;
-        thread.hushed = blocks_all(thread.sigmask);
         thread.looks = match row.polls {
             Polls::Events => thread.looks.saturating_add(1),
             _ if op.kind == Kind::FD_LOOK => thread.looks,
@@ -191,6 +189,9 @@ impl World {
         };
         if self.stops_late {
             self.note_late_stops(t, &op);
+        }
+        if self.procs.len > 1 || self.kills {
+            self.note_failing_wait(t, &op);
         }
         if self.any_ghosts && !self.note_ghosts(t, &op) {
             let what = b"a barrier at which somebody waits who is not there: in the child of a fork, or killed";
