@@ -362,10 +362,12 @@ pub fn pause() -> i64 {
     wait_with(me().sigmask)
 }
 
-/// True if a signal may interrupt a call that asks for signals and does nothing else: one is pending, or others may send one.
+/// True if a signal may interrupt a call that asks for signals and does nothing else: one is pending, or others or a timer may
+/// send one.
 pub fn may_strike() -> bool {
     let pending = me().sigpending | world().procs[local().pid].sigpending;
-    pending != 0 || machine().is_watched(local().cur)
+    let timers = || !world().concurrent && world().timers_act_on(local().cur) != 0;
+    pending != 0 || machine().is_watched(local().cur) || timers()
 }
 
 /// Waits for a signal with `mask`, without setting it.
