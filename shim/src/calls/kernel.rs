@@ -35,6 +35,7 @@ pub fn call(nr: i64, a: [u64; 6]) -> i64 {
     if result == EMFILE || result == ENFILE {
         refused(result);
     }
+    locks::opened(nr, result);
     match nr {
         libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 if result >= 0 => proc::opened(nr, a, result),
         libc::SYS_getdents64 if result > 0 => proc::listed(a, result),

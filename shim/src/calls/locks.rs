@@ -14,9 +14,9 @@ use vsrun_model::{Key, Kind, ObjId, ObjKind, Op, MAX_NAME};
 
 use super::fd::is_ours;
 use super::files;
-use crate::gate::{self, end, inject, local, me, model, process_of, world};
+use crate::gate::{self, end, inject, local, machine, me, model, process_of, world};
 use crate::sys::errno::*;
-use crate::sys::{decimal, limit, load, raw, store};
+use crate::sys::{any_of, decimal, limit, load, raw, store};
 
 /// Descriptors that are looked at where all are closed.
 const MANY: i32 = 65536;
@@ -93,6 +93,9 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
     let mut op = Op::on(if test { Kind::RECORD_TEST } else { Kind::RECORD_LOCK }, records).arg(first as i64);
     op.deadline = last;
     op.mask = if by_file { by_description(describe(fd, &real)) } else { 0 };
+    if by_file {
+        machine().note_flocked(world().objects[records].key.addr);
+    }
     match kind as libc::c_int {
         libc::F_WRLCK => op.mask |= lock::WRITE,
         libc::F_UNLCK => op.kind = Kind::RECORD_UNLOCK,
@@ -119,6 +122,25 @@ pub fn fcntl(fd: i32, command: i32, at: u64, cancellable: bool) -> i64 {
         tell(at, &asked);
     }
     error
+}
+
+/// A file has been opened by call `nr` with that result, a descriptor or an error number.
+pub fn opened(nr: i64, result: i64) {
+    let opens = matches!(nr, any_of!(SYS_open SYS_openat SYS_openat2 SYS_creat));
+    if !opens || result < 0 || !machine().knows_flocked() {
+        return;
+    }
+    let fd = result as i32;
+    let mut stat = [0u64; 18];
+    const MODE: usize = 3;
+    let is_file =
+        raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) >= 0 && stat[MODE] as u32 & libc::S_IFMT == libc::S_IFREG;
+    let Some(real) = look(fd).filter(|r| is_file && r.flags & libc::O_PATH == 0) else { return };
+    let [_, object] = files::with_stack(|| objects(fd, &real));
+    if machine().is_flocked(world().objects[object].key.addr) {
+        describe_new(fd, &real);
+        model().flocks_come();
+    }
 }
 
 /// What F_GETLK leaves behind.
@@ -171,6 +193,7 @@ pub fn flock(fd: i32, what: i32) -> i64 {
     };
     let Some(real) = look(fd).filter(|r| r.flags & libc::O_PATH == 0) else { return EBADF };
     let [_, object] = files::with_stack(|| objects(fd, &real));
+    machine().note_flocked(world().objects[object].key.addr);
     let mut op = Op::on(Kind::FLOCK, object);
     op.mask = mask | by_description(describe(fd, &real));
     op.deadline = LAST;
@@ -281,9 +304,11 @@ fn describe(fd: i32, real: &Real) -> u32 {
     if world().files_under_way() {
         end::unsupported(&[b"flock or F_OFD_SETLK while the descriptor of a file is under way in a message"]);
     }
-    if let Some(name) = described(fd, real) {
-        return name;
-    }
+    described(fd, real).unwrap_or_else(|| describe_new(fd, real))
+}
+
+/// The same of one that has none.
+fn describe_new(fd: i32, real: &Real) -> u32 {
     let name = world().new_description_name(local().cur);
     let mut lock = tag(name);
     if real.flags & libc::O_ACCMODE != libc::O_WRONLY {

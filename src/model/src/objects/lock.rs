@@ -322,6 +322,11 @@ impl World {
         self.set_range(pid, op, Some(op.mask & WRITE != 0))
     }
 
+    /// Open file descriptions have names, and closing one may give locks back.
+    pub fn flocks_come(&mut self) {
+        self.flocks_used = true;
+    }
+
     /// From now on the end of a process may give locks back.
     fn note_locks(&mut self, pid: Pid, op: &Op) {
         match op.mask & DESCRIPTION {

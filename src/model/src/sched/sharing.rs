@@ -71,6 +71,7 @@ const RETURNS: u64 = 0x106;
 const SENT: u64 = 0x107;
 pub(super) const TOLD: u64 = 0x108;
 const IGNORED: u64 = 0x109;
+const FLOCKED: u64 = 0x10a;
 const SIGCHLD: u64 = 1 << 16;
 /// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
@@ -437,6 +438,25 @@ impl Arena {
     pub fn is_ignored(&self, t: Tid, returns_to: u64) -> bool {
         let first_program = self.world.threads.get(t).is_some_and(|x| self.world.procs[x.pid].execs == 0);
         first_program && self.is_known(name_of_ignored(returns_to))
+    }
+
+    /// Locks of an open file description of the file with that number are used. That another process closes it is an operation, which it has
+    /// to be also where it comes before the first lock: so from now on such a description is known from its open.
+    pub fn note_flocked(&mut self, number: u64) {
+        if self.world.concurrent {
+            self.note(mixed(FLOCKED, number, 1), 0);
+            self.note(mixed(FLOCKED, 0, 0), 0);
+        }
+    }
+
+    /// Some file is known for that.
+    pub fn knows_flocked(&self) -> bool {
+        self.is_known(mixed(FLOCKED, 0, 0))
+    }
+
+    /// The file with that number is.
+    pub fn is_flocked(&self, number: u64) -> bool {
+        self.is_known(mixed(FLOCKED, number, 1))
     }
 
     /// Somebody asks who used object `id` last: operations on it commute less from now on.
