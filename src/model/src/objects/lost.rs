@@ -12,15 +12,24 @@ use crate::state::{
     ObjKind, ThreadState, DESTROYED, GHOSTS, INHERITS, ROBUST, WAKE_GONE, WAKE_HELD, WAKE_LOST, WAKE_MISSED,
 };
 
+/// In [`Object::waker`]: several threads.
+const SEVERAL: u32 = u32::MAX;
+
 impl World {
     /// `t` has made `id` free for one of those who sleep for it.
     pub(crate) fn lets_one_go(&mut self, t: Tid, id: ObjId) {
-        self.objects[id].waker = t.wrapping_add(1);
+        let object = &mut self.objects[id];
+        let name = t.wrapping_add(1);
+        // Who gave a semaphore back last is no matter, as the two commute; so it is who has, since nothing was left of it.
+        let several = object.key.kind == ObjKind::SEM && object.waker != 0 && object.waker != name;
+        object.waker = if several { SEVERAL } else { name };
     }
 
     /// Nothing is left of semaphore `id`: who was woken sleeps again, or will.
     pub(crate) fn all_taken(&mut self, id: ObjId) {
-        self.objects[id].flags &= !(WAKE_GONE | WAKE_HELD);
+        let object = &mut self.objects[id];
+        object.flags &= !(WAKE_GONE | WAKE_HELD);
+        object.waker = 0;
     }
 
     /// What `op` of `t` sleeps for in libc, where one is woken at a time.

@@ -390,6 +390,7 @@ impl World {
         self.procs[p].execs = self.procs[p].execs.wrapping_add(1);
         self.procs[p].copied_beside = false;
         (self.procs[p].ignored_sent, self.procs[p].hushed_signals, self.procs[p].failing_signals) = (0, 0, 0);
+        self.threads[t].hushed_at = 0;
         self.threads[t].vtid = self.procs[p].vpid;
         self.threads[t].cancel = 0;
     }

@@ -142,9 +142,7 @@ impl World {
             return Applied::Done(errno::EOVERFLOW);
         }
         sem.value += 1;
-        if sem.value == 1 {
-            self.lets_one_go(t, op.obj);
-        }
+        self.lets_one_go(t, op.obj);
         Applied::Done(0)
     }
 
