@@ -205,15 +205,15 @@ impl Watched {
         let whole = |at: u64, given: u64| {
             message(at, given, nothing, writes);
             // The length of the name, that of the control data and the flags.
-            writes(at + 8, 4);
-            writes(at + 40, 12);
+            writes(at.wrapping_add(8), 4);
+            writes(at.wrapping_add(40), 12);
         };
         match what.size {
             Size::Vectors(n) => vectors(at, self.argument(n), result as u64, nothing, writes),
             Size::Message => whole(at, result as u64),
             Size::Messages(_) => each_message(at, result as u64, |at| {
-                whole(at, number(at + 56).into());
-                writes(at + 56, 4);
+                whole(at, number(at.wrapping_add(56)).into());
+                writes(at.wrapping_add(56), 4);
             }),
             _ => writes(at, size),
         }
@@ -253,12 +253,12 @@ fn long(at: u64) -> u64 {
 
 /// A text with its NUL.
 fn text(at: u64) -> u64 {
-    let ends = |n: &u64| readable(at + n, 1) == 0 || load::<u8>(at + n) == 0;
+    let ends = |n: &u64| readable(at.wrapping_add(*n), 1) == 0 || load::<u8>(at.wrapping_add(*n)) == 0;
     (0..MAX_TEXT).find(ends).map_or(MAX_TEXT, |n| n + 1)
 }
 
 fn texts(at: u64, reads: impl Fn(u64, u64)) {
-    let each = (0..MAX_TEXTS).map(|n| long(at + 8 * n)).take_while(|&text| text != 0);
+    let each = (0..MAX_TEXTS).map(|n| long(at.wrapping_add(8 * n))).take_while(|&text| text != 0);
     let mut n = 0;
     for at in each {
         reads(at, text(at));
@@ -271,8 +271,8 @@ fn texts(at: u64, reads: impl Fn(u64, u64)) {
 fn vectors(at: u64, n: u64, mut given: u64, reads: impl Fn(u64, u64), uses: impl Fn(u64, u64)) {
     let n = n.min(MAX_VECTORS);
     reads(at, 16 * n);
-    for at in (0..n).map(|n| at + 16 * n) {
-        let size = long(at + 8).min(given);
+    for at in (0..n).map(|n| at.wrapping_add(16 * n)) {
+        let size = long(at.wrapping_add(8)).min(given);
         uses(long(at), size);
         given -= size;
     }
@@ -294,7 +294,7 @@ fn message(at: u64, given: u64, reads: impl Fn(u64, u64), uses: impl Fn(u64, u64
 }
 
 fn each_message(at: u64, n: u64, f: impl Fn(u64)) {
-    (0..n.min(MAX_VECTORS)).for_each(|n| f(at + 64 * n));
+    (0..n.min(MAX_VECTORS)).for_each(|n| f(at.wrapping_add(64 * n)));
 }
 
 /// A place to write to.
