@@ -1,6 +1,7 @@
 /* A child ends whose parent ignores SIGCHLD, by default. libc blocks all signals in the first thread while it creates the second: where that
  * child ends just then, the signal is not ignored at once, and wakes the second thread, whose epoll_wait fails with EINTR though no handler is
  * there. That is said ("created"), but not where the child is over before ("reaped"), or the wait goes on by itself ("restarts": read).
+ * "sent": another thread sends the process a signal that is ignored, and there is no child.
  * "timed": a wait with a time; the search need not try the end of the child within it, and says so all the same. */
 #include "t.h"
 #include <signal.h>
@@ -23,6 +24,12 @@ static void *waits(void *unused)
     return unused;
 }
 
+static void *sends(void *unused)
+{
+    MUST(kill(getpid(), SIGURG));
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     sigset_t set;
@@ -33,6 +40,12 @@ int main(int argc, char **argv)
     struct epoll_event event = {.events = EPOLLIN};
     MUST((epoll = epoll_create1(0)) < 0 || pipe(pipes));
     MUST(epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[0], &event));
+    if (arg_is(argc, argv, "sent")) {
+        pthread_t sender = go(sends, NULL), waiter = go(waits, NULL);
+        MUST(write(pipes[1], "x", 1) != 1);
+        join(sender), join(waiter);
+        return 0;
+    }
     pid_t child = fork();
     if (child == 0)
         _exit(0);

@@ -20,6 +20,8 @@
 #include <time.h>
 
 static long area[64];
+/* The word of it that is looked at. */
+static long *word = area;
 static int ends[2], pair[2];
 static struct sembuf up = { 0, 1, 0 };
 
@@ -67,6 +69,12 @@ static void takes_message(void)
     MUST(id < 0 || msgsnd(id, m, 8, 0));
     MUST(msgrcv(id, area, 8, 0, 0) != 8 || msgctl(id, IPC_RMID, NULL));
 }
+/* How much that writes only the set says: it is said that this is not watched. */
+static void asks_all(void)
+{
+    int id = semget(IPC_PRIVATE, 1, 0600);
+    MUST(id < 0 || semctl(id, 0, GETALL, (unsigned short *)area) || semctl(id, 0, IPC_RMID));
+}
 static void asks_set(void)
 {
     int id = semget(IPC_PRIVATE, 1, 0600);
@@ -95,7 +103,7 @@ static const struct { const char *name; void (*call)(void); int in; } ALL[] = {
     { "read", reads, 0 },           { "pread", preads, 0 },         { "readv", reads_vector, 0 },   { "recv", receives, 0 },
     { "recvmsg", receives_message, 0 }, { "name", names, 0 },       { "poll", polls, 0 },           { "clock", looks_at_clock, 0 },
     { "stat", stats, 0 },           { "random", draws, 0 },         { "timer", asks_timer, 0 },     { "epoll", waits_for_events, 0 },
-    { "pipe", makes_pipe, 0 },      { "msgrcv", takes_message, 0 }, { "semctl", asks_set, 0 },      { "cwd", asks_directory, 0 },
+    { "pipe", makes_pipe, 0 },      { "msgrcv", takes_message, 0 }, { "msgtext", takes_message, 0 }, { "semctl", asks_set, 0 },       { "getall", asks_all, 0 },      { "cwd", asks_directory, 0 },
     { "write", writes, 1 },         { "writev", writes_vector, 1 }, { "send", sends, 1 },           { "semop", ups, 1 },
 };
 
@@ -126,21 +134,23 @@ int main(int argc, char **argv)
         MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
     else
         MUST(pipe(ends) || (!ALL[at].in && write(ends[1], "12345678", 8) != 8));
-    area[0] = 0x5a5a5a5a5a5a5a5aL;
+    area[0] = area[1] = 0x5a5a5a5a5a5a5a5aL;
+    if (!strcmp(name, "msgtext"))
+        word = area + 1;
     if (ALL[at].call == ups)
         memcpy(area, &up, sizeof up);
     if (ALL[at].call == polls)
         *(struct pollfd *)area = (struct pollfd){ .fd = ends[1], .events = POLLOUT };
-    first = area[0];
+    first = *word;
     MUST(pthread_create(&t, NULL, calls, NULL));
     if (fixed)
         MUST(pthread_join(t, NULL));
     if (ALL[at].call == ups)
         ((struct sembuf *)area)->sem_op = 2;
     else if (ALL[at].in)
-        area[0] = 7;
+        *word = 7;
     else
-        found = area[0];
+        found = *word;
     if (!fixed)
         MUST(pthread_join(t, NULL));
     if (ALL[at].in)

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{
-    descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, used, waitv,
+    buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, waitv,
 };
 use crate::gate::fiber::Start;
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
@@ -89,7 +89,7 @@ pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
 
 /// `within`: by an instruction of libc's, as far as is known.
 fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
-    let result = used::around(nr, a, |a| performed(nr, a, context, within));
+    let result = buffers::around(nr, a, |a| performed(nr, a, context, within));
     if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {
         watched::code_comes(nr, a);
     }

@@ -38,6 +38,7 @@ struct Flock {
 struct Real {
     dev: u64,
     ino: u64,
+    mode: u32,
     size: i64,
     flags: i32,
 }
@@ -48,7 +49,7 @@ fn look(fd: i32) -> Option<Real> {
     if flags < 0 || raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) < 0 {
         return None;
     }
-    Some(Real { dev: stat[0], ino: stat[1], size: stat[6] as i64, flags })
+    Some(Real { dev: stat[0], ino: stat[1], mode: stat[3] as u32, size: stat[6] as i64, flags })
 }
 
 /// True for the commands of fcntl that are about locks.
@@ -131,11 +132,8 @@ pub fn opened(nr: i64, result: i64) {
         return;
     }
     let fd = result as i32;
-    let mut stat = [0u64; 18];
-    const MODE: usize = 3;
-    let is_file =
-        raw!(libc::SYS_fstat, fd, stat.as_mut_ptr()) >= 0 && stat[MODE] as u32 & libc::S_IFMT == libc::S_IFREG;
-    let Some(real) = look(fd).filter(|r| is_file && r.flags & libc::O_PATH == 0) else { return };
+    let is_file = |r: &Real| r.mode & libc::S_IFMT == libc::S_IFREG && r.flags & libc::O_PATH == 0;
+    let Some(real) = look(fd).filter(is_file) else { return };
     let [_, object] = files::with_stack(|| objects(fd, &real));
     if machine().is_flocked(world().objects[object].key.addr) {
         describe_new(fd, &real);

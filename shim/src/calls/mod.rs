@@ -2,6 +2,7 @@
 //! into results.
 
 pub mod address;
+pub mod buffers;
 pub mod busy;
 pub mod clients;
 pub mod descriptors;
@@ -46,5 +47,4 @@ pub mod thread;
 pub mod time;
 pub mod timer;
 pub mod uncontrolled;
-pub mod used;
 pub mod waitv;

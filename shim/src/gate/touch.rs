@@ -52,9 +52,10 @@ pub fn touch(touch: Touch) -> bool {
         local().to_write = if touch.writes { touch.whole } else { (0, 0) };
     };
     // Of a call that is under way the end is still to come.
-    match touch.in_call {
-        true => use_it(),
-        false => turn::returning(use_it),
+    if touch.in_call {
+        use_it();
+    } else {
+        turn::returning(use_it);
     }
     local().quiet_since = local().acts;
     true

@@ -6,14 +6,14 @@ use super::io::failed;
 use crate::calls::sem::{self, pass, wait};
 use crate::calls::thread::cancellation_point;
 use crate::calls::time::timed;
-use crate::calls::{files, msg, sync, sysv, used};
+use crate::calls::{buffers, files, msg, sync, sysv};
 use crate::gate;
 use crate::net::guarded;
 use crate::sys::ret;
 
 fn waiting(nr: i64, a: [u64; 6]) -> i64 {
     cancellation_point();
-    let result = guarded(|| used::around(nr, a, |a| msg::call(nr, a, true)));
+    let result = guarded(|| buffers::around(nr, a, |a| msg::call(nr, a, true)));
     failed(nr, result);
     // It may have been done, but a call that has met a request does not return.
     cancellation_point();
@@ -21,11 +21,11 @@ fn waiting(nr: i64, a: [u64; 6]) -> i64 {
 }
 
 fn sets(nr: i64, a: [u64; 6]) -> i32 {
-    ret(guarded(|| used::around(nr, a, |a| files::with_cells(nr, a, || sysv::call(nr, a))))) as i32
+    ret(guarded(|| buffers::around(nr, a, |a| files::with_cells(nr, a, || sysv::call(nr, a))))) as i32
 }
 
 fn queues(nr: i64, a: [u64; 6]) -> i32 {
-    ret(guarded(|| used::around(nr, a, |a| files::with_cells(nr, a, || msg::call(nr, a, true))))) as i32
+    ret(guarded(|| buffers::around(nr, a, |a| files::with_cells(nr, a, || msg::call(nr, a, true))))) as i32
 }
 
 symbols! {

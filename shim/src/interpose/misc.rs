@@ -2,7 +2,7 @@
 
 use vsrun_model::{Kind, Op};
 
-use crate::calls::{signal, time, used};
+use crate::calls::{buffers, signal, time};
 use crate::gate::{self, end};
 use crate::net;
 use crate::sys::{cstr, decimal, ret};
@@ -12,15 +12,15 @@ symbols! {
         // Those that the kernel's own library does not know, it asks the kernel for.
         0 | 1 | 4..=7 | 11 => {
             let tells = |a: [u64; 6]| time::clock_gettime(clock, a[1]);
-            ret(used::around(libc::SYS_clock_gettime, [clock as u64, at, 0, 0, 0, 0], tells)) as i32
+            ret(buffers::around(libc::SYS_clock_gettime, [clock as u64, at, 0, 0, 0, 0], tells)) as i32
         }
         _ => ret(net::call(libc::SYS_clock_gettime, [clock as u64, at, 0, 0, 0, 0], 0)) as i32,
     };
     fn gettimeofday(tv: u64, tz: u64) -> i32 = {
         let tells = |a: [u64; 6]| time::gettimeofday(a[0], a[1]);
-        ret(used::around(libc::SYS_gettimeofday, [tv, tz, 0, 0, 0, 0], tells)) as i32
+        ret(buffers::around(libc::SYS_gettimeofday, [tv, tz, 0, 0, 0, 0], tells)) as i32
     };
-    fn time(at: u64) -> i64 = used::around(libc::SYS_time, [at, 0, 0, 0, 0, 0], |a| time::time(a[0]));
+    fn time(at: u64) -> i64 = buffers::around(libc::SYS_time, [at, 0, 0, 0, 0, 0], |a| time::time(a[0]));
     fn sched_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
     fn pthread_yield() -> i32 = gate::pass(Op::new(Kind::YIELD)) as i32;
 }

@@ -334,63 +334,59 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     if size == 0 || !is_mapped() {
         return;
     }
-    if has_object(address, size) {
-        let whole = (address, address + size);
-        let in_call = false;
-        return pieces(Touch {
-            address,
-            size,
-            whole,
-            site,
-            writes,
-            reads: false,
-            locked,
-            wide: false,
-            frame: 0,
-            in_call,
-        });
-    }
-    record(address, size, site, writes, locked);
+    used(Touch { locked, in_call: false, ..of_call(address, size, site, writes) });
 }
 
 /// Records that a system call is about to read a range. What of it is an object has its turn first.
 pub fn call_reads(address: u64, size: u64, site: u32) {
-    if has_object(address, size) {
-        pieces(Touch { wide: false, ..of_call(address, size, site, false) });
-    } else if size > 0 {
-        record(address, size, site, false, false);
+    if size > 0 {
+        used(of_call(address, size, site, false));
     }
 }
 
-/// Records that a system call has written a range. What of it is an object has been seen to otherwise.
-pub fn call_wrote(address: u64, size: u64, site: u32) {
-    let mut at = address;
-    if !has_object(address, size) && size > 0 {
-        return record(address, size, site, true, false);
+fn used(all: Touch) {
+    if has_object(all.address, all.size) {
+        pieces(all);
+    } else {
+        record(all.address, all.size, all.site, all.writes, all.locked);
     }
-    while at < address + size {
-        let next = (address + size).min((at & !7) + 8);
-        if !has_object(at, next - at) {
-            record(at, next - at, site, true, false);
+}
+
+/// Records that a system call has written a range, but for words that are objects.
+pub fn call_wrote(address: u64, size: u64, site: u32) {
+    let plain = |at: u64, size: u64| {
+        if !has_object(at, size) {
+            record(at, size, site, true, false);
         }
-        at = next;
+    };
+    if has_object(address, size) {
+        each_word(address, size, plain);
+    } else if size > 0 {
+        plain(address, size);
     }
 }
 
 /// A system call writes to a range what lies at `from`: words that are objects one by one, each in its turn.
 pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
-    let mut at = address;
-    while at < address + size {
-        let next = (address + size).min((at & !7) + 8);
-        if has_object(at, next - at) && !(log().hooks.touch)(of_call(at, next - at, site, true)) {
+    each_word(address, size, |at, size| {
+        if has_object(at, size) && !(log().hooks.touch)(of_call(at, size, site, true)) {
             forget_object(at);
         }
-        for byte in at..next {
+        for byte in at..at + size {
             store(byte, load::<u8>(from + (byte - address)));
         }
+        call_wrote(at, size, site);
+    });
+}
+
+/// A range, word by word.
+fn each_word(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
+    let (mut at, end) = (address, address.wrapping_add(size));
+    while at < end {
+        let next = end.min((at & !7) + 8);
+        f(at, next - at);
         at = next;
     }
-    call_wrote(address, size, site);
 }
 
 fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
@@ -401,17 +397,8 @@ fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
 /// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way
 /// by then.
 pub fn pieces(all: Touch) {
-    let end = all.address.wrapping_add(all.size);
-    let each = |f: &mut dyn FnMut(u64, u64)| {
-        let mut at = all.address;
-        while at < end {
-            let next = end.min((at & !7) + 8);
-            f(at, next - at);
-            at = next;
-        }
-    };
     let mut objects = 0;
-    each(&mut |at, size| {
+    each_word(all.address, all.size, |at, size| {
         if has_object(at, size) {
             objects += 1;
             let wide = objects == 2 && !all.locked;
@@ -420,7 +407,7 @@ pub fn pieces(all: Touch) {
             }
         }
     });
-    each(&mut |at, size| {
+    each_word(all.address, all.size, |at, size| {
         if !has_object(at, size) {
             record(at, size, all.site, all.writes, all.locked);
         }

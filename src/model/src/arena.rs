@@ -502,7 +502,7 @@ impl Arena {
         self.note_memory(Record { address: parent.into(), size: 0, site: creator, thread: t, space, what });
     }
 
-    /// Code named `name` came after the patches, and is not watched.
+    /// Code named `name` came after the patches, or a call is made of which it is not known what it does to memory: that is not watched.
     pub fn note_later_code(&mut self, name: &[u8]) {
         let watching = &mut self.control.watching;
         watching.later = watching.later.saturating_add(1);

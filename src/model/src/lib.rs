@@ -60,7 +60,7 @@ subjects! {
     /// The table of system calls.
     calls: crate::base::calls;
     /// What memory they use.
-    uses: crate::base::uses;
+    buffers: crate::base::buffers;
     /// What the shim keeps of threads and processes.
     carrier: crate::state::carrier;
     /// What is written at one end and read at the other.

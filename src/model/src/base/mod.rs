@@ -1,6 +1,7 @@
 //! Numbers, tables, addresses, operations: what has no state.
 
 pub mod address;
+pub mod buffers;
 pub mod calls;
 pub mod counter;
 pub mod errno;
@@ -8,7 +9,6 @@ pub mod ids;
 pub mod inject;
 pub mod op;
 pub mod table;
-pub mod uses;
 pub mod watch;
 pub mod words;
 

@@ -232,7 +232,7 @@ pub const SLOW_OTHER: usize = 14;
 pub struct Watching {
     /// A constant of [`state`], or an error number.
     pub state: i32,
-    /// Code that came later and is not watched: how often.
+    /// Code that came later and is not watched, and calls of which the memory is not known: how often.
     pub later: u32,
     /// Address of the state of the log, in each process: five words, of which the first is where the next entry goes, the last where the
     /// first one is.

@@ -175,7 +175,7 @@ impl World {
     pub(crate) fn note_failing_wait(&mut self, t: Tid, op: &Op) {
         let thread = &self.threads[t];
         let p = thread.pid;
-        if !self.procs[p].threaded || op.tries() || !op.kind.row().signals.fail_by_stop(op) {
+        if !self.procs[p].threaded {
             return;
         }
         let open = !self.mask_within(t, op);

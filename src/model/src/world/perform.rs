@@ -190,7 +190,7 @@ impl World {
         if self.stops_late {
             self.note_late_stops(t, &op);
         }
-        if self.procs.len > 1 || self.kills {
+        if row.signals.fail_by_stop(&op) && !op.tries() {
             self.note_failing_wait(t, &op);
         }
         if self.any_ghosts && !self.note_ghosts(t, &op) {

@@ -2,12 +2,12 @@
 //! comes before the call, what is written after it, in the transition that it belongs to.
 //!
 //! NOTE [Aside] Memory that is an object is written in turn: the call writes elsewhere, and from there each word is copied by an operation
-//! of its own. Where there is no room for that, or the call has the address from a structure, it is one step, which is told.
+//! of its own. Where there is no room for that, or the address is in memory itself, it is one step, which is told.
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::buffers::{buffers, Buffer, Size, Way, MAX_BUFFERS};
 use vsrun_model::calls::name;
-use vsrun_model::uses::{uses, Size, Use, Way};
 use vsrun_model::watch::Entry;
 
 use crate::gate::{local, machine, Phase};
@@ -15,8 +15,8 @@ use crate::sys::errno::EINTR;
 use crate::sys::{bytes, copy_out, load, raw, readable};
 use crate::watch;
 
-/// Most uses of a call.
-const MAX_USES: usize = 6;
+/// Bytes of the number that `struct msgbuf` begins with.
+const TYPE: u64 = 8;
 /// Longest text, in bytes, and most of them.
 const MAX_TEXT: u64 = 1 << 20;
 const MAX_TEXTS: u64 = 1 << 16;
@@ -45,47 +45,46 @@ pub fn around(nr: i64, a: [u64; 6], call: impl FnOnce([u64; 6]) -> i64) -> i64 {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
         return call(a);
     }
-    let mut watched = Watched::begin(nr, a);
+    let mut watched = Call::begin(nr, a);
     let result = call(watched.arguments);
     watched.end(result);
     result
 }
 
 /// A call that is watched.
-struct Watched {
+struct Call {
     site: u32,
-    uses: &'static [Use],
+    buffers: &'static [Buffer],
     /// As the program made it.
     asked: [u64; 6],
     /// As it is performed.
     arguments: [u64; 6],
-    /// Of each use, bytes at most.
-    most: [u64; MAX_USES],
+    /// Of each buffer, bytes at most.
+    most: [u64; MAX_BUFFERS],
     /// The same: where it writes instead, or 0.
-    aside: [u64; MAX_USES],
+    aside: [u64; MAX_BUFFERS],
 }
 
-impl Watched {
+impl Call {
     #[cold]
     #[inline(never)]
-    fn begin(nr: i64, a: [u64; 6]) -> Watched {
+    fn begin(nr: i64, a: [u64; 6]) -> Call {
         let site = Entry::FUNCTION | Entry::CALL | nr as u32;
-        let known = uses(nr, &a).filter(|uses| uses.len() <= MAX_USES);
-        if known.is_none() {
+        let buffers = buffers(nr, &a).unwrap_or_else(|| {
             note_unknown(name(nr).unwrap_or("of that number"));
-        }
-        let uses = known.unwrap_or(&[]);
-        let mut call = Watched { site, uses, asked: a, arguments: a, most: [0; MAX_USES], aside: [0; MAX_USES] };
-        for (n, what) in uses.iter().enumerate() {
+            &[]
+        });
+        let mut call = Call { site, buffers, asked: a, arguments: a, most: [0; MAX_BUFFERS], aside: [0; MAX_BUFFERS] };
+        for (n, what) in buffers.iter().enumerate() {
             call.most[n] = call.longest(what);
         }
-        for (n, what) in uses.iter().enumerate().filter(|(_, what)| matches!(what.way, Way::Reads | Way::Changes)) {
+        for (n, what) in buffers.iter().enumerate().filter(|(_, what)| matches!(what.way, Way::Reads | Way::Changes)) {
             call.reads(what, call.most[n]);
         }
-        for what in uses.iter().filter(|what| what.way == Way::Writes) {
-            call.reads_shape(what);
+        for what in buffers.iter().filter(|what| what.way == Way::Writes) {
+            call.reads_addresses(what);
         }
-        for (n, what) in uses.iter().enumerate().filter(|(_, what)| what.way != Way::Reads) {
+        for (n, what) in buffers.iter().enumerate().filter(|(_, what)| what.way != Way::Reads) {
             let at = a[usize::from(what.argument)];
             if call.most[n] > 0 && watch::has_object(at, call.most[n]) {
                 call.put_aside(n, at);
@@ -94,14 +93,14 @@ impl Watched {
         call
     }
 
-    /// Use `n` writes elsewhere, if there is room.
+    /// Buffer `n` is written elsewhere, if there is room.
     fn put_aside(&mut self, n: usize, at: u64) {
         let size = self.most[n];
         let place = if size <= ROOM { take() } else { None };
         match place {
             Some(place) if copy_out(place, bytes(at, size as usize)) => {
                 self.aside[n] = place;
-                self.arguments[usize::from(self.uses[n].argument)] = place;
+                self.arguments[usize::from(self.buffers[n].argument)] = place;
             }
             _ => machine().note_wide_use(),
         }
@@ -110,10 +109,11 @@ impl Watched {
     #[cold]
     #[inline(never)]
     fn end(&mut self, result: i64) {
-        for (n, what) in self.uses.iter().enumerate() {
+        for (n, what) in self.buffers.iter().enumerate() {
             let wrote = match what.way {
                 Way::Reads => false,
                 Way::Writes | Way::Changes => result >= 0,
+                Way::WritesIfAny => result > 0,
                 Way::WritesInterrupted => result == EINTR,
             };
             let at = self.asked[usize::from(what.argument)];
@@ -133,12 +133,13 @@ impl Watched {
         self.asked[usize::from(n)]
     }
 
-    /// Bytes that a use has at most; 0 for what has addresses in it, texts, and nulls.
-    fn longest(&self, what: &Use) -> u64 {
+    /// Bytes that a buffer has at most; 0 for what has addresses in it, texts, and nulls.
+    fn longest(&self, what: &Buffer) -> u64 {
         let at = self.argument(what.argument);
         let size = match what.size {
             Size::Bytes(size) => size.into(),
             Size::Of(n, size) | Size::Given(n, size) => self.argument(n).saturating_mul(size.into()),
+            Size::Typed(n) | Size::TypedGiven(n) => self.argument(n).saturating_add(TYPE),
             Size::Told(n) => number(self.argument(n)).into(),
             Size::Bits(n) => (self.argument(n) as u32).div_ceil(64) as u64 * 8,
             Size::Pages(n) => self.argument(n).div_ceil(4096),
@@ -150,10 +151,11 @@ impl Watched {
         readable(at, size)
     }
 
-    /// Bytes that a use of that call has written.
-    fn written(&self, what: &Use, most: u64, result: i64) -> u64 {
+    /// Bytes of a buffer that the call has written.
+    fn written(&self, what: &Buffer, most: u64, result: i64) -> u64 {
         match what.size {
             Size::Given(_, size) => most.min((result as u64).saturating_mul(size.into())),
+            Size::TypedGiven(_) => most.min((result as u64).saturating_add(TYPE)),
             // The number is there by now, aside if it is an object.
             Size::Told(n) => most.min(number(self.arguments[usize::from(n)]).into()),
             _ => most,
@@ -161,7 +163,7 @@ impl Watched {
     }
 
     /// What is read before the call.
-    fn reads(&self, what: &Use, most: u64) {
+    fn reads(&self, what: &Buffer, most: u64) {
         let at = self.argument(what.argument);
         let reads = |at: u64, size: u64| watch::call_reads(at, readable(at, size), self.site);
         if at == 0 {
@@ -177,8 +179,8 @@ impl Watched {
         }
     }
 
-    /// Where a call finds what it writes, in memory, it reads that before.
-    fn reads_shape(&self, what: &Use) {
+    /// Where the addresses that a call writes to are in memory, it reads them before.
+    fn reads_addresses(&self, what: &Buffer) {
         let at = self.argument(what.argument);
         let reads = |at: u64, size: u64| watch::call_reads(at, readable(at, size), self.site);
         match what.size {
@@ -191,7 +193,7 @@ impl Watched {
     }
 
     /// What was written to `at` by the call, not aside.
-    fn wrote(&self, what: &Use, at: u64, size: u64, result: i64) {
+    fn wrote(&self, what: &Buffer, at: u64, size: u64, result: i64) {
         let writes = |at: u64, size: u64| {
             let size = readable(at, size);
             if watch::has_object(at, size) {
