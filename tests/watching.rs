@@ -10,6 +10,7 @@ use nix::sys::ptrace::Options;
 use vsrun::binary::SymbolCache;
 use vsrun::runtime::memory::ProcessMemory;
 use vsrun::runtime::tracee::{launch, Event, LaunchSpec};
+use vsrun_model::watch::Entry;
 
 const VSRUN: &str = env!("CARGO_BIN_EXE_vsrun");
 
@@ -178,8 +179,11 @@ fn accesses(
     found
 }
 
-/// What single-stepping the unpatched program shows.
-fn stepped(program: &Path, cells: (u64, u64), bias: u64) -> BTreeSet<Touch> {
+/// Steps through the program until `done`.
+fn step_through(
+    program: &Path,
+    mut done: impl FnMut(&ProcessMemory, &nix::libc::user_regs_struct, &mut InstructionInfoFactory) -> bool,
+) {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null").expect("/dev/null");
     let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
     let spec = LaunchSpec {
@@ -194,27 +198,35 @@ fn stepped(program: &Path, cells: (u64, u64), bias: u64) -> BTreeSet<Touch> {
     let mut stopped = launch(&spec).expect("it starts");
     stopped.set_options(Options::PTRACE_O_EXITKILL).expect("options");
     let memory = ProcessMemory::open(stopped.pid()).expect("its memory");
-    let mut between = Between::new(cells);
     let mut info = InstructionInfoFactory::new();
     loop {
         let regs = stopped.regs().expect("registers");
-        let own = regs.rip.wrapping_sub(bias) < 1 << 24;
-        let mut bytes = [0; 15];
-        if (own || between.open) && memory.read(regs.rip, &mut bytes).is_ok() {
-            let i = Decoder::with_ip(64, &bytes, regs.rip, DecoderOptions::NONE).decode();
-            for (address, size, writes) in accesses(&i, &mut info, &regs) {
-                between.access(address, size, writes, if own { regs.rip - bias } else { ELSEWHERE });
-            }
-        }
-        if between.over {
+        if done(&memory, &regs, &mut info) {
             let _ = stopped.kill().map(|running| running.reap());
-            return between.shadow.touches;
+            return;
         }
         match stopped.step(None).expect("a step").wait().expect("an event") {
             Event::Stopped(next) => stopped = next,
             event => panic!("it ended before its samples did: {event:?}"),
         }
     }
+}
+
+/// What single-stepping the unpatched program shows.
+fn stepped(program: &Path, cells: (u64, u64), bias: u64) -> BTreeSet<Touch> {
+    let mut between = Between::new(cells);
+    step_through(program, |memory, regs, info| {
+        let own = regs.rip.wrapping_sub(bias) < 1 << 24;
+        let mut bytes = [0; 15];
+        if (own || between.open) && memory.read(regs.rip, &mut bytes).is_ok() {
+            let i = Decoder::with_ip(64, &bytes, regs.rip, DecoderOptions::NONE).decode();
+            for (address, size, writes) in accesses(&i, info, regs) {
+                between.access(address, size, writes, if own { regs.rip - bias } else { ELSEWHERE });
+            }
+        }
+        between.over
+    });
+    between.shadow.touches
 }
 
 fn compare(flags: &[&str]) {
@@ -250,6 +262,143 @@ const FORMS: [&[&str]; 4] = [
 #[test]
 fn what_is_recorded_is_what_single_stepping_shows() {
     FORMS[..3].iter().for_each(|flags| compare(flags));
+}
+
+/// Bytes of `cells` that functions of libc read and write.
+#[derive(Default)]
+struct Uses {
+    read: BTreeSet<u64>,
+    /// Of these, by instructions without vectors, which read no more than they need.
+    read_alone: BTreeSet<u64>,
+    written: BTreeSet<u64>,
+    /// What a masked instruction may have written: the mask says whether it has.
+    may_be_written: BTreeSet<u64>,
+}
+
+/// By what kind of instruction.
+#[derive(Clone, Copy)]
+enum How {
+    Alone,
+    Vectors,
+    Masked,
+}
+
+/// From the beginning to the end of what `functions.c` calls.
+struct Calls {
+    cells: (u64, u64),
+    open: bool,
+    over: bool,
+    uses: Uses,
+}
+
+impl Calls {
+    const ROWS: u64 = 256;
+
+    fn new(cells: (u64, u64)) -> Calls {
+        assert_eq!(cells.1, 64 * Self::ROWS);
+        Calls { cells, open: false, over: false, uses: Uses::default() }
+    }
+
+    fn access(&mut self, (address, size, writes): (u64, u64, bool), by_libc: bool, how: How) {
+        let row = |n: u64| self.cells.0 + 64 * (Self::ROWS - n);
+        match () {
+            () if writes && size == 8 && address == row(1) => self.open = true,
+            () if writes && size == 8 && address == row(2) => self.over = true,
+            () if !by_libc || !self.open || self.over => {}
+            () => {
+                let (first, end) = self.cells;
+                let bytes = (address..address + size).filter(|at| (first..first + end).contains(at));
+                let bytes: Vec<u64> = bytes.map(|at| at - first).collect();
+                let all = &mut self.uses;
+                match how {
+                    How::Masked if writes => all.may_be_written.extend(&bytes),
+                    _ if writes => all.written.extend(&bytes),
+                    How::Alone => {
+                        all.read.extend(&bytes);
+                        all.read_alone.extend(&bytes);
+                    }
+                    _ => all.read.extend(&bytes),
+                }
+            }
+        }
+    }
+}
+
+/// What vsrun records of functions of libc.
+fn functions_recorded(dir: &TempDir, program: &Path, cells: (u64, u64)) -> Uses {
+    let log = dir.0.join("log");
+    let mut run = Command::new(VSRUN);
+    run.arg("--once").arg("--scenario-dir").arg(&dir.0).arg("--watch-log").arg(&log).arg(program);
+    let run = run.output().expect("vsrun runs");
+    assert!(run.status.success() || run.status.code() == Some(3), "{}", String::from_utf8_lossy(&run.stdout));
+    let mut calls = Calls::new(cells);
+    for entry in fs::read(&log).expect("the log").chunks_exact(24) {
+        let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
+        let address = u64::from(word(0)) | u64::from(word(4)) << 32;
+        if word(16) == 0 {
+            let by_libc = word(8) & Entry::FUNCTION != 0;
+            calls.access((address, u64::from(word(12) >> 2), word(12) & 1 != 0), by_libc, How::Alone);
+        }
+    }
+    assert!(calls.over, "the functions were not recorded to their end");
+    calls.uses
+}
+
+/// What single-stepping through libc shows.
+fn functions_stepped(program: &Path, cells: (u64, u64), bias: u64) -> Uses {
+    let mut calls = Calls::new(cells);
+    step_through(program, |memory, regs, info| {
+        let own = regs.rip.wrapping_sub(bias) < 1 << 24;
+        let mut bytes = [0; 15];
+        if (own || calls.open) && memory.read(regs.rip, &mut bytes).is_ok() {
+            let i = Decoder::with_ip(64, &bytes, regs.rip, DecoderOptions::NONE).decode();
+            let vectors = i
+                .op_kinds()
+                .enumerate()
+                .any(|(n, kind)| kind == OpKind::Register && i.op_register(n as u32).is_vector_register());
+            let masked = i.has_op_mask() || matches!(i.mnemonic(), Mnemonic::Vmaskmovps | Mnemonic::Vpmaskmovd);
+            for access in accesses(&i, info, regs) {
+                let how = match () {
+                    () if masked => How::Masked,
+                    () if vectors || access.1 > 8 => How::Vectors,
+                    () => How::Alone,
+                };
+                calls.access(access, !own, how);
+            }
+        }
+        calls.over
+    });
+    calls.uses
+}
+
+/// The table of functions says what they do: no byte is written that it has not, none invented; what is said to be read is, and what
+/// libc reads without vectors is said to be.
+#[test]
+fn functions_of_libc_use_what_is_recorded() {
+    let dir = TempDir::new("functions");
+    let program = dir.compile("functions.c", &["-O1", "-fno-builtin", "-w"]);
+    let mut cache = SymbolCache::new();
+    let module = cache.get(&program).expect("a module");
+    let (start, size) = module.symbols().objects_named("cells")[0];
+    let cells = (start + 0x5555_5555_4000, size);
+    let expected = functions_stepped(&program, cells, 0x5555_5555_4000);
+    let found = functions_recorded(&dir, &program, cells);
+    let name = |bytes: Vec<&u64>| bytes.iter().map(|at| format!("row {} + {}", *at / 64, *at % 64)).collect::<Vec<_>>();
+    let less = |a: &BTreeSet<u64>, b: &BTreeSet<u64>| name(a.difference(b).collect());
+    // strptime sets what the format names, behind the last part strtok finds a NUL that is there, and strverscmp reads up to a difference.
+    let read: BTreeSet<u64> = found.read.iter().copied().filter(|at| ![5, 57].contains(&(at / 64))).collect();
+    let more: BTreeSet<u64> = found.written.iter().copied().filter(|at| at / 64 != 57 && *at != 18 * 64 + 3).collect();
+    let may_be: BTreeSet<u64> = expected.written.union(&expected.may_be_written).copied().collect();
+    let used: BTreeSet<u64> = found.read.union(&found.written).copied().collect();
+    let all: BTreeSet<u64> = expected.read.union(&expected.written).copied().collect();
+    let differences = [
+        ("written and not recorded", less(&expected.written, &found.written)),
+        ("recorded and not written", less(&more, &may_be)),
+        ("read and not recorded", less(&expected.read_alone, &used)),
+        ("recorded and not read", less(&read, &all)),
+    ];
+    assert!(differences.iter().all(|(_, bytes)| bytes.is_empty()), "{differences:?}");
+    assert!(expected.written.len() > 600 && found.read.len() > 300, "{} {}", expected.written.len(), found.read.len());
 }
 
 /// What a program prints by itself, and patched.

@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, locks, mail, priority, process, stream, thread};
+use crate::calls::{clients, descriptors, env, library, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
@@ -186,7 +186,7 @@ const CLONE_PARENT: u64 = 0x8000;
 fn serve() {
     let [command, ready, forked] = machine().root_words();
     raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &u64::MAX as *const u64, 0, 8);
-    watched::announce();
+    watched::announce(library::stand_ins);
     loop {
         store(ready, load::<u32>(ready) + 1);
         raw!(libc::SYS_futex, ready, libc::FUTEX_WAKE, 1);
@@ -197,6 +197,7 @@ fn serve() {
         store(command, 0u32);
         if order == Command::WATCH {
             if watched::map(crate::gate::touch::touch) {
+                library::find_others();
                 signal::install_traps();
             }
             continue;

@@ -22,7 +22,7 @@ const MAX_FRAMES: usize = 24;
 const ASSUMPTION: &str = "This assumes that code between visible operations touches shared data only under locks.";
 
 /// The same where memory is watched.
-const WATCHED: &str = "Memory was watched, but for what libc does to it and what 'vsrun doctor PROGRAM' lists: it is used in an order that visible operations keep, or each use was explored (see the notes).";
+const WATCHED: &str = "Memory was watched, but for what 'vsrun doctor PROGRAM' lists: it is used in an order that visible operations keep, or each use was explored (see the notes).";
 
 /// The first line of whatever is said of executions in which calls of these kinds went to the kernel; nothing if there are none.
 pub fn uncontrolled(kinds: u32) -> String {

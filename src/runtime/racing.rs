@@ -1,7 +1,8 @@
 //! What is said of accesses to watched memory that nothing orders, and of what was not seen of an execution.
 
+use vsrun_model::library::FUNCTIONS;
 use vsrun_model::object::SHARED;
-use vsrun_model::watch::{Entry, FUNCTIONS};
+use vsrun_model::watch::Entry;
 
 use super::outcome::Outcome;
 use super::watched::Watched;
@@ -42,7 +43,7 @@ impl Watched {
         }
         if number & Entry::FUNCTION != 0 {
             let function = FUNCTIONS.get((number & !Entry::FUNCTION) as usize);
-            return function.map_or("a function of libc", |name| name).to_string();
+            return function.map_or("a function of libc", |function| function.name).to_string();
         }
         let site = self.site(number as usize);
         site.map_or("?".to_string(), |(module, at)| self.places.describe(at.wrapping_add(module.bias)))

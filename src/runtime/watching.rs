@@ -1,7 +1,7 @@
 //! Watching memory: analyses the modules of the program at its root, plans their patches, lets the root map what the plan needs, and
 //! writes the patches. Executions are forked from the root and inherit all of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vsrun_model::arena::Command;
-use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Place, FUNCTIONS, WATCH_ADDR, WATCH_MAGIC};
+use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
+use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Other, Place, WATCH_ADDR, WATCH_MAGIC};
 
 use super::memory::ProcessMemory;
 use super::session::SHIM_NAME;
@@ -70,12 +71,13 @@ impl Worker {
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_out = left_out;
         watched.places = Modules::parse(&maps, &mut SymbolCache::new());
-        let file = file_of(&watched, &plan, thread_local(&watched.places), watch.log.as_deref());
+        let (calls, others) = stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
+        let file = file_of(&watched, &plan, &others, thread_local(&watched.places), watch.log.as_deref());
         self.map_in_root(&file)?;
         for (at, bytes) in &plan.writes {
             memory.write(*at, bytes).map_err(io::Error::other)?;
         }
-        self.stand_in(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
+        self.stand_in(&calls, &memory).map_err(io::Error::other)?;
         if let Some(log) = &watch.log {
             write_log_key(log, &watched)?;
         }
@@ -103,36 +105,78 @@ impl Worker {
         }
     }
 
-    /// Lets the modules call what stands in for functions of libc, where libc's would be called.
-    fn stand_in(
-        &self,
-        watched: &Watched,
-        loaded: &[Loaded],
-        maps: &[u8],
-        memory: &ProcessMemory,
-    ) -> Result<(), super::memory::MemoryError> {
-        let functions = self.arena.control.watching.functions;
-        let defined: BTreeSet<u32> = watched.modules.iter().flat_map(|m| m.sites.defines.iter().copied()).collect();
-        let libc: Vec<Range<u64>> = Mapping::parse_all(maps)
-            .iter()
-            .filter(|m| m.file().is_some_and(|f| file_name(f).starts_with("libc.so")))
-            .map(|m| m.start..m.end)
-            .collect();
-        for (module, loaded) in watched.modules.iter().zip(loaded) {
-            let own = |at: u64| loaded.text.iter().any(|(start, b)| (*start..start + b.len() as u64).contains(&at));
-            for (at, function) in module.sites.imports.iter().filter(|(_, n)| !defined.contains(n)) {
-                let at = at.wrapping_add(module.bias);
-                let there = memory.read_u64(at)?;
-                // One that the loader has not filled yet leads back into the module.
-                let is_libc = own(there) || libc.iter().any(|r| r.contains(&there));
-                let stand_in = functions[*function as usize];
-                if is_libc && stand_in != 0 {
-                    memory.write(at, &stand_in.to_le_bytes())?;
-                }
-            }
-        }
-        Ok(())
+    /// Lets the modules call what stands in for functions of libc, where those would be called.
+    fn stand_in(&self, calls: &[StandIn], memory: &ProcessMemory) -> Result<(), super::memory::MemoryError> {
+        let first = self.arena.control.watching.functions;
+        calls.iter().try_for_each(|call| {
+            let stand_in = first + STRIDE * call.number as u64;
+            memory.write(call.at, &stand_in.to_le_bytes())
+        })
     }
+}
+
+/// A word of a module that is to have the address of a stand-in.
+struct StandIn {
+    at: u64,
+    /// Of the function, see `vsrun_model::library`.
+    number: usize,
+}
+
+/// Where the modules would call functions of libc's, or of the shim's in their place, that have to be seen; and the names of those of
+/// which it is not known what they do, as far as they can be told apart.
+fn stand_ins(
+    watched: &Watched,
+    loaded: &[Loaded],
+    maps: &[u8],
+    memory: &ProcessMemory,
+) -> Result<(Vec<StandIn>, Vec<String>), super::memory::MemoryError> {
+    let defined: BTreeSet<&str> = watched.modules.iter().flat_map(|m| &m.sites.defines).map(String::as_str).collect();
+    let mappings = Mapping::parse_all(maps);
+    let of = |start: &'static str| {
+        mappings.iter().filter(move |m| m.file().is_some_and(|f| file_name(f).starts_with(start)))
+    };
+    let ranges: Vec<Range<u64>> = of("libc.so").chain(of(SHIM_NAME)).map(|m| m.start..m.end).collect();
+    let functions = of("libc.so").next().and_then(Mapping::file).map(functions_of).unwrap_or_default();
+    let known: BTreeMap<&str, usize> = FUNCTIONS.iter().enumerate().map(|(n, f)| (f.name, n)).collect();
+    let (mut calls, mut others) = (Vec::new(), Vec::<String>::new());
+    for (module, loaded) in watched.modules.iter().zip(loaded) {
+        let own = |at: u64| loaded.text.iter().any(|(start, b)| (*start..start + b.len() as u64).contains(&at));
+        for (at, name) in module.sites.imports.iter().filter(|(_, name)| !defined.contains(name.as_str())) {
+            let known = known.get(name.as_str());
+            let is_wanted = known.map_or(functions.contains(name), |known| FUNCTIONS[*known].does != Does::Nothing);
+            if !is_wanted || name.len() >= NAME {
+                continue;
+            }
+            let at = at.wrapping_add(module.bias);
+            let there = memory.read_u64(at)?;
+            // One that the loader has not filled yet leads back into the module.
+            if !own(there) && !ranges.iter().any(|range| range.contains(&there)) {
+                continue;
+            }
+            let number = match known {
+                Some(number) => *number,
+                None => match others.iter().position(|other| other == name) {
+                    Some(n) => FUNCTIONS.len() + n,
+                    None if others.len() < OTHERS => {
+                        others.push(name.clone());
+                        FUNCTIONS.len() + others.len() - 1
+                    }
+                    None => continue,
+                },
+            };
+            calls.push(StandIn { at, number });
+        }
+    }
+    Ok((calls, others))
+}
+
+/// The functions that a file exports.
+fn functions_of(path: &Path) -> BTreeSet<String> {
+    const CHOSEN: u8 = 10;
+    let Ok(bytes) = std::fs::read(path) else { return BTreeSet::new() };
+    let Ok(elf) = goblin::elf::Elf::parse(&bytes) else { return BTreeSet::new() };
+    let functions = elf.dynsyms.iter().filter(|s| s.st_value != 0 && (s.is_function() || s.st_type() == CHOSEN));
+    functions.filter_map(|s| elf.dynstrtab.get_at(s.st_name)).map(String::from).collect()
 }
 
 /// How many bytes below their thread pointers threads have for what is thread-local in the modules that are loaded, at most.
@@ -271,6 +315,16 @@ impl FileImage {
         [at as u64, ((self.0.len() - at) / size) as u64]
     }
 
+    /// Adds names as [`Other`]s, and gives where they are and how many.
+    fn names(&mut self, names: &[String]) -> [u64; 2] {
+        let at = self.0.len();
+        for name in names {
+            self.0.extend(name.bytes());
+            self.0.resize(self.0.len() + size_of::<Other>() - name.len(), 0);
+        }
+        [at as u64, names.len() as u64]
+    }
+
     fn fill_page(&mut self) {
         self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
     }
@@ -285,7 +339,7 @@ fn words_of(operand: &Operand, bias: u64) -> [u64; 2] {
 }
 
 /// The file with everything that the shim needs.
-fn file_of(watched: &Watched, plan: &Plan, thread_local: u64, log: Option<&Path>) -> Vec<u8> {
+fn file_of(watched: &Watched, plan: &Plan, others: &[String], thread_local: u64, log: Option<&Path>) -> Vec<u8> {
     let mut file = FileImage(vec![0; size_of::<Header>()]);
     let mut first = 0u32;
     let mut starts = Vec::new();
@@ -305,6 +359,7 @@ fn file_of(watched: &Watched, plan: &Plan, thread_local: u64, log: Option<&Path>
     let places = |all: &[Place]| all.iter().flat_map(|p| [p.at, p.to]).collect::<Vec<_>>();
     let traps = file.table(places(&plan.traps).into_iter(), size_of::<Place>());
     let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
+    let others = file.names(others);
     let whole = |bytes: &[u8]| (bytes.len() as u64).next_multiple_of(PAGE);
     let tables = (file.0.len() + plan.mapped.len() * size_of::<Mapped>()) as u64;
     let mut offset = tables.next_multiple_of(PAGE);
@@ -320,13 +375,13 @@ fn file_of(watched: &Watched, plan: &Plan, thread_local: u64, log: Option<&Path>
         file.fill_page();
     }
     let mut header: Vec<u8> = Vec::new();
-    let fields = [mappings, traps, moves, [sites_at, count], operands];
+    let fields = [mappings, traps, moves, [sites_at, count], operands, others];
     let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).chain([thread_local]);
     words.for_each(|w| header.extend(w.to_le_bytes()));
     let name = log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));
     file.0[..header.len()].copy_from_slice(&header);
-    debug_assert!(WATCH_ADDR.is_multiple_of(PAGE) && FUNCTIONS.len() < 256);
+    debug_assert!(WATCH_ADDR.is_multiple_of(PAGE));
     file.0
 }
 

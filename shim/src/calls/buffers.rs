@@ -96,8 +96,7 @@ impl Call {
     /// Buffer `n` is written elsewhere, if there is room.
     fn put_aside(&mut self, n: usize, at: u64) {
         let size = self.most[n];
-        let place = if size <= ROOM { take() } else { None };
-        match place {
+        match take(size) {
             Some(place) if copy_out(place, bytes(at, size as usize)) => {
                 self.aside[n] = place;
                 self.arguments[usize::from(self.buffers[n].argument)] = place;
@@ -299,8 +298,11 @@ fn each_message(at: u64, n: u64, f: impl Fn(u64)) {
     (0..n.min(MAX_VECTORS)).for_each(|n| f(at.wrapping_add(64 * n)));
 }
 
-/// A place to write to.
-fn take() -> Option<u64> {
+/// A place to write so many bytes to.
+pub fn take(size: u64) -> Option<u64> {
+    if size > ROOM {
+        return None;
+    }
     if taken().is_none() {
         const FIXED_NOREPLACE: i32 = 0x10_0000;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | FIXED_NOREPLACE;
@@ -317,7 +319,8 @@ fn take() -> Option<u64> {
     Some(ASIDE + u64::from(free) * ROOM)
 }
 
-fn give_back(place: u64) {
+/// It is used no more.
+pub fn give_back(place: u64) {
     let n = (place - ASIDE) / ROOM;
     if let Some(now) = taken() {
         *now &= !(1 << n);

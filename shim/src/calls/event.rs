@@ -96,11 +96,12 @@ fn timer_get(a: [u64; 6]) -> i64 {
     0
 }
 
-/// Does something to a timer, visibly if others can notice.
+/// Does something to a timer, visibly if others can notice, or a signal may come before it.
 fn on_timer(desc: DescId, mut act: impl FnMut(ChanId, i32)) {
     let d = world().descs[desc];
     let mut act = |_| act(d.input, d.extra as i32);
-    if fd::is_private(desc) && world().channels[d.input].watched == 0 {
+    let is_own = fd::is_private(desc) && world().channels[d.input].watched == 0;
+    if is_own && !gate::is_place_for_handlers() {
         act(0);
     } else {
         gate::pass_then(world().desc_op(Kind::FD_CONTROL, desc), act);

@@ -248,9 +248,9 @@ pub fn control(desc: DescId) {
     gate::pass(world().desc_op(Kind::FD_CONTROL, desc));
 }
 
-/// A change of a description's state: a visible operation if others have it too.
+/// A change of a description's state: a visible operation if others have it too, or a signal may come before it.
 pub fn settle(desc: DescId) {
-    if !is_private(desc) {
+    if !is_private(desc) || gate::is_place_for_handlers() {
         control(desc);
     }
 }

@@ -17,6 +17,7 @@ pub mod helpers;
 pub mod identity;
 pub mod interfaces;
 pub mod kernel;
+pub mod library;
 pub mod locks;
 pub mod mail;
 pub mod memory;

@@ -22,6 +22,6 @@ pub use local::{
 };
 pub use passage::{is_threaded, note_passed, through};
 pub use turn::{
-    arms, back, cancellation_place, deliver, look, pass, pass_after, pass_in_steps, pass_mirrored, pass_quietly,
-    pass_then, place, place_for_handlers, place_for_timers, returning, sends,
+    arms, back, cancellation_place, deliver, is_place_for_handlers, look, pass, pass_after, pass_in_steps,
+    pass_mirrored, pass_quietly, pass_then, place, place_for_handlers, place_for_timers, returning, sends,
 };

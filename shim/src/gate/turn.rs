@@ -82,12 +82,17 @@ pub fn place_for_timers(nr: i64) {
 /// The same of call `nr` where a handler of the program may run before it, and tell that it has not been made; or a timer's signal may end
 /// the process before, of which others tell.
 pub fn place_for_handlers(nr: i64) {
+    if is_place_for_handlers() {
+        pass(Op::new(Kind::PLACE).arg(nr));
+    }
+}
+
+/// Any call is one here, also one that uses nothing that others have.
+pub fn is_place_for_handlers() -> bool {
     let cur = local().cur;
     let handled = world().handled_by_program(local().pid) & !me().sigmask;
     let comes_between = || world().timers_act_on(cur) != 0 && tells_ticks();
-    if !local().borrowed && (handled != 0 && machine().is_watched(cur) || comes_between()) {
-        pass(Op::new(Kind::PLACE).arg(nr));
-    }
+    !local().borrowed && (handled != 0 && machine().is_watched(cur) || comes_between())
 }
 
 fn tells_ticks() -> bool {

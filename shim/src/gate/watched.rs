@@ -15,10 +15,10 @@ use super::shield;
 use crate::sys::{decimal, load, raw};
 use crate::watch::{self, Touch};
 
-/// The root: says where the slow paths are, if the tool wants to watch.
-pub fn announce() {
+/// The root: says where the slow paths are, and what stands for functions of libc, if the tool wants to watch.
+pub fn announce(stand_ins: fn() -> u64) {
     if arena().control.watching.state == state::ASKED {
-        let told = watch::announce(&arena().control.watching);
+        let told = watch::announce(&arena().control.watching, stand_ins());
         machine().watching_is(told);
     }
 }

@@ -91,10 +91,14 @@ pub struct Log {
     path: u64,
 }
 
+#[repr(transparent)]
 pub struct Cell(UnsafeCell<Log>);
 // SAFETY: a process of a world has one kernel thread; slow paths, which come in between, only append, and no borrow is alive while the
 // program's code runs.
 unsafe impl Sync for Cell {}
+
+/// In [`Log`]: whether what is accessed is handed over, a byte.
+pub const RECORDING: usize = core::mem::offset_of!(Log, recording);
 
 pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     next: 0,
@@ -317,6 +321,11 @@ fn is_marked(shadow: u64, size: u64) -> bool {
     let byte = |at: u64| unsafe { (at as *const u8).read() } == u8::MAX;
     let words = size / 8 * 8;
     (0..words).step_by(8).all(|n| word(shadow + n)) && (words..size).all(|n| byte(shadow + n))
+}
+
+/// Some memory is an object.
+pub fn has_objects() -> bool {
+    log().objects != 0
 }
 
 /// Some of it is an object.

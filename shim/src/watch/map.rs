@@ -3,14 +3,13 @@
 use vsrun_model::watch::{Header, Mapping, Watching, WATCH_ADDR, WATCH_MAGIC};
 
 use super::log::Hooks;
-use super::{functions, log, slow};
+use super::{log, slow};
 use crate::sys::errno::EINVAL;
 use crate::sys::{load, raw};
 
 /// Where the slow paths are, and what stands for functions of libc.
-pub fn announce(watching: &Watching) -> Watching {
-    functions::find();
-    Watching { log: log::state_at(), slow: slow::paths(), functions: functions::stand_ins(), ..*watching }
+pub fn announce(watching: &Watching, functions: u64) -> Watching {
+    Watching { log: log::state_at(), slow: slow::paths(), functions, ..*watching }
 }
 
 /// Maps the file of that name. Gives 0 or a negative error number.

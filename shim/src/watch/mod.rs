@@ -5,7 +5,6 @@
 //! loader, or on a small stack. Below the gate, which says when transitions end and who gets the log.
 
 mod faults;
-mod functions;
 mod log;
 mod map;
 mod slow;
@@ -14,7 +13,7 @@ mod state;
 pub use faults::{mends, moved_from, moved_to, trap};
 pub use log::{
     appends_to, begin, call_reads, call_writes, call_wrote, discard, end_of_transition, hand_over, has_object,
-    is_mapped, is_object, is_recording, Hooks, Touch,
+    has_objects, is_mapped, is_object, is_recording, range, Hooks, Touch, LOG, RECORDING,
 };
 pub use map::{announce, map};
 pub use state::of as state_of;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
-use vsrun_model::watch::{Operand, FUNCTIONS};
+use vsrun_model::watch::Operand;
 
 use super::super::allowed::code::fixed_pointers;
 use super::super::allowed::dynamic::Word;
@@ -89,15 +89,15 @@ fn find_in(image: Image, choice: Choice) -> Sites {
     sites
 }
 
-/// Which functions of libc that use memory of their caller's are imported or defined.
+/// Which functions of others the module may call, and which it defines. libc has no names of C++.
 fn name_functions(image: &Image, sites: &mut Sites) {
-    let index = |name: &str| FUNCTIONS.iter().position(|known| *known == name).map(|n| n as u32);
+    let wanted = |name: &String| !name.starts_with("_Z");
     for (at, word) in &image.dynamic.words {
         if let Word::Symbol(name, 0) = word {
-            sites.imports.extend(index(name).map(|n| (*at, n)));
+            sites.imports.extend(Some(name).filter(|name| wanted(name)).map(|name| (*at, name.clone())));
         }
     }
-    sites.defines = image.exports().keys().filter_map(|name| index(name)).collect();
+    sites.defines = image.exports().keys().filter(|name| wanted(name)).cloned().collect();
 }
 
 /// Addresses of code in the module's data.

@@ -131,11 +131,10 @@ pub struct Sites {
     pub units: Vec<Unit>,
     /// What is not watched, ascending.
     pub unwatched: Vec<Unwatched>,
-    /// Words in which the loader puts the addresses of functions of libc that use memory of their caller's: where, and the index in
-    /// [`vsrun_model::watch::FUNCTIONS`].
-    pub imports: Vec<(u64, u32)>,
-    /// Indices of functions of that name that the module itself defines.
-    pub defines: Vec<u32>,
+    /// Words in which the loader puts the addresses of what other modules define: where, and its name; no names of C++.
+    pub imports: Vec<(u64, String)>,
+    /// Names that the module defines, but for those of C++.
+    pub defines: Vec<String>,
     /// How much of what there is.
     pub counts: Counts,
 }

@@ -61,6 +61,8 @@ subjects! {
     calls: crate::base::calls;
     /// What memory they use.
     buffers: crate::base::buffers;
+    /// What memory functions of libc use.
+    library: crate::base::library;
     /// What the shim keeps of threads and processes.
     carrier: crate::state::carrier;
     /// What is written at one end and read at the other.

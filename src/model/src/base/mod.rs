@@ -7,6 +7,7 @@ pub mod counter;
 pub mod errno;
 pub mod ids;
 pub mod inject;
+pub mod library;
 pub mod op;
 pub mod table;
 pub mod watch;

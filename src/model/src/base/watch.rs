@@ -1,12 +1,13 @@
 //! Watched memory: the contract between the tool, which finds and patches the instructions that use memory, and the shim, which
 //! records what they use. The tool writes it all into one file, which the shim maps; see docs/WATCHING.md.
 
+use crate::base::library::NAME;
 use crate::base::Tid;
 
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0001;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0002;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -108,12 +109,22 @@ pub struct Header {
     pub moves: [u64; 2],
     /// of sites: for each the index of its first operand (`u32`), and one more,
     pub sites: [u64; 2],
-    /// of [`Operand`]s.
+    /// of [`Operand`]s,
     pub operands: [u64; 2],
+    /// of [`Other`]s.
+    pub others: [u64; 2],
     /// Bytes below its thread pointer that are a thread's own, at most.
     pub thread_local: u64,
     /// File to which what is recorded is appended, NUL-terminated; empty: none.
     pub log: [u8; 256],
+}
+
+/// A function of libc's that the program may call, and of which it is not known what memory it uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Other {
+    /// Its name, with NULs behind it.
+    pub name: [u8; NAME],
 }
 
 /// A part of the file that is mapped, executable, at an address.
@@ -151,7 +162,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Not of a site: of a function of [`FUNCTIONS`], by its index.
+    /// Not of a site: of a function of [`FUNCTIONS`](crate::library::FUNCTIONS), by its index.
     pub const FUNCTION: u32 = 1 << 31;
     /// With [`Entry::FUNCTION`]: of the system call with that number.
     pub const CALL: u32 = 1 << 30;
@@ -241,46 +252,9 @@ pub struct Watching {
     pub wide: u64,
     /// Addresses of the slow paths.
     pub slow: [u64; SLOW_PATHS],
-    /// Addresses of what stands for the functions of [`FUNCTIONS`].
-    pub functions: [u64; FUNCTIONS.len()],
+    /// Address of what stands for the first of [`FUNCTIONS`](crate::library::FUNCTIONS); the others follow it, then come those for
+    /// functions of which nothing is known.
+    pub functions: u64,
     /// The first of what came later, a name that ends with NUL.
     pub name: [u8; 128],
 }
-
-/// Functions of libc that use memory of their caller's. libc's code is not patched: what the modules call instead tells what they use.
-pub const FUNCTIONS: [&str; 34] = [
-    "memcpy",
-    "memmove",
-    "mempcpy",
-    "__memcpy_chk",
-    "__memmove_chk",
-    "__mempcpy_chk",
-    "memset",
-    "__memset_chk",
-    "memcmp",
-    "bcmp",
-    "memchr",
-    "memrchr",
-    "rawmemchr",
-    "strlen",
-    "strnlen",
-    "strcpy",
-    "stpcpy",
-    "__strcpy_chk",
-    "__stpcpy_chk",
-    "strncpy",
-    "__strncpy_chk",
-    "stpncpy",
-    "strcat",
-    "__strcat_chk",
-    "strncat",
-    "__strncat_chk",
-    "strcmp",
-    "strncmp",
-    "strcasecmp",
-    "strncasecmp",
-    "strchr",
-    "strchrnul",
-    "strrchr",
-    "strstr",
-];

@@ -453,9 +453,21 @@ impl World {
     fn wakes_in_vain(&mut self, t: Tid, signal: i32) {
         let woken = self.receiver(self.threads[t].pid, signal);
         let Some(thread) = self.threads.get(woken).filter(|_| woken != t) else { return };
-        if thread.state == ThreadState::PARKED && thread.pending.kind.row().signals.fail_by_stop(&thread.pending) {
+        let fails = |u: Tid| {
+            let thread = &self.threads[u];
+            thread.state == ThreadState::PARKED && thread.pending.kind.row().signals.fail_by_stop(&thread.pending)
+        };
+        // Who lets the signal in by its wait alone need not have begun that when the signal came: then another one was woken.
+        let others = |&u: &Tid| {
+            u != t && u != woken && self.threads[u].pid == self.threads[t].pid && !self.wants_not(u, signal) && fails(u)
+        };
+        let another = thread.sigmask & bit(signal) != 0 && self.live.as_slice().iter().copied().any(|u| others(&u));
+        if fails(woken) {
             self.threads[woken].stop_hit = true;
             self.stirred = true;
+        }
+        if another {
+            self.never_comes(OTHER_RECEIVER);
         }
     }
 
