@@ -22,7 +22,7 @@ fn main() {
     }
     // Fuzz targets run no program.
     if env::var_os("CARGO_CFG_FUZZING").is_some() {
-        for name in ["libvsrun.so", "libvsrun-enomem.so", "vsrun-canary"] {
+        for name in ["libvsrun.so", "libvsrun-heap.so", "vsrun-canary"] {
             fs::write(out.join(name), "").expect("the directory is there");
         }
         return;
@@ -30,7 +30,7 @@ fn main() {
     // All profiles share what is built here: the shim is always optimized. Each variant has a directory of its own, so that builds at
     // the same time do not take each other's.
     let all = out.ancestors().nth(4).expect("OUT_DIR is PROFILE/build/NAME/out of the target directory");
-    for (features, name) in [("", "libvsrun.so"), ("enomem", "libvsrun-enomem.so")] {
+    for (features, name) in [("", "libvsrun.so"), ("heap", "libvsrun-heap.so")] {
         let target = all.join("shim").join(if features.is_empty() { "plain" } else { features });
         build_shim(&root, &target, features);
         let library = target.join("x86_64-unknown-linux-gnu/release/libvsrun_shim.so");

@@ -172,8 +172,8 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
         local().phase = Phase::Running;
         clients::start(envp as u64);
     }
-    #[cfg(feature = "enomem")]
-    crate::interpose::malloc::main_begins();
+    #[cfg(feature = "heap")]
+    crate::interpose::heap::main_begins();
     // SAFETY: see `Cell`; this is the program's main.
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
     shield::close();

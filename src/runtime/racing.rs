@@ -65,6 +65,8 @@ impl Watched {
         both.sort();
         let at = race.second.access;
         let place = match at.space & SHARED {
+            // What the program has mapped since its root is of no module.
+            0 if self.places.mapping(at.address).is_none() => "memory that the program has allocated".to_string(),
             0 => self.places.object_name(at.address).unwrap_or_else(|| self.places.region(at.address)),
             _ => "shared memory".to_string(),
         };

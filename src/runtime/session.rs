@@ -25,8 +25,8 @@ use crate::base::print::{complain, unless_closed};
 /// The shim, built by build.rs.
 static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
 
-/// The same for `--inject enomem`: it interposes the functions that allocate.
-static SHIM_ENOMEM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-enomem.so"));
+/// The same for `--inject enomem` and where memory is watched: it interposes the functions that allocate and free.
+static SHIM_HEAP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-heap.so"));
 
 /// File name of the shim in the private directory.
 pub(super) const SHIM_NAME: &str = "libvsrun.so";
@@ -80,8 +80,8 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 impl PrivateDir {
-    /// Looks at the limits, starts the guard, makes the directory and puts the shim for the faults `inject` into it.
-    pub fn create(inject: u32) -> io::Result<PrivateDir> {
+    /// Looks at the limits, starts the guard, makes the directory and puts the shim into it, the one that sees the `heap` or the usual one.
+    pub fn create(heap: bool) -> io::Result<PrivateDir> {
         if let Some(limit) = limits::too_low() {
             return Err(io::Error::other(limit));
         }
@@ -90,7 +90,7 @@ impl PrivateDir {
         for place in places() {
             for attempt in 0..4 {
                 let path = place.join(unique_name(attempt));
-                match PrivateDir::create_at(path, inject) {
+                match PrivateDir::create_at(path, heap) {
                     Ok(dir) => return Ok(dir),
                     Err(e) => last = io::Error::new(e.kind(), format!("{}: {e}", place.display())),
                 }
@@ -99,7 +99,7 @@ impl PrivateDir {
         Err(last)
     }
 
-    fn create_at(path: PathBuf, inject: u32) -> io::Result<PrivateDir> {
+    fn create_at(path: PathBuf, heap: bool) -> io::Result<PrivateDir> {
         // The guard comes first: if vsrun is killed, a directory that nobody guards stays.
         let mut guard = start_guard(&path)?;
         let root = geteuid().is_root();
@@ -120,7 +120,7 @@ impl PrivateDir {
         make_directory(&dir.place.join("shm"), if root { 0o1777 } else { 0o700 })?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
         file.set_permissions(Permissions::from_mode(if root { 0o555 } else { 0o500 }))?;
-        file.write_all(if inject & vsrun_model::inject::ENOMEM != 0 { SHIM_ENOMEM } else { SHIM })?;
+        file.write_all(if heap { SHIM_HEAP } else { SHIM })?;
         drop(file);
         if !executable_mount(&dir.path) {
             return Err(io::Error::other("the file system is mounted noexec"));

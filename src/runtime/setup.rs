@@ -141,7 +141,7 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
 
 /// Everything for an execution without a supervisor: the caller becomes the program by exec.
 pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
-    let dir = PrivateDir::create(spec.options.inject)?;
+    let dir = PrivateDir::create(spec.sees_heap())?;
     let mut arena = ArenaMap::shared()?;
     set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
     prepare(&mut arena, spec, schedule)?;
@@ -176,6 +176,11 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// What programs allocate and free has to be seen.
+    pub fn sees_heap(&self) -> bool {
+        self.options.inject & vsrun_model::inject::ENOMEM != 0 || self.watch.is_some()
+    }
+
     /// CPU time without a visible operation that is a divergence.
     pub fn divergence_timeout(&self) -> Duration {
         Duration::from_millis(self.options.divergence_timeout_ms)

@@ -93,7 +93,7 @@ impl Worker {
     ) -> Result<Worker, StartError> {
         tracee::catch_requests()?;
         let ticks = Ticks::start(LOOK)?;
-        let dir = PrivateDir::create(spec.options.inject)?;
+        let dir = PrivateDir::create(spec.sees_heap())?;
         let mut arena = ArenaMap::shared()?;
         set_options(&mut arena, &spec, &dir, Mode::ROOT)?;
         let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;

@@ -20,10 +20,10 @@ macro_rules! ends {
     };
 }
 
+#[cfg(feature = "heap")]
+pub mod heap;
 mod io;
 mod ipc;
-#[cfg(feature = "enomem")]
-pub mod malloc;
 mod misc;
 mod pthread;
 mod services;

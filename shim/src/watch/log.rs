@@ -346,6 +346,16 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     used(Touch { locked, in_call: false, ..of_call(address, size, site, writes) });
 }
 
+/// Records that a block of the heap is freed, which is a write to all of it. What of it is an object has its turn first; nobody can tell what comes
+/// between two of these.
+pub fn frees(address: u64, size: u64, site: u32) {
+    if has_object(address, size) {
+        pieces(Touch { in_call: false, ..of_call(address, size, site, true) }, false);
+    } else {
+        record(address, size, site, true, false);
+    }
+}
+
 /// Records that a system call is about to read a range. What of it is an object has its turn first.
 pub fn call_reads(address: u64, size: u64, site: u32) {
     if size > 0 {
@@ -355,7 +365,7 @@ pub fn call_reads(address: u64, size: u64, site: u32) {
 
 fn used(all: Touch) {
     if has_object(all.address, all.size) {
-        pieces(all);
+        pieces(all, true);
     } else {
         record(all.address, all.size, all.site, all.writes, all.locked);
     }
@@ -404,13 +414,13 @@ fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
 }
 
 /// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way
-/// by then.
-pub fn pieces(all: Touch) {
+/// by then. `one`: several of these words are used at once.
+pub fn pieces(all: Touch, one: bool) {
     let mut objects = 0;
     each_word(all.address, all.size, |at, size| {
         if has_object(at, size) {
             objects += 1;
-            let wide = objects == 2 && !all.locked;
+            let wide = one && objects == 2 && !all.locked;
             if !(log().hooks.touch)(Touch { address: at, size, wide, ..all }) {
                 forget_object(at);
             }

@@ -265,18 +265,21 @@ extern "C" fn touched(frame: u64) {
     let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
     let reads = site & log::READS != 0;
     let size = u64::from(what >> 2);
-    log::pieces(Touch {
-        address,
-        size,
-        whole: (address, address.wrapping_add(size)),
-        site: site & !(log::LOCKED | log::READS),
-        writes,
-        reads,
-        locked,
-        wide: false,
-        frame,
-        in_call: false,
-    });
+    log::pieces(
+        Touch {
+            address,
+            size,
+            whole: (address, address.wrapping_add(size)),
+            site: site & !(log::LOCKED | log::READS),
+            writes,
+            reads,
+            locked,
+            wide: false,
+            frame,
+            in_call: false,
+        },
+        true,
+    );
     wipe();
 }
 
