@@ -9,7 +9,8 @@ use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
     EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
     LEAVES_WORDS, LIBC_THREADS, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED,
-    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAKES_IGNORED, WAKE_LOST,
+    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAITS_ON, WAKES_IGNORED,
+    WAKE_LOST,
 };
 use vsrun_model::End;
 
@@ -130,6 +131,8 @@ pub enum Reason {
     LeavesWords,
     /// Who waited beside one that was woken and did not go on was let go in its place.
     WakeLost,
+    /// A write to a pipe went behind what another thread had written after the pipe had been full.
+    WaitsOn,
     /// The child of a vfork was one of a fork.
     Vforked,
     /// Schedules beyond a bound were left out.
@@ -364,6 +367,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a wake-up is lost with a thread that does not go on (see the notes)",
                 "a thread that waited for a semaphore or lock beside others was killed, cancelled, or left its wait by a signal handler that did not return, when it may have been woken already: natively the others may then sleep on, though the semaphore is not 0 or the lock is free, until it is posted or unlocked once more",
             ),
+            Reason::WaitsOn => (
+                "pipes:full",
+                "all schedules of what is modelled were run, but not that a write to a pipe waits on for a page of its own (see the notes)",
+                "a thread wrote to a pipe that had been full, behind what another one had written meanwhile: natively, if it waited for room before that, it needs a page of its own, and waits on while there is none",
+            ),
             Reason::Vforked => (
                 "vfork-changes-nothing",
                 "",
@@ -472,6 +480,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & FUTEX_TIMED != 0, Reason::FutexTimed),
         (world.never_come & LEAVES_WORDS != 0, Reason::LeavesWords),
         (world.never_come & WAKE_LOST != 0, Reason::WakeLost),
+        (world.never_come & WAITS_ON != 0, Reason::WaitsOn),
         (world.never_come & VFORKED != 0, Reason::Vforked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),

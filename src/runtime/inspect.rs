@@ -29,6 +29,8 @@ pub struct Inspector {
     unwinder: Unwinder,
     /// Where moved instructions are, and where they were; ascending.
     moves: Arc<Vec<Place>>,
+    /// Where the sites are that are watched.
+    sites: Vec<u64>,
 }
 
 /// A process that can be looked at.
@@ -67,8 +69,8 @@ fn parked(memory: &ProcessMemory, context: u64) -> Option<Regs> {
 
 impl Inspector {
     /// Instructions of the world that is looked at were moved.
-    pub(super) fn use_moves(&mut self, moves: Arc<Vec<Place>>) {
-        self.moves = moves;
+    pub(super) fn use_moves(&mut self, moves: Arc<Vec<Place>>, sites: Vec<u64>) {
+        (self.moves, self.sites) = (moves, sites);
     }
 
     /// Looks at a world at its end, whose turn holder is `stopped` (`None`: it is gone already). Other processes are
@@ -138,6 +140,11 @@ impl Inspector {
         if let Some(regs) = regs {
             let stack = self.unwinder.backtrace(process.modules.mappings(), memory, regs, MAX_FRAMES);
             view.frames = frames(&stack, &process.modules);
+            // Through code that was moved there is no way out.
+            let site = (thread.fiber.place as usize).checked_sub(1).and_then(|site| self.sites.get(site));
+            if let Some(site) = site.filter(|_| view.frames.is_empty()) {
+                view.frames = vec![process.modules.locate(*site).to_string()];
+            }
         }
     }
 }

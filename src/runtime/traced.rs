@@ -33,7 +33,7 @@ impl Worker {
         };
         let trace = Trace::read(&self.arena);
         if let Some(watched) = &self.watched {
-            inspector.use_moves(watched.moves.clone());
+            inspector.use_moves(watched.moves.clone(), watched.addresses());
         }
         let finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
         self.clean_up(&ending)?;

@@ -64,6 +64,12 @@ impl Watched {
         Some((module, module.sites.sites.get(number - module.first_site)?.at))
     }
 
+    /// Where all sites are, by their numbers.
+    pub(super) fn addresses(&self) -> Vec<u64> {
+        let of = |m: &WatchedModule| m.sites.sites.iter().map(|site| site.at.wrapping_add(m.bias)).collect::<Vec<_>>();
+        self.modules.iter().flat_map(of).collect()
+    }
+
     /// True if `signal` is that of a patch, or of a check of memory that is not watched: the library answers it.
     pub(super) fn answers(&self, stopped: &Stopped, signal: Signal) -> bool {
         let Ok(regs) = stopped.regs() else { return false };

@@ -5,6 +5,7 @@ pub mod eintr;
 pub mod end;
 pub mod exit;
 pub mod fiber;
+pub mod freed;
 pub mod inject;
 pub mod local;
 pub mod mirror;

@@ -13,10 +13,11 @@ use vsrun_model::memory::{Found, ATOMIC};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
+use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
 use super::local::{arena, fiber, local, machine, model, space_of, Phase};
-use super::{end, turn};
+use super::{end, freed, turn};
 use crate::sys::{load, store};
 use crate::watch::{self, Touch};
 
@@ -27,6 +28,9 @@ pub fn touch(touch: Touch) -> bool {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
         return true;
     }
+    // A function's own frame is on the stack.
+    fiber().place = if touch.site & Entry::FUNCTION == 0 { touch.site + 1 } else { 0 };
+    freed::look(touch.address, touch.size);
     let (space, at) = space_of(touch.address & !7);
     if !arena().words.as_slice().contains(&Word::at(space, at)) {
         // What was mapped there is gone.
@@ -58,6 +62,9 @@ pub fn touch(touch: Touch) -> bool {
         turn::returning(use_it);
     }
     local().quiet_since = local().acts;
+    // Another thread may have freed it while this one waited for its turn.
+    freed::look(touch.address, touch.size);
+    fiber().place = 0;
     true
 }
 

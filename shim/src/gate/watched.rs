@@ -11,7 +11,7 @@ use vsrun_model::watch::{state, Entry, Record};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{arena, fiber, local, machine, model, space_of, world, Phase, POOL_REGION};
-use super::shield;
+use super::{freed, shield};
 use crate::sys::{decimal, load, raw};
 use crate::watch::{self, Touch};
 
@@ -27,7 +27,7 @@ pub fn announce(stand_ins: fn() -> u64) {
 pub fn map(touch: fn(Touch) -> bool) -> bool {
     let mut path = arena().control.shim_path;
     name_beside(&mut path, b"watch\0");
-    let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_objects });
+    let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_all });
     let mut told = arena().control.watching;
     told.state = if error == 0 { state::ON } else { error as i32 };
     machine().watching_is(told);
@@ -58,6 +58,14 @@ fn begin() {
         watch::begin();
         mark_objects();
     }
+}
+
+/// The shadow is empty.
+#[cold]
+#[inline(never)]
+fn mark_all() {
+    freed::mark();
+    mark_objects();
 }
 
 /// Each use of the words that the tool has named is an operation.

@@ -7,7 +7,7 @@
 //! nothing fails. A function that calls another of these fails, or does not, as a whole.
 //!
 //! NOTE [Watched] To free a block is to write all of it: who uses it without an order with that uses it when it is gone. To give out a block is to
-//! forget what was done to it. Of allocators that do not tell how large a block is, nothing is recorded.
+//! forget what was done to it. What was freed last is kept for a while (`gate::freed`): to use it, or to free it again, is a bug. Of allocators that do not tell how large a block is, nothing is recorded.
 
 use core::cell::UnsafeCell;
 
@@ -16,7 +16,7 @@ use vsrun_model::inject as fault;
 use vsrun_model::library::number;
 use vsrun_model::watch::Entry;
 
-use crate::gate::{end, inject, local, me, watched, Phase};
+use crate::gate::{end, freed, inject, local, me, watched, Phase};
 use crate::sys::{elf, errno, load, ret};
 use crate::watch;
 
@@ -132,6 +132,13 @@ fn allocate(size: u64, call: impl FnOnce() -> u64) -> Option<u64> {
     Some(inject::sparing(call))
 }
 
+fn pointer(result: Option<u64>) -> u64 {
+    result.unwrap_or_else(|| {
+        ret(errno::ENOMEM);
+        0
+    })
+}
+
 /// What is done to blocks is recorded; not what an allocator does by itself.
 fn is_recorded() -> bool {
     watch::is_recording()
@@ -154,33 +161,62 @@ fn fresh(block: u64) -> u64 {
     block
 }
 
-/// A block is about to be freed.
-fn frees(block: u64, site: u32) {
-    if block != 0 && is_recorded() {
-        watch::frees(block, usable(block), site);
+/// A block is freed. The last ones are given back to the allocator later, so that who uses one is told.
+fn free_block(block: u64) {
+    if block == 0 || !is_recorded() {
+        call1(FREE, block);
+        return;
     }
+    freed::is_first(block);
+    let size = usable(block);
+    watch::frees(block, size, FREES);
+    // Another thread may have freed it meanwhile.
+    freed::is_first(block);
+    if !freed::keeps(size) {
+        call1(FREE, block);
+        return;
+    }
+    while let Some(old) = freed::oldest(size) {
+        call1(FREE, old);
+    }
+    freed::keep(block, size);
+}
+
+/// The same by a new block, so that the old one is kept like others that are freed.
+fn moved(old: u64, before: u64, size: u64) -> u64 {
+    let new = fresh(pointer(allocate(size, || call1(MALLOC, size))));
+    if new == 0 {
+        return 0;
+    }
+    let same = before.min(usable(new));
+    // SAFETY: both are blocks of the allocator's, of at least that size, and different ones.
+    unsafe { core::ptr::copy_nonoverlapping(old as *const u8, new as *mut u8, same as usize) };
+    watch::call_wrote(new, same, REALLOCATES);
+    while let Some(oldest) = freed::oldest(before) {
+        call1(FREE, oldest);
+    }
+    freed::keep(old, before);
+    new
 }
 
 /// A block gets another size, and maybe another place.
 fn resized(old: u64, size: u64, call: impl FnOnce() -> u64) -> u64 {
-    let recorded = old != 0 && is_recorded();
-    let before = if recorded { usable(old) } else { 0 };
-    frees(old, REALLOCATES);
-    let new = allocate(size, call);
-    if let Some(new) = new.filter(|new| recorded && *new != 0) {
+    if old == 0 || !is_recorded() {
+        return fresh(pointer(allocate(size, call)));
+    }
+    freed::is_first(old);
+    let before = usable(old);
+    watch::frees(old, before, REALLOCATES);
+    freed::is_first(old);
+    if size > 0 && freed::keeps(before) {
+        return moved(old, before, size);
+    }
+    let new = pointer(allocate(size, call));
+    if new != 0 {
         fresh(new);
         watch::call_wrote(new, before.min(usable(new)), REALLOCATES);
-    } else if let Some(new) = new {
-        fresh(new);
     }
-    pointer(new)
-}
-
-fn pointer(result: Option<u64>) -> u64 {
-    result.unwrap_or_else(|| {
-        ret(errno::ENOMEM);
-        0
-    })
+    new
 }
 
 /// What posix_memalign gives, which it puts where `at` points.
@@ -205,5 +241,5 @@ symbols! {
     fn memalign(alignment: u64, size: u64) -> u64 = fresh(pointer(allocate(size, || call2(MEMALIGN, alignment, size))));
     fn valloc(size: u64) -> u64 = fresh(pointer(allocate(size, || call1(VALLOC, size))));
     fn pvalloc(size: u64) -> u64 = fresh(pointer(allocate(size, || call1(PVALLOC, size))));
-    fn free(block: u64) = { frees(block, FREES); call1(FREE, block); };
+    fn free(block: u64) = free_block(block);
 }

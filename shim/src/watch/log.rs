@@ -180,10 +180,23 @@ pub fn component(n: u32) -> Option<[u64; 2]> {
 
 /// The word at `address` is an object from now on.
 pub fn is_object(address: u64) {
-    if has_shadow(address, 8) {
-        fill(address ^ 1 << READ_BIT, 8, OBJECT);
-        fill(address ^ 1 << WRITE_BIT, 8, OBJECT);
+    is_special(address, 8);
+}
+
+/// Of each use of this memory [`Hooks::touch`] is told from now on.
+pub fn is_special(address: u64, size: u64) {
+    if has_shadow(address, size) {
+        fill(address ^ 1 << READ_BIT, size, OBJECT);
+        fill(address ^ 1 << WRITE_BIT, size, OBJECT);
         log().objects = 1;
+    }
+}
+
+/// This memory is like any other again.
+pub fn forget(address: u64, size: u64) {
+    if has_shadow(address, size) {
+        fill(address ^ 1 << READ_BIT, size, 0);
+        fill(address ^ 1 << WRITE_BIT, size, 0);
     }
 }
 
@@ -348,6 +361,7 @@ pub fn range(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
 
 /// Records that a block of the heap is freed, which is a write to all of it. What of it is an object has its turn first; nobody can tell what comes
 /// between two of these.
+#[cfg(feature = "heap")]
 pub fn frees(address: u64, size: u64, site: u32) {
     if has_object(address, size) {
         pieces(Touch { in_call: false, ..of_call(address, size, site, true) }, false);

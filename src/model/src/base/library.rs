@@ -286,7 +286,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         getentropy arc4random_buf capget capset sched_getaffinity sched_setaffinity sched_setscheduler sched_getscheduler sched_setparam sched_getparam
         sched_get_priority_max sched_get_priority_min sched_rr_get_interval semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
         shmget shmat shmdt shmctl mq_close mq_unlink mq_getattr mq_setattr mq_notify mq_send mq_receive process_vm_readv
-        process_vm_writev ptrace sethostname isatty tcgetpgrp tcsetpgrp tcgetsid tcdrain tcflow tcflush tcsendbreak
+        process_vm_writev time clock_gettime gettimeofday ptrace sethostname isatty tcgetpgrp tcsetpgrp tcgetsid tcdrain tcflow tcflush tcsendbreak
         eventfd_write clock_settime clock_getres
         // Streams: their locks are objects, what is in them is theirs alone.
         fclose fcloseall fflush fflush_unlocked fileno fileno_unlocked feof feof_unlocked ferror ferror_unlocked clearerr clearerr_unlocked fseek fseeko fseeko64 ftell ftello ftello64
@@ -337,9 +337,6 @@ pub const FUNCTIONS: &[Function] = functions! {
         [setlocale] Any { Updates LOCALE, STATE; Reads B, Text }
         [localeconv] Any { Reads LOCALE, STATE }
         // Time.
-        [time] Any { Writes A, LONG }
-        [clock_gettime] Zero { Writes B, TIME }
-        [gettimeofday] Zero { Writes A, TIME; Writes B, LONG }
         [timespec_get] NotZero { Writes A, TIME }
         [gmtime localtime __gmtime] NotZero { Reads A, LONG; Writes At::Result, TM }
         [gmtime_r localtime_r __gmtime_r __localtime_r] NotZero { Reads A, LONG; Writes B, TM }

@@ -7,8 +7,9 @@ use super::question::Did;
 use super::row::*;
 use crate::base::{Uid, LACKS, REACHES};
 use crate::state::{
-    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, EDGE_AGAIN, MAX_PIPE_SLOTS,
-    NO_RING, OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    poll, ChanId, ChanKind, Channel, ChannelState, Desc, FreeRing, Key, ObjKind, COUNTS, EDGE_AGAIN, FULL_BEFORE,
+    FULL_ONCE, MAX_PIPE_SLOTS, NO_RING, OTHERWISE, OWN_BUFFER, PAGE, PIPE_BUF, PIPE_SLOTS, QUEUED, SHARED, STATE_BITS,
+    WAITS_ON,
 };
 
 kinds! {
@@ -235,10 +236,21 @@ impl Channel {
             let next = self.used;
             *self.slot(next) = part as u16;
             self.end = part as u16;
-            self.used += 1;
+            self.pipe_uses_slot();
             left -= part;
         }
         self.tail += n;
+    }
+
+    /// One slot more is in use.
+    fn pipe_uses_slot(&mut self) {
+        self.used += 1;
+        if self.fullness & FULL_ONCE != 0 {
+            self.fullness |= FULL_BEFORE;
+        }
+        if self.used >= self.slots {
+            self.fullness |= FULL_ONCE;
+        }
     }
 
     /// A buffer of its own with `n` bytes, up to a page, to which nothing is added. False: there is no room.
@@ -248,7 +260,7 @@ impl Channel {
         }
         let next = self.used;
         *self.slot(next) = n as u16;
-        self.used += 1;
+        self.pipe_uses_slot();
         (self.end, self.tail) = (PAGE as u16, self.tail + n);
         true
     }
@@ -539,11 +551,13 @@ impl World {
             let n = (op.arg.max(0) as u64).min(PAGE);
             self.threads[t].out[0] = self.channels[id].tail as i64;
             if n > 0 {
+                self.channels[id].written_by = t;
                 self.channels[id].pipe_put_own(n);
                 self.woke(id, poll::IN | poll::RDNORM);
             }
             return Applied::Done(n as i64);
         }
+        self.note_merged(t, id, op);
         let n = self.channel_takes(id, op.arg.max(0) as u64);
         let n = match op.has(LACKS) {
             true => self.channels[id].pages_within(op.arg as u64 % PAGE, n, self.threads[t].out[0] as u64),
@@ -554,11 +568,24 @@ impl World {
         }
         let channel = &mut self.channels[id];
         self.threads[t].out[0] = channel.tail as i64;
+        channel.written_by = t;
         channel.pipe_put(n);
         let left = channel.used < channel.slots;
         self.woke(id, poll::IN | poll::RDNORM);
         self.note_edge(id, op, left, poll::OUT);
         Applied::Done(n as i64)
+    }
+
+    /// `t` is about to add to what another thread has written. If it has waited for room before that came, it needs a slot of its own, and
+    /// waits on where there is none (fs/pipe.c, pipe_write: it looks for room in the last one before it waits only). Whether it has waited
+    /// nobody knows, so it counts that the pipe has been full.
+    fn note_merged(&mut self, t: Tid, id: ChanId, op: &Op) {
+        let channel = &self.channels[id];
+        let odd = op.arg.max(0) as u64 % PAGE;
+        let merges = odd > 0 && channel.used > 0 && u64::from(channel.end) + odd <= PAGE;
+        if merges && channel.fullness & FULL_BEFORE != 0 && channel.written_by != t && !op.tries() {
+            self.never_comes(WAITS_ON);
+        }
     }
 
     /// Who has waited for a pipe and leaves something there wakes the next who waits for it, and so tells those who watch for edges (fs/pipe.c,

@@ -42,6 +42,9 @@ pub struct FiberState {
     pub altstack: [u64; 3],
     /// The system call it is in, passed through to the kernel: number + 1, and its arguments.
     pub in_call: [u64; 7],
+    /// One more than the number of the site at which it is about to use memory that is an object; 0: it is not.
+    pub place: u32,
+    pad_place: u32,
     /// One more than its transitions when it announced the fork that libc is about to make; 0: none.
     pub forks: u32,
     /// It holds libc's lock of the list of streams for that fork.

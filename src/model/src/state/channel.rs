@@ -49,6 +49,11 @@ numbers! {
     QUEUE = 12,
 }
 
+/// Bit of [`Channel::fullness`]: all slots have been in use.
+pub const FULL_ONCE: u16 = 1;
+/// They had been before the last slot was begun.
+pub const FULL_BEFORE: u16 = 2;
+
 /// A channel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -64,7 +69,8 @@ pub struct Channel {
     pub used: u16,
     /// Pipes: slots that there are.
     pub slots: u16,
-    pub(crate) pad3: u16,
+    /// Pipes: whether it has been full, see [`FULL_ONCE`].
+    pub fullness: u16,
     /// Open file descriptions that read from it.
     pub readers: u32,
     /// Open file descriptions that write to it.
@@ -113,7 +119,8 @@ pub struct Channel {
     pub found: u64,
     /// The thread that read so.
     pub found_by: Tid,
-    pub(crate) pad4: u32,
+    /// Pipes: the thread that wrote last.
+    pub written_by: Tid,
 }
 
 impl Default for Channel {
@@ -125,7 +132,7 @@ impl Default for Channel {
             first: 0,
             used: 0,
             slots: 0,
-            pad3: 0,
+            fullness: 0,
             readers: 0,
             writers: 0,
             head: 0,
@@ -149,7 +156,7 @@ impl Default for Channel {
             charge: 0,
             found: 0,
             found_by: 0,
-            pad4: 0,
+            written_by: crate::base::NONE,
         }
     }
 }

@@ -1,0 +1,119 @@
+//! Blocks of the heap that the program has freed and that are not given back to its allocator yet: whoever uses one is told. The last ones of each process,
+//! as many as there is room for; so a block is not given out again at once either.
+
+// The library that does not see the heap has none of them.
+#![cfg_attr(not(feature = "heap"), allow(dead_code))]
+
+use core::cell::UnsafeCell;
+
+use vsrun_model::{Tid, NONE};
+
+use super::local::local;
+use super::{end, watched};
+use crate::sys::decimal;
+use crate::watch;
+
+/// Blocks, and bytes of all of them.
+const MOST: usize = 256;
+const MOST_BYTES: u64 = 256 << 10;
+
+#[derive(Clone, Copy)]
+struct Block {
+    at: u64,
+    size: u64,
+    by: Tid,
+}
+
+struct Blocks {
+    /// The oldest, and how many there are; they go round.
+    first: usize,
+    n: usize,
+    bytes: u64,
+    all: [Block; MOST],
+}
+
+struct Cell(UnsafeCell<Blocks>);
+// SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
+unsafe impl Sync for Cell {}
+
+static BLOCKS: Cell =
+    Cell(UnsafeCell::new(Blocks { first: 0, n: 0, bytes: 0, all: [Block { at: 0, size: 0, by: NONE }; MOST] }));
+
+fn blocks() -> &'static mut Blocks {
+    // SAFETY: see `Cell`; callers use the borrow for one statement.
+    unsafe { &mut *BLOCKS.0.get() }
+}
+
+impl Blocks {
+    fn known(&self) -> impl Iterator<Item = &Block> {
+        (0..self.n).map(|n| &self.all[(self.first + n) % MOST])
+    }
+}
+
+/// A block of this size is kept at all.
+pub fn keeps(size: u64) -> bool {
+    size <= MOST_BYTES / 4
+}
+
+/// The oldest block, which is to be given back before one of `size` bytes can be kept; `None`: there is room.
+pub fn oldest(size: u64) -> Option<u64> {
+    let b = blocks();
+    if b.n < MOST && b.bytes + size <= MOST_BYTES {
+        return None;
+    }
+    let old = b.all[b.first];
+    b.first = (b.first + 1) % MOST;
+    b.n -= 1;
+    b.bytes -= old.size;
+    watch::forget(old.at, old.size);
+    watched::mark_objects();
+    Some(old.at)
+}
+
+/// The running thread has freed a block: what it has done to it until now is before that.
+pub fn keep(at: u64, size: u64) {
+    watched::transition_ends();
+    let b = blocks();
+    b.all[(b.first + b.n) % MOST] = Block { at, size, by: local().cur };
+    b.n += 1;
+    b.bytes += size;
+    watch::is_special(at, size);
+}
+
+/// All of them are to be found by their shadow again.
+pub fn mark() {
+    blocks().known().for_each(|block| watch::is_special(block.at, block.size));
+}
+
+fn number(n: u64) -> impl core::ops::Deref<Target = [u8]> {
+    decimal(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// Where memory at `address` is to be used by the running thread, it has not been freed.
+pub fn look(address: u64, size: u64) {
+    if blocks().n == 0 {
+        return;
+    }
+    let within = |block: &&Block| address < block.at + block.size && address + size > block.at;
+    let Some(block) = blocks().known().find(within).copied() else { return };
+    let (used, offset, whole) = (number(size), number(address.saturating_sub(block.at)), number(block.size));
+    end::assertion(&[
+        b"use after free: ",
+        &used,
+        b" bytes, at byte ",
+        &offset,
+        b" of a block of ",
+        &whole,
+        b" bytes that ",
+        if block.by == local().cur { b"this thread" } else { b"another thread" },
+        b" has freed",
+    ]);
+}
+
+/// A block that is to be freed has not been freed before.
+pub fn is_first(at: u64) {
+    if let Some(block) = blocks().known().find(|block| block.at == at).copied() {
+        let by: &[u8] = if block.by == local().cur { b"this thread" } else { b"another thread" };
+        end::assertion(&[b"double free: of a block of ", &number(block.size), b" bytes that ", by, b" has freed"]);
+    }
+}
