@@ -8,8 +8,8 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::{Tid, NONE};
 
+use super::end;
 use super::local::local;
-use super::{end, watched};
 use crate::sys::decimal;
 use crate::watch;
 
@@ -55,8 +55,8 @@ pub fn keeps(size: u64) -> bool {
     size <= MOST_BYTES / 4
 }
 
-/// The oldest block, which is to be given back before one of `size` bytes can be kept; `None`: there is room.
-pub fn oldest(size: u64) -> Option<u64> {
+/// The oldest block, which is to be given back before one of `size` bytes can be kept, and its size; `None`: there is room.
+pub fn oldest(size: u64) -> Option<(u64, u64)> {
     let b = blocks();
     if b.n < MOST && b.bytes + size <= MOST_BYTES {
         return None;
@@ -65,14 +65,11 @@ pub fn oldest(size: u64) -> Option<u64> {
     b.first = (b.first + 1) % MOST;
     b.n -= 1;
     b.bytes -= old.size;
-    watch::forget(old.at, old.size);
-    watched::mark_objects();
-    Some(old.at)
+    Some((old.at, old.size))
 }
 
-/// The running thread has freed a block: what it has done to it until now is before that.
+/// The running thread has freed a block. What it has done to it until now has been handed over.
 pub fn keep(at: u64, size: u64) {
-    watched::transition_ends();
     let b = blocks();
     b.all[(b.first + b.n) % MOST] = Block { at, size, by: local().cur };
     b.n += 1;

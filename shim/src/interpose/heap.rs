@@ -176,9 +176,17 @@ fn free_block(block: u64) {
         call1(FREE, block);
         return;
     }
-    while let Some(old) = freed::oldest(size) {
+    keep(block, size);
+}
+
+/// A block is kept for a while before it is given back.
+fn keep(block: u64, size: u64) {
+    while let Some((old, its_size)) = freed::oldest(size) {
+        watch::forget(old, its_size);
+        watched::mark_objects();
         call1(FREE, old);
     }
+    watched::transition_ends();
     freed::keep(block, size);
 }
 
@@ -192,10 +200,7 @@ fn moved(old: u64, before: u64, size: u64) -> u64 {
     // SAFETY: both are blocks of the allocator's, of at least that size, and different ones.
     unsafe { core::ptr::copy_nonoverlapping(old as *const u8, new as *mut u8, same as usize) };
     watch::call_wrote(new, same, REALLOCATES);
-    while let Some(oldest) = freed::oldest(before) {
-        call1(FREE, oldest);
-    }
-    freed::keep(old, before);
+    keep(old, before);
     new
 }
 

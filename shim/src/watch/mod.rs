@@ -11,11 +11,11 @@ mod slow;
 mod state;
 
 pub use faults::{mends, moved_from, moved_to, trap};
-#[cfg(feature = "heap")]
-pub use log::frees;
 pub use log::{
-    appends_to, begin, call_reads, call_writes, call_wrote, discard, end_of_transition, forget, hand_over, has_object,
+    appends_to, begin, call_reads, call_writes, call_wrote, discard, end_of_transition, hand_over, has_object,
     has_objects, is_mapped, is_object, is_recording, is_special, range, Hooks, Touch, LOG, RECORDING,
 };
+#[cfg(feature = "heap")]
+pub use log::{forget, frees};
 pub use map::{announce, map};
 pub use state::of as state_of;
