@@ -138,7 +138,8 @@ try_interrupt() {
     rm -f saved ./*.json
     while :; do
         status=0
-        timeout -s $([ $((RANDOM % 2)) = 0 ] && echo INT || echo TERM) "0.$((1 + RANDOM % 6))" \
+        # Where the machine has no time for it, it gets further with more.
+        timeout -s $([ $((RANDOM % 2)) = 0 ] && echo INT || echo TERM) "$((rounds / 50)).$((1 + RANDOM % 6))" \
             env --default-signal=INT "$vsrun" "${options[@]}" $first saved "$dir/lockcount" 6 >out 2>err </dev/null || status=$?
         [ $status = 124 ] || break
         [ -e saved ] && first=--resume
