@@ -244,10 +244,11 @@ fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario 
         found.steps.iter().map(step).collect()
     });
     let identity = finding.map_or(0, |found| found.identity);
+    let watches = finding.is_some_and(|found| found.end == End::FREED);
     Scenario {
         program: setting.spec.program.clone(),
         fingerprint: setting.identity.clone(),
-        options: setting.spec.options.clone(),
+        options: scenario::Options { watches, ..setting.spec.options.clone() },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,

@@ -51,7 +51,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         memory: memory_of_each(None, 1),
         guards: false,
         objects: Arc::new(scenario.objects.clone()),
-        watch: watch_for(&scenario.objects),
+        watch: watch_for(scenario),
     }
 }
 
@@ -95,9 +95,9 @@ pub struct Otherwise {
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let scenario = load(&args.file, args.trust)?;
     if args.no_supervisor {
-        if !scenario.objects.words.is_empty() {
+        if watch_for(&scenario).is_some() {
             return Err(Failure::environment(
-                "unsupported: the scenario switches between accesses to memory, which --no-supervisor does not see; replay it without",
+                "unsupported: the scenario is about accesses to memory, which --no-supervisor does not see; replay it without",
             ));
         }
         match become_program(&scenario, args)? {}

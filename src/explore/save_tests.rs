@@ -16,6 +16,7 @@ fn saved() -> Saved {
         max_depth: Some(9),
         seed: 1,
         stdin: "null".into(),
+        watches: false,
         ..scenario::Options::default()
     };
     let bug = SavedBug {

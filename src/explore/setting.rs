@@ -16,9 +16,8 @@ use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
 use crate::config::{Config, Race, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
-use crate::objects::Objects;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
-use crate::scenario::{Client, Options, Program};
+use crate::scenario::{Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
 use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
 use crate::trace::Trace;
@@ -82,6 +81,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         max_depth: config.bounds.depth,
         seed: config.seed,
         stdin: String::new(),
+        watches: false,
     };
     let spec = Spec {
         program,
@@ -107,9 +107,10 @@ fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
 /// Where memory turns out to be an object each use counts, not only the first in a transition.
 const EXPLORED: Choice = Choice { stack: true, skip_repeated: false };
 
-/// The same for a scenario with these objects.
-pub(super) fn watch_for(objects: &Objects) -> Option<WatchMemory> {
-    (!objects.words.is_empty()).then(|| WatchMemory { choice: EXPLORED, ..WatchMemory::default() })
+/// The same for a scenario: memory is among its objects, or its bug is only seen where memory is watched.
+pub(super) fn watch_for(scenario: &Scenario) -> Option<WatchMemory> {
+    let watched = !scenario.objects.words.is_empty() || scenario.options.watches;
+    watched.then(|| WatchMemory { choice: EXPLORED, ..WatchMemory::default() })
 }
 
 /// The program of a configuration at its root, with its memory watched.

@@ -126,6 +126,7 @@ pub fn scenario() -> Scenario {
             divergence_timeout_ms: 500,
             seed: 7,
             stdin: "null".into(),
+            watches: false,
             ..Options::default()
         },
         bug: scenario::Shown { kind: BugKind::Deadlock, summary: "2 threads wait for each other".into(), identity: 1 },

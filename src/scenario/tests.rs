@@ -30,6 +30,7 @@ fn sample() -> Scenario {
             divergence_timeout_ms: 500,
             seed: u64::MAX,
             stdin: "null".into(),
+            watches: false,
             ..Options::default()
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },

@@ -107,6 +107,9 @@ pub struct Options {
     pub seed: u64,
     /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).
     pub stdin: String,
+    /// The bug shows where memory is watched only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watches: bool,
 }
 
 fn is_zero(n: &u32) -> bool {

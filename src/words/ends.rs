@@ -117,7 +117,7 @@ pub fn headline(world: &World) -> Option<(BugKind, Words)> {
     Some(match world.end {
         End::DEADLOCK => (BugKind::Deadlock, deadlock(world)),
         End::CYCLE => (BugKind::Deadlock, circle(world)),
-        End::ASSERT => (BugKind::Assert, message().into()),
+        End::ASSERT | End::FREED => (BugKind::Assert, message().into()),
         End::MISUSE => (BugKind::Assert, misuse(world)),
         End::LIVELOCK => {
             let process = Thing::Process(world.end_obj);

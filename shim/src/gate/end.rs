@@ -88,6 +88,12 @@ pub fn assertion(parts: &[&[u8]]) -> ! {
     finish()
 }
 
+/// Ends the execution because memory that has been freed is used or freed again.
+pub fn freed(parts: &[&[u8]]) -> ! {
+    model().finish_with(End::FREED, local().cur, parts);
+    finish()
+}
+
 /// Ends the execution because more signals are pending than there is room for.
 pub fn no_room_for_signal() -> ! {
     no_room(&[b"more signals are pending at a time than vsrun can hold"])

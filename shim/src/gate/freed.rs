@@ -94,7 +94,7 @@ pub fn look(address: u64, size: u64) {
     let within = |block: &&Block| address < block.at + block.size && address + size > block.at;
     let Some(block) = blocks().known().find(within).copied() else { return };
     let (used, offset, whole) = (number(size), number(address.saturating_sub(block.at)), number(block.size));
-    end::assertion(&[
+    end::freed(&[
         b"use after free: ",
         &used,
         b" bytes, at byte ",
@@ -111,6 +111,6 @@ pub fn look(address: u64, size: u64) {
 pub fn is_first(at: u64) {
     if let Some(block) = blocks().known().find(|block| block.at == at).copied() {
         let by: &[u8] = if block.by == local().cur { b"this thread" } else { b"another thread" };
-        end::assertion(&[b"double free: of a block of ", &number(block.size), b" bytes that ", by, b" has freed"]);
+        end::freed(&[b"double free: of a block of ", &number(block.size), b" bytes that ", by, b" has freed"]);
     }
 }

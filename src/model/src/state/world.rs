@@ -139,6 +139,8 @@ numbers! {
     KILLED = 14,
     /// The program has more of something than there is room for in this execution; `World::message` says of what.
     ROOM = 15,
+    /// Memory that has been freed is used, or freed once more; `World::message` says which.
+    FREED = 17,
     /// The kernel refused what the program may do, for want of room around it; `World::message` says what, and which limit.
     REFUSED = 16,
 }
