@@ -26,7 +26,8 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
-    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), paint));
+    let watched = scenario.options.watches || !scenario.objects.words.is_empty();
+    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), watched, paint));
     out
 }
 

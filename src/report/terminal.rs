@@ -46,11 +46,14 @@ impl Paint {
     }
 }
 
-/// How a scenario is seen again.
-pub(super) fn replay_lines(scenario: Option<&Path>, paint: Paint) -> String {
+/// How a scenario is seen again; under gdb only what does not depend on memory that is watched.
+pub(super) fn replay_lines(scenario: Option<&Path>, watched: bool, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
     let plain = paint.copy(&format!("vsrun replay {file}"));
+    if watched {
+        return format!("  {plain}\n");
+    }
     let gdb = paint.copy(&format!(
         "gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
     ));

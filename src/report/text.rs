@@ -4,6 +4,8 @@
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
+use vsrun_model::{End, Kind};
+
 use super::steps;
 use super::terminal::{replay_lines, shell_path, shell_word, Paint};
 use crate::base::text::{escape, one_line};
@@ -51,9 +53,15 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
         seen(&mut out, bug, found, paint);
     }
     if bug.kind.is_of_program() {
-        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), paint));
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), is_about_memory(bug), paint));
     }
     out
+}
+
+/// What happened depends on uses of memory that are operations, or of freed memory.
+fn is_about_memory(bug: &Bug) -> bool {
+    let used = |kind: Kind| matches!(kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
+    bug.finding.as_ref().is_some_and(|found| found.end == End::FREED || found.steps.iter().any(|s| used(s.op.kind)))
 }
 
 /// The report on a replay that came to the bug that its scenario records, with calls of these kinds let through.

@@ -93,12 +93,14 @@ pub fn look(address: u64, size: u64) {
     }
     let within = |block: &&Block| address < block.at + block.size && address + size > block.at;
     let Some(block) = blocks().known().find(within).copied() else { return };
-    let (used, offset, whole) = (number(size), number(address.saturating_sub(block.at)), number(block.size));
+    let first = address.saturating_sub(block.at);
+    let (first_text, last, whole) = (number(first), number(first + size - 1), number(block.size));
     end::freed(&[
         b"use after free: ",
-        &used,
-        b" bytes, at byte ",
-        &offset,
+        if size == 1 { b"byte " } else { b"bytes " },
+        &first_text,
+        if size == 1 { b"" } else { b" to " },
+        if size == 1 { b"" } else { &last },
         b" of a block of ",
         &whole,
         b" bytes that ",
