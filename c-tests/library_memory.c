@@ -22,6 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *what;
 static int fixed, met;
 static char text[64] = "1 old";
+static char other[8] __attribute__((aligned(8))) = "o";
 static int number;
 static int many[4] = {4, 3, 2, 1};
 static void *pointer;
@@ -64,6 +65,10 @@ static int by_libc(void) {
     if (is("precision")) {
         snprintf(own, sizeof own, "%.*s", 1, text);
         return own[0] == 'n';
+    }
+    if (is("print-two")) {
+        snprintf(own, sizeof own, "%.1s%.1s", text, other);
+        return own[0] == '1' && own[1] == 'n';
     }
     if (is("print-count"))
         snprintf(own, sizeof own, "%s%n", "new", &number);
@@ -145,6 +150,8 @@ static int by_itself(void) {
         }
     if (is("strtol"))
         text[0] = '2';
+    if (is("print-two"))
+        text[0] = 'n', other[0] = 'n';
     if (is("strtok_r"))
         text[0] = 'n';
     if (is("snprintf") || is("sprintf") || is("fgets") || is("fread"))

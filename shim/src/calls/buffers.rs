@@ -69,6 +69,7 @@ impl Call {
     #[cold]
     #[inline(never)]
     fn begin(nr: i64, a: [u64; 6]) -> Call {
+        watch::begins();
         let site = Entry::FUNCTION | Entry::CALL | nr as u32;
         let buffers = buffers(nr, &a).unwrap_or_else(|| {
             note_unknown(name(nr).unwrap_or("of that number"));

@@ -86,6 +86,8 @@ pub struct Log {
     components: [[u32; 2]; COMPONENTS],
     overflown: bool,
     recording: bool,
+    /// Words that are objects which the instruction, function or call that is under way has used.
+    used: u32,
     hooks: Hooks,
     /// File to which it is appended, NUL-terminated; empty: none.
     path: u64,
@@ -109,6 +111,7 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     components: [[0; 2]; COMPONENTS],
     overflown: false,
     recording: false,
+    used: 0,
     hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
     path: 0,
 }));
@@ -151,6 +154,7 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
             components: components(),
             overflown: false,
             recording: false,
+            used: 0,
             hooks,
             path,
         };
@@ -337,6 +341,11 @@ fn is_marked(shadow: u64, size: u64) -> bool {
     (0..words).step_by(8).all(|n| word(shadow + n)) && (words..size).all(|n| byte(shadow + n))
 }
 
+/// An instruction, a function or a call begins: all words that it uses are used in one step.
+pub fn begins() {
+    log().used = 0;
+}
+
 /// Some memory is an object.
 pub fn has_objects() -> bool {
     log().objects != 0
@@ -431,14 +440,15 @@ fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
 /// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way
 /// by then. `one`: several of these words are used at once.
 pub fn pieces(all: Touch, one: bool) {
-    let mut objects = 0;
     each_word(all.address, all.size, |at, size| {
         if has_object(at, size) {
-            objects += 1;
-            let wide = one && objects == 2 && !all.locked;
+            let used = log().used + 1;
+            let wide = one && used == 2 && !all.locked;
             if !(log().hooks.touch)(Touch { address: at, size, wide, ..all }) {
                 forget_object(at);
             }
+            // Others may have used some meanwhile.
+            log().used = used;
         }
     });
     each_word(all.address, all.size, |at, size| {

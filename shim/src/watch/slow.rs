@@ -265,6 +265,7 @@ extern "C" fn touched(frame: u64) {
     let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
     let reads = site & log::READS != 0;
     let size = u64::from(what >> 2);
+    log::begins();
     log::pieces(
         Touch {
             address,

@@ -56,6 +56,7 @@ fn c_tests() {
         }
     }
     println!("{exact} of {all} threads have a bound");
+    // 559 of 661: programs about watched memory call many functions of which no bound is known.
     assert!(all > 100 && exact * 100 >= all * 84, "{exact} of {all}");
 }
 

@@ -225,7 +225,7 @@ impl Frame {
         if by == 0 || !watch::has_objects() {
             return 0;
         }
-        // SAFETY: the function of libc's that has this name; it writes nothing, and uses a copy of the list.
+        // SAFETY: the function of libc's that has this name, with a copy of the list; it writes what `%n` asks for, as the call itself will.
         let by = unsafe { core::mem::transmute::<u64, extern "C" fn(u64, u64, u64, &mut List) -> i32>(by) };
         u64::try_from(by(0, 0, format, &mut list)).map_or(0, |n| n + 1)
     }

@@ -223,6 +223,7 @@ extern "C" fn before(frame: &mut Frame) -> u64 {
     if local().phase != Phase::Running || local().borrowed {
         return 0;
     }
+    watch::begins();
     let number = frame.number as usize;
     let Some(function) = FUNCTIONS.get(number) else {
         let other = others().nth(number - FUNCTIONS.len());

@@ -65,6 +65,7 @@ fn sought(at: u64, byte: u64, most: u64, is_text: bool) -> u64 {
 
 /// The function of number `number` is about to be called with these arguments.
 pub extern "C" fn note(number: u32, a: u64, b: u64, n: u64) {
+    watch::begins();
     let site = Entry::FUNCTION | number;
     let reads = |at: u64, length: u64| watch::range(at, length, site, false, false);
     let writes = |at: u64, length: u64| watch::range(at, length, site, true, false);

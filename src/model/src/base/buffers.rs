@@ -66,7 +66,8 @@ type Buffers = Option<&'static [Buffer]>;
 /// Most buffers of a call.
 pub const MAX_BUFFERS: usize = 5;
 
-const fn same(a: &str, b: &str) -> bool {
+/// Two names are the same.
+pub(crate) const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut n = 0;
     while n < a.len() && n < b.len() && a[n] == b[n] {

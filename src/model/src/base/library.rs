@@ -1,6 +1,8 @@
 //! What functions of libc do to memory of their caller's. libc's own code is not watched: what the other modules call instead tells what
 //! a function uses. From the manual pages and glibc's sources (2.36), for x86-64.
 
+use crate::base::buffers::same;
+
 /// Where memory is of which a function is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum At {
@@ -493,15 +495,6 @@ pub const OTHERS: usize = 512;
 pub const NAME: usize = 56;
 /// Bytes from one stand-in to the next.
 pub const STRIDE: u64 = 16;
-
-const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut n = 0;
-    while n < a.len() && n < b.len() && a[n] == b[n] {
-        n += 1;
-    }
-    n == a.len() && n == b.len()
-}
 
 /// The number of the function of that name; [`FUNCTIONS`]' length: there is none.
 pub const fn number(name: &str) -> usize {
