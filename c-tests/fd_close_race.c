@@ -36,7 +36,8 @@ static void *looks(void *arg)
 
 static void *closes(void *arg)
 {
-    result += close(ends[0]);
+    int closed = close(ends[0]);
+    __atomic_fetch_add(&result, closed, __ATOMIC_SEQ_CST);
     return arg;
 }
 

@@ -50,7 +50,7 @@ field() { sed -n "s/.*\"$1\":\\([0-9.]*\\).*/\\1/p"; }
 rate_vsrun() {
     local done=0 seconds=0 json
     while [ "$done" -lt "$executions" ]; do
-        json=$("$vsrun" -j 1 --search "$2" --keep-going --max-executions "$((executions - done))" --format json \
+        json=$("$vsrun" --race off -j 1 --search "$2" --keep-going --max-executions "$((executions - done))" --format json \
             --output /dev/null "./$1" </dev/null) || [ $? -le 3 ]
         done=$((done + $(field executions <<<"$json")))
         seconds=$(awk "BEGIN { print $seconds + $(field seconds <<<"$json") }")
@@ -105,7 +105,7 @@ line() {
     : >native; : >ours
     for _ in $(seq "$rounds"); do
         quotient "$per" "$((size / 10))" "$size" taskset -c "$cpu" ./operation "$kind" >>native
-        quotient "$per" "$((size / 10))" "$size" "$vsrun" --once --output /dev/null ./operation "$kind" >>ours
+        quotient "$per" "$((size / 10))" "$size" "$vsrun" --race off --once --output /dev/null ./operation "$kind" >>ours
     done
     read -r native _ < <(median <native)
     read -r ours low high < <(median <ours)
@@ -135,7 +135,7 @@ line 'hand-off between processes (a post and a wait)' process 1 ''
 # Executions a second of a whole search: SEARCH WORKERS.
 rate_workers() {
     local json
-    json=$("$vsrun" -j "$2" --search "$1" --keep-going --format json --output /dev/null ./whole "$threads" </dev/null)
+    json=$("$vsrun" --race off -j "$2" --search "$1" --keep-going --format json --output /dev/null ./whole "$threads" </dev/null)
     awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }"
 }
 
@@ -185,7 +185,7 @@ seconds() {
 : >native; : >ours
 for _ in $(seq "$rounds"); do
     seconds ./operation apart "$size" >>native
-    seconds "$vsrun" --once --output /dev/null ./operation pipe "$size" >>ours
+    seconds "$vsrun" --race off --once --output /dev/null ./operation pipe "$size" >>ours
 done
 read -r native _ < <(median <native)
 read -r ours low high < <(median <ours)

@@ -93,7 +93,7 @@ while read -r name arguments; do
     cells=
     for search in traces $searches; do
         # shellcheck disable=SC2086
-        "$vsrun" -j 1 --search $search --keep-going --format json --time "$LIMIT" --scenario-dir "$work" \
+        "$vsrun" --race off -j 1 --search $search --keep-going --format json --time "$LIMIT" --scenario-dir "$work" \
             --output /dev/null "$work/$name" $arguments </dev/null >"$work/out" 2>/dev/null || true
         what=executions
         [ $search = traces ] && what=traces

@@ -398,7 +398,9 @@ fn watched_memory(probes: &Probes) -> Check {
     match &probes.canary {
         None => Check::ok(NAME, "not tried"),
         Some(Ok(detail)) => Check::ok(NAME, format!("known accesses are recorded ({detail})")),
-        Some(Err(why)) => Check::bad(NAME, why, "memory accesses cannot be watched here").optional(),
+        Some(Err(why)) => {
+            Check::bad(NAME, why, "what threads do to memory cannot be watched here: vsrun --race off").optional()
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use vsrun_model::world::{
     World, BETWEEN_CALLS, CANCELS_LATE, CIRCLE_INHERITED, CPU_TIMER, DEFERRED, DUMPS_LATE, EDGE_AGAIN, EXITS_TWICE,
     EXIT_STREAMS, FORK_COPIES, FORK_LOCKS, FUTEX_TIMED, GONE_WAITERS, HANDED_ON, KEY_DELETED, LEAVES_SEVERAL,
     LEAVES_WORDS, LIBC_THREADS, ONE_STEP, OTHER_LOOKS, OTHER_RECEIVER, PAGES_SHARED, PERMISSION, PLACE_UNLOCKED,
-    READY_EARLY, REFILLED, RESET_WITHIN, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAITS_ON, WAKES_IGNORED,
-    WAKE_LOST,
+    READY_EARLY, REFILLED, RESET_WITHIN, ROUNDS, SIGIO, STOPS_LATE, SYN_RETRIES, TERMINAL, VFORKED, WAITS_ON,
+    WAKES_IGNORED, WAKE_LOST,
 };
 use vsrun_model::End;
 
@@ -133,6 +133,8 @@ pub enum Reason {
     WakeLost,
     /// A write to a pipe went behind what another thread had written after the pipe had been full.
     WaitsOn,
+    /// A loop that reads memory and may end by itself went round many times in one step.
+    Rounds,
     /// The child of a vfork was one of a fork.
     Vforked,
     /// Schedules beyond a bound were left out.
@@ -372,6 +374,11 @@ impl Reason {
                 "all schedules of what is modelled were run, but not that a write to a pipe waits on for a page of its own (see the notes)",
                 "a thread wrote to a pipe that had been full, behind what another one had written meanwhile: natively, if it waited for room before that, it needs a page of its own, and waits on while there is none",
             ),
+            Reason::Rounds => (
+                "rounds",
+                "all schedules of what is modelled were run, but of a loop that may end by itself not in which of many rounds it sees that memory has changed (see the notes)",
+                "a loop read memory, found the same more than 16 times and did something of its own in each round, such as counting them: the first 16 rounds were explored one by one, all others as one step",
+            ),
             Reason::Vforked => (
                 "vfork-changes-nothing",
                 "",
@@ -481,6 +488,7 @@ pub fn seen_in(world: &World) -> Reasons {
         (world.never_come & LEAVES_WORDS != 0, Reason::LeavesWords),
         (world.never_come & WAKE_LOST != 0, Reason::WakeLost),
         (world.never_come & WAITS_ON != 0, Reason::WaitsOn),
+        (world.never_come & ROUNDS != 0, Reason::Rounds),
         (world.never_come & VFORKED != 0, Reason::Vforked),
         (world.urgent, Reason::UrgentTimeouts),
         (world.ticks_held, Reason::TimersHeld),

@@ -2,7 +2,7 @@
 //! explores, wherever it says that it explored everything.
 //!
 //! `VSRUN_NATIVE_CASES=N` programs a family (default: a few), `VSRUN_NATIVE_RUNS=N` native runs each, `VSRUN_NATIVE_SEED=N` other
-//! programs, `VSRUN_NATIVE_EXECUTIONS=N` at most of each under vsrun, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
+//! programs, `VSRUN_NATIVE_EXECUTIONS=N` at most of each under vsrun, `VSRUN_NATIVE_RACE=explore` with memory watched, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
 //! `VSRUN_NATIVE_SEARCH=naive` another search.
 
 use std::collections::BTreeMap;
@@ -82,11 +82,29 @@ struct Explored {
     executions: u64,
 }
 
+/// How memory is watched: not, unless asked for. What these programs use in common beside their calls are the places of their results, each
+/// thread's own.
+fn race() -> String {
+    std::env::var("VSRUN_NATIVE_RACE").unwrap_or_else(|_| "off".into())
+}
+
 fn explored(place: &Place, search: &str, program: &str) -> Explored {
     let file = place.dir.join("outcomes");
     let _ = fs::remove_file(&file);
     let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
-        .args(["--keep-going", "--files", "real", "--format", "json", "--timeouts", "any", "--search", search])
+        .args([
+            "--keep-going",
+            "--files",
+            "real",
+            "--format",
+            "json",
+            "--timeouts",
+            "any",
+            "--race",
+            &race(),
+            "--search",
+            search,
+        ])
         // Two executions at a time would meet in the real directory.
         .args(["-j", "1"])
         .args(["--max-executions", &setting("VSRUN_NATIVE_EXECUTIONS", 20_000).to_string(), "--time", "20"])

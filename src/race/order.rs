@@ -96,7 +96,7 @@ impl<'a> Order<'a> {
 
     /// The step at `index` is made.
     pub fn step(&mut self, index: usize) {
-        let step = &self.trace.steps[index];
+        let Some(step) = self.trace.steps.get(index) else { return };
         let (act, thread) = (step.act, step.act.tid);
         let print = imprint(&act, step.did);
         // What it does beyond its operation, it does at its end: what comes before that need not come before its code.

@@ -68,7 +68,12 @@ impl Outcome {
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena);
         let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
-        let races = if arena.plan.watches { races(&trace, notes(arena), words()) } else { Vec::new() };
+        // A world that is interrupted goes on while its trace is read.
+        let races = if arena.plan.watches && ending != Ending::Interrupted {
+            races(&trace, notes(arena), words())
+        } else {
+            Vec::new()
+        };
         if !shown.is_new() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet.
             shown.words = races.iter().map(|race| race.word).collect();

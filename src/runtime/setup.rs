@@ -181,9 +181,11 @@ impl Spec {
         self.options.inject & vsrun_model::inject::ENOMEM != 0 || self.watch.is_some()
     }
 
-    /// CPU time without a visible operation that is a divergence.
+    /// CPU time without a visible operation that is a divergence: what was asked for is that of the program itself, which takes longer while
+    /// its memory is watched.
     pub fn divergence_timeout(&self) -> Duration {
-        Duration::from_millis(self.options.divergence_timeout_ms)
+        const WATCHED: u32 = 3;
+        Duration::from_millis(self.options.divergence_timeout_ms) * if self.watch.is_some() { WATCHED } else { 1 }
     }
 }
 

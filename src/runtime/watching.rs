@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
-use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Other, Place, WATCH_ADDR, WATCH_MAGIC};
+use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Other, Place, LEFT_OUT, WATCH_ADDR, WATCH_MAGIC};
 
 use super::memory::ProcessMemory;
 use super::session::SHIM_NAME;
@@ -27,9 +27,9 @@ use crate::binary::{Mapping, Modules, SymbolCache};
 
 const PAGE: u64 = 4096;
 
-/// Modules that are not watched: libc, of which stand-ins tell what it uses, and what is below it.
+/// Modules that are not watched.
 fn is_left_out(name: &str) -> bool {
-    ["libc.so", "ld-linux", "libgcc_s", "linux-vdso", "[", SHIM_NAME].iter().any(|start| name.starts_with(start))
+    LEFT_OUT.iter().chain(&["linux-vdso", "[", SHIM_NAME]).any(|start| name.starts_with(start))
 }
 
 /// A module at the root.
@@ -99,7 +99,7 @@ impl Worker {
         match self.arena.control.watching.state {
             state::ON => Ok(()),
             error => Err(StartError::Environment(format!(
-                "memory cannot be watched: there is no room for its shadow ({}); see ulimit -v and vm.overcommit_memory",
+                "environment: memory cannot be watched: there is no room for its shadow ({}); ulimit -v unlimited, or --race off (see vm.overcommit_memory, too)",
                 io::Error::from_raw_os_error(-error)
             ))),
         }
@@ -247,8 +247,15 @@ fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
         Arc::new(found.unwrap_or_else(|_| whole(Reason::Undecodable)))
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = loaded.iter().map(|module| scope.spawn(|| of(module))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+        // Where there is no thread to be had it is done here.
+        let of = &of;
+        let begun = |module| std::thread::Builder::new().spawn_scoped(scope, move || of(module)).ok();
+        let threads: Vec<_> = loaded.iter().map(|module| (module, begun(module))).collect();
+        let found = |(module, thread): (_, Option<std::thread::ScopedJoinHandle<_>>)| match thread {
+            Some(thread) => thread.join().unwrap_or_default(),
+            None => of(module),
+        };
+        threads.into_iter().map(found).collect()
     })
 }
 

@@ -1,13 +1,18 @@
 //! The futex system call: its arguments; what they mean is the model's.
 
+use vsrun_model::memory::OF_WORDS;
 use vsrun_model::op::TRY;
+use vsrun_model::watch::Entry;
 use vsrun_model::{inject as fault, Kind, Op};
 
 use super::{stream, sync, time};
+use crate::gate::touch::{about_to_change, changed, compared};
 use crate::gate::{self, end, inject, local, machine, me, mirror, model};
 use crate::sys::errno::*;
 use crate::sys::{load, store, touch, writable, END_OF_ADDRESSES};
 
+/// Where what futexes do to memory is recorded.
+pub const SITE: u32 = Entry::FUNCTION | Entry::CALL | libc::SYS_futex as u32;
 const PRIVATE: u64 = 128;
 const REALTIME: u64 = 256;
 
@@ -37,6 +42,9 @@ pub fn call(a: [u64; 6]) -> i64 {
                 return 0;
             }
             remember(addr, value as u32);
+            if let Some((memory, bytes)) = compared(addr, SITE) {
+                (op.obj2, op.arg) = (memory, bytes.into());
+            }
             gate::pass(op)
         }
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
@@ -52,7 +60,11 @@ pub fn call(a: [u64; 6]) -> i64 {
             let mut op = Op::on(Kind::FUTEX_REQUEUE, sync::futex(addr, private)).arg(counts);
             op.obj2 = sync::futex(addr2, private);
             op.mask = u32::MAX;
-            remember(if command == libc::FUTEX_CMP_REQUEUE { addr } else { 0 }, value3 as u32);
+            let compares = command == libc::FUTEX_CMP_REQUEUE;
+            remember(if compares { addr } else { 0 }, value3 as u32);
+            if compares && compared(addr, SITE).is_some() {
+                op.flags |= OF_WORDS;
+            }
             match gate::pass(op) {
                 0 => me().out[0],
                 error => error,
@@ -68,7 +80,11 @@ pub fn call(a: [u64; 6]) -> i64 {
             op.obj2 = sync::futex(addr2, private);
             op.mask = u32::MAX;
             remember(addr2, what);
-            gate::pass(op);
+            let is_object = about_to_change(addr2, SITE).is_some();
+            gate::pass(op.with(if is_object { OF_WORDS } else { 0 }));
+            if is_object {
+                changed(addr2);
+            }
             me().out[0]
         }
         // FUTEX_FD is gone since Linux 2.6.26.
@@ -172,7 +188,13 @@ fn lock_pi(addr: u64, private: bool, clock: i32, timeout: u64) -> i64 {
 
 fn pass_pi(kind: Kind, addr: u64, private: bool, shape: impl FnOnce(Op) -> Op) -> i64 {
     let lock = sync::futex(addr, private);
-    gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)))
+    // It depends on everything.
+    let is_object = about_to_change(addr, SITE).is_some();
+    let result = gate::pass_mirrored(shape(Op::on(kind, lock)), Some((addr, lock)));
+    if is_object {
+        changed(addr);
+    }
+    result
 }
 
 /// The calls of Linux 6.7.

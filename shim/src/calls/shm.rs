@@ -10,6 +10,7 @@ use crate::gate::local::{add_range, arena, local, machine, remove_range, world, 
 use crate::gate::{end, inject, through, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, limit, load, raw, raw6, store, touch, zero};
+use crate::watch;
 
 const PAGE: u64 = 4096;
 
@@ -61,7 +62,7 @@ fn memory_refused(len: u64) {
     if limit == u64::MAX {
         return;
     }
-    let own = size_of::<Arena>() as u64 + POOL_SIZE;
+    let own = size_of::<Arena>() as u64 + POOL_SIZE + watch::reserved();
     let beyond = |size: u64| size.saturating_add(len) > limit;
     let size = address_space();
     if beyond(size) && !beyond(size.saturating_sub(own)) {
@@ -80,6 +81,9 @@ fn address_space() -> u64 {
 }
 
 fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
+    // What is opened for reading only can never be written there.
+    let writable =
+        flags & libc::MAP_ANONYMOUS != 0 || raw!(libc::SYS_fcntl, fd, libc::F_GETFL) & libc::O_ACCMODE as i64 != 0;
     let region = if flags & libc::MAP_ANONYMOUS != 0 {
         machine().new_region()
     } else {
@@ -94,6 +98,7 @@ fn note(start: u64, len: u64, flags: i32, fd: i32, offset: u64) {
     if !add_range(range) {
         too_many();
     }
+    watched::shares(Some(region), writable);
     watched::mark_objects();
 }
 
@@ -200,6 +205,7 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     if !add_range(range) {
         too_many();
     }
+    watched::shares(None, true);
     watched::mark_objects();
     if !machine().segment_attach(own, index) {
         too_many();

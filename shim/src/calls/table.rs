@@ -11,7 +11,7 @@ use vsrun_model::{Kind, ObjId, Op, NONE};
 
 use super::numbers::{hide, is_watched, look, look_at, move_away, put, stands, uncover};
 use super::{descriptors, fd, files, kernel};
-use crate::gate::{self, fiber, local, machine, me, model, Phase};
+use crate::gate::{self, arena, fiber, local, machine, me, model, Phase};
 use crate::sys::errno::*;
 use crate::sys::{load, raw};
 
@@ -86,6 +86,8 @@ struct Held {
     makes: bool,
     /// The hidden number is closed by the call.
     closes: bool,
+    /// Transitions of the thread when it had looked its numbers up.
+    looked: u32,
 }
 
 /// Performs call `nr`, after visible operations if others may change what its descriptors stand for. `within`: it was made inside libc,
@@ -209,8 +211,16 @@ fn begin(nr: i64, mut what: u16, a: &mut [u64; 6]) -> Result<Option<Held>, i64> 
         return Ok(None);
     }
     let before = me().hidden;
-    let mut held =
-        Held { hidden, before, reserved: [None; 2], outer: [0; 2], replaced: -1, makes: false, closes: false };
+    let mut held = Held {
+        hidden,
+        before,
+        reserved: [None; 2],
+        outer: [0; 2],
+        replaced: -1,
+        makes: false,
+        closes: false,
+        looked: me().transitions,
+    };
     if hidden != NOTHING {
         model().hide_numbers(local().cur, hidden);
     }
@@ -321,7 +331,9 @@ fn finish(nr: i64, a: &[u64; 6], held: Held, mut result: i64) -> i64 {
         model().hide_numbers(local().cur, held.before);
     }
     if !held.closes {
-        if TABLE[nr as usize] & EITHER != 0 {
+        // The flags of a description are an object of their own.
+        let of_flags = || me().transitions != held.looked && arena().last == Kind::FD_LOOK;
+        if TABLE[nr as usize] & EITHER != 0 || of_flags() {
             held.hidden.iter().for_each(|&[hidden, _]| settle_end(hidden));
         }
         held.hidden.iter().for_each(|&[hidden, _]| uncover(hidden));
@@ -441,7 +453,7 @@ fn moved(hidden: i32, number: i32) -> Held {
     let before = me().hidden;
     let hidden = [[hidden + 1, number], [0; 2]];
     model().hide_numbers(local().cur, hidden);
-    Held { hidden, before, reserved: [None; 2], outer: [0; 2], replaced: -1, makes: false, closes: true }
+    Held { hidden, before, reserved: [None; 2], outer: [0; 2], replaced: -1, makes: false, closes: true, looked: 0 }
 }
 
 /// `number` is given back, or is to stand for what `source` does: an operation, if others can tell. What it stood for gets a hidden number then.

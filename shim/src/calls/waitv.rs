@@ -1,9 +1,12 @@
 //! futex_waitv: its arguments; what they mean is the model's.
 
 use vsrun_model::futex::Several;
+use vsrun_model::memory::OF_WORDS;
 use vsrun_model::{Kind, ObjId, Op, NONE};
 
+use super::futex::SITE;
 use super::{sync, time};
+use crate::gate::touch::compared;
 use crate::gate::{self, end, local, model, world};
 use crate::sys::errno::{EFAULT, EINVAL};
 use crate::sys::{load, readable, touch, END_OF_ADDRESSES};
@@ -98,6 +101,11 @@ fn wait(words: &[Word], n: usize, deadline: Option<u64>) -> i64 {
     let mut op = Op::on(Kind::FUTEX_WAITV, objects[0]).arg(several.pack());
     op.mask = u32::MAX;
     op.deadline = deadline.unwrap_or(0);
+    for word in &words[..n] {
+        if compared(word.at, SITE).is_some() {
+            op.flags |= OF_WORDS;
+        }
+    }
     model().set_out(local().cur, [0; 3]);
     gate::pass_in_steps(op, &|| look(words, &objects[..n]))
 }

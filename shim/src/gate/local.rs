@@ -134,6 +134,12 @@ pub struct Local {
     pub touches: bool,
     /// What the running fiber writes when it goes on, where some of that is such memory: first and one past the last address.
     pub to_write: (u64, u64),
+    /// Code that came after the patches, by name, while nobody else reaches memory of this process; its length.
+    pub late_code: ([u8; NAME], usize),
+    /// That has been told of.
+    pub late_told: bool,
+    /// It has mapped memory that others may reach, to write there.
+    pub shares: bool,
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
     /// They were in a process that this one was forked from: the model knows them.
@@ -184,6 +190,9 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     quiet_since: 0,
     touches: false,
     to_write: (0, 0),
+    late_code: ([0; NAME], 0),
+    late_told: false,
+    shares: false,
     streams_armed: false,
     streams_copied: false,
     exits: false,
@@ -195,6 +204,9 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     closed: false,
     closings: 0,
 }));
+
+/// Bytes of a name that is kept.
+pub const NAME: usize = 120;
 
 /// This process's state. Borrow it for a statement, never across a switch of fibers.
 #[inline]
@@ -285,6 +297,12 @@ pub fn add_range(range: Range) -> bool {
     l.ranges[l.n_ranges] = range;
     l.n_ranges += 1;
     true
+}
+
+/// The running fiber has done something since it read memory that is an object: it is in no loop that only does that.
+pub fn forget_reads() {
+    let f = fiber();
+    (f.n_reads, f.rounds) = (0, 0);
 }
 
 /// Notes that [start, end) is not mapped shared any more.

@@ -5,8 +5,11 @@
 //! reads the same; so it waits until something else is there (`MEM_WAIT`), which leaves out nothing but rounds that nobody can tell. That it
 //! waits is decided by what its thread has seen, not by what is there now: the order of steps that are independent is no matter.
 //!
-//! A loop that changes something in each round, a counter mostly, may end by itself. There an instruction that finds what it has found
-//! twice before counts as a poll in vain, see `MEM_READ` in the model.
+//! A loop that changes something in each round, a counter mostly, may end by itself, and how many rounds it has made may be told. `EXACT` of
+//! them are operations each. What others could do between further ones is left out, and said: if all that it reads is one or two words it goes
+//! round in one step from there, until it ends, does something else, or has gone round `MOST_ROUNDS` times; so what comes after a bounded loop is
+//! explored. After that, and where it is an atomic update that changes nothing, an instruction that finds what it has found before counts as a
+//! poll in vain, see `MEM_READ` in the model, and gives way as yields do.
 
 use vsrun_model::carrier::{ReadWord, MAX_READS};
 use vsrun_model::memory::{Found, ATOMIC};
@@ -16,16 +19,24 @@ use vsrun_model::sharing::Word;
 use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
-use super::local::{arena, fiber, local, machine, model, space_of, Phase};
+use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, Phase};
 use super::{end, freed, turn};
 use crate::sys::{load, store};
 use crate::watch::{self, Touch};
+
+/// So often an instruction finds the same before its loop goes round in one step.
+const EXACT: u32 = 16;
+/// So often it goes round at most. Loops of libraries that spin before they wait do so some ten to a thousand times.
+const MOST_ROUNDS: u32 = 1024;
 
 /// Memory that is an object is about to be used: that is an operation, or two where an instruction reads and writes and is not atomic
 /// (then it does so with what it has read, whatever others have written meanwhile). False: it is no object any more. What the child of a
 /// vfork does is no operation, and is not recorded either.
 pub fn touch(touch: Touch) -> bool {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
+        return true;
+    }
+    if fiber().rounds != 0 && goes_round(&touch) {
         return true;
     }
     // A function's own frame is on the stack.
@@ -39,9 +50,7 @@ pub fn touch(touch: Touch) -> bool {
     // Calls and operations, also those that are no place to switch, may have done something that another round would not.
     let undisturbed = local().acts == local().quiet_since;
     let use_it = || {
-        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else {
-            end::no_room(&[b"more memory is used without an order than vsrun can hold"])
-        };
+        let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else { no_room() };
         if touch.wide {
             machine().note_wide_use();
         }
@@ -68,6 +77,40 @@ pub fn touch(touch: Touch) -> bool {
     true
 }
 
+/// The kernel is about to compare four bytes there, in an operation of its own: the object that they are part of, and which of its bytes they are.
+/// Memory that is none is recorded; what is compared is read before the operation, so that nothing that it waits for or wakes hides a race.
+pub fn compared(address: u64, site: u32) -> Option<(ObjId, u8)> {
+    word_of(address, site, false)
+}
+
+/// The same for what it changes there in one step. What is there afterwards the model gets to know with [`changed`].
+pub fn about_to_change(address: u64, site: u32) -> Option<(ObjId, u8)> {
+    word_of(address, site, true)
+}
+
+/// What [`about_to_change`] has told of has come to pass.
+pub fn changed(address: u64) {
+    local().to_write = (address, address + 4);
+}
+
+fn word_of(address: u64, site: u32, writes: bool) -> Option<(ObjId, u8)> {
+    if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
+        return None;
+    }
+    freed::look(address, 4);
+    let (space, at) = space_of(address & !7);
+    if !arena().words.as_slice().contains(&Word::at(space, at)) {
+        watch::kernel_uses(address, 4, site, writes);
+        return None;
+    }
+    let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (address & 7) as u32) else { no_room() };
+    Some((id, 0xf << (address & 7)))
+}
+
+fn no_room() -> ! {
+    end::no_room(&[b"more memory is used without an order than vsrun can hold"])
+}
+
 /// An operation of the running fiber that is a use of memory.
 fn pass(op: Op) {
     local().touches = true;
@@ -76,7 +119,7 @@ fn pass(op: Op) {
 
 /// An instruction that writes and is not atomic: that is no waiting.
 fn writes(id: ObjId, touch: &Touch) {
-    fiber().n_reads = 0;
+    forget_reads();
     if touch.reads {
         pass(op(Kind::MEM_READ, id, touch));
     }
@@ -105,8 +148,15 @@ fn reads(id: ObjId, touch: &Touch) {
         pass(Op { obj2: second.map_or(NONE, |(word, _)| word), mask, ..op });
     } else {
         let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
-        let again = known.is_some_and(|k| k.times > 0);
-        pass(op(kind, id, touch).with(if again { TRY } else { 0 }));
+        let again = known.is_some_and(|k| k.times >= EXACT - 1);
+        match again.then(|| words_of_loop(id, touch)) {
+            None => pass(op(kind, id, touch)),
+            Some(Some(op)) => pass(op),
+            Some(None) => {
+                model().leaves_out_rounds();
+                pass(op(kind, id, touch).with(TRY));
+            }
+        }
     }
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
@@ -126,6 +176,38 @@ fn forget_states() {
     f.reads[..usize::from(f.n_reads)].iter_mut().for_each(|read| read.state = 0);
 }
 
+/// The step in which a loop goes round from here on: a read of all that it reads. `None`: it cannot, or has done so.
+fn words_of_loop(id: ObjId, touch: &Touch) -> Option<Op> {
+    let f = fiber();
+    if touch.writes || f.rounds == u32::MAX {
+        return None;
+    }
+    let mut words = [(id, 0), (NONE, 0)];
+    for read in &f.reads[..usize::from(f.n_reads)] {
+        let word = words.iter_mut().find(|w| w.0 == read.word || w.0 == NONE)?;
+        word.0 = read.word;
+        word.1 |= ((1 << read.size) - 1) << (read.address & 7);
+    }
+    f.rounds = MOST_ROUNDS;
+    Some(Op { obj2: words[1].0, mask: words[0].1 | words[1].1 << 8, ..op(Kind::MEM_READ, id, touch) })
+}
+
+/// A use of memory is part of the step in which its loop goes round: nobody else has moved since it began.
+fn goes_round(touch: &Touch) -> bool {
+    let f = fiber();
+    let reads = &f.reads[..usize::from(f.n_reads)];
+    let is_known = reads.iter().any(|r| (r.site, r.address) == (touch.site, touch.address));
+    if f.rounds == u32::MAX || touch.writes || !is_known {
+        return false;
+    }
+    model().leaves_out_rounds();
+    f.rounds -= 1;
+    if f.rounds == 0 {
+        f.rounds = u32::MAX;
+    }
+    f.rounds != u32::MAX
+}
+
 /// The operation that comes before the instruction.
 fn op(kind: Kind, id: ObjId, touch: &Touch) -> Op {
     let atomic = touch.writes && touch.locked;
@@ -142,7 +224,7 @@ fn settle_update() {
     if value(update.address, update.size.into()) == update.value {
         note_read(update);
     } else {
-        fiber().n_reads = 0;
+        forget_reads();
     }
 }
 
@@ -183,6 +265,7 @@ fn note_read(found: ReadWord) {
         // Something has changed: that is no waiting in vain.
         _ => {
             let n = if known.is_some() || n == MAX_READS { 0 } else { n };
+            f.rounds = 0;
             f.reads[n] = found;
             f.n_reads = n as u8 + 1;
         }

@@ -7,10 +7,10 @@
 
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
 use vsrun_model::object::NONE;
-use vsrun_model::watch::{state, Entry, Record};
+use vsrun_model::watch::{state, Entry, Record, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
-use super::local::{arena, fiber, local, machine, model, space_of, world, Phase, POOL_REGION};
+use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
 use super::{freed, shield};
 use crate::sys::{decimal, load, raw};
 use crate::watch::{self, Touch};
@@ -107,7 +107,8 @@ pub fn transition_ends() {
 fn hand_over() {
     let touches = core::mem::take(&mut local().touches);
     if local().phase == Phase::Running && !touches {
-        (fiber().n_reads, fiber().update.size) = (0, 0);
+        forget_reads();
+        fiber().update.size = 0;
     }
     settle_words();
     if !touches {
@@ -200,16 +201,53 @@ pub fn program_comes() {
     if arena().control.watching.state == state::ON && !watch::is_mapped() {
         let mut name = [0; NAME];
         let n = raw!(libc::SYS_readlink, c"/proc/self/exe".as_ptr(), name.as_mut_ptr(), NAME);
-        machine().note_later_code(&name[..n.clamp(0, NAME as i64) as usize]);
+        late_code(&name[..n.clamp(0, NAME as i64) as usize]);
     }
 }
 
-const NAME: usize = 120;
+/// Code that came after the patches is not watched. That is nothing to others while no other thread and no other process reach the memory of
+/// this one; see [`shares`] and [`is_reached`].
+fn late_code(name: &[u8]) {
+    let l = local();
+    let first = l.late_code.1 == 0;
+    if first {
+        l.late_code.0[..name.len()].copy_from_slice(name);
+        l.late_code.1 = name.len();
+    }
+    // What had been mapped before that others can reach was taken for watched.
+    if l.shares || first && l.n_ranges > 0 || world().procs[l.pid].live_threads > 1 {
+        l.late_told = true;
+        machine().note_later_code(name);
+    }
+}
+
+/// This process has mapped memory that others may reach.
+pub fn shares(region: Option<u32>, writable: bool) {
+    local().shares |= writable;
+    let unwatched = local().late_code.1 > 0;
+    let both = region.is_some_and(|region| machine().region_mapped(region, writable, unwatched));
+    if both && !unwatched {
+        machine().note_later_code(b"a program that maps the same file");
+    }
+    if both || writable {
+        is_reached();
+    }
+}
+
+/// Another thread or process is about to reach the memory of this process.
+#[inline]
+pub fn is_reached() {
+    let l = local();
+    if l.late_code.1 > 0 && !l.late_told {
+        l.late_told = true;
+        machine().note_later_code(&l.late_code.0[..l.late_code.1]);
+    }
+}
 
 /// `file`: the descriptor of what was mapped.
 #[cold]
 fn note_code(file: Option<i32>) {
-    let Some(file) = file else { return machine().note_later_code(b"anonymous memory") };
+    let Some(file) = file else { return late_code(b"anonymous memory") };
     let (mut path, mut name) = ([0; 40], [0; NAME]);
     let digits = decimal(file);
     let parts = [b"/proc/self/fd/".as_slice(), &digits];
@@ -217,7 +255,11 @@ fn note_code(file: Option<i32>) {
         *to = *byte;
     }
     let n = raw!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), NAME);
-    machine().note_later_code(&name[..n.clamp(0, NAME as i64) as usize]);
+    let name = &name[..n.clamp(0, NAME as i64) as usize];
+    let file = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+    if !LEFT_OUT.iter().any(|start| file.starts_with(start.as_bytes())) {
+        late_code(name);
+    }
 }
 
 /// The log is full.

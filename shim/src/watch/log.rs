@@ -162,6 +162,16 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
     error
 }
 
+/// Bytes of address space that shadow and log take.
+pub fn reserved() -> u64 {
+    let shadows = MEMORY.iter().map(|[start, end]| 2 * (end - start)).sum::<u64>();
+    if is_mapped() {
+        shadows + LOG_SIZE + SLACK
+    } else {
+        0
+    }
+}
+
 /// How much XSAVE writes, with the processor as the kernel has set it up.
 fn state_size() -> u64 {
     let size = core::arch::x86_64::__cpuid_count(13, 0).ebx;
@@ -385,6 +395,11 @@ pub fn call_reads(address: u64, size: u64, site: u32) {
     if size > 0 {
         used(of_call(address, size, site, false));
     }
+}
+
+/// Records what the kernel does to memory that is no object in an operation of its own, in one step where it writes.
+pub fn kernel_uses(address: u64, size: u64, site: u32, writes: bool) {
+    record(address, size, site, writes, writes);
 }
 
 fn used(all: Touch) {

@@ -11,6 +11,8 @@ pub struct Around<'a> {
     pub choice: Choice,
     /// The function has its frame pointer in rbp.
     pub frame: bool,
+    /// Nobody else can know where its frame is.
+    pub private: bool,
     /// What lies at that address never changes while the program runs.
     pub is_constant: &'a dyn Fn(u64) -> bool,
 }
@@ -71,7 +73,7 @@ fn is_elsewhere(i: &Instruction, used: &UsedMemory, around: &Around, write: bool
         counts.stack += 1;
         // What is pushed and popped, and where rsp changes meanwhile, is no operand of its own.
         let plain = is_explicit(i, used) && !i.is_stack_instruction() && !i.is_call_near_indirect();
-        return !(around.choice.stack && plain);
+        return !(around.choice.stack && plain && !around.private);
     }
     let fixed = matches!(used.base(), Register::None | Register::RIP) && used.index() == Register::None;
     if fixed && !write && (around.is_constant)(absolute(i, used)) {

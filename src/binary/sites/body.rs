@@ -49,6 +49,12 @@ pub struct Body {
 }
 
 impl Body {
+    /// A jump leads out of it, or it is not known where to.
+    pub fn is_left_by(&self, i: &Instruction) -> bool {
+        let direct = i.is_jmp_short_or_near() || i.is_jcc_short_or_near();
+        direct && self.position(i.near_branch_target()).is_none() || i.is_jmp_near_indirect()
+    }
+
     /// Decodes a function; one that cannot be decoded to its end is no code.
     pub fn new(image: &Image, extent: Extent) -> Body {
         let bytes = image.tail(extent.start);
@@ -91,6 +97,8 @@ pub fn ends(i: &Instruction) -> bool {
 pub struct References {
     /// Direct jumps and calls lead there, or functions start there.
     pub branched: Addresses,
+    /// Of these, where jumps lead that come from another function: it may be a part of the same that the compiler has split off.
+    pub entered: BTreeSet<u64>,
     /// Something holds the address.
     pub taken: BTreeSet<u64>,
     /// Of these, what data holds: nobody keeps the address of data in code there.
@@ -105,11 +113,17 @@ impl References {
         let bounds = image.code().map(|(start, bytes)| (start, start + bytes.len() as u64));
         let (low, high) = bounds.fold((u64::MAX, 0), |(low, high), (start, end)| (low.min(start), high.max(end)));
         let branched = Addresses::new(low.min(high), high);
-        let mut all =
-            References { branched, taken: BTreeSet::new(), labels: BTreeSet::new(), accessed: BTreeSet::new() };
+        let mut all = References {
+            branched,
+            entered: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            labels: BTreeSet::new(),
+            accessed: BTreeSet::new(),
+        };
         for body in bodies {
             all.branched.insert(body.extent.start);
             body.code.iter().for_each(|i| all.see(image, i));
+            all.entered.extend(body.code.iter().filter(|i| body.is_left_by(i)).map(|i| i.near_branch_target()));
         }
         for (start, bytes) in image.code() {
             all.see_between(start, bytes, bodies);

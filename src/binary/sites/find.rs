@@ -209,7 +209,12 @@ impl Finder<'_> {
     fn sites_of(&mut self, body: &Body, code: &[Instruction]) {
         let image = self.image;
         let is_constant = |at: u64| image.contains(at) && (image.is_constant(at) || image.dynamic.slots.contains(&at));
-        let around = Around { choice: self.choice, frame: has_frame(code), is_constant: &is_constant };
+        let frame = has_frame(code);
+        let is_whole = self.references.entered.range(body.extent.start..body.extent.end).next().is_none()
+            && !code.iter().any(|i| body.is_left_by(i))
+            && begins_frame(code);
+        let private = is_whole && !code.iter().any(|i| reveals_frame(i, frame));
+        let around = Around { choice: self.choice, frame, private, is_constant: &is_constant };
         let mut found: Vec<(usize, Site)> = Vec::new();
         let mut effects = Vec::with_capacity(code.len());
         let mut seen = Seen::default();
@@ -266,4 +271,48 @@ fn has_frame(code: &[Instruction]) -> bool {
             || sets(i)
     };
     code.iter().any(sets) && code.iter().all(|i| !to_rbp(i) || keeps(i))
+}
+
+/// What lies on the stack is reached when the function has made room for it; if not, the frame is another one's, of which this is a part.
+fn begins_frame(code: &[Instruction]) -> bool {
+    let makes_room = |i: &Instruction| {
+        i.mnemonic() == Mnemonic::Push || i.mnemonic() == Mnemonic::Sub && i.op0_register() == Register::RSP
+    };
+    let reaches = |i: &Instruction| {
+        let operand = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
+        operand && i.memory_base() == Register::RSP && i.memory_displacement64() as i64 >= 0
+    };
+    code.iter().find(|i| makes_room(i) || reaches(i)).is_none_or(makes_room)
+}
+
+/// The instruction puts an address on the stack anywhere but into rsp and, in a function with a frame pointer, into rbp; or gives rsp a value
+/// from elsewhere. In a function without such ones all of its frame is its own: to know where it is, somebody has to compute that.
+fn reveals_frame(i: &Instruction, frame: bool) -> bool {
+    let points = |register: Register| register == Register::RSP || frame && register == Register::RBP;
+    let narrow =
+        |register: Register| register != Register::None && points(register.full_register()) && !points(register);
+    let register = |n: u32| if i.op_kind(n) == OpKind::Register { i.op_register(n) } else { Register::None };
+    let is_memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
+    // An address that is computed from the frame, but for the stack pointer itself.
+    if i.mnemonic() == Mnemonic::Lea && (points(i.memory_base()) || points(i.memory_index())) {
+        return !points(register(0));
+    }
+    if is_memory && points(i.memory_index()) {
+        return true;
+    }
+    let named = (0..i.op_count()).map(register);
+    let (mut used, mut parts) = (named.clone().filter(|&r| points(r)), named.clone().filter(|&r| narrow(r)));
+    if parts.next().is_some() {
+        return true;
+    }
+    match i.mnemonic() {
+        // Saves and restores the caller's.
+        Mnemonic::Push | Mnemonic::Pop => register(0) == Register::RSP,
+        Mnemonic::Leave => false,
+        Mnemonic::Mov => used.next().is_some() && !(points(register(0)) && points(register(1))),
+        Mnemonic::Add | Mnemonic::Sub | Mnemonic::And => {
+            points(register(1)) || points(register(0)) && (register(1) != Register::None || is_memory)
+        }
+        _ => used.next().is_some(),
+    }
 }

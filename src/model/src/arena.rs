@@ -18,7 +18,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 47;
+pub const VERSION: u32 = 48;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -248,6 +248,10 @@ pub struct Region {
     pub dev: u64,
     /// Inode of the file; a number of its own for anonymous memory.
     pub ino: u64,
+    /// 1: a process has mapped it that can write there.
+    pub written: u32,
+    /// 1: a process has mapped it whose code is not watched.
+    pub unwatched: u32,
 }
 
 /// A SysV shared memory segment cut from the pool.
@@ -455,8 +459,17 @@ impl Arena {
         let same = |r: &Region| r.dev == dev && r.ino == ino;
         match self.regions.as_slice().iter().position(same) {
             Some(at) => Some(at as u32),
-            None => self.regions.push(Region { dev, ino }),
+            None => self.regions.push(Region { dev, ino, ..Region::default() }),
         }
+    }
+
+    /// A process has mapped a region, so that it can write there or not, and it runs code that is not watched or does not. True: one process can
+    /// write there, and one whose code is not watched can read it.
+    pub fn region_mapped(&mut self, region: u32, writable: bool, unwatched: bool) -> bool {
+        let Some(region) = self.regions.as_mut_slice().get_mut(region as usize) else { return true };
+        region.written |= u32::from(writable);
+        region.unwatched |= u32::from(unwatched);
+        region.written != 0 && region.unwatched != 0
     }
 
     /// Gives channel `id` a ring, if it has none: where it lies in the pool. `None`: no room.

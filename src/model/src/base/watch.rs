@@ -4,6 +4,10 @@
 use crate::base::library::NAME;
 use crate::base::Tid;
 
+/// How the names of modules begin that are not watched: libc, of which stand-ins tell what it uses, and what is below it. libc loads
+/// libgcc_s late, when a thread is cancelled or ends by pthread_exit.
+pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
+
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.

@@ -1,15 +1,16 @@
 //! Futexes: wait, wake, bitset, requeue. A wait compares when it is performed (the shim reads the word and sets
-//! `Thread::compare`), then sleeps as a second operation.
+//! `Thread::compare`), then sleeps as a second operation. Where the memory of the word is an object of its own, to compare it is a use of that.
 
 use super::cond::{wakes, WAITERS};
+use super::memory::touches_word;
 use super::row::*;
 use crate::state::{FUTEX_TIMED, GAVE_UP, WOKEN};
 
 kinds! {
-    /// FUTEX_WAIT: compare and go to sleep.
+    /// FUTEX_WAIT: compare and go to sleep. `obj2`: the memory of its word, where that is an object, with its bytes as `arg`.
     FUTEX_WAIT = 60, "futex_wait" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.futex_wait_perform(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
+        records: Records::NOTHING, cells: compares_word, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals { taken: Taken::Queues, ..Signals::NEVER }, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: OBJECT, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
@@ -41,7 +42,7 @@ kinds! {
     /// FUTEX_REQUEUE: wake `arg & 0xffffffff` waiters of `obj`, move `arg >> 32` to `obj2`.
     FUTEX_REQUEUE = 63, "futex_requeue" {
         operands: Operands::Objects, enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op)), perform: World::futex_requeue_perform,
-        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        records: WAITERS, cells: wakes_and_more, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [" -> ", ", move "], words)),
@@ -52,10 +53,20 @@ kinds! {
         operands: Operands::Objects,
         enabled: Enabled::Ways(|w, _, op| w.futex_wake_choices(op) * w.futex_wake_choices(&World::second_wake(op))),
         perform: World::futex_wake_op_perform,
-        records: WAITERS, cells: |act, _, cells| cells.touch_all(act, How::WakesAndMore), follows: NOBODY, blocks: MAY_BLOCK,
+        records: WAITERS, cells: wakes_and_more, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::WakesBoth, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Changes, unproven: PROVEN, shown: Shown::passes(Call::Row, |op, _, words| two_words(op, [", ", ", "], words)),
     }
+}
+
+fn compares_word(act: &Act, _: Effects, cells: &mut Footprint) {
+    cells.touch_object(act.op.obj, How::Waits);
+    cells.touch_object(act.op.obj2, How::Bytes { bytes: act.op.arg as u8, writes: false });
+}
+
+fn wakes_and_more(act: &Act, _: Effects, cells: &mut Footprint) {
+    touches_word(act, cells);
+    cells.touch_all(act, How::WakesAndMore);
 }
 
 /// Where somebody waits: a thread, and which word of several; [`NONE`]: it waits for one only.
@@ -92,7 +103,7 @@ impl World {
             return Applied::Done(errno::EAGAIN);
         }
         self.enqueue(op.obj, t);
-        self.park(t, Op { kind: Kind::FUTEX_SLEEP, ..*op });
+        self.park(t, Op { kind: Kind::FUTEX_SLEEP, obj2: NONE, arg: 0, ..*op });
         Applied::Parked
     }
 

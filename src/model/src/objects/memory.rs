@@ -4,10 +4,10 @@
 use super::row::*;
 use crate::base::{errno, ObjId, Op, Tid, NONE, TRY};
 pub use crate::state::object::Found;
-use crate::state::{Act, Applied, Object, World};
+use crate::state::{Act, Applied, Object, World, ROUNDS};
 
 kinds! {
-    /// Read memory.
+    /// Read memory; in a loop that goes round in one step, what it reads of `obj` and `obj2`.
     MEM_READ = 118, "mem_read" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.use_memory(t, op),
         records: Records::NOTHING, cells: uses_bytes, follows: NOBODY, blocks: GIVES,
@@ -45,6 +45,17 @@ kinds! {
 
 /// Flag of these operations: the instruction is atomic (a LOCK prefix, or xchg).
 pub const ATOMIC: u8 = VARIANT;
+
+/// Flag of operations on several futexes, or that change a word: the memory of a word that they compare or change is an object. It is not named
+/// then; they depend on everything.
+pub const OF_WORDS: u8 = VARIANT;
+
+/// See [`OF_WORDS`].
+pub(super) fn touches_word(act: &Act, cells: &mut Footprint) {
+    if act.op.has(OF_WORDS) {
+        cells.touch(Cell::World, How::Writes);
+    }
+}
 
 /// What a wait finds changed: a bit for each of its two words.
 const CHANGED: Records =
@@ -101,6 +112,11 @@ impl World {
     /// See [`Object::content`].
     pub fn content_is(&mut self, word: ObjId, content: u64) {
         self.objects[word].set_content(content);
+    }
+
+    /// A loop goes round in one step, or gives way, where it may end by itself.
+    pub fn leaves_out_rounds(&mut self) {
+        self.never_comes(ROUNDS);
     }
 
     /// What thread `t` has found in the words that its next [`Kind::MEM_WAIT`] names.

@@ -6,6 +6,7 @@
 //! here. Between them no signal is taken, but while it sleeps.
 
 use super::futex::Place;
+use super::memory::touches_word;
 use super::row::*;
 use crate::state::{Awaited, AwaitedState, GAVE_UP, LEAVES_WORDS, MAX_AWAITED, SHARED, WOKEN};
 
@@ -13,7 +14,7 @@ kinds! {
     /// futex_waitv: compares the first word and joins its queue. `arg`: see [`Several`].
     FUTEX_WAITV = 129, "futex_waitv" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.word_joins(t, op),
-        records: Records::NOTHING, cells: |act, _, cells| cells.touch_all(act, How::Waits), follows: NOBODY, blocks: MAY_BLOCK,
+        records: Records::NOTHING, cells: joins, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown { call: Call::Row, arguments: WORD_OF, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
@@ -21,7 +22,7 @@ kinds! {
     /// The same with the next word. Whether one before has been woken is known from here on; the first of those is `obj2`.
     FUTEX_WAITV_NEXT = 130, "futex_waitv (next)" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.word_joins(t, op),
-        records: MOVED, cells: |act, _, cells| touch_several(act, Several::of(&act.op).at, How::Waits, cells), follows: NOBODY, blocks: MAY_BLOCK,
+        records: MOVED, cells: joins, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::NEVER, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Compares, unproven: PROVEN,
         shown: Shown { call: Call::One("futex_waitv"), arguments: WORD_OF, outcome: Outcome::Queues, waits: None, identity: BY_OBJECTS },
@@ -111,6 +112,12 @@ impl Question<'_> {
             false => Answer::No,
         }
     }
+}
+
+/// A word is compared, and its queue joined.
+fn joins(act: &Act, _: Effects, cells: &mut Footprint) {
+    touches_word(act, cells);
+    touch_several(act, Several::of(&act.op).at, How::Waits, cells);
 }
 
 /// The words that the operation names, where they are by now too; everything, where the `last` that it is about is not one of these.

@@ -68,6 +68,9 @@ pub struct FiberState {
     pub n_reads: u8,
     /// How often it has read such memory.
     pub all_reads: u64,
+    /// The loop that it is in goes round in one step, so often at most; 0: it does not, [`u32::MAX`]: it has, and goes on.
+    pub rounds: u32,
+    pad_rounds: u32,
     /// The last instruction that it was to change such memory with in one step, if nothing else came after it: the value then.
     pub update: ReadWord,
     /// Where its next operation would have to wait, it is interrupted.

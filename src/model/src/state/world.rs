@@ -96,6 +96,8 @@ pub const LIBC_THREADS: u64 = 1 << 32;
 pub const WAKE_LOST: u64 = 1 << 33;
 /// Bit of [`World::never_come`]: that a write to a pipe waits on for a page of its own, where it could go behind what has come since it waits.
 pub const WAITS_ON: u64 = 1 << 34;
+/// Bit of [`World::never_come`]: what others do between two rounds of a loop that reads memory and has gone round many times.
+pub const ROUNDS: u64 = 1 << 35;
 /// Bit of [`World::beyond`]: flock has given a lock up to wait for one of the other kind.
 pub const GAVE_UP_FLOCK: u8 = 1;
 /// Bit of [`World::beyond`]: F_GETLK has found locks of several owners; which is told depends on who was first.
