@@ -7,6 +7,7 @@
 #   (c) the turn passed from one process to another
 #   (d) a whole search with two workers against one
 #   (e) system calls that are trapped, and those that are not; a byte through pipes to another process and back
+#   (f) executions with memory watched, against those without
 #
 # (a) alternates native and vsrun, both on one CPU, by wall-clock time. (b) and (c) take CPU time (user and system, of
 # vsrun and all its children) from outside, since the clock inside is virtual: two sizes, difference quotient. Medians
@@ -191,3 +192,38 @@ read -r native _ < <(median <native)
 read -r ours low high < <(median <ours)
 printf '    %-46s %8.3f %8.3f  (%.3f-%.3f)  <= native  %s\n' "the same, $size times, two CPUs, seconds" "$native" "$ours" \
     "$low" "$high" "$(awk "BEGIN { print ($ours <= $native ? \"reached\" : \"missed\") }")"
+
+# --------------------------------------------------------------------------------------------------------------- (f)
+
+# Executions a second of a whole search on one CPU: RACE PROGRAM..
+rate_watched() {
+    local race=$1 json
+    shift
+    json=$("$vsrun" --race "$race" -j 1 --search optimal --keep-going --max-executions "$executions" --format json --output /dev/null \
+        "$@" </dev/null) || [ $? -le 3 ]
+    awk "BEGIN { print $(field executions <<<"$json") / $(field seconds <<<"$json") }"
+}
+
+# One line: TEXT TARGET PROGRAM..
+watched() {
+    local text=$1 target=$2 off on ratio low high
+    shift 2
+    : >off; : >on; : >ratios
+    for _ in $(seq "$rounds"); do
+        off=$(rate_watched off "$@")
+        on=$(rate_watched explore "$@")
+        echo "$off" >>off
+        echo "$on" >>on
+        awk "BEGIN { print $on / $off }" >>ratios
+    done
+    read -r ratio low high < <(median <ratios)
+    read -r off _ < <(median <off)
+    read -r on _ < <(median <on)
+    printf '    %-38s %9.0f %10.0f  %6.2f   (%.2f-%.2f)  >= %s  %s\n' "$text" "$off" "$on" "$ratio" "$low" "$high" "$target" \
+        "$(awk "BEGIN { print ($ratio >= $target ? \"reached\" : \"missed\") }")"
+}
+
+echo
+echo "(f) executions a second, memory                  off    watched   ratio  (least-most)  target"
+watched "$((rounds > 3 ? 7 : 5)) threads lock, count, unlock" 0.8 ./whole "$((rounds > 3 ? 7 : 5))"
+watched '4 philosophers (threads)' 0.8 ./philosophers 4
