@@ -9,7 +9,7 @@ use crate::calls::process::{self, CloneArgs};
 use crate::calls::{
     buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, waitv,
 };
-use crate::gate::fiber::Start;
+use crate::gate::fiber::{self, Start};
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
 use crate::sys::errno::EINVAL;
 use crate::sys::{any_of, context as reg, decimal, guard, hex, load, store, store_if};
@@ -31,6 +31,13 @@ pub extern "C" fn on_sigsys(_: i32, info: u64, context: u64) {
     let result = call(nr as i64, args, context);
     gate::back();
     store(context + reg::RAX, result);
+    if nr as i64 == libc::SYS_sigaltstack {
+        // The kernel takes the stack from there when the handler returns.
+        let [stack, flags, size] = fiber::real_altstack();
+        store(context + reg::STACK, stack);
+        store(context + reg::STACK + 8, flags as u32);
+        store(context + reg::STACK + 16, size);
+    }
     shield::leave(entered);
 }
 

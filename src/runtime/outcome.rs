@@ -74,6 +74,7 @@ impl Outcome {
         } else {
             Vec::new()
         };
+        let races = settled_first(races);
         if !shown.is_new() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet.
             shown.words = races.iter().map(|race| race.word).collect();
@@ -102,6 +103,14 @@ impl Outcome {
     pub fn is_untold(&self) -> bool {
         matches!(self.sign, Sign::Overwritten | Sign::Died(_) | Sign::Unfollowed(_) | Sign::Fault(_))
     }
+}
+
+/// Where threads update memory atomically, that may be what orders their other accesses, once each of these updates is an operation. So it comes
+/// first, and the others are looked at when the search has started over.
+fn settled_first(races: Vec<Race>) -> Vec<Race> {
+    let atomic: BTreeSet<_> =
+        races.iter().filter(|r| r.first.access.locked || r.second.access.locked).map(|r| r.word).collect();
+    races.into_iter().filter(|race| atomic.is_empty() || atomic.contains(&race.word)).collect()
 }
 
 /// What was done to watched memory.

@@ -198,8 +198,16 @@ pub fn clone_vm(flags: u64, stack: u64, entry: extern "C" fn()) -> i64 {
 
 /// The kernel knows one alternate stack, that of the fiber that runs; it refuses to change the one that is in use.
 pub fn install_altstack(t: Tid) {
-    let [stack, flags, size] = fiber_of(t).altstack;
-    let disable = if size == 0 { 2 } else { flags };
-    let real = [stack, disable, size];
+    let real = altstack_of(t);
     raw!(libc::SYS_sigaltstack, real.as_ptr(), 0);
+}
+
+/// That of the running fiber, as the kernel is to know it: address, flags, size.
+pub fn real_altstack() -> [u64; 3] {
+    altstack_of(local().cur)
+}
+
+fn altstack_of(t: Tid) -> [u64; 3] {
+    let [stack, flags, size] = fiber_of(t).altstack;
+    [stack, if size == 0 { 2 } else { flags }, size]
 }

@@ -8,7 +8,7 @@
 //! A loop that changes something in each round, a counter mostly, may end by itself, and how many rounds it has made may be told. `EXACT` of
 //! them are operations each. What others could do between further ones is left out, and said: if all that it reads is one or two words it goes
 //! round in one step from there, until it ends, does something else, or has gone round `MOST_ROUNDS` times; so what comes after a bounded loop is
-//! explored. After that, and where it is an atomic update that changes nothing, an instruction that finds what it has found before counts as a
+//! explored. A loop of which the tool has found that nobody can tell its rounds does so from its second one on, and nothing is left out. After that, and where it is an atomic update that changes nothing, an instruction that finds what it has found before counts as a
 //! poll in vain, see `MEM_READ` in the model, and gives way as yields do.
 
 use vsrun_model::carrier::{ReadWord, MAX_READS};
@@ -148,11 +148,12 @@ fn reads(id: ObjId, touch: &Touch) {
         pass(Op { obj2: second.map_or(NONE, |(word, _)| word), mask, ..op });
     } else {
         let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
-        let again = known.is_some_and(|k| k.times >= EXACT - 1);
-        match again.then(|| words_of_loop(id, touch)) {
-            None => pass(op(kind, id, touch)),
-            Some(Some(op)) => pass(op),
-            Some(None) => {
+        let times = known.map_or(0, |k| k.times + 1);
+        let in_one = times >= EXACT || times > 0 && watch::is_untold(touch.site);
+        match in_one.then(|| words_of_loop(id, touch)).flatten() {
+            Some(op) => pass(op),
+            None if times < EXACT => pass(op(kind, id, touch)),
+            None => {
                 model().leaves_out_rounds();
                 pass(op(kind, id, touch).with(TRY));
             }
@@ -200,7 +201,9 @@ fn goes_round(touch: &Touch) -> bool {
     if f.rounds == u32::MAX || touch.writes || !is_known {
         return false;
     }
-    model().leaves_out_rounds();
+    if !watch::is_untold(touch.site) {
+        model().leaves_out_rounds();
+    }
     f.rounds -= 1;
     if f.rounds == 0 {
         f.rounds = u32::MAX;

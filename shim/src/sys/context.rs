@@ -1,5 +1,7 @@
-//! The kernel's ucontext, which signal handlers get: offsets of registers, of the number of the trap, of uc_sigmask.
+//! The kernel's ucontext, which signal handlers get: offsets of uc_stack, of registers, of the number of the trap, of uc_sigmask.
 
+/// uc_stack: address, flags, size.
+pub const STACK: u64 = 16;
 pub const R8: u64 = 40;
 pub const R9: u64 = 48;
 pub const R10: u64 = 56;

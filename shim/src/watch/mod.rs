@@ -19,4 +19,5 @@ pub use log::{
 #[cfg(feature = "heap")]
 pub use log::{forget, frees};
 pub use map::{announce, map};
+pub use slow::is_untold;
 pub use state::of as state_of;

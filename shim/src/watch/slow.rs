@@ -3,8 +3,9 @@
 //! trampoline has kept if they matter; `vs_watch_other` keeps them too.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 
-use vsrun_model::watch::{Header, Operand, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
+use vsrun_model::watch::{Entry, Header, Operand, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
 
 use super::log::{self, Touch, LOG};
 use crate::sys::{load, readable};
@@ -298,6 +299,17 @@ const SITE_AT: u64 = 18 * 8;
 /// From there to the stack pointer of the program: flags, return address, number, red zone.
 const STACK_AT: u64 = 19 * 8 + 128;
 const DIRECTION: u64 = 0x400;
+
+/// It is in a loop of which nobody can tell how many rounds it has made.
+pub fn is_untold(site: u32) -> bool {
+    let of = |field: usize| load::<u64>(WATCH_ADDR + field as u64);
+    if site & Entry::FUNCTION != 0 || u64::from(site) >= of(offset_of!(Header, sites) + 8) {
+        return false;
+    }
+    let first: u32 = load(WATCH_ADDR + of(offset_of!(Header, sites)) + 4 * u64::from(site));
+    let at = of(offset_of!(Header, operands)) + size_of::<Operand>() as u64 * u64::from(first);
+    load::<Operand>(WATCH_ADDR + at).is(Operand::UNTOLD)
+}
 
 /// Operands that have to be computed.
 extern "C" fn other(frame: u64) {

@@ -18,6 +18,7 @@ use super::access::{self, Around};
 use super::body::{Body, References};
 use super::groups;
 use super::live::{self, Effect};
+use super::rounds;
 use super::same::Seen;
 use super::{Choice, Reason, Site, Sites, Unwatched};
 
@@ -240,7 +241,15 @@ impl Finder<'_> {
         if found.is_empty() {
             return;
         }
-        let alive = live::alive(code, &effects, |at| body.position(at).filter(|n| *n < code.len()));
+        let entry = |at| body.position(at).filter(|n| *n < code.len());
+        let alive = live::alive(code, &effects, entry);
+        let references = self.references;
+        let is_target = |at: u64| references.taken.contains(&at) || references.entered.contains(&at);
+        let untold = rounds::untold(code, &effects, entry, is_target);
+        for (n, site) in found.iter_mut().filter(|(n, _)| untold.contains(n)) {
+            debug_assert!(code[*n].ip() == site.at);
+            site.operands.iter_mut().for_each(|o| o.flags |= Operand::UNTOLD);
+        }
         self.sites.sites.extend(found.into_iter().map(|(n, site)| Site { alive: alive[n], ..site }));
     }
 }

@@ -13,11 +13,12 @@ const STACK: u32 = 1 << 4;
 /// What an instruction reads, and what it writes for certain.
 #[derive(Clone, Copy, Default)]
 pub struct Effect {
-    reads: u32,
-    writes: u32,
+    pub reads: u32,
+    pub writes: u32,
 }
 
-const ARITHMETIC: u32 =
+/// Flags that arithmetic changes.
+pub const ARITHMETIC: u32 =
     RflagsBits::CF | RflagsBits::PF | RflagsBits::AF | RflagsBits::ZF | RflagsBits::SF | RflagsBits::OF;
 
 impl Effect {
@@ -58,6 +59,27 @@ fn may_do_nothing(i: &Instruction) -> bool {
 
 /// What is alive before each instruction. `entry(address)` is the index of the instruction there.
 pub fn alive(code: &[Instruction], effects: &[Effect], entry: impl Fn(u64) -> Option<usize>) -> Vec<u32> {
+    // Flags are nobody's across calls and returns.
+    alive_beyond(code, effects, entry, [REGISTERS; 2])
+}
+
+/// The same where functions are called and give back by the calling convention: arguments do not come in rax, r10 and r11 (there the number of vector registers is
+/// set for a call, never left over); behind a return there are rax, rdx, and what has to be kept.
+pub fn alive_by_convention(code: &[Instruction], effects: &[Effect], entry: impl Fn(u64) -> Option<usize>) -> Vec<u32> {
+    const RAX: u32 = 1;
+    const R10_R11: u32 = 0xc00;
+    const RAX_RDX_RBX_RSP_RBP: u32 = RAX | 1 << 2 | 1 << 3 | STACK | 1 << 5;
+    const R12_TO_R15: u32 = 0xf000;
+    alive_beyond(code, effects, entry, [REGISTERS & !(RAX | R10_R11), RAX_RDX_RBX_RSP_RBP | R12_TO_R15])
+}
+
+/// The same, with what is alive at calls, and behind returns.
+fn alive_beyond(
+    code: &[Instruction],
+    effects: &[Effect],
+    entry: impl Fn(u64) -> Option<usize>,
+    [called, returned]: [u32; 2],
+) -> Vec<u32> {
     let target = |i: &Instruction| entry(i.near_branch_target());
     let targets: Vec<Option<usize>> = code.iter().map(|i| if is_branch(i) { target(i) } else { None }).collect();
     let mut alive = vec![0; code.len()];
@@ -70,9 +92,9 @@ pub fn alive(code: &[Instruction], effects: &[Effect], entry: impl Fn(u64) -> Op
                 FlowControl::Next => next,
                 FlowControl::ConditionalBranch => next | there,
                 FlowControl::UnconditionalBranch => there,
-                // Flags are nobody's across calls and returns.
-                FlowControl::Return | FlowControl::IndirectCall => REGISTERS,
-                FlowControl::Call if code[n].mnemonic() == Mnemonic::Call => REGISTERS,
+                FlowControl::Return => returned,
+                FlowControl::IndirectCall => called,
+                FlowControl::Call if code[n].mnemonic() == Mnemonic::Call => called,
                 _ => ALL_ALIVE,
             };
             let before = after & !effects[n].writes | effects[n].reads | STACK;

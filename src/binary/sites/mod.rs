@@ -13,6 +13,7 @@ mod cache;
 mod find;
 mod groups;
 mod live;
+mod rounds;
 mod same;
 #[cfg(test)]
 mod tests;

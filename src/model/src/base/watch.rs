@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0002;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0003;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -66,6 +66,8 @@ impl Operand {
     pub const OF_MODULE: u16 = 128;
     /// It writes, reads before it does, and is not locked.
     pub const READS: u16 = 256;
+    /// It is read in a loop that counts its rounds, of which nobody can tell how many it has made.
+    pub const UNTOLD: u16 = 512;
 
     /// True if it has this flag.
     pub const fn is(&self, flag: u16) -> bool {
