@@ -33,7 +33,7 @@ struct Way {
     search: Option<&'static str>,
     /// Workers; with several of them the program and its scenarios are to come out the same.
     workers: u32,
-    /// With memory watched, as is the default. Counts are those of what is visible only, so it is off otherwise.
+    /// With memory watched. Counts are those of what is visible only.
     watched: bool,
 }
 
@@ -316,8 +316,8 @@ impl Program {
         if let Some(search) = search {
             arguments.extend(["--search".into(), search.into()]);
         }
-        if !way.watched && !arguments.iter().any(|a| a == "--race") {
-            arguments.extend(["--race".into(), "off".into()]);
+        if way.watched && !arguments.iter().any(|a| a == "--race") {
+            arguments.extend(["--race".into(), "explore".into()]);
         }
         arguments.extend(["-j".into(), way.workers.to_string().into()]);
         arguments.extend(["--scenario-dir".into(), scenarios.clone().into(), "--output".into(), output.clone().into()]);

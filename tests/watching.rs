@@ -445,6 +445,27 @@ fn exceptions_pass_through_patched_frames() {
     }
 }
 
+/// Locks of Rust's library spin before they wait, which is no place where anything can be told.
+#[test]
+fn mutexes_of_rust_are_explored() {
+    let dir = TempDir::new("rust");
+    let program = dir.0.join("mutex");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/watching/mutex.rs");
+    let compiled = Command::new("rustc").args(["-O", source, "-o"]).arg(&program).status().expect("rustc runs");
+    assert!(compiled.success());
+    for (variant, code, says) in [("fixed", 0, "  explored completely."), ("buggy", 1, "ASSERTION: exit status 101")] {
+        let run = Command::new(VSRUN)
+            .env("RUST_BACKTRACE", "0")
+            .args(["--race", "explore", "--fail-on-exit", "--output", "/dev/null", "--scenario-dir"])
+            .arg(&dir.0)
+            .args([program.as_os_str(), variant.as_ref()])
+            .output()
+            .expect("vsrun runs");
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.code() == Some(code) && said.contains(says), "{variant}: {:?} {said}", run.status);
+    }
+}
+
 #[test]
 fn real_programs_do_the_same() {
     let dir = TempDir::new("real");

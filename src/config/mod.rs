@@ -147,10 +147,10 @@ pub enum Checkpoint {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Race {
-    /// What threads do to memory is watched; where accesses conflict and nothing orders them, each of them is explored.
-    Explore,
-    /// It is not looked at.
+    /// What threads do to memory is not looked at.
     Off,
+    /// It is watched; where accesses conflict and nothing orders them, each of them is explored.
+    Explore,
     #[value(hide = true)]
     Lockset,
     #[value(hide = true)]
@@ -263,7 +263,7 @@ pub struct Config {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
     pub livelock: Option<u32>,
     /// Memory that threads use without an order
-    #[arg(long, value_enum, default_value_t = Race::Explore, help_heading = "What counts as a bug")]
+    #[arg(long, value_enum, default_value_t = Race::Off, help_heading = "What counts as a bug")]
     pub(crate) race: Race,
     /// A process that exits with a status other than 0 is a bug
     #[arg(long, help_heading = "What counts as a bug")]

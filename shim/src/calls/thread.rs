@@ -8,7 +8,7 @@ use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::{files, sync};
-use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
+use crate::gate::{self, arena, end, inject, local, machine, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -222,9 +222,33 @@ pub fn set_cancel_type(kind: i32, old: u64) -> i32 {
     result
 }
 
-/// pthread_key_delete or tss_delete, as `function` of libc. A thread that ends meanwhile may look for the destructor before or after it.
+/// pthread_key_create, as `function` of libc.
+pub fn create_key(key: u64, destructor: u64, function: u64) -> i32 {
+    let before = new_keys();
+    let result = call2(function, key, destructor);
+    let keys = if result == 0 { [Some(load(key)), before[0]] } else { before };
+    local().made_keys = (keys, local().cur, me().transitions);
+    result
+}
+
+/// The keys that this thread has made right before, without another operation. (Where their numbers are an object, to make or delete one is a use of
+/// that.) No other thread can have a value for one.
+fn new_keys() -> [Option<u32>; 2] {
+    let (keys, by, at) = local().made_keys;
+    let since = me().transitions.wrapping_sub(at);
+    let is_new = by == local().cur && (since == 0 || since == 1 && arena().last == Kind::MEM_WRITE);
+    if is_new {
+        keys
+    } else {
+        [None; 2]
+    }
+}
+
+/// pthread_key_delete or tss_delete, as `function` of libc. A thread that ends meanwhile may look for the destructor before or after it, but for one that
+/// is new: each Rust program makes two and deletes the first, whose number is 0.
 pub fn delete_key(key: u64, function: u64) -> i32 {
-    if world().concurrent && !world().is_alone(local().cur) {
+    let is_new = new_keys().into_iter().flatten().any(|new| u64::from(new) == key);
+    if world().concurrent && !world().is_alone(local().cur) && !is_new {
         model().never_comes(KEY_DELETED);
     }
     call1(function, key)
@@ -267,7 +291,7 @@ macro_rules! functions {
 
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
-    pthread_setcancelstate pthread_setcanceltype pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
+    pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir

@@ -140,6 +140,8 @@ pub struct Local {
     pub late_told: bool,
     /// It has mapped memory that others may reach, to write there.
     pub shares: bool,
+    /// The keys of thread-specific data that were made last, by which thread, after how many of its transitions.
+    pub made_keys: ([Option<u32>; 2], Tid, u32),
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
     /// They were in a process that this one was forked from: the model knows them.
@@ -193,6 +195,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     late_code: ([0; NAME], 0),
     late_told: false,
     shares: false,
+    made_keys: ([None; 2], NONE, 0),
     streams_armed: false,
     streams_copied: false,
     exits: false,

@@ -7,8 +7,8 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    about, cancel, create, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
-    test_cancel, thrd_join as join,
+    about, cancel, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
+    set_cancel_type, test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
 use crate::calls::{guard, priority, sync};
@@ -143,6 +143,8 @@ symbols! {
         ret_pthread(guarded(|| priority::tell_name(pthread, to, room)));
     fn pthread_setcancelstate(state: i32, old: u64) -> i32 = set_cancel_state(state, old);
     fn pthread_setcanceltype(kind: i32, old: u64) -> i32 = set_cancel_type(kind, old);
+    fn pthread_key_create(key: u64, destructor: u64) -> i32 =
+        create_key(key, destructor, libc_functions().pthread_key_create);
     fn pthread_key_delete(key: u32) -> i32 = delete_key(key.into(), libc_functions().pthread_key_delete);
     fn tss_delete(key: u32) = { delete_key(key.into(), libc_functions().tss_delete); };
     fn pthread_once(control: u64, routine: u64) -> i32 = once(control, routine, libc_functions().pthread_once);
