@@ -1,6 +1,5 @@
 //! Who touched which bytes last, by words of eight bytes, and whether the next one who does comes after them in every order.
 
-use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use vsrun_model::object::SHARED;
@@ -37,24 +36,47 @@ pub struct Race {
 #[derive(Clone, Copy)]
 struct Entry {
     segment: u32,
-    /// A bit for each byte.
+    thread: Tid,
+    /// Index in [`Words::touches`].
+    touch: u32,
+    /// A bit for each byte; 0: there is none.
     bytes: u8,
-    touch: Touch,
+    write: bool,
+    locked: bool,
 }
 
 impl Entry {
+    const NONE: Entry = Entry { segment: 0, thread: 0, touch: 0, bytes: 0, write: false, locked: false };
+
     /// `self` comes later and conflicts with whatever `old` conflicts with; `old` is before it.
     fn covers(&self, old: &Entry) -> bool {
-        let as_strong = self.touch.access.write || !old.touch.access.write;
-        let same = self.touch.thread == old.touch.thread && self.touch.access.locked == old.touch.access.locked;
-        old.bytes & !self.bytes == 0 && as_strong && (same || self.touch.access.write)
+        let as_strong = self.write || !old.write;
+        let same = self.thread == old.thread && self.locked == old.locked;
+        old.bytes & !self.bytes == 0 && as_strong && (same || self.write)
     }
 }
+
+/// What is known of a word: mostly there is one access at most.
+#[derive(Clone)]
+struct Known {
+    first: Entry,
+    /// The others.
+    more: Vec<Entry>,
+}
+
+/// Words of a page.
+const PAGE: usize = 512;
 
 /// Memory, as far as it was touched.
 #[derive(Default)]
 pub struct Words {
-    words: HashMap<(u32, u64), Vec<Entry>>,
+    /// By space and number; with the place of each in `pages`.
+    places: HashMap<(u32, u64), u32>,
+    pages: Vec<Box<[Known]>>,
+    /// The page that was looked up last, and its place.
+    last: Option<((u32, u64), u32)>,
+    /// What entries stand for.
+    touches: Vec<Touch>,
     /// By both instructions, and the word.
     races: BTreeMap<(u32, u32, u32, u64), Race>,
     /// What is not looked at.
@@ -74,63 +96,88 @@ impl Words {
 
     /// `thread` makes `access` where `order` stands.
     pub fn touch(&mut self, order: &Order, thread: Tid, access: Access) {
-        let touch = Touch { thread, step: order.last_step(thread), access };
-        let segment = order.segment(thread);
+        let touch = self.touches.len() as u32;
+        self.touches.push(Touch { thread, step: order.last_step(thread), access });
+        let (write, locked) = (access.write, access.locked);
+        let new = Entry { segment: order.segment(thread), thread, touch, bytes: 0, write, locked };
         let end = access.address.saturating_add(access.size);
         let mut word = access.address / WORD;
         while word * WORD < end {
             let bytes = bytes_of(word, access.address, end);
-            self.touch_word(order, word, Entry { segment, bytes, touch });
+            self.touch_word(order, access.space, word, Entry { bytes, ..new });
             word += 1;
         }
     }
 
-    fn touch_word(&mut self, order: &Order, word: u64, new: Entry) {
-        let Touch { thread, access, .. } = new.touch;
-        let named = object(access.space, word);
+    /// The place of the page with that number, if something in it was touched.
+    fn page(&mut self, page: (u32, u64)) -> Option<u32> {
+        if let Some((_, place)) = self.last.filter(|(last, _)| *last == page) {
+            return Some(place);
+        }
+        let place = *self.places.get(&page)?;
+        self.last = Some((page, place));
+        Some(place)
+    }
+
+    fn touch_word(&mut self, order: &Order, space: u32, word: u64, new: Entry) {
+        let named = object(space, word);
         if !self.objects.is_empty() && self.objects.contains(&named) {
             return;
         }
-        let entries = match self.words.entry((access.space, word)) {
-            MapEntry::Occupied(found) => found.into_mut(),
-            MapEntry::Vacant(place) => {
-                place.insert(vec![new]);
-                return;
-            }
-        };
-        let races = &mut self.races;
-        entries.retain(|old| {
-            let before = order.is_before(old.touch.thread, old.segment, thread);
-            if !before && old.bytes & new.bytes != 0 && (old.touch.access.write || access.write) {
-                let (first, second) = (&old.touch, &new.touch);
-                let key = (first.access.site, second.access.site, access.space, word);
+        let page = (space, word / PAGE as u64);
+        let place = self.page(page).unwrap_or_else(|| {
+            let place = self.pages.len() as u32;
+            self.pages.push(vec![Known { first: Entry::NONE, more: Vec::new() }; PAGE].into_boxed_slice());
+            self.places.insert(page, place);
+            self.last = Some((page, place));
+            place
+        });
+        let known = &mut self.pages[place as usize][word as usize % PAGE];
+        let (races, touches) = (&mut self.races, &self.touches);
+        let mut stays = |old: &Entry| {
+            let before = order.is_before(old.thread, old.segment, new.thread);
+            if !before && old.bytes & new.bytes != 0 && (old.write || new.write) {
+                let (first, second) = (&touches[old.touch as usize], &touches[new.touch as usize]);
+                let key = (first.access.site, second.access.site, space, word);
                 races.entry(key).or_insert(Race { first: *first, second: *second, word: named });
             }
             !(before && new.covers(old))
-        });
-        entries.push(new);
+        };
+        let first_stays = known.first.bytes != 0 && stays(&known.first);
+        if !known.more.is_empty() {
+            known.more.retain(stays);
+        }
+        if first_stays {
+            known.more.push(new);
+        } else {
+            known.first = new;
+        }
     }
 
     /// These bytes have no past any more.
     pub fn anew(&mut self, space: u32, address: u64, size: u64) {
         let end = address.saturating_add(size);
         let (first, last) = (address / WORD, end.div_ceil(WORD));
-        let forget = |word: u64, entries: &mut Vec<Entry>| {
-            let bytes = bytes_of(word, address, end);
-            entries.retain_mut(|entry| {
-                entry.bytes &= !bytes;
-                entry.bytes != 0
-            });
-        };
-        if last - first < self.words.len() as u64 {
-            for word in first..last {
-                if let Some(entries) = self.words.get_mut(&(space, word)) {
-                    forget(word, entries);
-                }
-            }
+        let (first_page, end_page) = (first / PAGE as u64, last.div_ceil(PAGE as u64));
+        let pages: Vec<(u64, u32)> = if end_page - first_page < self.places.len() as u64 {
+            (first_page..end_page).filter_map(|page| Some((page, *self.places.get(&(space, page))?))).collect()
         } else {
-            let concerned = self.words.iter_mut().filter(|((s, w), _)| *s == space && (first..last).contains(w));
-            concerned.for_each(|((_, word), entries)| forget(*word, entries));
+            let concerned = |((s, page), place): (&(u32, u64), &u32)| {
+                (*s == space && (first_page..end_page).contains(page)).then_some((*page, *place))
+            };
+            self.places.iter().filter_map(concerned).collect()
+        };
+        for (page, place) in pages {
+            let start = page * PAGE as u64;
+            for word in first.max(start)..last.min(start + PAGE as u64) {
+                let known = &mut self.pages[place as usize][(word - start) as usize];
+                let bytes = bytes_of(word, address, end);
+                known.first.bytes &= !bytes;
+                known.more.retain_mut(|entry| {
+                    entry.bytes &= !bytes;
+                    entry.bytes != 0
+                });
+            }
         }
     }
 

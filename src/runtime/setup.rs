@@ -117,7 +117,8 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         wake_by_effects: schedule.wake_by_effects,
         expected_effects: schedule.expected_effects,
         late_wake: schedule.late_wake,
-        blind: schedule.blind,
+        // What happens before what is told by the steps.
+        blind: schedule.blind && spec.watch.is_none(),
         fail_on_exit: spec.options.fail_on_exit,
         unshared: spec.objects.unshared,
         prefix_len: schedule.prefix.len() as u32,
