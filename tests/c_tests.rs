@@ -67,6 +67,8 @@ struct Case {
     summary: Option<String>,
     /// Verdict and exit status where memory is watched, if they differ then.
     watched: Option<(String, i32)>,
+    /// It takes long then.
+    watched_is_slow: bool,
     slow: bool,
     /// With `naive` it takes long: that is for slow runs.
     naive_is_slow: bool,
@@ -87,6 +89,7 @@ impl Case {
             "transitions" => self.own_transitions = Some(number()?),
             "executions" => self.own_executions = Some(number()?),
             "summary" => self.summary = Some(value.into()),
+            "watched" if value == "slow" => self.watched_is_slow = true,
             "watched" => {
                 let (verdict, exit) = value.split_once(' ').ok_or("watched: not a verdict and an exit status")?;
                 self.watched = Some((verdict.into(), exit.parse().map_err(|_| format!("watched = {value}"))?));
@@ -115,9 +118,19 @@ impl Case {
                 .into_iter()
                 .chain([("optimal", 1), ("optimal", 2), ("optimal", 3)])
                 .filter(|(search, _)| !self.naive_is_slow || *search != "naive" || slow_runs())
-                .map(|(search, workers)| Way { search: Some(search), workers, watched: workers == 3 })
+                .map(|(search, workers)| Way {
+                    search: Some(search),
+                    workers,
+                    watched: workers == 3 && self.is_watched(),
+                })
                 .collect(),
         }
+    }
+
+    /// One of five cases is run with memory watched, whichever; in slow runs all of them.
+    fn is_watched(&self) -> bool {
+        let letters = self.args.iter().chain([&self.name]).flat_map(|word| word.bytes()).map(u32::from).sum::<u32>();
+        slow_runs() || letters.is_multiple_of(5) && !self.watched_is_slow
     }
 
     /// The verdict that is to be.

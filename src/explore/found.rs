@@ -248,7 +248,7 @@ fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario 
     Scenario {
         program: setting.spec.program.clone(),
         fingerprint: setting.identity.clone(),
-        options: scenario::Options { watches, ..setting.spec.options.clone() },
+        options: scenario::Options { watches, watched: setting.spec.watch.is_some(), ..setting.spec.options.clone() },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,

@@ -17,6 +17,7 @@ fn saved() -> Saved {
         seed: 1,
         stdin: "null".into(),
         watches: false,
+        watched: false,
         ..scenario::Options::default()
     };
     let bug = SavedBug {

@@ -82,6 +82,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         seed: config.seed,
         stdin: String::new(),
         watches: false,
+        watched: false,
     };
     let spec = Spec {
         program,
@@ -107,10 +108,15 @@ fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
 /// Where memory turns out to be an object each use counts, not only the first in a transition.
 const EXPLORED: Choice = Choice { stack: true, skip_repeated: false };
 
-/// The same for a scenario: memory is among its objects, or its bug is only seen where memory is watched.
+/// The same for a scenario, if its memory was watched when it was found.
 pub(super) fn watch_for(scenario: &Scenario) -> Option<WatchMemory> {
-    let watched = !scenario.objects.words.is_empty() || scenario.options.watches;
+    let watched = scenario.options.watched || is_about_memory(scenario);
     watched.then(|| WatchMemory { choice: EXPLORED, ..WatchMemory::default() })
+}
+
+/// Memory is among its objects, or its bug is only seen where memory is watched.
+pub(super) fn is_about_memory(scenario: &Scenario) -> bool {
+    !scenario.objects.words.is_empty() || scenario.options.watches
 }
 
 /// The program of a configuration at its root, with its memory watched.

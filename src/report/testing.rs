@@ -127,6 +127,7 @@ pub fn scenario() -> Scenario {
             seed: 7,
             stdin: "null".into(),
             watches: false,
+            watched: false,
             ..Options::default()
         },
         bug: scenario::Shown { kind: BugKind::Deadlock, summary: "2 threads wait for each other".into(), identity: 1 },

@@ -31,6 +31,7 @@ fn sample() -> Scenario {
             seed: u64::MAX,
             stdin: "null".into(),
             watches: false,
+            watched: false,
             ..Options::default()
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },

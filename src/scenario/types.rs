@@ -110,6 +110,9 @@ pub struct Options {
     /// The bug shows where memory is watched only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watches: bool,
+    /// Memory was watched when it was found. Where libraries lie depends on that, and with it the names of objects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watched: bool,
 }
 
 fn is_zero(n: &u32) -> bool {

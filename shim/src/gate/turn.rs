@@ -397,6 +397,7 @@ pub fn wait() {
 /// The new thread `t` of this process, whose registers are laid out, runs up to its first visible operation.
 pub fn start(t: Tid) {
     watched::is_reached();
+    local().made_keys = ([None; 2], NONE, 0);
     watched::creates(t);
     model().give_turn(t);
     fibers::switch(t);
