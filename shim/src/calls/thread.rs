@@ -8,7 +8,7 @@ use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::{files, sync};
-use crate::gate::{self, arena, end, inject, local, machine, me, mirror, model, world};
+use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -231,16 +231,12 @@ pub fn create_key(key: u64, destructor: u64, function: u64) -> i32 {
     result
 }
 
-/// The keys that this thread has made right before, without another operation. (Where their numbers are an object, to make or delete one is a use of
-/// that.) No other thread can have a value for one.
+/// The keys that this thread has made right before, without a transition or a new thread since: no other thread can have a value for one.
 fn new_keys() -> [Option<u32>; 2] {
     let (keys, by, at) = local().made_keys;
-    let since = me().transitions.wrapping_sub(at);
-    let is_new = by == local().cur && (since == 0 || since == 1 && arena().last == Kind::MEM_WRITE);
-    if is_new {
-        keys
-    } else {
-        [None; 2]
+    match by == local().cur && at == me().transitions {
+        true => keys,
+        false => [None; 2],
     }
 }
 

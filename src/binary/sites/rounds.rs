@@ -2,12 +2,13 @@
 //! is different from round to round is not alive any more. Spin loops of libraries are like that, where code is optimized.
 //!
 //! What one round hands on to the next, and what is computed from that, is *carried*. It may decide that the loop ends by itself, and nothing else:
-//! where a loop is left for another reason, nothing that is carried is alive, and no address comes from it. Such a loop goes round in the same way
-//! for as long as it reads the same, whatever its count, but for its end.
+//! where a loop is left for another reason, nothing that is carried is alive, and no address comes from it. What is carried may not be held against what
+//! is read: then it would matter in which round that changes. Such a loop goes round in the same way for as long as it reads the same, whatever its count,
+//! but for its end.
 
 use std::collections::BTreeSet;
 
-use iced_x86::{FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess};
+use iced_x86::{FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
 
 use super::live::{alive_by_convention, Effect, ARITHMETIC};
 use super::FLAGS;
@@ -15,7 +16,16 @@ use super::FLAGS;
 /// Longest loop, in instructions.
 const LONGEST: usize = 32;
 
-/// What an instruction does to registers, by number, and to [`FLAGS`].
+/// The carry flag by itself, which inc and dec leave alone; [`FLAGS`] stands for the others here.
+const CARRY: u32 = FLAGS << 1;
+
+/// Arithmetic flags as bits.
+fn flags(of: u32) -> u32 {
+    let carry = if of & RflagsBits::CF != 0 { CARRY } else { 0 };
+    carry | if of & ARITHMETIC & !RflagsBits::CF != 0 { FLAGS } else { 0 }
+}
+
+/// What an instruction does to registers, by number, and to flags.
 #[derive(Clone, Copy)]
 struct Uses {
     /// It may depend on these.
@@ -24,6 +34,8 @@ struct Uses {
     writes: u32,
     /// and of these nothing is left.
     replaces: u32,
+    /// It reads memory.
+    looks: bool,
 }
 
 impl Uses {
@@ -32,11 +44,13 @@ impl Uses {
         use FlowControl as F;
         let goes_on = matches!(i.flow_control(), F::Next | F::ConditionalBranch | F::UnconditionalBranch);
         let only_reads = info.used_memory().iter().all(|m| m.access() == OpAccess::Read);
-        if !goes_on || !only_reads || i.is_string_instruction() {
+        if !goes_on || !only_reads || i.is_string_instruction() || asks_the_processor(i) {
             return None;
         }
         let effect = Effect::of(i, info);
-        let mut uses = Uses { reads: effect.reads, writes: effect.writes, replaces: effect.writes };
+        let looks = !info.used_memory().is_empty();
+        let (reads, replaces) = (effect.reads & !FLAGS | flags(i.rflags_read()), effect.writes & !FLAGS);
+        let mut uses = Uses { reads, writes: replaces, replaces, looks };
         for used in info.used_registers() {
             let register = used.register();
             if register.is_segment_register() {
@@ -49,11 +63,19 @@ impl Uses {
                 !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess | OpAccess::None);
             uses.writes |= if writes { 1 << register.full_register().number() } else { 0 };
         }
-        if i.rflags_modified() & ARITHMETIC != 0 {
-            uses.writes |= FLAGS;
-        }
+        let (changed, others) = (i.rflags_modified() & ARITHMETIC, ARITHMETIC & !RflagsBits::CF);
+        uses.writes |= flags(changed);
+        // A count of 0 leaves them as they are: then none is said to be written for certain.
+        let certain = effect.writes & FLAGS != 0 || matches!(i.mnemonic(), Mnemonic::Inc | Mnemonic::Dec);
+        uses.replaces |= if certain { flags(if changed & others == others { changed } else { 0 }) } else { 0 };
         Some(uses)
     }
+}
+
+/// It gives something else each time.
+fn asks_the_processor(i: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(i.mnemonic(), M::Rdtsc | M::Rdtscp | M::Rdrand | M::Rdseed | M::Rdpid | M::Rdpmc | M::Cpuid | M::Xgetbv)
 }
 
 /// The instructions, by index, that read memory in such loops. `entry(address)` is the index of the instruction there,
@@ -73,7 +95,8 @@ pub fn untold(
     if !branches.iter().any(short) {
         return found;
     }
-    let alive = alive_by_convention(code, effects, entry);
+    let mut alive = alive_by_convention(code, effects, entry);
+    alive.iter_mut().filter(|alive| **alive & FLAGS != 0).for_each(|alive| *alive |= CARRY);
     for &(last, target) in &branches {
         let Some(first) = target.filter(|&first| first <= last && last - first < LONGEST) else { continue };
         let entered = branches.iter().any(|&(from, to)| {
@@ -110,25 +133,11 @@ fn is_untold(
         let goes_on = code[n].flow_control() != FlowControl::UnconditionalBranch;
         branch.into_iter().chain(goes_on.then_some(Some(n + 1)))
     };
-    // What is carried before each instruction.
-    let mut carried = vec![0; all.len()];
-    carried[0] = written & alive[first];
-    loop {
-        let mut changed = false;
-        for n in first..=last {
-            let (before, uses) = (carried[n - first], all[n - first]);
-            let after = if uses.reads & before != 0 { before | uses.writes } else { before & !uses.replaces };
-            for to in ways(n).flatten().filter(|&to| inside(to) && to != first) {
-                changed |= after & !carried[to - first] != 0;
-                carried[to - first] |= after;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
+    let edges = |n: usize| ways(n).flatten().filter(|&to| inside(to)).map(|to| to - first);
+    let carried = spread(&all, written & alive[first], |_| false, |n| edges(n + first).filter(|&to| to != 0).collect());
+    let read = spread(&all, 0, |uses| uses.looks, |n| edges(n + first).collect());
     (first..=last).all(|n| {
-        let carried = carried[n - first];
+        let (uses, carried, read) = (all[n - first], carried[n - first], read[n - first]);
         let mut named = factory.info(&code[n]).used_memory().iter().flat_map(|m| [m.base(), m.index()]);
         if named.any(|r| r.is_gpr() && 1 << r.full_register().number() & carried != 0) {
             return false;
@@ -137,14 +146,35 @@ fn is_untold(
             return true;
         }
         let mut leaves = ways(n).filter(|to| !to.is_some_and(inside));
-        match all[n - first].reads & carried != 0 {
+        match uses.reads & carried != 0 {
             // It decides on the end of the loop alone.
-            true => leaves.count() == 1,
+            true => uses.reads & read == 0 && leaves.count() == 1,
             false => {
                 leaves.all(|to| to.map_or(u32::MAX, |to| alive.get(to).copied().unwrap_or(u32::MAX)) & carried == 0)
             }
         }
     })
+}
+
+/// Where something has come before each instruction: it is in the registers `start` before the first, comes from instructions that are a `source`, and goes
+/// on with all that is computed from it. `ways`: to which instructions one leads.
+fn spread(all: &[Uses], start: u32, source: impl Fn(&Uses) -> bool, ways: impl Fn(usize) -> Vec<usize>) -> Vec<u32> {
+    let mut before = vec![0; all.len()];
+    before[0] = start;
+    loop {
+        let mut changed = false;
+        for (n, uses) in all.iter().enumerate() {
+            let touched = uses.reads & before[n] != 0 || source(uses);
+            let after = if touched { before[n] | uses.writes } else { before[n] & !uses.replaces };
+            for to in ways(n) {
+                changed |= after & !before[to] != 0;
+                before[to] |= after;
+            }
+        }
+        if !changed {
+            return before;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -185,5 +215,11 @@ mod tests {
         // loop: test cl, 1; jne over; pause; over: mov eax, [rdi]; test eax, eax; jne out; dec ecx; jne loop; out: xor ecx, ecx; ret
         let path = b"\xf6\xc1\x01\x75\x02\xf3\x90\x8b\x07\x85\xc0\x75\x04\xff\xc9\x75\xef\x31\xc9\xc3";
         assert!(found(path).is_empty());
+        // loop: mov eax, [rdi]; cmp eax, ecx; je out; inc ecx; jmp loop; out: xor ecx, ecx; ret
+        let held_against = b"\x8b\x07\x39\xc8\x74\x04\xff\xc1\xeb\xf6\x31\xc9\xc3";
+        assert!(found(held_against).is_empty());
+        // loop: rdtsc; cmp eax, esi; ja out; mov ecx, [rdi]; test ecx, ecx; je loop; out: ret
+        let time = b"\x0f\x31\x39\xf0\x77\x06\x8b\x0f\x85\xc9\x74\xf4\xc3";
+        assert!(found(time).is_empty());
     }
 }

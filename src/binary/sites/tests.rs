@@ -8,6 +8,10 @@ use crate::binary::symbols::{Symbol, SymbolTable};
 
 /// A function in assembly, and what its sites access: base, index, scale, size, flags.
 fn assembled(lines: &str) -> (Sites, u64) {
+    assembled_with(lines, Choice::default())
+}
+
+fn assembled_with(lines: &str, choice: Choice) -> (Sites, u64) {
     let dir = TempDir::new();
     let source = format!(
         "int main(void) {{ return 0; }}\nlong cell[16]; const long fixed[4] = {{1}};\n\
@@ -15,7 +19,7 @@ fn assembled(lines: &str) -> (Sites, u64) {
         lines.replace('\n', "\\n")
     );
     let program = dir.compile("p", "c", &source, &["-O1", "-masm=intel"]);
-    let sites = find(&program, Choice::default()).unwrap();
+    let sites = find(&program, choice).unwrap();
     let start = function(&program, "sample").start;
     (sites, start)
 }
@@ -68,6 +72,41 @@ fn operands_are_found() {
         assert_eq!(found, *expected, "{lines}");
     }
     assert_eq!(of_sample("bts [rdi], rax")[0].bit, 0);
+}
+
+#[test]
+fn frames_that_nobody_knows_have_no_sites() {
+    let count = |lines: &str| {
+        let (sites, start) = assembled_with(lines, Choice { stack: true, skip_repeated: false });
+        sites.sites.iter().filter(|site| (start..start + 512).contains(&site.at)).count()
+    };
+    let own = [
+        "push rbp\n mov rbp, rsp\n mov dword ptr [rbp-4], 1\n mov eax, [rbp-4]\n pop rbp",
+        "sub rsp, 24\n mov [rsp+8], eax\n mov ecx, [rsp+rax*4+8]\n add rsp, 24",
+        "mov [rsp-8], eax\n mov ecx, [rsp-8]",
+    ];
+    for lines in own {
+        assert_eq!(count(lines), 0, "{lines}");
+    }
+    let known = [
+        // The address is computed,
+        "push rbp\n mov rbp, rsp\n lea rdi, [rbp-4]\n mov eax, [rbp-4]\n pop rbp",
+        "push rbp\n mov rbp, rsp\n mov rdi, rbp\n mov eax, [rbp-4]\n pop rbp",
+        "sub rsp, 24\n mov rdi, rsp\n mov [rsp+8], eax\n add rsp, 24",
+        "sub rsp, 24\n lea rdi, [rsp+8]\n mov [rsp+8], eax\n add rsp, 24",
+        "sub rsp, 24\n push rsp\n pop rdi\n mov [rsp+8], eax\n add rsp, 24",
+        "sub rsp, 24\n movq xmm0, rsp\n mov [rsp+8], eax\n add rsp, 24",
+        // the stack is another one,
+        "push rax\n mov rsp, rdi\n mov [rsp+8], eax",
+        "push rax\n add rsp, rdi\n mov [rsp+8], eax",
+        // or the function is only a part of one.
+        "mov eax, [rsp+8]",
+        "sub rsp, 24\n mov [rsp+8], eax\n test eax, eax\n jne main\n add rsp, 24",
+        "sub rsp, 24\n mov [rsp+8], eax\n jmp rax",
+    ];
+    for lines in known {
+        assert_eq!(count(lines), 1, "{lines}");
+    }
 }
 
 #[test]
