@@ -10,7 +10,7 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
-use super::setting::{identity_of, is_about_memory, memory_of_each, output_file, watch_for};
+use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
@@ -95,7 +95,7 @@ pub struct Otherwise {
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let scenario = load(&args.file, args.trust)?;
     if args.no_supervisor {
-        if is_about_memory(&scenario) {
+        if scenario.is_about_memory() {
             return Err(Failure::environment(
                 "unsupported: the scenario is about accesses to memory, which --no-supervisor does not see; replay it without",
             ));

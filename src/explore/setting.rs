@@ -110,13 +110,8 @@ const EXPLORED: Choice = Choice { stack: true, skip_repeated: false };
 
 /// The same for a scenario, if its memory was watched when it was found.
 pub(super) fn watch_for(scenario: &Scenario) -> Option<WatchMemory> {
-    let watched = scenario.options.watched || is_about_memory(scenario);
+    let watched = scenario.options.watched || scenario.is_about_memory();
     watched.then(|| WatchMemory { choice: EXPLORED, ..WatchMemory::default() })
-}
-
-/// Memory is among its objects, or its bug is only seen where memory is watched.
-pub(super) fn is_about_memory(scenario: &Scenario) -> bool {
-    !scenario.objects.words.is_empty() || scenario.options.watches
 }
 
 /// The program of a configuration at its root, with its memory watched.

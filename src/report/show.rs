@@ -26,7 +26,7 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
-    let watched = scenario.options.watches || !scenario.objects.words.is_empty();
+    let watched = scenario.is_about_memory();
     let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), watched, paint));
     out
 }

@@ -40,6 +40,11 @@ impl Scenario {
     pub fn prefix(&self) -> Vec<Choice> {
         self.steps.iter().map(ScenarioStep::choice).collect()
     }
+
+    /// Memory is among its objects, or its bug is only seen where memory is watched.
+    pub fn is_about_memory(&self) -> bool {
+        !self.objects.words.is_empty() || self.options.watches
+    }
 }
 
 /// A program as it is started.
