@@ -8,7 +8,7 @@ use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, library, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, shield, signal, tsc, watched};
+use crate::gate::{end, pages, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{bind, complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
@@ -202,8 +202,12 @@ fn serve() {
             }
             continue;
         }
+        if order == Command::KEEP {
+            pages::keep();
+            continue;
+        }
         // A program that overwrites the arena may have written this.
-        if !matches!(order, Command::RUN | Command::RUN_TRACED) {
+        if !matches!(order, Command::RUN | Command::RUN_TRACED | Command::RUN_TELLING) {
             continue;
         }
         let child = fork();
@@ -237,6 +241,9 @@ fn begin(order: Command) {
     if order == Command::RUN_TRACED {
         raw!(libc::SYS_ptrace, 0, 0, 0, 0);
         raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
+    }
+    if order == Command::RUN_TELLING {
+        pages::begin();
     }
     process_of(local().pid).real_pid = raw!(libc::SYS_getpid) as i32;
     if me().state != ThreadState::RUNNING || world().current != local().cur {

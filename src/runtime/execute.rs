@@ -36,7 +36,8 @@ impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
         let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
-        self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, Command::RUN)?;
+        let command = self.tend_pages()?;
+        self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
         let ending = match self.watch() {
             Ok(ending) => ending,
             Err(_) if !is_intact(&self.arena, &self.spec, schedule) => Ending::Overwritten,

@@ -9,6 +9,7 @@ pub mod limits;
 pub(crate) mod look;
 pub mod memory;
 mod outcome;
+mod pages;
 mod polled;
 mod processes;
 mod racing;

@@ -92,9 +92,7 @@ impl Worker {
         let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(bytes)?;
         drop(file);
-        self.commands += 1;
-        self.arena.command(Command::WATCH.0);
-        self.await_root(self.commands + 1)?;
+        self.ask_root(Command::WATCH)?;
         std::fs::remove_file(&path)?;
         match self.arena.control.watching.state {
             state::ON => Ok(()),

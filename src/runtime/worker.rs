@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use vsrun_model::arena::{Control, Mode, MAX_SYSCALLS, POOL_SIZE};
+use vsrun_model::arena::{Command, Control, Mode, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::End;
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
@@ -172,6 +172,13 @@ impl Worker {
                 return Err(StartError::Interrupted);
             }
         }
+    }
+
+    /// Asks the root for what is no execution, and waits until that is done.
+    pub(super) fn ask_root(&mut self, command: Command) -> Result<(), StartError> {
+        self.commands += 1;
+        self.arena.command(command.0);
+        self.await_root(self.commands + 1)
     }
 
     /// A request to end has come, or there is no use in going on.

@@ -7,6 +7,7 @@ use vsrun_model::object::SHARED;
 
 use super::{files, time};
 use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
+use crate::gate::pages::be_whole;
 use crate::gate::{end, inject, through, watched};
 use crate::sys::errno::*;
 use crate::sys::{cstr, decimal, limit, load, raw, raw6, store, touch, zero};
@@ -24,6 +25,9 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     let grows = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS != 0 && flags as i32 & libc::MAP_FIXED == 0;
     if (grows || nr == libc::SYS_mremap) && inject::strikes(fault::ENOMEM) {
         return ENOMEM;
+    }
+    if nr == libc::SYS_mremap {
+        be_whole();
     }
     let kernel = || raw6(nr, addr, len, prot, flags, fd, offset);
     let of_file = nr == libc::SYS_mmap && flags as i32 & libc::MAP_ANONYMOUS == 0;

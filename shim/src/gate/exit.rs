@@ -4,7 +4,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{Key, Kind, ObjKind, Op, Pid, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, space_of, world};
-use super::{direct, end, mirror, turn};
+use super::{direct, end, mirror, pages, turn};
 use crate::sys::{die, store};
 
 /// The creator of the running thread, if that is still to give the turn back to it.
@@ -108,6 +108,7 @@ fn end_process(status: i32, called: bool) -> ! {
     if arena().control.mode == Mode::DIRECT && !local().borrowed {
         direct::park();
     }
+    pages::tell();
     die(status >> 8 & 0xff)
 }
 

@@ -158,6 +158,8 @@ pub struct Local {
     pub removes: Option<(u64, u64)>,
     /// See [`Hooks`].
     pub hooks: Hooks,
+    /// It tells which pages it uses, see `gate::pages`.
+    pub tells_pages: bool,
     /// The arena can only be read, see `gate::shield`.
     pub closed: bool,
     /// How often it was made so.
@@ -204,6 +206,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     keeps_walk: false,
     removes: None,
     hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
+    tells_pages: false,
     closed: false,
     closings: 0,
 }));

@@ -9,6 +9,7 @@ pub mod freed;
 pub mod inject;
 pub mod local;
 pub mod mirror;
+pub mod pages;
 pub mod passage;
 pub mod shield;
 pub mod signal;

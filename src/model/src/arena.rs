@@ -18,7 +18,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 48;
+pub const VERSION: u32 = 49;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -56,6 +56,12 @@ pub const MAX_STEPS: usize = 1 << 22;
 pub const MAX_SEEN: usize = 1 << 22;
 /// Most records of what was done to watched memory.
 pub const MAX_RECORDS: usize = 1 << 23;
+/// Most pieces of memory in [`Pages`].
+pub const MAX_RANGES: usize = 128;
+/// Most pages in them.
+pub const MAX_PAGES: usize = 1 << 14;
+/// Size of a page, bytes.
+pub const PAGE: u64 = 4096;
 /// System call numbers that are counted.
 pub const MAX_SYSCALLS: usize = 512;
 /// Place in `Control::passed` for files over which threads communicate.
@@ -191,6 +197,10 @@ numbers! {
     RUN_TRACED = 2,
     /// Map the file by which memory is watched.
     WATCH = 3,
+    /// Fork an execution that tells which pages it uses, see [`Pages`].
+    RUN_TELLING = 4,
+    /// Keep those pages alone.
+    KEEP = 5,
 }
 
 numbers! {
@@ -200,6 +210,42 @@ numbers! {
     ROOT = 0,
     /// No root: the first process goes straight on, once, and shows the end to a debugger.
     DIRECT = 1,
+}
+
+/// Pages of code and constants that the root has mapped and not written to. The kernel copies the root's entry for each of them into the
+/// process of an execution and takes it away at its end, which for a libc and a shim costs a quarter of a small execution, though an
+/// execution uses one page in ten. So some executions tell what they use, and the root gives up the others: who uses one of these all
+/// the same gets it from the file.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Pages {
+    /// Address of the first page, and how many there are. Written by vsrun.
+    pub ranges: [(u64, u64); MAX_RANGES],
+    /// Number of `ranges`.
+    pub len: u32,
+    /// A bit for each page of the ranges, one after the other: it is used, or not the root's to give up. Written by both.
+    pub used: [u64; MAX_PAGES / 64],
+}
+
+impl Pages {
+    /// The address of each page, and its place among the bits.
+    pub fn all(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        let ranges = self.ranges.iter().take(self.len as usize);
+        let pages = ranges.flat_map(|&(at, count)| (0..count).map(move |n| at + n * PAGE));
+        pages.take(MAX_PAGES).enumerate().map(|(n, at)| (at, n))
+    }
+
+    /// Whether page `n` is used.
+    pub fn is_used(&self, n: usize) -> bool {
+        self.used.get(n / 64).is_some_and(|bits| bits >> (n % 64) & 1 != 0)
+    }
+
+    /// Page `n` is used.
+    pub fn set_used(&mut self, n: usize) {
+        if let Some(bits) = self.used.get_mut(n / 64) {
+            *bits |= 1 << (n % 64);
+        }
+    }
 }
 
 /// Traffic between vsrun and the root.
@@ -234,6 +280,8 @@ pub struct Control {
     pub shim_path: [u8; MAX_PATH],
     /// Processes that the user of vsrun may have (RLIMIT_NPROC): what the program has not set itself.
     pub processes: u64,
+    /// What executions use of the root's memory.
+    pub pages: Pages,
     /// Watched memory.
     pub watching: Watching,
     /// System calls that went through to the kernel, by number.

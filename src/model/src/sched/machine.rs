@@ -22,6 +22,11 @@ impl Arena {
         [&raw mut control.command as u64, &raw mut control.ready as u64, &raw mut control.forked as u64]
     }
 
+    /// The process has used page `n` of [`Pages`](crate::arena::Pages).
+    pub fn page_is_used(&mut self, n: usize) {
+        self.control.pages.set_used(n);
+    }
+
     /// `len` bytes of the pool; offset in it. `None`: no room.
     pub fn take_pool(&mut self, len: u64) -> Option<u64> {
         let at = self.control.pool_used.max(PAGE);
