@@ -21,7 +21,7 @@ use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, Phase};
 use super::{end, freed, turn};
-use crate::sys::{load, store};
+use crate::sys::{load, readable, store};
 use crate::watch::{self, Touch};
 
 /// So often an instruction finds the same before its loop goes round in one step.
@@ -224,7 +224,8 @@ fn settle_update() {
     if update.size == 0 {
         return;
     }
-    if value(update.address, update.size.into()) == update.value {
+    let there = readable(update.address, update.size.into()) == u64::from(update.size);
+    if there && value(update.address, update.size.into()) == update.value {
         note_read(update);
     } else {
         forget_reads();

@@ -12,7 +12,7 @@ use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
 use super::{freed, shield};
-use crate::sys::{decimal, load, raw};
+use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Touch};
 
 /// The root: says where the slow paths are, and what stands for functions of libc, if the tool wants to watch.
@@ -127,8 +127,10 @@ fn settle_words() {
     if arena().words.len == 0 {
         return;
     }
+    // It may have taken the memory away since.
+    let is_there = |at: u64| readable(at, 8) == 8;
     let (first, end) = local().to_write;
-    for at in (first & !7..end).step_by(8).filter(|at| watch::has_object(*at, 8)) {
+    for at in (first & !7..end).step_by(8).filter(|at| watch::has_object(*at, 8) && is_there(*at)) {
         let (space, place) = space_of(at);
         if let Some(object) = model().object_at(space, ObjKind::MEMORY, place, 0) {
             model().content_is(object, load(at));
@@ -140,7 +142,9 @@ fn settle_words() {
         if waits && thread.pid == local().pid {
             for (object, found) in [thread.pending.obj, thread.pending.obj2].into_iter().zip(thread.awaits) {
                 if object != NONE {
-                    model().content_is(object, load(found.address));
+                    // Who waits for memory that is gone goes on, and meets that.
+                    let there = is_there(found.address);
+                    model().content_is(object, if there { load(found.address) } else { !found.value });
                 }
             }
         }
