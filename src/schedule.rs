@@ -1,7 +1,12 @@
 //! What an execution is to do: a prefix of choices, a sleep set at its end, a policy for what comes after.
 
-use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::arena::{Choice, Policy, MAX_PREFIX};
 use vsrun_model::{Effects, Tid, Uid};
+
+/// Whether the steps of an execution, of which so many were recorded and so many not, can be the choices of a schedule.
+pub fn has_room_for(recorded: usize, unrecorded: u64) -> bool {
+    unrecorded == 0 && recorded <= MAX_PREFIX
+}
 
 /// A schedule. Self-contained: any worker can run it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -356,6 +356,20 @@ fn a_divergence_that_does_not_come_again() {
 
 /// The second run comes to another bug of the same kind.
 #[test]
+fn an_execution_that_is_too_long_for_a_scenario_is_repeated_by_its_seed() {
+    let place = Place::new("many");
+    let found = place.run(&["--search", "random", "--max-executions", "1", "--output", "printed", "./program", "many"]);
+    assert_eq!(found.code, 1, "{found:?}");
+    assert!(found.out.contains("left out; too many for a scenario, which repeats them by the seed"), "{}", found.out);
+    let [scenario] = &place.scenarios()[..] else { panic!("one scenario") };
+    assert!(fs::metadata(scenario).expect("a file").len() < 100_000);
+    let file = scenario.to_string_lossy();
+    let replayed = place.run(&["replay", "--trust", "--output", "printed", &file]);
+    assert_eq!(replayed.code, 1, "{replayed:?}");
+    assert!(replayed.out.contains("the same bug, by the same steps"), "{}", replayed.out);
+}
+
+#[test]
 fn another_bug_than_the_first_time() {
     let place = Place::new("swapped");
     place.write("count", "0");

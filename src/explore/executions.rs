@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
 use crate::runtime::ONLY_WRITTEN;
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 use crate::trace::Trace;
 
 /// An execution to be run.
@@ -21,9 +21,9 @@ pub(super) struct Task {
     pub restarts: u64,
 }
 
-/// A schedule that leads through all recorded steps of a trace; one whose steps were too many to record is its own.
+/// A schedule that leads through all recorded steps of a trace; one whose steps were too many to record, or to give as choices, is its own.
 pub(super) fn replayable(schedule: &Schedule, trace: &Trace) -> Schedule {
-    if trace.unrecorded > 0 {
+    if !schedule::has_room_for(trace.steps.len(), trace.unrecorded) {
         return Schedule { record: false, blind: false, ..schedule.clone() };
     }
     Schedule { prefix: trace.choices(trace.steps.len()), ..Schedule::default() }

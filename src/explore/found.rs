@@ -237,8 +237,8 @@ pub(super) fn came_instead(steps: &[ScenarioStep], found: &Finding) -> String {
 
 fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
     let finding = bug.finding.as_deref();
-    let rest = finding.is_some_and(|found| found.unrecorded > 0);
-    // Steps that were too many to record are repeated by the schedule that made them.
+    let rest = finding.is_some_and(|found| !found.is_repeated_by_its_steps());
+    // Steps that were too many are repeated by the schedule that made them.
     let steps = finding.filter(|_| !rest).map_or(Vec::new(), |found| {
         let step = |step| ScenarioStep::new(step, found);
         found.steps.iter().map(step).collect()

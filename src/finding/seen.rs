@@ -7,6 +7,7 @@ use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 use super::ending::{BugKind, Ending, SignalView};
 use super::words::{Names, Words};
 use crate::base::serial;
+use crate::schedule::has_room_for;
 
 /// An execution at its end: what the report, the scenario and JSON are made from. Things are named by index; the tables
 /// have their names.
@@ -153,6 +154,11 @@ impl Finding {
     /// Transitions of the execution.
     pub fn transitions(&self) -> u64 {
         self.steps.len() as u64 + self.unrecorded
+    }
+
+    /// Its steps are all known, and not too many for a schedule: a scenario has them. Otherwise it has the policy and the seed that made them.
+    pub fn is_repeated_by_its_steps(&self) -> bool {
+        has_room_for(self.steps.len(), self.unrecorded)
     }
 
     /// It ended where the program wrote to vsrun's memory, which it can only read then.

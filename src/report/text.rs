@@ -235,11 +235,11 @@ fn recent_steps(bug: &Bug, found: &Finding) -> String {
     let mut out = String::new();
     if left_out > 0 {
         let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
-        let _ = writeln!(
-            out,
-            "  ({} left out; 'vsrun show {file}' prints all)",
-            count(left_out as u64, "earlier transition")
-        );
+        let those = match found.is_repeated_by_its_steps() {
+            true => format!("'vsrun show {file}' prints all"),
+            false => "too many for a scenario, which repeats them by the seed that made them".to_string(),
+        };
+        let _ = writeln!(out, "  ({} left out; {those})", count(left_out as u64, "earlier transition"));
     }
     out + &steps::lines(shown)
 }

@@ -6,6 +6,7 @@
  *   paced     two threads of which one finds the other's work undone; before that it computes as long as the file "pace" says
  *   counted   fails whenever the number in the file "count" is even, and adds one to it
  *   slow      computes for very long the first time that it is run with the file "count" at 0
+ *   many      two threads take a lock 300,000 times each, then it fails
  *   swapped   fails in one of two ways, by whether the number in the file "count" is even
  */
 
@@ -50,6 +51,13 @@ static void *work(void *arg)
     pthread_mutex_lock(&m);
     done = 1;
     pthread_mutex_unlock(&m);
+    return arg;
+}
+
+static void *work_on(void *arg)
+{
+    for (int i = 0; i < 300000; i++)
+        work(NULL);
     return arg;
 }
 
@@ -105,6 +113,11 @@ int main(int argc, char **argv)
         pthread_join(t, NULL);
         if (number("count", 1) == 0)
             compute(1000000);
+    } else if (strcmp(variant, "many") == 0) {
+        pthread_create(&t, NULL, work_on, NULL);
+        work_on(NULL);
+        pthread_join(t, NULL);
+        assert(!done);
     } else if (strcmp(variant, "swapped") == 0) {
         int even = number("count", 1) % 2 == 0;
         pthread_create(&t, NULL, work, NULL);
