@@ -83,12 +83,12 @@ fn what_executions_do_not_use_is_given_up() {
         printed.trim().parse::<u32>().expect("a number")
     };
     // Where the kernel maps nothing in advance there is nothing to give up.
-    let (before, after) = (mapped("5"), mapped("60"));
+    let (before, after) = (mapped("5"), mapped("70"));
     assert!(before > 40 && after < before / 2, "{before} pages, then {after}");
 }
 
 #[test]
 fn who_looks_at_its_mappings_finds_them_whole() {
-    let (status, _) = Place::new("whole").run("60", &["look"]);
+    let (status, _) = Place::new("whole").run("70", &["look"]);
     assert_eq!(status, 3);
 }

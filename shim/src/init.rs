@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, library, locks, mail, priority, process, stream, thread};
+use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, pages, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
@@ -187,6 +187,7 @@ fn serve() {
     let [command, ready, forked] = machine().root_words();
     raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &u64::MAX as *const u64, 0, 8);
     watched::announce(library::stand_ins);
+    files::know_streams();
     loop {
         store(ready, load::<u32>(ready) + 1);
         raw!(libc::SYS_futex, ready, libc::FUTEX_WAKE, 1);

@@ -24,7 +24,7 @@ use crate::trace::Trace;
 
 /// So many executions of a worker are guarded, then one of [`GUARDED_EVERY`]. A guarded execution of a small program takes three to
 /// four times as long, so these cost some 1 % of a search of 4,000 executions.
-const GUARDED_FIRST: u32 = 10;
+const GUARDED_FIRST: u32 = 4;
 /// For so many calls of each of its processes.
 const SAMPLED_CALLS: u32 = 1000;
 /// See [`GUARDED_FIRST`].

@@ -10,27 +10,28 @@ use vsrun_model::arena::{Command, Pages, MAX_PAGES, MAX_RANGES, PAGE};
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
 
-/// These executions of a worker tell what they use: two, since they differ, and each takes ten times as long as others; not the first, which
-/// are guarded and do more.
-const TELLING: [u32; 2] = [14, 30];
+/// These executions of a worker tell what they use. Not the first, which are guarded and do more; one early, and one more, since the first may
+/// have come to its end before it had done much. Each takes some ten times as long as others.
+const TELLING: [u32; 2] = [6, 60];
 
-/// What stands in the file `pagemap` for a page: it is there; it is the file's, not written to.
+/// What stands in the file `pagemap` for a page: it is there; it is the file's, not written to. For one that is nowhere it is 0.
 const PRESENT: u64 = 1 << 63;
 const OF_FILE: u64 = 1 << 61;
+const NOWHERE: u64 = 0;
 
 impl Worker {
     /// What the root is asked for the next execution; before that, what is known of pages by now is made use of.
     pub(super) fn tend_pages(&mut self) -> io::Result<Command> {
-        let [first, last] = TELLING;
-        if self.commands == first {
+        if self.commands == TELLING[0] {
             let maps = std::fs::read(format!("/proc/{}/maps", self.root)).unwrap_or_default();
             find(&mut self.arena.control.pages, &Mapping::parse_all(&maps), &entries(self.root));
         }
-        if self.commands == last + 1 && self.arena.control.pages.len > 0 {
+        let found = self.arena.control.pages.len > 0;
+        let tells = found && TELLING.contains(&self.commands);
+        if found && !tells && TELLING.contains(&(self.commands - 1)) {
             spare_written(&mut self.arena.control.pages, &entries(self.root));
             self.ask_root(Command::KEEP).map_err(|e| io::Error::other(e.to_string()))?;
         }
-        let tells = TELLING.contains(&self.commands) && self.arena.control.pages.len > 0;
         Ok(if tells { Command::RUN_TELLING } else { Command::RUN })
     }
 }
@@ -76,7 +77,8 @@ fn find(pages: &mut Pages, mappings: &[Mapping], entry: &dyn Fn(u64) -> u64) {
 
 /// Takes for used what is not as it is in its file: it would be lost.
 fn spare_written(pages: &mut Pages, entry: &dyn Fn(u64) -> u64) {
-    let spared: Vec<usize> = pages.all().filter(|&(at, _)| !is_clean(entry(at))).map(|(_, n)| n).collect();
+    let is_written = |entry: u64| entry != NOWHERE && !is_clean(entry);
+    let spared: Vec<usize> = pages.all().filter(|&(at, _)| is_written(entry(at))).map(|(_, n)| n).collect();
     spared.into_iter().for_each(|n| pages.set_used(n));
 }
 
@@ -111,11 +113,11 @@ mod tests {
         assert_eq!(pages.ranges[..pages.len as usize], [(0x10000, 4), (0x60000, 2)]);
         let given_up =
             |pages: &Pages| -> Vec<u64> { pages.all().filter(|&(_, n)| !pages.is_used(n)).map(|(at, _)| at).collect() };
-        assert_eq!(given_up(&pages), [0x10000, 0x12000, 0x61000]);
+        assert_eq!(given_up(&pages), [0x10000, 0x12000, 0x13000, 0x61000]);
         spare_written(&mut pages, &|at| if at == 0x12000 { WRITTEN } else { entry(at) });
-        assert_eq!(given_up(&pages), [0x10000, 0x61000]);
+        assert_eq!(given_up(&pages), [0x10000, 0x13000, 0x61000]);
         pages.set_used(0);
-        assert_eq!(given_up(&pages), [0x61000]);
+        assert_eq!(given_up(&pages), [0x13000, 0x61000]);
     }
 
     #[test]

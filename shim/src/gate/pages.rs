@@ -3,17 +3,25 @@
 use vsrun_model::arena::{Pages, PAGE};
 
 use super::{arena, local, machine, process_of};
-use crate::sys::raw;
+use crate::sys::{load, raw};
 
 fn pages() -> &'static Pages {
     &arena().control.pages
 }
 
-/// Gives up what is not known to be used. All of it is as it is in its file (`runtime::pages` sees to that), and comes back from there.
+/// Has what is known to be used, and gives up the rest. All of that is as it is in its file (`runtime::pages` sees to it), and comes back from there.
 pub fn keep() {
+    for (at, _) in pages().all().filter(|&(_, n)| pages().is_used(n)) {
+        load::<u8>(at);
+    }
+    give_up();
+}
+
+/// Gives up what is not known to be used.
+fn give_up() {
     // What is given up lies between these.
     let (mut from, mut to) = (0, 0);
-    let give_up = |from: u64, to: u64| {
+    let piece = |from: u64, to: u64| {
         if from < to {
             raw!(libc::SYS_madvise, from, to - from, libc::MADV_DONTNEED);
         }
@@ -23,17 +31,17 @@ pub fn keep() {
             continue;
         }
         if at != to {
-            give_up(from, to);
+            piece(from, to);
             from = at;
         }
         to = at + PAGE;
     }
-    give_up(from, to);
+    piece(from, to);
 }
 
 /// This process, which has just been forked, tells at its end what it has used.
 pub fn begin() {
-    keep();
+    give_up();
     advise(libc::MADV_RANDOM);
     local().tells_pages = true;
 }

@@ -134,6 +134,13 @@ fn what(fd: i32) -> What {
     what
 }
 
+/// What the standard streams are, for all processes that are forked from this one.
+pub fn know_streams() {
+    for fd in 0..3 {
+        what(fd);
+    }
+}
+
 /// A file that has no name, or none any more, outside of the layer: one that was removed, that memfd_create or O_TMPFILE made, or
 /// standard input. What collects the program's output is no file of its own.
 fn is_nameless(fd: i32, stat: &Stat) -> bool {

@@ -23,7 +23,7 @@ pub use cells::{
     action_is_shared, copied, ending, group_told, is_there, kept, own_name, policy_changes, queue_mask, replaced,
     segment_changes, segment_looked_up, sets_what_is_copied, thread_told, thread_with_id, with_cells,
 };
-pub use descriptors::{copy as copy_descriptor, description, forget as forget_descriptor, received};
+pub use descriptors::{copy as copy_descriptor, description, forget as forget_descriptor, know_streams, received};
 pub use layer::{is_made, is_private};
 pub use names::{others_told, CONNECT};
 pub use path::mix;
