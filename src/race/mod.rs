@@ -14,6 +14,7 @@
 //! The accesses of an execution come as [`Note`]s, in its order; [`races`] is a function of these and of the trace.
 
 mod access;
+mod copies;
 mod order;
 mod tso;
 mod words;
@@ -31,12 +32,22 @@ use crate::trace::Trace;
 /// What was pending has to be recorded in all states of the trace.
 ///
 /// `objects`: memory of which each use is an operation, by space and the address of its word; that is left out.
-pub fn races(trace: &Trace, notes: impl IntoIterator<Item = Note>, objects: BTreeSet<(u32, u64)>) -> Vec<Race> {
+pub fn races<N>(trace: &Trace, notes: N, objects: BTreeSet<(u32, u64)>) -> Vec<Race>
+where
+    N: IntoIterator<Item = Note, IntoIter: Clone>,
+{
+    let notes = notes.into_iter();
+    let mut copied = copies::read(notes.clone());
     let mut order = Order::new(trace);
     let mut words = Words::without(objects);
     for note in notes {
         match note {
-            Note::Begins { thread, creator, process, parent } => order.begins(thread, creator, process, parent),
+            Note::Begins { thread, creator, process, parent } => {
+                for access in copied.remove(&process).into_iter().flatten() {
+                    words.touch(&order, creator, Access { space: parent, ..access });
+                }
+                order.begins(thread, creator, process, parent);
+            }
             Note::Step { index } => order.step(index as usize),
             Note::Ends { thread } => order.ends(thread),
             Note::Anew { space, address, size } => words.anew(space, address, size),

@@ -8,7 +8,8 @@ use vsrun_model::Tid;
 use super::access::Access;
 use super::order::Order;
 
-const WORD: u64 = 8;
+/// Bytes of a word.
+pub const WORD: u64 = 8;
 
 /// An access, and where in the execution it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +189,7 @@ impl Words {
 }
 
 /// The bytes of `word` that are in `address..end`, a bit for each.
-fn bytes_of(word: u64, address: u64, end: u64) -> u8 {
+pub fn bytes_of(word: u64, address: u64, end: u64) -> u8 {
     let low = address.saturating_sub(word * WORD).min(WORD) as u32;
     let high = end.saturating_sub(word * WORD).min(WORD) as u32;
     let up_to = |n: u32| ((1u16 << n) - 1) as u8;

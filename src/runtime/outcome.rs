@@ -114,7 +114,7 @@ fn settled_first(races: Vec<Race>) -> Vec<Race> {
 }
 
 /// What was done to watched memory.
-fn notes(arena: &Arena) -> impl Iterator<Item = Note> + '_ {
+fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
     arena.records.as_slice().iter().map(|record| {
         let Record { address, size, site, thread, space, what } = *record;
         match what & Record::KIND {

@@ -74,6 +74,7 @@ struct world {
     pthread_barrier_t barrier[N];
     sem_t sem[N];
     int word[N];
+    volatile long cell[N];
     char outcome[STRANDS * LOG + 1024];
 };
 static struct world *w;
@@ -661,6 +662,7 @@ OP(do_fwait) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 0, 0, c ? &M
 OP(do_fwake) { UNUSED; return error(syscall(SYS_futex, &w->word[a], 1, 1, NULL, NULL, 0)); }
 
 #include "more.h"
+#include "cells.h"
 
 static const struct row {
     const char *name;
@@ -692,6 +694,7 @@ static const struct row {
     R(objopen), R(objcut), R(objsize), R(objlinks), R(objclose), R(objunlink), R(objput), R(objget), R(pagein), R(pageout),
     R(pglock), R(pgtry), R(pgunlock), R(pgcwait), R(pgctimed), R(pgsignal), R(pgpost), R(pgwait), R(pgtrywait), R(pgvalue),
     R(ffmake), R(ffopen), R(ffclose), R(ffread), R(ffwrite), R(ffpoll), R(ffunlink), R(ffhas),
+    R(cellload), R(cellstore), R(celladd), R(cellinc), R(cellxadd), R(cellxchg), R(cellcas), R(cellbyte), R(cellhalf), R(cellfence), R(cellpoll),
 };
 
 /* The program has an operation of this name, or with `*` at its end, of a name that begins so. */
@@ -735,6 +738,15 @@ static int is_hidden(int k) {
     return 0;
 }
 
+/* Strand k may start strand i. Others do not look at who has: that would be memory that is used without an order. */
+static int starts(int k, int i) {
+    for (int n = 0; n < program[k].n; n++) {
+        struct op *op = &program[k].ops[n];
+        if ((op->row->call == do_thread || op->row->call == do_fork) && op->a == i) return w->creator[i] == k;
+    }
+    return 0;
+}
+
 static void run(int k) {
     long result = 0;
     int handled = uses("handle");
@@ -755,7 +767,7 @@ static void run(int k) {
     delay();
     /* Who started threads waits for them, and for children. */
     for (int i = 1; i < strands; i++) {
-        if (w->creator[i] == k && w->started[i] == 1 && !w->joined[i]) {
+        if (starts(k, i) && w->started[i] == 1 && !w->joined[i]) {
             void *result;
             int error = pthread_join(w->thread[i], &result);
             if (error) note("join%d ", error);
@@ -763,7 +775,7 @@ static void run(int k) {
         }
     }
     int any = 0;
-    for (int i = 1; i < strands; i++) any |= w->creator[i] == k && w->started[i] == 2;
+    for (int i = 1; i < strands; i++) any |= starts(k, i) && w->started[i] == 2;
     while (any) {
         int status;
         pid_t pid = waitpid(-1, &status, 0);
@@ -943,6 +955,7 @@ static void look(char *text, size_t size) {
             if (i == 1 && read(stream_pipe[0], x, 15) < 0) x[0] = '-';
             SAY("'%s'", i == 3 ? stream_text : x);
         }
+        if (uses("cell*")) SAY("c%lx", *cell(i));
         if (uses("sem*") && semid >= 0) {
             struct semid_ds ds = { 0 };
             long e = semctl(semid, 0, IPC_STAT, &ds);

@@ -44,5 +44,6 @@ pub const FAMILIES: &[Family<'static>] = &[
     lasting::STOPPING,
     lasting::SHARED_MEMORY,
     lasting::FIFOS,
+    sync::CELLS,
     Family { name: "mixed", strands: "", most: 2, before: &[], items: &[] },
 ];

@@ -175,3 +175,38 @@ pub const STREAMS: Family<'static> = Family {
         "wait0",
     ],
 };
+
+pub const CELLS: Family<'static> = Family {
+    // Memory that is used without an order; under vsrun it is watched.
+    name: "cells",
+    strands: "tttf",
+    most: 2,
+    before: &["", "cellstore2.4"],
+    items: &[
+        "cellload0",
+        "cellload2",
+        "cellload3",
+        "cellstore0.5",
+        "cellstore2.7",
+        "celladd0",
+        "celladd2",
+        "cellinc2",
+        "cellinc3",
+        "cellxadd0",
+        "cellxadd3",
+        "cellxchg2.3",
+        "cellxchg1.3",
+        "cellcas0.0.9",
+        "cellcas2.7.1",
+        "cellbyte2.1",
+        "cellhalf2",
+        "cellfence",
+        "cellpoll0",
+        "cellpoll2",
+        "lock0 celladd0 unlock0",
+        "lock0 * unlock0",
+        "lock0 cellload3 * cellstore3.6 unlock0",
+        "post0",
+        "trywait0 ?cellstore3.8",
+    ],
+};
