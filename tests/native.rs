@@ -308,7 +308,6 @@ const FOUND: &[&str] = &[
     "ffmake0 ffopen0.4 ffunlink0 ffmake0 thread1|ffopen0.3 ffopen0.2 ffread0.8",
     "ffmake0 ffopen0.2 fork1 ffopen0.3|ffunlink0 ffmake0 ffopen0.4 ffwrite0.3",
     "thread1 thread2|trywait0 mqask0 mqunask getvalue1|getvalue0 getvalue0 mqask0 mqunask",
-    "thread1 fork2|cellstore2.7|cellload2",
 ];
 
 #[test]
