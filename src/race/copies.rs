@@ -11,6 +11,9 @@ use vsrun_model::{Pid, NONE};
 use super::access::{Access, Note};
 use super::words::{bytes_of, WORD};
 
+/// What is written of so many bytes at once is kept as one piece.
+const LARGE: u64 = 256;
+
 /// A process that a fork has made.
 struct Copy {
     parent: Pid,
@@ -21,12 +24,30 @@ struct Copy {
 }
 
 impl Copy {
+    /// What is there has nothing of the copy any more.
+    fn has_anew(&mut self, address: u64, end: u64) {
+        let known = self.anew.entry(address).or_insert(end);
+        *known = end.max(*known);
+    }
+
     fn is_anew(&self, address: u64) -> bool {
         self.anew.range(..=address).next_back().is_some_and(|(_, &end)| address < end)
     }
 
     fn touch(&mut self, access: Access) {
         let end = access.address.saturating_add(access.size);
+        if access.write && !access.locked && access.size >= LARGE {
+            let (first, last) = (access.address.div_ceil(WORD) * WORD, end / WORD * WORD);
+            let edge = |address: u64, end: u64| Access { address, size: end - address, ..access };
+            if access.address < first {
+                self.touch(edge(access.address, first));
+            }
+            if last < end {
+                self.touch(edge(last, end));
+            }
+            self.has_anew(first, last);
+            return;
+        }
         for word in access.address / WORD..end.div_ceil(WORD) {
             if self.is_anew(word * WORD) {
                 continue;
@@ -69,7 +90,7 @@ pub fn read(notes: impl Iterator<Item = Note>) -> HashMap<Pid, Vec<Access>> {
             }
             Note::Anew { space, address, size } if !places.is_empty() => {
                 if let Some(&at) = places.get(&space) {
-                    copies[at].1.anew.insert(address, address.saturating_add(size));
+                    copies[at].1.has_anew(address, address.saturating_add(size));
                 }
             }
             _ => {}
@@ -130,9 +151,13 @@ mod tests {
             touches(1, 80, 8, false),
             Note::Anew { space: 1, address: 96, size: 32 },
             touches(1, 104, 8, false),
+            touches(1, 1004, 1000, true),
+            touches(1, 1000, 8, false),
+            touches(1, 1500, 100, false),
+            touches(1, 2000, 8, false),
             touches(0, 200, 8, false),
         ];
-        assert_eq!(bytes(&notes), [(1, vec![(64, 4), (70, 2)])]);
+        assert_eq!(bytes(&notes), [(1, vec![(64, 4), (70, 2), (1000, 4), (2004, 4)])]);
     }
 
     #[test]

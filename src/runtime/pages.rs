@@ -1,5 +1,6 @@
 //! Which pages of code and constants executions use, so that the root gives up the others: see [`Pages`].
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -7,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Pages, MAX_PAGES, MAX_RANGES, PAGE};
 
+use super::setup::StartError;
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
 
@@ -20,17 +22,28 @@ const OF_FILE: u64 = 1 << 61;
 const NOWHERE: u64 = 0;
 
 impl Worker {
-    /// What the root is asked for the next execution; before that, what is known of pages by now is made use of.
+    /// What the root is asked for the next execution; before that, what is known of pages by now is made use of. What stands in the arena
+    /// a program may have overwritten, so the root is told what the worker itself has found; only what is used comes from there.
     pub(super) fn tend_pages(&mut self) -> io::Result<Command> {
         if self.commands == TELLING[0] {
             let maps = std::fs::read(format!("/proc/{}/maps", self.root)).unwrap_or_default();
-            find(&mut self.arena.control.pages, &Mapping::parse_all(&maps), &entries(self.root));
+            find(&mut self.pages, &Mapping::parse_all(&maps), &entries(self.root));
         }
-        let found = self.arena.control.pages.len > 0;
+        let found = self.pages.len > 0;
         let tells = found && TELLING.contains(&self.commands);
         if found && !tells && TELLING.contains(&(self.commands - 1)) {
-            spare_written(&mut self.arena.control.pages, &entries(self.root));
-            self.ask_root(Command::KEEP).map_err(|e| io::Error::other(e.to_string()))?;
+            let told = self.arena.control.pages.used;
+            self.pages.used.iter_mut().zip(told).for_each(|(bits, told)| *bits |= told);
+            spare_written(&mut self.pages, &entries(self.root));
+            self.arena.control.pages = *self.pages;
+            match self.ask_root(Command::KEEP) {
+                // It does so before it forks the next execution, which is given up at once then.
+                Ok(()) | Err(StartError::Interrupted) => {}
+                Err(e) => return Err(io::Error::other(e.to_string())),
+            }
+        }
+        if tells {
+            self.arena.control.pages = *self.pages;
         }
         Ok(if tells { Command::RUN_TELLING } else { Command::RUN })
     }
@@ -38,15 +51,21 @@ impl Worker {
 
 /// What the kernel tells of the page at an address of that process; 0: nothing.
 fn entries(root: Pid) -> impl Fn(u64) -> u64 {
+    /// So many are read at a time.
+    const PIECE: u64 = 512;
     let file = File::open(format!("/proc/{root}/pagemap"));
+    let read = RefCell::new((u64::MAX, Vec::new()));
     move |at| {
-        let mut entry = [0; 8];
-        let read = file.as_ref().is_ok_and(|file| file.read_exact_at(&mut entry, at / PAGE * 8).is_ok());
-        if read {
-            u64::from_le_bytes(entry)
-        } else {
-            0
+        let (page, mut read) = (at / PAGE, read.borrow_mut());
+        let first = page - page % PIECE;
+        if read.0 != first {
+            let mut bytes = vec![0; 8 * PIECE as usize];
+            let got = file.as_ref().map_or(0, |file| file.read_at(&mut bytes, first * 8).unwrap_or(0));
+            bytes.truncate(got);
+            *read = (first, bytes);
         }
+        let entry = read.1.chunks_exact(8).nth((page - first) as usize);
+        entry.and_then(|bytes| bytes.try_into().ok()).map_or(NOWHERE, u64::from_le_bytes)
     }
 }
 
@@ -90,7 +109,7 @@ mod tests {
     const CLEAN: u64 = PRESENT | OF_FILE;
 
     fn pages() -> Box<Pages> {
-        Box::new(Pages { ranges: [(0, 0); MAX_RANGES], len: 7, used: [1; MAX_PAGES / 64] })
+        Box::new(Pages { len: 7, used: [1; MAX_PAGES / 64], ..Pages::NONE })
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use vsrun_model::arena::{Command, Control, Mode, MAX_SYSCALLS, POOL_SIZE};
+use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
 use vsrun_model::End;
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
@@ -60,6 +60,8 @@ pub struct Worker {
     passed_before: [u32; MAX_SYSCALLS],
     /// What stood in the arena for the root when it stood there first.
     pub(super) control: Control,
+    /// What is known of the pages that executions use.
+    pub(super) pages: Box<Pages>,
     /// Executions that the root has been asked to fork.
     pub(super) commands: u32,
     /// Real pids of the execution's processes that are not reaped.
@@ -121,6 +123,7 @@ impl Worker {
             passed_before: [0; MAX_SYSCALLS],
             control: arena.control,
             arena,
+            pages: Box::new(Pages::NONE),
             commands: 0,
             alive: BTreeSet::new(),
             echo,

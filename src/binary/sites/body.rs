@@ -7,30 +7,38 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use super::super::allowed::extents::Extent;
 use super::super::allowed::image::Image;
 
-/// A set of addresses in a range.
+/// A set of addresses in a few pieces of memory, which may lie far apart.
 pub struct Addresses {
-    start: u64,
-    bits: Vec<u64>,
+    /// Where each piece begins, and a bit for each address in it.
+    pieces: Vec<(u64, Vec<u64>)>,
 }
 
 impl Addresses {
-    /// None of those from `start` to `end`.
-    pub fn new(start: u64, end: u64) -> Addresses {
-        Addresses { start, bits: vec![0; (end.saturating_sub(start) as usize).div_ceil(64)] }
+    /// None of those in pieces of these beginnings and lengths; of pieces that overlap the first counts.
+    pub fn new(pieces: impl Iterator<Item = (u64, usize)>) -> Addresses {
+        Addresses { pieces: pieces.map(|(start, length)| (start, vec![0; length.div_ceil(64)])).collect() }
     }
 
-    /// Adds one, if it is in the range.
+    /// The word with the bit of an address, and which bit that is.
+    fn place(&self, address: u64) -> Option<(usize, usize, u64)> {
+        let piece = self
+            .pieces
+            .iter()
+            .position(|(start, bits)| address.checked_sub(*start).is_some_and(|at| at / 64 < bits.len() as u64))?;
+        let at = address - self.pieces[piece].0;
+        Some((piece, (at / 64) as usize, at % 64))
+    }
+
+    /// Adds one, if it is in one of the pieces.
     pub fn insert(&mut self, address: u64) {
-        let at = address.wrapping_sub(self.start);
-        if let Some(word) = self.bits.get_mut((at / 64) as usize) {
-            *word |= 1 << (at % 64);
+        if let Some((piece, word, bit)) = self.place(address) {
+            self.pieces[piece].1[word] |= 1 << bit;
         }
     }
 
     /// Whether it was added.
     pub fn contains(&self, address: u64) -> bool {
-        let at = address.wrapping_sub(self.start);
-        self.bits.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
+        self.place(address).is_some_and(|(piece, word, bit)| self.pieces[piece].1[word] >> bit & 1 != 0)
     }
 
     /// Whether any from `start` to `end` was.
@@ -110,9 +118,7 @@ pub struct References {
 impl References {
     /// Of the functions `bodies`, and of code between them.
     pub fn collect(image: &Image, bodies: &[Body]) -> References {
-        let bounds = image.code().map(|(start, bytes)| (start, start + bytes.len() as u64));
-        let (low, high) = bounds.fold((u64::MAX, 0), |(low, high), (start, end)| (low.min(start), high.max(end)));
-        let branched = Addresses::new(low.min(high), high);
+        let branched = Addresses::new(image.code().map(|(start, bytes)| (start, bytes.len())));
         let mut all = References {
             branched,
             entered: BTreeSet::new(),

@@ -228,6 +228,9 @@ pub struct Pages {
 }
 
 impl Pages {
+    /// None are known.
+    pub const NONE: Pages = Pages { ranges: [(0, 0); MAX_RANGES], len: 0, used: [0; MAX_PAGES / 64] };
+
     /// The address of each page, and its place among the bits.
     pub fn all(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         let ranges = self.ranges.iter().take(self.len as usize);
