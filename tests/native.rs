@@ -227,29 +227,35 @@ fn try_one(
             1;
         return None;
     }
-    let mut missing: Outcomes =
+    let missing: Outcomes =
         native.iter().filter(|(o, _)| !is_among(o, &model.outcomes)).map(|(o, n)| (o.clone(), *n)).collect();
-    // Native runs show few orders of instructions; a search that switches before every one shows all.
-    if missing.is_empty() && program.contains(CELLS) {
-        let all = explored(place, "naive", program);
-        let only = |of: &Outcomes, beside: &Outcomes| -> Outcomes {
-            of.iter().filter(|(o, _)| !beside.contains_key(*o)).map(|(o, n)| (o.clone(), *n)).collect()
-        };
-        missing = only(&all.outcomes, &model.outcomes);
-        if all.complete {
-            missing.extend(only(&model.outcomes, &all.outcomes));
-        }
-    }
+    let (what, missing) = match missing.is_empty() && program.contains(CELLS) {
+        // Native runs show few orders of instructions; a search that switches before every one shows all.
+        true => beside_naive(&explored(place, "naive", program), &model),
+        false => ("natively, but not explored", missing),
+    };
     if missing.is_empty() {
         return None;
     }
     tally.missing += 1;
     Some(format!(
-        "'{program}' (seed {seed}): natively, or by naive alone or not, but not explored:\n{}  explored, {} executions:\n{}",
+        "'{program}' (seed {seed}): {what}:\n{}  explored, {} executions:\n{}",
         shown(&missing),
         model.executions,
         shown(&model.outcomes)
     ))
+}
+
+/// Outcomes of `naive` that the search which reduces has not; or, if there are none and `naive` came to its end, the other way round.
+fn beside_naive(naive: &Explored, model: &Explored) -> (&'static str, Outcomes) {
+    let only = |of: &Outcomes, beside: &Outcomes| -> Outcomes {
+        of.iter().filter(|(o, _)| !beside.contains_key(*o)).map(|(o, n)| (o.clone(), *n)).collect()
+    };
+    let lost = only(&naive.outcomes, &model.outcomes);
+    if lost.is_empty() && naive.complete {
+        return ("explored, but not by naive, which is complete", only(&model.outcomes, &naive.outcomes));
+    }
+    ("by naive, but not explored", lost)
 }
 
 /// Tries `cases` programs of each of the families that are `wanted`; says what is wrong with them.

@@ -82,7 +82,7 @@ fn what_executions_do_not_use_is_given_up() {
         assert_eq!(status, 3, "{printed}");
         printed.trim().parse::<u32>().expect("a number")
     };
-    // Where the kernel maps nothing in advance there is nothing to give up.
+    // Of 128 pages; all that the root has mapped, until executions have told what they use.
     let (before, after) = (mapped("5"), mapped("70"));
     assert!(before > 40 && after < before / 2, "{before} pages, then {after}");
 }

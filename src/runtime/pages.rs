@@ -12,8 +12,8 @@ use super::setup::StartError;
 use super::worker::Worker;
 use crate::binary::modules::Mapping;
 
-/// These executions of a worker tell what they use. Not the first, which are guarded and do more; one early, and one more, since the first may
-/// have come to its end before it had done much. Each takes some ten times as long as others.
+/// After so many untraced executions of a worker one tells what it uses. Not the first, which are guarded and do more; one early, and one
+/// more, since the first may have come to its end before it had done much. Each takes some ten times as long as others.
 const TELLING: [u32; 2] = [6, 60];
 
 /// What stands in the file `pagemap` for a page: it is there; it is the file's, not written to. For one that is nowhere it is 0.
@@ -22,30 +22,37 @@ const OF_FILE: u64 = 1 << 61;
 const NOWHERE: u64 = 0;
 
 impl Worker {
-    /// What the root is asked for the next execution; before that, what is known of pages by now is made use of. What stands in the arena
-    /// a program may have overwritten, so the root is told what the worker itself has found; only what is used comes from there.
+    /// What the root is asked for the next untraced execution; before that, what the last one has told is made use of. What stands in the
+    /// arena a program may have overwritten, so the root is told what the worker itself has found; only what is used comes from there.
     pub(super) fn tend_pages(&mut self) -> io::Result<Command> {
-        if self.commands == TELLING[0] {
+        if self.known.told {
+            self.keep_pages()?;
+        }
+        if self.known.runs == TELLING[0] {
             let maps = std::fs::read(format!("/proc/{}/maps", self.root)).unwrap_or_default();
-            find(&mut self.pages, &Mapping::parse_all(&maps), &entries(self.root));
+            find(&mut self.known.pages, &Mapping::parse_all(&maps), &entries(self.root));
         }
-        let found = self.pages.len > 0;
-        let tells = found && TELLING.contains(&self.commands);
-        if found && !tells && TELLING.contains(&(self.commands - 1)) {
-            let told = self.arena.control.pages.used;
-            self.pages.used.iter_mut().zip(told).for_each(|(bits, told)| *bits |= told);
-            spare_written(&mut self.pages, &entries(self.root));
-            self.arena.control.pages = *self.pages;
-            match self.ask_root(Command::KEEP) {
-                // It does so before it forks the next execution, which is given up at once then.
-                Ok(()) | Err(StartError::Interrupted) => {}
-                Err(e) => return Err(io::Error::other(e.to_string())),
-            }
+        let tells = self.known.pages.len > 0 && TELLING.contains(&self.known.runs);
+        self.known.runs = self.known.runs.saturating_add(1);
+        self.known.told = tells;
+        if !tells {
+            return Ok(Command::RUN);
         }
-        if tells {
-            self.arena.control.pages = *self.pages;
+        self.arena.control.pages = *self.known.pages;
+        Ok(Command::RUN_TELLING)
+    }
+
+    /// Lets the root keep what is used alone.
+    fn keep_pages(&mut self) -> io::Result<()> {
+        let told = self.arena.control.pages.used;
+        self.known.pages.used.iter_mut().zip(told).for_each(|(bits, told)| *bits |= told);
+        spare_written(&mut self.known.pages, &entries(self.root));
+        self.arena.control.pages = *self.known.pages;
+        match self.ask_root(Command::KEEP) {
+            // It does so before it forks the next execution, which is given up at once then.
+            Ok(()) | Err(StartError::Interrupted) => Ok(()),
+            Err(e) => Err(io::Error::other(e.to_string())),
         }
-        Ok(if tells { Command::RUN_TELLING } else { Command::RUN })
     }
 }
 

@@ -38,6 +38,15 @@ const LISTINGS: usize = 100;
 /// Wall-clock time that a program may take to reach main.
 const ROOT_LIMIT: Duration = Duration::from_secs(60);
 
+/// What a worker knows of the pages that its executions use.
+pub(super) struct KnownPages {
+    pub(super) pages: Box<Pages>,
+    /// Untraced executions so far.
+    pub(super) runs: u32,
+    /// The last one has told what it uses.
+    pub(super) told: bool,
+}
+
 /// A program at its root.
 pub struct Worker {
     /// The arena.
@@ -61,7 +70,7 @@ pub struct Worker {
     /// What stood in the arena for the root when it stood there first.
     pub(super) control: Control,
     /// What is known of the pages that executions use.
-    pub(super) pages: Box<Pages>,
+    pub(super) known: KnownPages,
     /// Executions that the root has been asked to fork.
     pub(super) commands: u32,
     /// Real pids of the execution's processes that are not reaped.
@@ -123,7 +132,7 @@ impl Worker {
             passed_before: [0; MAX_SYSCALLS],
             control: arena.control,
             arena,
-            pages: Box::new(Pages::NONE),
+            known: KnownPages { pages: Box::new(Pages::NONE), runs: 0, told: false },
             commands: 0,
             alive: BTreeSet::new(),
             echo,

@@ -213,8 +213,8 @@ numbers! {
 }
 
 /// Pages of code and constants that the root has mapped and not written to. The kernel copies the root's entry for each of them into the
-/// process of an execution and takes it away at its end, which for a libc and a shim costs a quarter of a small execution, though an
-/// execution uses one page in ten. So some executions tell what they use, and the root gives up the others: who uses one of these all
+/// process of an execution and takes it away at its end, which for a libc and a shim costs a fifth of a small execution, though that
+/// uses one page in six. So some executions tell what they use, and the root gives up the others: who uses one of these all
 /// the same gets it from the file.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
