@@ -329,8 +329,8 @@ impl Program {
         if let Some(search) = search {
             arguments.extend(["--search".into(), search.into()]);
         }
-        if way.watched && !arguments.iter().any(|a| a == "--race") {
-            arguments.extend(["--race".into(), "explore".into()]);
+        if !arguments.iter().any(|a| a == "--race") {
+            arguments.extend(["--race".into(), if way.watched { "explore" } else { "off" }.into()]);
         }
         arguments.extend(["-j".into(), way.workers.to_string().into()]);
         arguments.extend(["--scenario-dir".into(), scenarios.clone().into(), "--output".into(), output.clone().into()]);

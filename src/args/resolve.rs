@@ -88,7 +88,10 @@ fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
     let later = [
         ("--watch".into(), !config.watch.is_empty()),
         ("--toss".into(), !config.toss.is_empty()),
-        (format!("--race {}", name_of(&config.race)), !matches!(config.race, Race::Off | Race::Explore)),
+        (
+            format!("--race {}", config.race.as_ref().map_or_else(String::new, name_of)),
+            !matches!(config.race, None | Some(Race::Off | Race::Explore)),
+        ),
         (
             format!("--checkpoint {}", name_of(&config.checkpoint)),
             matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),

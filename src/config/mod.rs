@@ -262,9 +262,9 @@ pub struct Config {
     /// States in a row in which a process can do nothing that are a livelock [default: off]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
     pub livelock: Option<u32>,
-    /// Memory that threads use without an order
-    #[arg(long, value_enum, default_value_t = Race::Off, help_heading = "What counts as a bug")]
-    pub(crate) race: Race,
+    /// Memory that threads use without an order [default: explore, with --once off]
+    #[arg(long, value_enum, help_heading = "What counts as a bug")]
+    pub(crate) race: Option<Race>,
     /// A process that exits with a status other than 0 is a bug
     #[arg(long, help_heading = "What counts as a bug")]
     pub fail_on_exit: bool,
@@ -321,6 +321,12 @@ impl Config {
     /// Kinds of calls that go to the kernel, bits of [`vsrun_model::calls::KINDS`].
     pub fn kinds_let_through(&self) -> u32 {
         self.uncontrolled.iter().fold(0, |all, bit| all | bit)
+    }
+
+    /// What becomes of memory that threads use without an order. One execution alone (`--once`) proves nothing, so memory is watched there only
+    /// when that is asked for.
+    pub fn race(&self) -> Race {
+        self.race.unwrap_or(if self.search == SearchKind::Once { Race::Off } else { Race::Explore })
     }
 
     /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as

@@ -117,7 +117,7 @@ pub(super) fn search_text(config: &Config) -> String {
         SearchKind::Pct => format!("--search pct --pct-depth {}", config.pct_depth),
         kind => format!("--search {}", kind.name()),
     };
-    match config.race {
+    match config.race() {
         Race::Explore => search + " --race explore",
         _ => search,
     }

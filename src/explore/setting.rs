@@ -99,7 +99,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
 /// How memory is watched. To tell whether accesses are ordered, those to the stack that a thread works on are among them: others may
 /// have been given what lies there.
 fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
-    let explores = config.race == Race::Explore;
+    let explores = config.race() == Race::Explore;
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
     let choice = if explores { EXPLORED } else { Choice::default() };
     (explores || log.is_some()).then(|| WatchMemory { log, choice, ..WatchMemory::default() })

@@ -48,7 +48,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         program: config.program.clone(),
         verdict: Verdict::of(bugs.iter().map(|bug| bug.kind)),
         reasons,
-        watched: config.race == Race::Explore,
+        watched: config.race() == Race::Explore,
         search: config.search.name().to_string(),
         executions: counts.executions - state.search.discarded(),
         transitions: state.search.transitions(),

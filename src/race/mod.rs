@@ -14,6 +14,7 @@
 //! The accesses of an execution come as [`Note`]s, in its order; [`races`] is a function of these and of the trace.
 
 mod access;
+mod contended;
 mod copies;
 mod order;
 mod tso;
@@ -24,7 +25,10 @@ pub use order::Order;
 pub use tso::loads_overtake;
 pub use words::{Race, Touch, Words};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+
+use contended::Contended;
+use vsrun_model::Pid;
 
 use crate::trace::Trace;
 
@@ -39,7 +43,7 @@ where
     let notes = notes.into_iter();
     let mut copied = copies::read(notes.clone());
     let mut order = Order::new(trace);
-    let mut words = Words::without(objects);
+    let mut words = Words::without(objects, contended(notes.clone(), &copied));
     for note in notes {
         match note {
             Note::Begins { thread, creator, process, parent } => {
@@ -55,4 +59,21 @@ where
         }
     }
     words.into_races()
+}
+
+/// Where accesses of these can conflict.
+fn contended(notes: impl Iterator<Item = Note>, copied: &HashMap<Pid, Vec<Access>>) -> Contended {
+    let mut contended = Contended::default();
+    for note in notes {
+        match note {
+            Note::Begins { creator, process, parent, .. } => {
+                for access in copied.get(&process).into_iter().flatten() {
+                    contended.touch(creator, &Access { space: parent, ..*access });
+                }
+            }
+            Note::Touches { thread, access } => contended.touch(thread, &access),
+            Note::Step { .. } | Note::Ends { .. } | Note::Anew { .. } => {}
+        }
+    }
+    contended
 }

@@ -1,11 +1,12 @@
 //! Who touched which bytes last, by words of eight bytes, and whether the next one who does comes after them in every order.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::object::SHARED;
 use vsrun_model::Tid;
 
 use super::access::Access;
+use super::contended::{pieces, Contended, Pages, PAGE};
 use super::order::Order;
 
 /// Bytes of a word.
@@ -65,17 +66,14 @@ struct Known {
     more: Vec<Entry>,
 }
 
-/// Words of a page.
-const PAGE: usize = 512;
-
 /// Memory, as far as it was touched.
 #[derive(Default)]
 pub struct Words {
-    /// By space and number; with the place of each in `pages`.
-    places: HashMap<(u32, u64), u32>,
+    /// The place of each page in `pages`.
+    places: Pages,
     pages: Vec<Box<[Known]>>,
-    /// The page that was looked up last, and its place.
-    last: Option<((u32, u64), u32)>,
+    /// Where accesses can conflict: nothing else is looked at.
+    contended: Contended,
     /// What entries stand for.
     touches: Vec<Touch>,
     /// By both instructions, and the word.
@@ -90,34 +88,31 @@ fn object(space: u32, word: u64) -> (u32, u64) {
 }
 
 impl Words {
-    /// Memory of which nothing is known; `objects` is not looked at.
-    pub fn without(objects: BTreeSet<(u32, u64)>) -> Words {
-        Words { objects, ..Words::default() }
+    /// Memory of which nothing is known but where accesses can conflict; `objects` is not looked at.
+    pub fn without(objects: BTreeSet<(u32, u64)>, contended: Contended) -> Words {
+        Words { objects, contended, ..Words::default() }
     }
 
     /// `thread` makes `access` where `order` stands.
     pub fn touch(&mut self, order: &Order, thread: Tid, access: Access) {
         let touch = self.touches.len() as u32;
-        self.touches.push(Touch { thread, step: order.last_step(thread), access });
         let (write, locked) = (access.write, access.locked);
         let new = Entry { segment: order.segment(thread), thread, touch, bytes: 0, write, locked };
         let end = access.address.saturating_add(access.size);
-        let mut word = access.address / WORD;
-        while word * WORD < end {
-            let bytes = bytes_of(word, access.address, end);
-            self.touch_word(order, access.space, word, Entry { bytes, ..new });
-            word += 1;
+        for piece in pieces(&access) {
+            let Some(page) = self.contended.page(access.space, piece.page) else { continue };
+            for at in piece.words {
+                if !self.contended.is_contended(page, at) {
+                    continue;
+                }
+                if touch == self.touches.len() as u32 {
+                    self.touches.push(Touch { thread, step: order.last_step(thread), access });
+                }
+                let word = piece.page * PAGE as u64 + at as u64;
+                let bytes = bytes_of(word, access.address, end);
+                self.touch_word(order, access.space, word, Entry { bytes, ..new });
+            }
         }
-    }
-
-    /// The place of the page with that number, if something in it was touched.
-    fn page(&mut self, page: (u32, u64)) -> Option<u32> {
-        if let Some((_, place)) = self.last.filter(|(last, _)| *last == page) {
-            return Some(place);
-        }
-        let place = *self.places.get(&page)?;
-        self.last = Some((page, place));
-        Some(place)
     }
 
     fn touch_word(&mut self, order: &Order, space: u32, word: u64, new: Entry) {
@@ -125,15 +120,11 @@ impl Words {
         if !self.objects.is_empty() && self.objects.contains(&named) {
             return;
         }
-        let page = (space, word / PAGE as u64);
-        let place = self.page(page).unwrap_or_else(|| {
-            let place = self.pages.len() as u32;
+        let place = self.places.get_or_new((space, word / PAGE as u64)) as usize;
+        if place == self.pages.len() {
             self.pages.push(vec![Known { first: Entry::NONE, more: Vec::new() }; PAGE].into_boxed_slice());
-            self.places.insert(page, place);
-            self.last = Some((page, place));
-            place
-        });
-        let known = &mut self.pages[place as usize][word as usize % PAGE];
+        }
+        let known = &mut self.pages[place][word as usize % PAGE];
         let (races, touches) = (&mut self.races, &self.touches);
         let mut stays = |old: &Entry| {
             let before = order.is_before(old.thread, old.segment, new.thread);
@@ -160,15 +151,7 @@ impl Words {
         let end = address.saturating_add(size);
         let (first, last) = (address / WORD, end.div_ceil(WORD));
         let (first_page, end_page) = (first / PAGE as u64, last.div_ceil(PAGE as u64));
-        let pages: Vec<(u64, u32)> = if end_page - first_page < self.places.len() as u64 {
-            (first_page..end_page).filter_map(|page| Some((page, *self.places.get(&(space, page))?))).collect()
-        } else {
-            let concerned = |((s, page), place): (&(u32, u64), &u32)| {
-                (*s == space && (first_page..end_page).contains(page)).then_some((*page, *place))
-            };
-            self.places.iter().filter_map(concerned).collect()
-        };
-        for (page, place) in pages {
+        for (page, place) in self.places.of(space, first_page..end_page) {
             let start = page * PAGE as u64;
             for word in first.max(start)..last.min(start + PAGE as u64) {
                 let known = &mut self.pages[place as usize][(word - start) as usize];

@@ -17,12 +17,15 @@ pub fn close() {
     }
 }
 
-/// What this costs grows with the memory that is in use: it is for so many calls, and few threads, unless it is to be always.
+/// What this costs grows with the memory that is in use: it is for so many calls, few threads and few records of watched memory, unless it is
+/// to be always.
 #[cold]
 fn really_close() {
     const MAX_THREADS: u32 = 256;
+    const MAX_RECORDS: u32 = 1 << 15;
     let allowed = arena().control.guarded;
-    if allowed != GUARDED_ALWAYS && world().threads.len > MAX_THREADS {
+    let costly = world().threads.len > MAX_THREADS || arena().records.len > MAX_RECORDS;
+    if allowed != GUARDED_ALWAYS && costly {
         local().closings = allowed;
         return;
     }
