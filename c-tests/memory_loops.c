@@ -1,7 +1,8 @@
 /* Loops that wait for memory (--race explore), as compilers leave them without optimization. "levels": two threads wait for two words, one
  * of which is read in a function of its own; what is written comes and goes. "clock" and "own": the loop does something in each round
  * that is no visible operation, it reads the clock, or takes a lock that nobody else has. "processes": the word is shared between
- * processes. "copied": what is waited for is written by memcpy. */
+ * processes. "copied": what is waited for is written by memcpy. "circle": the loop is back where it was after five rounds only; in "stuck"
+ * it is after forty, which is more than are explored one by one, and nobody writes what it waits for. */
 #include "t.h"
 
 #pragma GCC optimize("O0")
@@ -63,6 +64,38 @@ static void *awaits_copy(void *unused)
     return unused;
 }
 
+static void circle(int length)
+{
+    int at = 0;
+    while (__atomic_load_n(&y, __ATOMIC_SEQ_CST) != 7 + (at == length))
+        at = (at + 1) % length;
+}
+
+static void *goes_in_a_circle(void *unused)
+{
+    circle(5);
+    return unused;
+}
+
+static void *goes_far(void *unused)
+{
+    circle(40);
+    return unused;
+}
+
+static void *ends_the_circle(void *unused)
+{
+    __atomic_store_n(&y, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&y, 7, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+static void *does_not(void *unused)
+{
+    __atomic_store_n(&y, 1, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
 static void *copies(void *unused)
 {
     static const long ONES[4] = { 1, 1, 1, 1 };
@@ -88,6 +121,7 @@ static void two_processes(void)
 static const struct { const char *name; void *(*one)(void *), *(*two)(void *), *(*three)(void *); } ALL[] = {
     { "levels", levels, comes_and_goes, levels }, { "clock", reads_the_clock, writes, NULL },
     { "own", takes_a_lock, writes, NULL },        { "copied", awaits_copy, copies, NULL },
+    { "circle", goes_in_a_circle, ends_the_circle, NULL }, { "stuck", goes_far, does_not, NULL },
 };
 
 int main(int argc, char **argv)

@@ -300,7 +300,7 @@ fn a_state_of_something_else_is_refused() {
     refused(&[&bound[..], &["./program", "4"]].concat(), "another program");
     refused(&[&bound[..], &["--allow-misuse", "./program", "3"]].concat(), "--allow-misuse");
     // What ran without being watched says nothing of memory.
-    refused(&[&bound[..], &["--race", "explore", "./program", "3"]].concat(), "another search");
+    refused(&[&bound[..], &["--race", "off", "./program", "3"]].concat(), "another search");
     refused(&["--bound", "preemptions=3", "--resume", "state", "./program", "3"], "another search");
     refused(&["--search", "naive", "--resume", "state", "./program", "3"], "another search");
     refused(&["--search", "naive", "--resume", "program", "./program", "3"], "not a saved search");

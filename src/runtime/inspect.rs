@@ -45,10 +45,19 @@ struct View {
 /// The registers, with the program counter where it would be had nothing been moved.
 fn registers(stopped: &Stopped, moves: &[Place]) -> Option<libc::user_regs_struct> {
     let mut r = stopped.regs().ok()?;
-    if let Ok(n) = moves.binary_search_by_key(&r.rip, |place| place.at) {
-        r.rip = moves[n].to;
+    if let Some(to) = before_the_move(r.rip, moves) {
+        r.rip = to;
     }
     Some(r)
+}
+
+/// Where the instruction at `at` was before it was moved; that of a check is where the instruction is that it comes before.
+fn before_the_move(at: u64, moves: &[Place]) -> Option<u64> {
+    const LONGEST_CHECK: u64 = 64;
+    const PAGE: u64 = 4096;
+    let next = moves[moves.partition_point(|place| place.at < at)..].first()?;
+    let in_its_check = next.at - at <= LONGEST_CHECK && next.at / PAGE == at / PAGE;
+    (next.at == at || in_its_check).then_some(next.to)
 }
 
 fn of_fiber(r: libc::user_regs_struct) -> (Regs, u64) {
@@ -214,4 +223,18 @@ fn register_list(r: libc::user_regs_struct) -> Vec<(String, u64)> {
         ($($register:ident)*) => { vec![$((stringify!($register).to_string(), r.$register)),*] };
     }
     named!(rip rsp rbp rax rbx rcx rdx rsi rdi r8 r9 r10 r11 r12 r13 r14 r15 eflags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_moved_instructions_were() {
+        let moves = [(0x7000, 0x100), (0x7020, 0x105), (0x8000, 0x200)].map(|(at, to)| Place { at, to });
+        let was = |at| before_the_move(at, &moves);
+        assert_eq!([0x7000, 0x7001, 0x7020, 0x8000].map(was), [0x100, 0x105, 0x105, 0x200].map(Some));
+        // Of another page, too far before the next, behind the last.
+        assert_eq!([0x6fff, 0x7fff, 0x7021, 0x8001].map(was), [None; 4]);
+    }
 }

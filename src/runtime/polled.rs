@@ -25,8 +25,11 @@ const WHILE: Duration = Duration::from_millis(30);
 
 impl Worker {
     /// The words that the running thread, which makes no visible operation, reads over and over and does not write; none that are objects
-    /// already. Nothing if memory is not watched.
+    /// already. Nothing if memory is not watched, and if nobody else could write there before this thread goes on.
     pub(super) fn polled(&self) -> Words {
+        if self.arena.moves_alone(self.arena.world.current) {
+            return Words::new();
+        }
         let log = self.arena.control.watching.log;
         let holder = self.turn_holder().filter(|_| self.watched.is_some() && log != 0);
         let mut words = holder.and_then(|pid| polled(pid, log).ok()).unwrap_or_default();

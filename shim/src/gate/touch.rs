@@ -138,7 +138,11 @@ fn reads(id: ObjId, touch: &Touch) {
     };
     let reads = &fiber().reads[..usize::from(fiber().n_reads)];
     let known = reads.iter().find(|r| r.site == touch.site && r.address == touch.address).copied();
-    let round = known.filter(|k| state != 0 && k.state == state).and_then(|k| words_since(k.before));
+    let since = known.filter(|_| state != 0).and_then(|k| {
+        let again = [[k.state, k.before], k.earlier].into_iter().find(|at| at[0] == state);
+        again.map(|[_, before]| before)
+    });
+    let round = since.and_then(words_since);
     if let Some([first, second]) = round {
         let awaits = [first, second].map(|word| word.map_or(Found::default(), |w| w.1));
         model().awaits(local().cur, awaits);
@@ -162,7 +166,7 @@ fn reads(id: ObjId, touch: &Touch) {
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
     let (site, size, address) = (touch.site, touch.size as u32, touch.address);
-    let found = ReadWord { site, size, address, value, times: 0, word: id, state, before };
+    let found = ReadWord { site, size, address, value, times: 0, word: id, state, before, earlier: [state, before] };
     model().content_is(id, load(address & !7));
     if touch.writes {
         fiber().update = found;
@@ -174,7 +178,7 @@ fn reads(id: ObjId, touch: &Touch) {
 /// The thread has done something since it came to the instructions that it has executed: that it comes back to one as it was tells nothing.
 fn forget_states() {
     let f = fiber();
-    f.reads[..usize::from(f.n_reads)].iter_mut().for_each(|read| read.state = 0);
+    f.reads[..usize::from(f.n_reads)].iter_mut().for_each(|read| (read.state, read.earlier[0]) = (0, 0));
 }
 
 /// The step in which a loop goes round from here on: a read of all that it reads. `None`: it cannot, or has done so.
@@ -265,7 +269,11 @@ fn note_read(found: ReadWord) {
     let n = usize::from(f.n_reads);
     let known = f.reads[..n].iter_mut().find(|r| r.site == found.site && r.address == found.address);
     match known {
-        Some(same) if same.value == found.value => *same = ReadWord { times: same.times + 1, ..found },
+        Some(same) if same.value == found.value => {
+            let times = same.times + 1;
+            let earlier = if times.is_power_of_two() { found.earlier } else { same.earlier };
+            *same = ReadWord { times, earlier, ..found };
+        }
         // Something has changed: that is no waiting in vain.
         _ => {
             let n = if known.is_some() || n == MAX_READS { 0 } else { n };

@@ -5,7 +5,7 @@ use crate::base::watch::Record;
 use crate::base::{Kind, Tid, NONE, TIMED};
 use crate::relation::depend::{dependent_after, dependent_by_effects};
 use crate::sched::sharing::LONG_RUNS;
-use crate::state::{Effects, End, ProcState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
+use crate::state::{Effects, End, ProcState, ThreadState, World, ALTERNATIVES, BEFORE, INTERRUPTS, TICK, YIELD_WINDOW};
 
 /// What the scheduler step decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +157,16 @@ impl Arena {
         } else if giving_way > 0 {
             self.add_yields();
         }
+    }
+
+    /// Nobody but thread `t` can make a step before it does: all others have come to an operation, none could go on, and neither time nor a
+    /// timer lets one.
+    pub fn moves_alone(&self, t: Tid) -> bool {
+        let world = &self.world;
+        let waits = |u: Tid| world.threads[u].state == ThreadState::PARKED && !world.threads[u].pending.has(TIMED);
+        let moves = |u: Tid| !waits(u) || world.choices(u) > 0;
+        let others = world.live.as_slice().iter().any(|&u| u != t && moves(u));
+        !others && world.n_timers == 0 && world.timers.len == 0
     }
 
     #[cold]

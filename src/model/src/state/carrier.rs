@@ -24,6 +24,9 @@ pub struct ReadWord {
     pub state: u64,
     /// How many instructions had read such memory before.
     pub before: u64,
+    /// `state` and `before` as they were when `times` was a power of two last: a loop may come back to where it was after many rounds only
+    /// (Brent, BIT 1980).
+    pub earlier: [u64; 2],
 }
 
 /// A fiber: the thread as the shim runs it.
