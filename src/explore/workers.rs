@@ -11,7 +11,8 @@ use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use vsrun_model::End;
+use vsrun_model::arena::Seen;
+use vsrun_model::{End, Kind};
 
 use super::bounds;
 use super::executions::Task;
@@ -204,7 +205,7 @@ impl<'a> Shared<'a> {
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
-            let counts = shown.is_new() && outcome.trace.end == End::MISMATCH
+            let counts = shown.is_new() && (outcome.trace.end == End::MISMATCH || self.will_tell(&outcome))
                 || self.judge_and_record(worker, inspector, &task, &outcome)?;
             if !counts {
                 self.abandon();
@@ -417,8 +418,12 @@ impl<'a> Shared<'a> {
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
         counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
-        if loads_overtake(&outcome.trace) {
+        let overtaking = loads_overtake(&outcome.trace);
+        if !overtaking.is_empty() {
             counts.see(&[Reason::Tso].into());
+        }
+        for pair in &overtaking {
+            worker.overtaking(pair).iter().for_each(|text| counts.note(text));
         }
         if !shown.words.is_empty() && !state.sharing.has_room() {
             // These will be no objects.
@@ -462,5 +467,15 @@ impl<'a> Shared<'a> {
         }
         let status = worker.status().unwrap_or(-1);
         Ok(Some(fnv1a(worker.output.start()?.into_iter().chain(status.to_le_bytes()))))
+    }
+
+    /// A loop waits for what it has read of memory that is an object. What else it reads turns out to be one, too: only the search that starts over
+    /// knows whether it waits.
+    fn will_tell(&self, outcome: &Outcome) -> bool {
+        let waits = |seen: &Seen| seen.act.op.kind == Kind::MEM_WAIT;
+        outcome.trace.end == End::DEADLOCK
+            && self.setting.config.search != SearchKind::Once
+            && outcome.trace.last.iter().any(waits)
+            && self.lock().sharing.has_room()
     }
 }

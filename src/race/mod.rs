@@ -22,7 +22,7 @@ mod words;
 
 pub use access::{Access, Note};
 pub use order::Order;
-pub use tso::loads_overtake;
+pub use tso::{loads_overtake, Overtaking};
 pub use words::{Race, Touch, Words};
 
 use std::collections::{BTreeSet, HashMap};

@@ -5,54 +5,110 @@
 //! thread stores, then loads other memory with no fence or locked instruction between the two, and nothing orders that load with a store of
 //! another thread. Memory that is loaded so is an object here, since its accesses are not ordered. Of a load and a store that nothing
 //! orders both orders are explored, so it is enough to look for loads that come right after the store. Where there is none, what was
-//! explored is all that there is on x86.
+//! explored is all that there is on x86. The whole argument is in docs/TSO.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::arena::Step;
-use vsrun_model::memory::ATOMIC;
-use vsrun_model::op::TRY;
-use vsrun_model::{dependent_after, imprint, Kind, ObjId, Op, Tid};
+use vsrun_model::drains::Drains;
+use vsrun_model::memory::{ATOMIC, FENCED};
+use vsrun_model::{dependent_after, imprint, Act, Kind, ObjId, Op, Tid};
 
 use crate::trace::Trace;
 
-/// Operations that glibc performs without a locked instruction and without a call of the kernel, at least sometimes.
-const NO_FENCES: [Kind; 5] = [Kind::COND_SIGNAL, Kind::COND_BROADCAST, Kind::SPIN_UNLOCK, Kind::ONCE, Kind::JOIN];
-
 /// So far apart two accesses are taken to be in no order.
 const FAR: usize = 2000;
+/// So many pairs are named of one execution.
+const MOST: usize = 8;
 
-/// A thread loads an object while a plain store of its own to other memory may not be visible yet, and right after a store of another one.
-pub fn loads_overtake(trace: &Trace) -> bool {
-    let mut stored: BTreeMap<Tid, Vec<(ObjId, u8)>> = BTreeMap::new();
-    trace.steps.iter().enumerate().any(|(at, step)| {
-        let op = &step.act.op;
-        let own = stored.entry(step.act.tid).or_default();
-        let [bytes, _] = op.bytes();
-        match op.kind {
-            Kind::MEM_WRITE | Kind::MEM_WAIT if op.has(ATOMIC) => own.clear(),
-            Kind::MEM_READ | Kind::MEM_WAIT => {
-                let other = own.iter().any(|&(o, b)| o != op.obj || b & bytes == 0);
-                return other && races(&trace.steps[..at], step);
-            }
-            Kind::MEM_WRITE => own.push((op.obj, bytes)),
-            kind if NO_FENCES.contains(&kind) || op.has(TRY) => {}
-            _ => own.clear(),
+/// A load of an object while a plain store of its thread to other memory may not be visible yet, and right after a store of another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overtaking {
+    /// What may be late: a use of memory whose `arg` is its site, or another operation.
+    pub store: Op,
+    /// What may come first.
+    pub load: Op,
+}
+
+/// Those of an execution, each pair of instructions once, in the order of their loads.
+pub fn loads_overtake(trace: &Trace) -> Vec<Overtaking> {
+    let mut threads: BTreeMap<Tid, Buffer> = BTreeMap::new();
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    for (at, step) in trace.steps.iter().enumerate() {
+        let buffer = threads.entry(step.act.tid).or_default();
+        let Some(store) = buffer.step(&step.act) else { continue };
+        let pair = [store, step.act.op].map(|op| (op.kind, op.arg));
+        if found.len() < MOST && !known.contains(&pair) && races(&trace.steps[..at], step) {
+            known.insert(pair);
+            found.push(Overtaking { store, load: step.act.op });
         }
-        false
-    })
+    }
+    found
+}
+
+/// What a thread has stored that may not be visible yet.
+#[derive(Default)]
+struct Buffer {
+    stores: Vec<Op>,
+    /// Locks that it has acquired once, by a locked instruction.
+    acquired: BTreeSet<ObjId>,
+}
+
+impl Buffer {
+    /// The thread makes `act`: the youngest store that a load of it may overtake, if it has one.
+    fn step(&mut self, act: &Act) -> Option<Op> {
+        match act.op.kind {
+            Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT => self.uses_memory(&act.op),
+            _ => self.operates(act),
+        }
+    }
+
+    fn uses_memory(&mut self, op: &Op) -> Option<Op> {
+        if op.has(FENCED) {
+            self.stores.clear();
+        }
+        match op.kind {
+            _ if op.has(ATOMIC) && op.writes_memory() => self.stores.clear(),
+            Kind::MEM_WRITE => self.stores.push(*op),
+            // What the thread itself has stored there it finds, or else that is visible, and all that it has stored before.
+            _ => return self.stores.iter().rev().take_while(|store| !overlap(store, op)).next().copied(),
+        }
+        None
+    }
+
+    fn operates(&mut self, act: &Act) -> Option<Op> {
+        let object = act.op.obj;
+        match Drains::of(act) {
+            Drains::First => self.stores.clear(),
+            Drains::Looks => return self.stores.last().copied(),
+            Drains::Stores => self.stores.push(act.op),
+            Drains::Acquires => {
+                self.acquired.insert(object);
+                self.stores.clear();
+            }
+            Drains::Again => {
+                self.acquired.remove(&object);
+            }
+            Drains::Releases if self.acquired.contains(&object) => self.stores.clear(),
+            Drains::Releases | Drains::Nothing => {}
+        }
+        None
+    }
+}
+
+/// Two operations of a thread use a byte of memory both.
+fn overlap(a: &Op, b: &Op) -> bool {
+    a.kind == Kind::MEM_WRITE && a.obj == b.obj && a.bytes()[0] & b.bytes()[0] != 0
 }
 
 /// The load comes right after a store of another thread: nothing that happens after that store happens before the load.
 fn races(earlier: &[Step], load: &Step) -> bool {
-    let (op, [bytes, _]) = (&load.act.op, load.act.op.bytes());
-    let meets = |o: &Op| o.writes_memory() && o.obj == op.obj && o.bytes()[0] & bytes != 0;
     let mut seen: Vec<Tid> = vec![load.act.tid];
     for (at, store) in earlier.iter().enumerate().rev() {
         if earlier.len() - at > FAR {
             return true;
         }
-        if meets(&store.act.op) && !seen.contains(&store.act.tid) {
+        if !seen.contains(&store.act.tid) && meets(store, load) {
             seen.push(store.act.tid);
             if !is_ordered(&earlier[at..], load) {
                 return true;
@@ -60,6 +116,17 @@ fn races(earlier: &[Step], load: &Step) -> bool {
         }
     }
     false
+}
+
+/// The first may write what the second one loads.
+fn meets(store: &Step, load: &Step) -> bool {
+    match load.act.op.kind {
+        Kind::MEM_READ | Kind::MEM_WAIT => {
+            let (a, b) = (&store.act.op, &load.act.op);
+            a.writes_memory() && a.obj == b.obj && a.bytes()[0] & b.bytes()[0] != 0
+        }
+        _ => dependent_after(&store.act, store.did, &load.act, load.did, true),
+    }
 }
 
 /// Whether the first of these steps happens before the last one by another step between them.

@@ -3,17 +3,32 @@
 use vsrun_model::library::FUNCTIONS;
 use vsrun_model::object::SHARED;
 use vsrun_model::watch::Entry;
+use vsrun_model::{Kind, Op};
 
 use super::outcome::Outcome;
 use super::watched::Watched;
 use super::worker::Worker;
-use crate::race::{Access, Race, Touch};
+use crate::race::{Access, Overtaking, Race, Touch};
 
 impl Worker {
     /// The races of an execution, a line each.
     pub fn races(&self, outcome: &Outcome) -> Vec<String> {
         let Some(watched) = &self.watched else { return Vec::new() };
         outcome.races.iter().map(|race| watched.race(race)).collect()
+    }
+
+    /// A line about a load that x86 may let come before a store, the same for the same instructions.
+    pub fn overtaking(&self, pair: &Overtaking) -> Option<String> {
+        let watched = self.watched.as_ref()?;
+        let of = |op: &Op| match op.kind {
+            Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT => watched.instruction(op.arg as u32),
+            kind => kind.row().name.to_string(),
+        };
+        let (store, load) = (of(&pair.store), of(&pair.load));
+        Some(format!(
+            "no fence: the load at {load} may come before what was stored at {store} is visible to others; a fence between the two \
+             (mfence, atomic_thread_fence(memory_order_seq_cst)) or a locked store (xchg, memory_order_seq_cst) forbids that"
+        ))
     }
 
     /// What of the execution last run was not seen though memory is watched, if anything.

@@ -12,7 +12,7 @@
 //! poll in vain, see `MEM_READ` in the model, and gives way as yields do.
 
 use vsrun_model::carrier::{ReadWord, MAX_READS};
-use vsrun_model::memory::{Found, ATOMIC};
+use vsrun_model::memory::{Found, ATOMIC, FENCED};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
@@ -58,10 +58,12 @@ pub fn touch(touch: Touch) -> bool {
         if !undisturbed {
             forget_states();
         }
+        fiber().fenced |= watch::has_fenced();
         match touch.writes && !touch.locked {
             true => writes(id, &touch),
             false => reads(id, &touch),
         }
+        fiber().fenced = false;
         local().to_write = if touch.writes { touch.whole } else { (0, 0) };
     };
     // Of a call that is under way the end is still to come.
@@ -219,7 +221,8 @@ fn goes_round(touch: &Touch) -> bool {
 fn op(kind: Kind, id: ObjId, touch: &Touch) -> Op {
     let atomic = touch.writes && touch.locked;
     let mask = ((1 << touch.size) - 1) << (touch.address & 7);
-    Op { mask, ..Op::on(kind, id).arg(touch.site.into()).with(if atomic { ATOMIC } else { 0 }) }
+    let flags = if atomic { ATOMIC } else { 0 } | if fiber().fenced { FENCED } else { 0 };
+    Op { mask, ..Op::on(kind, id).arg(touch.site.into()).with(flags) }
 }
 
 /// Whether the last instruction that was to change memory in one step has done so.

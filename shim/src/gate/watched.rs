@@ -7,7 +7,7 @@
 
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
 use vsrun_model::object::NONE;
-use vsrun_model::watch::{state, Entry, Record, LEFT_OUT};
+use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
@@ -113,6 +113,10 @@ fn hand_over() {
     settle_words();
     if !touches {
         local().to_write = (0, 0);
+        // Of a use of memory the operation tells it.
+        if local().phase == Phase::Running && watch::has_fenced() {
+            fiber().fenced = true;
+        }
     }
     match () {
         () if !watch::is_recording() => begin(),
@@ -181,7 +185,9 @@ fn append(over: bool) {
     let mut sink = Sink::new();
     let add = |entry: &Entry| {
         consume(entry);
-        sink.add(entry);
+        if entry.address != FENCE {
+            sink.add(entry);
+        }
     };
     if over {
         watch::end_of_transition(add);
@@ -283,6 +289,10 @@ fn full() {
 /// See NOTE [Consumer].
 #[inline]
 fn consume(entry: &Entry) {
+    if entry.address == FENCE {
+        // See `Operand::OF_FENCE`, and `hand_over`.
+        return;
+    }
     let (space, address) = space_of(entry.address);
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     let what = Record::TOUCHES | flag(entry.writes(), Record::WRITES) | flag(entry.is_locked(), Record::LOCKED);

@@ -10,7 +10,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{compiler_fence, Ordering};
 
-use vsrun_model::watch::{Entry, MEMORY, READ_BIT, WRITE_BIT};
+use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
 use crate::sys::{load, raw, store};
 
@@ -258,6 +258,11 @@ pub fn begin() {
 /// The file to which what is recorded is appended.
 pub fn appends_to() -> Option<u64> {
     Some(log().path).filter(|path| *path != 0)
+}
+
+/// A fence has been executed since the last transition ended.
+pub fn has_fenced() -> bool {
+    is_recording() && is_marked(FENCE ^ 1 << READ_BIT, 1)
 }
 
 /// The log is full, and nobody is to have it.

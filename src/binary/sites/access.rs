@@ -36,6 +36,29 @@ pub fn operands(
     if i.is_string_instruction() {
         return string(i);
     }
+    let mut found = in_memory(i, info, around, counts)?;
+    if is_fence(i) {
+        found.push(Operand::OF_FENCE);
+    }
+    Ok(found)
+}
+
+/// No later load comes before what the instruction's thread has stored until then (Intel SDM 3A, 9.2.3.9, 9.2.5 and 9.3).
+fn is_fence(i: &Instruction) -> bool {
+    use Mnemonic as M;
+    let memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
+    i.has_lock_prefix()
+        || matches!(i.mnemonic(), M::Mfence | M::Cpuid | M::Serialize)
+        || i.mnemonic() == M::Xchg && memory
+}
+
+/// What it accesses, but for strings.
+fn in_memory(
+    i: &Instruction,
+    info: &InstructionInfo,
+    around: &Around,
+    counts: &mut Counts,
+) -> Result<Vec<Operand>, Reason> {
     let mut found: Vec<Operand> = Vec::new();
     for used in info.used_memory() {
         let write = match used.access() {

@@ -73,6 +73,8 @@ subjects! {
     counter: crate::base::counter;
     /// Operations as they are recorded, and which of them depend on each other.
     depend: crate::state::act, crate::state::recorded, crate::relation::depend;
+    /// What operations are to stores that are under way.
+    drains: crate::relation::drains;
     /// epoll.
     epoll: crate::state::epoll;
     /// Error numbers.

@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0003;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0004;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -23,6 +23,8 @@ pub const MEMORY: [[u64; 2]; 4] = [
     [0x5500_0000_0000, 0x5700_0000_0000],
     [0x7e00_0000_0000, 0x7fff_ffff_f000],
 ];
+/// Where a fence is recorded, as a read of one byte: nothing is ever mapped there.
+pub const FENCE: u64 = 0xfff;
 /// No register.
 pub const NO_REGISTER: u8 = 0xff;
 
@@ -68,6 +70,17 @@ impl Operand {
     pub const READS: u16 = 256;
     /// It is read in a loop that counts its rounds, of which nobody can tell how many it has made.
     pub const UNTOLD: u16 = 512;
+
+    /// What an instruction reads that lets no later load overtake an earlier store.
+    pub const OF_FENCE: Operand = Operand {
+        displacement: FENCE,
+        base: NO_REGISTER,
+        index: NO_REGISTER,
+        scale: 1,
+        bit: NO_REGISTER,
+        size: 1,
+        flags: 0,
+    };
 
     /// True if it has this flag.
     pub const fn is(&self, flag: u16) -> bool {

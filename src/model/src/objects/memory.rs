@@ -2,7 +2,7 @@
 //! each access to it an operation. It is performed by the program's own instruction; here is only that it has its turn.
 
 use super::row::*;
-use crate::base::{errno, ObjId, Op, Tid, NONE, TRY};
+use crate::base::{errno, ObjId, Op, Tid, NONE, SEVERAL, TRY};
 pub use crate::state::object::Found;
 use crate::state::{Act, Applied, Object, World, ROUNDS};
 
@@ -45,6 +45,10 @@ kinds! {
 
 /// Flag of these operations: the instruction is atomic (a LOCK prefix, or xchg).
 pub const ATOMIC: u8 = VARIANT;
+
+/// Flag of these operations: since the last one of its thread there was a fence, a locked instruction or another that lets no load overtake
+/// an earlier store.
+pub const FENCED: u8 = SEVERAL;
 
 /// Flag of operations on several futexes, or that change a word: the memory of a word that they compare or change is an object. It is not named
 /// then; they depend on everything.

@@ -2,4 +2,5 @@
 
 pub mod before;
 pub mod depend;
+pub mod drains;
 pub mod index;

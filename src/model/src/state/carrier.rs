@@ -92,7 +92,9 @@ pub struct FiberState {
     pub asks_to_end: bool,
     /// A request to end is heeded in the operations on descriptors of the call that is under way.
     pub cancellable: bool,
-    pad: [u8; 5],
+    /// It has executed a fence since it used memory that is an object.
+    pub fenced: bool,
+    pad: [u8; 4],
     /// Its name; of the first thread of a process it may be the kernel's only, and 0 here.
     pub name: [u8; 16],
     /// Numbers that its call has reserved for descriptors, and not given away yet: 1 + the number, 0 for none.
