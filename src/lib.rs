@@ -20,5 +20,6 @@ pub mod runtime;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod touched;
 pub mod trace;
 pub mod words;

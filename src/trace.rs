@@ -5,6 +5,7 @@ use vsrun_model::depend::EXPIRED;
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
 
 use crate::incomplete::{not_proven_in, seen_in, Reason, Reasons};
+use crate::touched::Touched;
 
 /// Where a thread begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -79,6 +80,9 @@ pub struct Trace {
     pub saw: Reasons,
     /// What has happened for which reductions are not proven.
     pub beyond: Reasons,
+    /// What each transition did to memory, by step, for a search that leaves orders of critical sections out by it; empty:
+    /// that is not known.
+    pub touched: Vec<Touched>,
 }
 
 impl Trace {
@@ -112,6 +116,7 @@ impl Trace {
             timers: world.timers.len > 0,
             saw: seen_in(world),
             beyond: not_proven_in(world),
+            touched: Vec::new(),
         }
     }
 

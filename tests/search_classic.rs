@@ -10,7 +10,7 @@ use interp::generate::{program, runner, Family};
 use interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
-use vsrun::search::{ExitBlock, IfSss, Search, Sss};
+use vsrun::search::{Composed, ExitBlock, IfSss, Search, Sss};
 use vsrun_model::arena::Choice;
 use vsrun_model::{dependent_composed, End, ObjKind};
 
@@ -49,13 +49,18 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
     let Some(all) = brute::explore(machine, program, LIMIT) else { return Ok(false) };
     let text = || Box::new(Text::new(program));
     let refused = refused(all.outcomes.iter());
-    let searches: [(&str, Box<dyn Search>); 4] = [
-        ("sss without bounds", Box::new(Sss::new(Box::new(Unknown)))),
-        ("sss", Box::new(Sss::new(text()))),
-        ("if-sss without bounds", Box::new(IfSss::new(Box::new(Unknown)))),
-        ("if-sss", Box::new(IfSss::new(text()))),
+    let searches: [(&str, bool, Box<dyn Search>); 8] = [
+        ("sss without bounds", false, Box::new(Sss::new(Box::new(Unknown)))),
+        ("sss", false, Box::new(Sss::new(text()))),
+        ("if-sss without bounds", false, Box::new(IfSss::new(Box::new(Unknown)))),
+        ("if-sss", false, Box::new(IfSss::new(text()))),
+        ("composed without bounds or memory", false, Box::new(Composed::new(Box::new(Unknown)))),
+        ("composed without memory", false, Box::new(Composed::new(text()))),
+        ("composed without bounds", true, Box::new(Composed::new(Box::new(Unknown)))),
+        ("composed", true, Box::new(Composed::new(text()))),
     ];
-    for (name, mut search) in searches {
+    for (name, memory, mut search) in searches {
+        machine.by_step = memory;
         let (outcomes, executions) =
             machine.explore(program, search.as_mut(), 10 * LIMIT).ok_or(format!("{name} runs on"))?;
         if outcomes != all.outcomes {
@@ -299,7 +304,7 @@ fn independent_composed_transitions_commute() {
         };
         let (one, two) = (order((1, a.len()), (2, b.len())), order((2, b.len()), (1, a.len())));
         let (Some((of_b, state)), Some((of_a, other))) = (one, two) else { return None };
-        let depends = dependent_composed(&of_a, &of_b);
+        let depends = dependent_composed(&of_a, &of_b, true);
         assert!(depends || state == other, "{a:?} {b:?} do not commute:\n{state}\n{other}");
         Some(!depends)
     };

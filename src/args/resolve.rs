@@ -108,6 +108,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Dpor => Ok(SearchKind::Dpor),
         SearchName::Sss => Ok(SearchKind::Sss),
         SearchName::IfSss => Ok(SearchKind::IfSss),
+        SearchName::Composed => Ok(SearchKind::Composed),
         SearchName::Exitblock => Ok(SearchKind::ExitBlock),
         SearchName::ExitblockRw => Ok(SearchKind::ExitBlockRw),
         SearchName::Random => Ok(SearchKind::Random),

@@ -103,14 +103,14 @@ fn commands_and_programs_of_the_same_name() {
 
 #[test]
 fn searches_of_the_papers_by_name() {
-    for name in ["sss", "if-sss", "exitblock", "exitblock-rw"] {
+    for name in ["sss", "if-sss", "composed", "exitblock", "exitblock-rw"] {
         assert_eq!(config(&["--search", name, "p"]).search.name(), name);
     }
 }
 
 #[test]
 fn later_work_is_refused_by_name() {
-    for search in ["composed", "transactions"] {
+    for search in ["transactions"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
     for (option, value) in [("--watch", "s"), ("--toss", "f:2")] {
@@ -148,7 +148,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, exitblock, exitblock-rw]",
+        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, composed, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }

@@ -42,6 +42,8 @@ pub enum SearchKind {
     Sss,
     /// The same with invisible transitions first.
     IfSss,
+    /// The same with transitions composed of a visible one and the invisible ones after it.
+    Composed,
     /// Switches only at releases of locks.
     ExitBlock,
     /// The same, with what reads and writes different objects put to sleep.
@@ -68,6 +70,7 @@ impl SearchKind {
             SearchKind::Dpor => "dpor",
             SearchKind::Sss => "sss",
             SearchKind::IfSss => "if-sss",
+            SearchKind::Composed => "composed",
             SearchKind::ExitBlock => "exitblock",
             SearchKind::ExitBlockRw => "exitblock-rw",
             SearchKind::Random => "random",
@@ -83,6 +86,7 @@ impl SearchKind {
     pub fn reduces(self) -> bool {
         match self {
             SearchKind::Optimal | SearchKind::Dpor | SearchKind::Sss | SearchKind::IfSss => true,
+            SearchKind::Composed => true,
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
             SearchKind::Random | SearchKind::Walk | SearchKind::Pct | SearchKind::Once => false,
@@ -123,7 +127,6 @@ pub enum SearchName {
     Pct,
     Sss,
     IfSss,
-    #[value(hide = true)]
     Composed,
     #[value(hide = true)]
     Transactions,

@@ -102,7 +102,8 @@ fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
     let explores = config.race() == Race::Explore;
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
     let choice = if explores { EXPLORED } else { Choice::default() };
-    (explores || log.is_some()).then(|| WatchMemory { log, choice, ..WatchMemory::default() })
+    let by_step = config.search == SearchKind::Composed;
+    (explores || log.is_some()).then(|| WatchMemory { log, choice, by_step, ..WatchMemory::default() })
 }
 
 /// Where memory turns out to be an object each use counts, not only the first in a transition.

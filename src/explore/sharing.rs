@@ -65,6 +65,7 @@ impl Sharing {
                 | SearchKind::Traces
                 | SearchKind::Sss
                 | SearchKind::IfSss
+                | SearchKind::Composed
                 | SearchKind::ExitBlock
                 | SearchKind::ExitBlockRw
         );

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use vsrun_model::{Pid, NONE};
 
 use super::access::{Access, Note};
-use super::words::{bytes_of, WORD};
+use crate::touched::{bytes_of, WORD};
 
 /// What is written of so many bytes at once is kept as one piece.
 const LARGE: u64 = 256;

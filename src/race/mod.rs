@@ -14,13 +14,16 @@
 //! The accesses of an execution come as [`Note`]s, in its order; [`races`] is a function of these and of the trace.
 
 mod access;
+mod by_step;
 mod contended;
 mod copies;
 mod order;
+mod sections;
 mod tso;
 mod words;
 
 pub use access::{Access, Note};
+pub use by_step::by_step;
 pub use order::Order;
 pub use tso::{loads_overtake, Overtaking};
 pub use words::{Race, Touch, Words};

@@ -7,6 +7,7 @@ use vsrun_model::arena::Seen;
 use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
 use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid, NONE};
 
+use super::sections::Apart;
 use crate::trace::Trace;
 
 /// By thread: up to this segment all that it did is before; 0: nothing.
@@ -60,6 +61,8 @@ impl Line {
 /// Happens-before over the segments of an execution, as far as it has come.
 pub struct Order<'a> {
     trace: &'a Trace,
+    /// Operations on locks that the search keeps no order of.
+    apart: Apart,
     lines: Vec<Line>,
 }
 
@@ -67,7 +70,7 @@ impl<'a> Order<'a> {
     /// Nothing has happened yet. The first thread, which nobody begins, may be joined, too.
     pub fn new(trace: &'a Trace) -> Order<'a> {
         let end = Act { tid: 0, pid: 0, parent: NONE, op: Op::new(Kind::END), ..Act::NOTHING };
-        Order { trace, lines: vec![Line { end, ..Line::NEW }] }
+        Order { trace, apart: Apart::of(trace), lines: vec![Line { end, ..Line::NEW }] }
     }
 
     fn line(&mut self, thread: Tid) -> &mut Line {
@@ -105,7 +108,7 @@ impl<'a> Order<'a> {
         let mut clock = self.lines[thread as usize].clock.clone();
         for other in 0..self.lines.len() {
             if other != thread as usize {
-                self.join_from(other, &mut clock, &act, looks);
+                self.join_from(other, &mut clock, (index, &act), looks);
             }
         }
         if let Some(waker) = self.woken_by(index) {
@@ -119,8 +122,8 @@ impl<'a> Order<'a> {
         line.steps.push(Made { index, imprint: print, clock });
     }
 
-    /// Adds to `clock` what of the thread `other` is before the step `act`.
-    fn join_from(&self, other: usize, clock: &mut Clock, act: &Act, print: u64) {
+    /// Adds to `clock` what of the thread `other` is before the step `act`, the one at `index`.
+    fn join_from(&self, other: usize, clock: &mut Clock, (index, act): (usize, &Act), print: u64) {
         let (line, tid) = (&self.lines[other], other as Tid);
         if line.over && dependent_by_effects(&line.end, Effects::ENDS, act, Effects::NONE) {
             join(clock, &line.clock);
@@ -134,7 +137,7 @@ impl<'a> Order<'a> {
             }
             let step = &self.trace.steps[made.index];
             let before = || dependent_after(&step.act, step.did, act, Effects::NONE, true) || needs(&step.act, act);
-            if made.imprint & print != 0 && before() {
+            if made.imprint & print != 0 && before() && !self.apart.has(made.index, index) {
                 join(clock, &made.clock);
                 return;
             }

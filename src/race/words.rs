@@ -8,9 +8,7 @@ use vsrun_model::Tid;
 use super::access::Access;
 use super::contended::{pieces, Contended, Pages, PAGE};
 use super::order::Order;
-
-/// Bytes of a word.
-pub const WORD: u64 = 8;
+use crate::touched::{bytes_of, WORD};
 
 /// An access, and where in the execution it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,12 +167,4 @@ impl Words {
     pub fn into_races(self) -> Vec<Race> {
         self.races.into_values().collect()
     }
-}
-
-/// The bytes of `word` that are in `address..end`, a bit for each.
-pub fn bytes_of(word: u64, address: u64, end: u64) -> u8 {
-    let low = address.saturating_sub(word * WORD).min(WORD) as u32;
-    let high = end.saturating_sub(word * WORD).min(WORD) as u32;
-    let up_to = |n: u32| ((1u16 << n) - 1) as u8;
-    up_to(high) & !up_to(low)
 }

@@ -52,7 +52,8 @@ impl Worker {
         let trace = Trace::read(&self.arena);
         let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
         self.clean_up(&ending)?;
-        Ok(Outcome::new(&self.arena, trace, ending).with_polled(polled))
+        let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
+        Ok(Outcome::new(&self.arena, trace, ending, by_step).with_polled(polled))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.

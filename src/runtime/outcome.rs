@@ -8,7 +8,7 @@ use vsrun_model::{Arena, End, World};
 use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
-use crate::race::{races, Access, Note, Race};
+use crate::race::{self, races, Access, Note, Race};
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -64,16 +64,18 @@ pub enum Sign {
 
 impl Outcome {
     /// From the arena of an execution whose processes are gone.
-    pub fn new(arena: &Arena, trace: Trace, ending: Ending) -> Outcome {
+    /// `by_step`: its trace is to tell what each transition did to memory.
+    pub fn new(arena: &Arena, mut trace: Trace, ending: Ending, by_step: bool) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena);
         let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
         // A world that is interrupted goes on while its trace is read.
-        let races = if arena.plan.watches && ending != Ending::Interrupted {
-            races(&trace, notes(arena), words())
-        } else {
-            Vec::new()
-        };
+        let told = arena.plan.watches && ending != Ending::Interrupted;
+        // What could not be recorded may be anything.
+        if told && by_step && arena.records_lost == 0 {
+            trace.touched = race::by_step(trace.steps.len(), notes(arena));
+        }
+        let races = if told { races(&trace, notes(arena), words()) } else { Vec::new() };
         let races = settled_first(races);
         if !shown.is_new() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet.

@@ -20,6 +20,8 @@ pub struct Watch {
     pub form: Form,
     /// File to which what is recorded is appended, an absolute path.
     pub log: Option<PathBuf>,
+    /// Traces tell what each transition did to memory.
+    pub by_step: bool,
 }
 
 /// A module whose memory accesses are watched.

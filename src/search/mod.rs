@@ -7,10 +7,12 @@ mod ahead;
 pub mod allowed;
 mod alternatives;
 mod api;
+mod block;
 mod bounded;
 mod bounded_reduction;
 mod canon;
 mod clock;
+mod composed;
 mod exitblock;
 mod if_sss;
 mod index;
@@ -30,6 +32,7 @@ pub use ahead::InOrder;
 pub use api::{Search, Watch};
 pub use bounded::{Bound, Bounded};
 pub use bounded_reduction::BoundedReduction;
+pub use composed::Composed;
 pub use exitblock::ExitBlock;
 pub use if_sss::IfSss;
 pub use naive::Naive;
@@ -49,6 +52,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "random" => Some(Box::new(Random::new(seed))),
         "sss" => Some(Box::new(Sss::new(Box::new(allowed::Unknown)))),
         "if-sss" => Some(Box::new(IfSss::new(Box::new(allowed::Unknown)))),
+        "composed" => Some(Box::new(Composed::new(Box::new(allowed::Unknown)))),
         "exitblock" => Some(Box::new(ExitBlock::plain())),
         "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
         "walk" => Some(Box::new(Walk::new(seed))),

@@ -18,6 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::depend::GIVES_WAY;
@@ -26,9 +27,11 @@ use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid};
 
 use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
 use super::api::{is_partial, Search};
+use super::block::Block;
 use super::persistent::{persistent_set, Member};
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
+use crate::touched::Touched;
 use crate::trace::{Born, Trace};
 
 /// A state as rules see it.
@@ -73,6 +76,12 @@ pub trait Rules: fmt::Debug + Send {
         dependent_after(&sleeper.0, sleeper.1, &moving.0, moving.1, true)
     }
 
+    /// The same for what sleeps as a block, where it does: `moving` are the transitions that were made from the state in
+    /// which `sleeper` fell asleep, or slept, up to the next visible one.
+    fn wakes_block(&self, sleeper: &Block, moving: &Block) -> bool {
+        sleeper.acts.iter().any(|s| moving.acts.iter().any(|m| self.wakes(s, m)))
+    }
+
     /// Whether what sleeps is a transition together with the invisible ones after it, as they were executed. The
     /// scheduler step, which only knows what is pending, is then left out of it.
     fn sleeps_in_blocks(&self) -> bool {
@@ -111,10 +120,12 @@ struct Node {
     sleep: Vec<Sleeper>,
     /// What has been explored from here.
     done: Vec<(Tid, u32)>,
-    /// Where blocks sleep, the operations of those in `sleep`.
-    blocks: BTreeMap<(Tid, u32), Vec<(Act, Effects)>>,
-    /// The operations of the block that the step begins, with what their transitions did beyond them.
-    block: Vec<(Act, Effects)>,
+    /// Where blocks sleep, those in `sleep`.
+    blocks: BTreeMap<(Tid, u32), Arc<Block>>,
+    /// The block that the step begins.
+    block: Block,
+    /// What the step did to memory, where that is known.
+    touched: Option<Touched>,
     /// The threads to be tried, a mask over `seen`.
     todo: Vec<bool>,
     /// Which of `seen` moves, in which alternative.
@@ -167,11 +178,18 @@ impl Node {
             return Vec::new();
         }
         let moving = (*self.act(), self.did);
-        let stays = |s: &&Sleeper| match self.blocks.get(&s.entry) {
-            Some(block) => block.iter().all(|act| !rules.wakes(act, &moving)),
-            None => self.seen.iter().any(|p| p.act.tid == s.entry.0 && !rules.wakes(&(p.act, s.did), &moving)),
-        };
+        let stays =
+            |s: &&Sleeper| self.seen.iter().any(|p| p.act.tid == s.entry.0 && !rules.wakes(&(p.act, s.did), &moving));
         self.sleep.iter().filter(stays).copied().collect()
+    }
+
+    /// A block that sleeps, with its first operation as it is recorded here.
+    fn block_here(&self, entry: (Tid, u32)) -> Option<Block> {
+        let block = self.blocks.get(&entry)?;
+        let pending = self.seen.iter().find(|p| p.act.tid == entry.0)?;
+        let mut block = (**block).clone();
+        block.acts.first_mut()?.0 = pending.act;
+        Some(block)
     }
 
     fn awake(&self, i: usize) -> Option<u32> {
@@ -192,8 +210,8 @@ impl Node {
                 self.sleep.push(Sleeper { entry: explored, did: self.did });
             }
             let block = std::mem::take(&mut self.block);
-            if !block.is_empty() {
-                self.blocks.insert(explored, block);
+            if !block.acts.is_empty() {
+                self.blocks.insert(explored, Arc::new(block));
             }
         }
         let next = (0..self.seen.len()).filter(|&i| self.todo[i]).find_map(|i| self.awake(i).map(|v| (i, v)));
@@ -267,7 +285,7 @@ impl<R: Rules> Selective<R> {
         let (seen, step) = (trace.seen[n].clone(), &trace.steps[n]);
         let Some(chosen) = seen.iter().position(|s| s.act.uid == step.act.uid) else { return false };
         let before = self.nodes.last();
-        let sleep = before.map_or(Vec::new(), |b| b.sleep_after(&self.rules));
+        let sleep = n.checked_sub(1).map_or(Vec::new(), |b| self.sleep_after(b));
         let mut blocks = before.map_or(BTreeMap::new(), |b| b.blocks.clone());
         blocks.retain(|entry, _| sleep.iter().any(|s| s.entry == *entry));
         let held = before.map_or(BTreeSet::new(), Node::held_after);
@@ -301,6 +319,9 @@ impl<R: Rules> Selective<R> {
     fn execute(&mut self, n: usize, trace: &Trace) {
         let (after, objects) = (trace.seen.get(n + 1).unwrap_or(&trace.last), &trace.objects);
         self.nodes[n].did = trace.steps[n].did;
+        if self.rules.sleeps_in_blocks() {
+            self.nodes[n].touched = trace.touched.get(n).cloned();
+        }
         let node = &self.nodes[n];
         let uid = node.act().uid;
         let stood = |s: &Seen| s.act.uid != uid && node.seen.iter().any(|p| p.act.uid == s.act.uid);
@@ -321,15 +342,38 @@ impl<R: Rules> Selective<R> {
         }
     }
 
-    /// Adds step `n` to the block that it begins, and to that which it goes on with.
+    /// The step with which the block of step `n` begins.
+    fn block_start(&self, n: usize) -> usize {
+        let goes_on = |&k: &usize| self.nodes[k].alone && self.nodes[k - 1].act().uid == self.nodes[n].act().uid;
+        n - (1..=n).rev().take_while(goes_on).count()
+    }
+
+    /// Adds step `n` to its block.
     fn note_block(&mut self, n: usize) {
-        let act = (*self.nodes[n].act(), self.nodes[n].did);
-        for k in (0..=n).rev() {
-            self.nodes[k].block.push(act);
-            if !self.nodes[k].alone || k == 0 || self.nodes[k - 1].act().uid != act.0.uid {
-                break;
-            }
+        let (start, node) = (self.block_start(n), &mut self.nodes[n]);
+        let (act, mixed) = ((*node.act(), node.did), start < n && node.seen[node.chosen].choices > 1);
+        let touched = std::mem::take(&mut node.touched);
+        let block = &mut self.nodes[start].block;
+        block.push(act, touched.as_ref());
+        block.mixed |= mixed;
+        self.nodes[n].touched = touched;
+    }
+
+    /// What is still asleep after step `n`.
+    fn sleep_after(&self, n: usize) -> Vec<Sleeper> {
+        if !self.rules.sleeps_in_blocks() {
+            return self.nodes[n].sleep_after(&self.rules);
         }
+        let start = self.block_start(n);
+        let (first, steps) = (&self.nodes[start], &self.nodes[start..=n]);
+        if steps.iter().any(|node| node.yields) {
+            return Vec::new();
+        }
+        let mut moving = Block::default();
+        steps.iter().for_each(|node| moving.push((*node.act(), node.did), node.touched.as_ref()));
+        let stays =
+            |s: &&Sleeper| first.block_here(s.entry).is_some_and(|block| !self.rules.wakes_block(&block, &moving));
+        first.sleep.iter().filter(stays).copied().collect()
     }
 
     /// True if step `n` is within the bound of its thread.

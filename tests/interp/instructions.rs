@@ -14,6 +14,9 @@ impl Run<'_> {
 
     /// The operation that `ins` is, if it is a visible one here.
     pub(super) fn visible(&mut self, t: Tid, ins: &Ins) -> Option<Op> {
+        if let Ins::WaitWhile(_, m, _) = *ins {
+            self.uses_protected(t, (false, m), false);
+        }
         let o = &self.objects;
         Some(match *ins {
             Ins::Lock(m, how) => Self::how(Op::on(Kind::MUTEX_LOCK, o.mutex[m as usize]), how),
@@ -187,24 +190,33 @@ impl Run<'_> {
         }
     }
 
+    /// The variable that mutex `m` protects, which `t` looks at.
+    fn protected(&mut self, t: Tid, m: u32) -> i64 {
+        self.uses_protected(t, (false, m), false);
+        self.vars[m as usize]
+    }
+
     pub(super) fn invisible(&mut self, t: Tid, ins: &Ins) {
         match *ins {
             Ins::Count(m) if self.owns(t, m) => {
+                self.uses_protected(t, (false, m), true);
                 let value = self.vars[m as usize];
                 self.fibers[t as usize].log.push(value);
                 self.vars[m as usize] += 1;
             }
             Ins::CountStream(s) if self.arena.world.objects[self.objects.stream[s as usize]].owner == t => {
+                self.uses_protected(t, (true, s), true);
                 let value = self.counted[s as usize];
                 self.fibers[t as usize].log.push(value);
                 self.counted[s as usize] += 1;
             }
             Ins::Add(m, amount) => {
+                self.uses_protected(t, (false, m), true);
                 self.vars[m as usize] += amount;
                 let value = self.vars[m as usize];
                 self.fibers[t as usize].log.push(value);
             }
-            Ins::AssertNot(m, value) if self.owns(t, m) && self.vars[m as usize] == value => {
+            Ins::AssertNot(m, value) if self.owns(t, m) && self.protected(t, m) == value => {
                 let text = format!("thread {} at {}", self.fibers[t as usize].code, self.fibers[t as usize].pc);
                 self.arena.world.finish_with(End::ASSERT, t, &[text.as_bytes()]);
             }

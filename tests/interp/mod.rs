@@ -47,6 +47,8 @@ pub struct Machine {
     pub watched: u32,
     /// What the last execution did to variables that are not watched.
     pub notes: Vec<Note>,
+    /// Traces tell what each transition did to variables that locks protect.
+    pub by_step: bool,
 }
 
 impl Machine {
@@ -58,6 +60,7 @@ impl Machine {
             timeouts_any: false,
             watched: (1 << VARIABLES) - 1,
             notes: Vec::new(),
+            by_step: false,
         };
         machine.arena().init();
         machine
@@ -85,7 +88,7 @@ impl Machine {
         schedule: &Schedule,
         max_depth: u64,
     ) -> Result<(Trace, digest::Outcome), &'static str> {
-        let (unshared, timeouts_any, watched) = (self.unshared, self.timeouts_any, self.watched);
+        let (unshared, timeouts_any, watched, by_step) = (self.unshared, self.timeouts_any, self.watched, self.by_step);
         let arena = self.arena();
         arena.world.reset();
         arena.files.reset();
@@ -103,7 +106,10 @@ impl Machine {
         let mut run = Run::new(program, arena, watched);
         run.go();
         let outcome = run.outcome();
-        let (trace, notes) = (Trace::read(run.arena), run.notes);
+        let (mut trace, notes) = (Trace::read(run.arena), run.notes);
+        if by_step {
+            trace.touched = vsrun::race::by_step(trace.steps.len(), notes.iter().copied());
+        }
         self.notes = notes;
         Ok((trace, outcome))
     }
@@ -359,6 +365,13 @@ impl<'a> Run<'a> {
         let site = self.fibers[t as usize].code as u32 * 1000 + self.fibers[t as usize].pc as u32;
         let address = u64::from(variable) * 64;
         let access = Access { space: 0, address, size: 8, write, locked, site };
+        self.notes.push(Note::Touches { thread: t, access });
+    }
+
+    /// `t` uses a variable that a lock protects: of mutex or stream `n`.
+    fn uses_protected(&mut self, t: Tid, (stream, n): (bool, u32), write: bool) {
+        let address = (1 << 16) + (u64::from(stream) << 12) + u64::from(n) * 64;
+        let access = Access { space: SHARED, address, size: 8, write, locked: false, site: 0 };
         self.notes.push(Note::Touches { thread: t, access });
     }
 

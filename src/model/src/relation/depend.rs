@@ -229,27 +229,31 @@ pub fn ends_otherwise(s: &Act, s_did: Effects, q: &Act, q_did: Effects) -> bool 
     s.pid == q.pid && s_did.has(Effects::LEAVES_ONE) && q_did.has(Effects::ENDS) && visible
 }
 
-/// Whether two composed transitions depend on each other in any state: the operations of `a`, by one thread, performed
-/// without a switch in between, and those of `b`, by another (Stoller, TR 536, Section 7, (2) with the exception (4)): an
-/// acquire and then the release of a lock, nothing else done to it in between, leave the lock as it was, so they make
-/// nothing depend. In the paper's sense, which is that of sleep sets: while the lock is held elsewhere such a transition
-/// cannot be taken, but where both orders can be, they lead to the same state. Each operation comes with what its
-/// transition did beyond it.
-pub fn dependent_composed(a: &[(Act, Effects)], b: &[(Act, Effects)]) -> bool {
+/// Whether the composed transition `sleeper` has to be looked at again after `moving`: the operations of one thread each,
+/// performed without a switch in between (Stoller, TR 536, Section 7, (2)), each with what its transition did beyond it.
+/// The first operations of both are recorded in the state in which both are pending, the others in some state.
+///
+/// `excepts`: with the exception (4), that an acquire and then the release of a lock, nothing else done to it in between,
+/// leave the lock as it was. It holds for the one that sleeps only: whatever others do to the lock meanwhile, `sleeper`
+/// could have come before all that. (4) has it on either side; but where it is `moving` that passes through a lock which
+/// `sleeper` keeps, it can come before `sleeper` and not after it, and what is reached by that order would be lost. And both must have no
+/// memory in common that one of them writes, which is not looked at here.
+pub fn dependent_composed(sleeper: &[(Act, Effects)], moving: &[(Act, Effects)], excepts: bool) -> bool {
     let excepted = |x: &Act, y: &Act| {
         let lock = x.op.obj == y.op.obj && x.uid != y.uid && only_locks(x).is_some() && only_locks(y).is_some();
-        lock && (passes_through(a, x.op.obj) || passes_through(b, x.op.obj))
+        excepts && lock && passes_through(sleeper, x.op.obj)
     };
-    let depend = |(x, x_did): &(Act, Effects), (y, y_did): &(Act, Effects)| {
+    let depend = |(i, (x, x_did)): (usize, &(Act, Effects)), (j, (y, y_did)): (usize, &(Act, Effects))| {
+        let conditional = i == 0 && j == 0;
         dependent_by_effects(x, *x_did, y, *y_did)
             || dependent_by_effects(y, *y_did, x, *x_did)
-            || dependent_after(x, Effects::NONE, y, Effects::NONE, false) && !excepted(x, y)
+            || dependent_after(x, Effects::NONE, y, Effects::NONE, conditional) && !excepted(x, y)
     };
-    a.iter().any(|x| b.iter().any(|y| depend(x, y)))
+    sleeper.iter().enumerate().any(|x| moving.iter().enumerate().any(|y| depend(x, y)))
 }
 
 /// For an operation that does nothing but acquire (`true`) or release a mutex or spin lock, which of the two.
-fn only_locks(act: &Act) -> Option<bool> {
+pub fn only_locks(act: &Act) -> Option<bool> {
     let plain = !act.op.looks() && act.op.signals == 0;
     match act.op.kind.row().role {
         Role::Acquires(Lock::Mutex | Lock::Again | Lock::Spin) if plain => Some(true),
