@@ -67,6 +67,12 @@ fn siblings(
 /// `limit`.
 #[allow(dead_code)]
 pub fn leaves(machine: &mut Machine, program: &Program, limit: u64) -> Option<Vec<Vec<Choice>>> {
+    leaves_of(machine, program, limit, true)
+}
+
+/// The same; `past_cycles`: circles of locks end no execution that could go on.
+#[allow(dead_code)]
+pub fn leaves_of(machine: &mut Machine, program: &Program, limit: u64, past_cycles: bool) -> Option<Vec<Vec<Choice>>> {
     let mut leaves = Vec::new();
     let mut todo: Vec<Vec<Choice>> = vec![Vec::new()];
     while let Some(prefix) = todo.pop() {
@@ -74,7 +80,7 @@ pub fn leaves(machine: &mut Machine, program: &Program, limit: u64) -> Option<Ve
             return None;
         }
         let from = prefix.len();
-        let schedule = Schedule { prefix, record: true, past_cycles: true, ..Schedule::default() };
+        let schedule = Schedule { prefix, record: true, past_cycles, ..Schedule::default() };
         let (trace, _) = machine.run(program, &schedule, u64::MAX);
         let taken = trace.choices(trace.steps.len());
         for n in from..taken.len() {

@@ -104,6 +104,7 @@ impl Machine {
         arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.expect(&schedule.expected);
         let mut run = Run::new(program, arena, watched);
+        run.by_step = by_step;
         run.go();
         let outcome = run.outcome();
         let (mut trace, notes) = (Trace::read(run.arena), run.notes);
@@ -228,6 +229,8 @@ pub struct Run<'a> {
     pub memory: [i64; VARIABLES],
     watched: u32,
     notes: Vec<Note>,
+    /// What is done to variables that locks protect is noted, too.
+    by_step: bool,
     /// Threads whose end has been noted.
     noted_ends: Vec<bool>,
 }
@@ -265,6 +268,7 @@ impl<'a> Run<'a> {
             memory: [0; VARIABLES],
             watched,
             notes: Vec::new(),
+            by_step: false,
             noted_ends: Vec::new(),
         };
         run.started[0] = Some(t);
@@ -370,9 +374,11 @@ impl<'a> Run<'a> {
 
     /// `t` uses a variable that a lock protects: of mutex or stream `n`.
     fn uses_protected(&mut self, t: Tid, (stream, n): (bool, u32), write: bool) {
-        let address = (1 << 16) + (u64::from(stream) << 12) + u64::from(n) * 64;
-        let access = Access { space: SHARED, address, size: 8, write, locked: false, site: 0 };
-        self.notes.push(Note::Touches { thread: t, access });
+        if self.by_step {
+            let address = (1 << 16) + (u64::from(stream) << 12) + u64::from(n) * 64;
+            let access = Access { space: SHARED, address, size: 8, write, locked: false, site: 0 };
+            self.notes.push(Note::Touches { thread: t, access });
+        }
     }
 
     /// Gives what is logged of it.
