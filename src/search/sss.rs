@@ -494,6 +494,9 @@ impl<R: Rules> Search for Selective<R> {
         self.sleep_blocked += u64::from(trace.end == End::SLEEP_BLOCKED);
         self.partial |= is_partial(trace);
         self.partial |= !self.follow(trace);
+        // What sleeps in blocks the scheduler does not know of: the execution has gone on for nothing.
+        let ran_into = self.nodes.last().is_some_and(|node| node.dropped && node.asleep((node.act().tid, node.value)));
+        self.sleep_blocked += u64::from(self.rules.sleeps_in_blocks() && ran_into);
     }
 
     fn exhaustive(&self) -> bool {

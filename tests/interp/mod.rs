@@ -137,10 +137,12 @@ impl Machine {
             }
             let (trace, outcome) = self.run(program, &schedule, u64::MAX);
             assert_ne!(trace.end, End::MISMATCH, "a schedule that does not match: {schedule:?}");
-            if trace.end != End::SLEEP_BLOCKED {
+            let blocked = search.sleep_blocked();
+            search.done(schedule.ticket, &trace);
+            // An execution that ran into what sleeps is no part of what is explored, though it may have gone on.
+            if trace.end != End::SLEEP_BLOCKED && search.sleep_blocked() == blocked {
                 outcomes.insert(outcome.text);
             }
-            search.done(schedule.ticket, &trace);
         }
         Some((outcomes, executions))
     }
