@@ -43,4 +43,6 @@ pub struct Schedule {
     pub expected_effects: Effects,
     /// The transitions are not needed: the schedule alone repeats the execution.
     pub blind: bool,
+    /// The execution is over where the prefix is.
+    pub ends: bool,
 }

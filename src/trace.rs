@@ -66,6 +66,8 @@ pub struct Trace {
     pub processes: Vec<Tid>,
     /// Where the objects live, by index.
     pub objects: Vec<Key>,
+    /// Flavour and condition bits of the objects, by index, at the end of the execution.
+    pub flags: Vec<u32>,
     /// With [`Policy::WALK`]: the transitions that each thread has made.
     pub moves: Vec<(Uid, u32)>,
     /// Transitions that were taken but not recorded, because there were too many.
@@ -109,6 +111,7 @@ impl Trace {
             born: (0..world.threads.len).filter(|_| known).map(|t| Born::of(world, t)).collect(),
             processes: world.procs.as_slice().iter().filter(|_| known).map(|p| p.main_thread).collect(),
             objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
+            flags: world.objects.as_slice().iter().filter(|_| known).map(|o| o.flags).collect(),
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
             unrecorded: arena.unrecorded,
             circles: circles(world),

@@ -65,6 +65,8 @@ struct Case {
     own_transitions: Option<u64>,
     own_executions: Option<u64>,
     summary: Option<String>,
+    /// Lines of an annotation file.
+    annotations: Option<String>,
     /// Verdict and exit status where memory is watched, if they differ then.
     watched: Option<(String, i32)>,
     /// It takes long then.
@@ -88,6 +90,7 @@ impl Case {
             "naive.executions" => self.executions = Some(number()?),
             "transitions" => self.own_transitions = Some(number()?),
             "executions" => self.own_executions = Some(number()?),
+            "annotations" => self.annotations = Some(value.replace("; ", "\n")),
             "summary" => self.summary = Some(value.into()),
             "watched" if value == "slow" => self.watched_is_slow = true,
             "watched" => {
@@ -328,6 +331,11 @@ impl Program {
         let mut arguments: Vec<OsString> = case.options().into_iter().map(Into::into).collect();
         if let Some(search) = search {
             arguments.extend(["--search".into(), search.into()]);
+        }
+        if let Some(text) = &case.annotations {
+            let path = dir.join("annotations");
+            fs::write(&path, text).map_err(|e| vec![e.to_string()])?;
+            arguments.extend(["--annotations".into(), path.into()]);
         }
         if !arguments.iter().any(|a| a == "--race") {
             arguments.extend(["--race".into(), if way.watched { "explore" } else { "off" }.into()]);

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{Checkpoint, Command, Config, Doctor, Race, Replay, SearchKind, SearchName, Show};
+use crate::config::{Checkpoint, Command, Config, Doctor, Replay, SearchKind, SearchName, Show};
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
 const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
@@ -88,10 +88,6 @@ fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
     let later = [
         ("--watch".into(), !config.watch.is_empty()),
         ("--toss".into(), !config.toss.is_empty()),
-        (
-            format!("--race {}", config.race.as_ref().map_or_else(String::new, name_of)),
-            !matches!(config.race, None | Some(Race::Off | Race::Explore)),
-        ),
         (
             format!("--checkpoint {}", name_of(&config.checkpoint)),
             matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),

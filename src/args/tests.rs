@@ -116,7 +116,7 @@ fn later_work_is_refused_by_name() {
     for (option, value) in [("--watch", "s"), ("--toss", "f:2")] {
         assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
     }
-    for args in [["--race", "hb"], ["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
+    for args in [["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
         assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
     }
 }

@@ -232,6 +232,15 @@ impl Modules {
         self.modules.iter().flat_map(of).collect()
     }
 
+    /// The same of each function.
+    pub fn functions_named(&self, name: &str) -> Vec<(u64, u64)> {
+        let of = |m: &Module| {
+            let found = m.elf.symbols().functions_named(name).into_iter();
+            found.map(|(start, size)| (m.bias.wrapping_add(start), size)).collect::<Vec<_>>()
+        };
+        self.modules.iter().flat_map(of).collect()
+    }
+
     /// What kind of memory `address` is in: the file name of a module or of a mapped file, `[heap]`, `[stack]`,
     /// `anonymous memory`, `not mapped`.
     pub fn region(&self, address: u64) -> String {

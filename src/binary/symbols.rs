@@ -50,6 +50,12 @@ impl SymbolTable {
         self.objects.iter().filter(named).map(|s| (s.start, s.end - s.start)).collect()
     }
 
+    /// The same of each function.
+    pub fn functions_named(&self, name: &str) -> Vec<(u64, u64)> {
+        let named = |s: &&Symbol| s.name == name || demangle(&s.name) == name;
+        self.functions.iter().filter(named).map(|s| (s.start, s.end - s.start)).collect()
+    }
+
     /// Whether the file names nothing at all (it is stripped).
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.objects.is_empty()

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::race::Flaws;
 use crate::search::Bound;
 use values::{bound, command_words, fault, seconds, signal_number, size, uncontrolled};
 
@@ -154,12 +155,38 @@ pub enum Race {
     Off,
     /// It is watched; where accesses conflict and nothing orders them, each of them is explored.
     Explore,
-    #[value(hide = true)]
-    Lockset,
-    #[value(hide = true)]
+    /// The same, and such accesses are bugs.
     Hb,
-    #[value(hide = true)]
+    /// The same, and memory that several threads use without a lock that all of them hold is a bug.
+    Lockset,
+    /// Both are bugs.
     Both,
+}
+
+impl Race {
+    /// Memory is watched.
+    pub fn watches(self) -> bool {
+        self != Race::Off
+    }
+
+    /// What of uses of memory is a bug.
+    pub fn flaws(self) -> Flaws {
+        Flaws {
+            unordered: matches!(self, Race::Hb | Race::Both),
+            undisciplined: matches!(self, Race::Lockset | Race::Both),
+        }
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Race::Off => "off",
+            Race::Explore => "explore",
+            Race::Hb => "hb",
+            Race::Lockset => "lockset",
+            Race::Both => "both",
+        }
+    }
 }
 
 /// The form of the report.
@@ -241,7 +268,8 @@ pub struct Config {
     /// is held there is no other place to switch; the latter is checked
     #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
     pub atomic: Vec<String>,
-    /// File with lines 'unshared SYMBOL' and 'atomic SYMBOL'
+    /// File with lines 'unshared SYMBOL', 'atomic SYMBOL'; of memory: 'benign SYMBOL' and 'benign-in FUNCTION' (uses that are
+    /// not reported), 'communication SYMBOL' (each use is a transition)
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub annotations: Option<PathBuf>,
     /// Memory that the processes of one execution may use together: bytes, or with K, M or G [default: three quarters of
@@ -265,8 +293,9 @@ pub struct Config {
     /// States in a row in which a process can do nothing that are a livelock [default: off]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
     pub livelock: Option<u32>,
-    /// Memory that threads use without an order [default: explore, with --once off]
-    #[arg(long, value_enum, help_heading = "What counts as a bug")]
+    /// Memory that threads use without an order: off (not looked at), explore (explored in each order), hb (that is a bug),
+    /// lockset (memory without a lock that all who use it hold is a bug), both [default: explore, with --once off]
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "What counts as a bug")]
     pub(crate) race: Option<Race>,
     /// A process that exits with a status other than 0 is a bug
     #[arg(long, help_heading = "What counts as a bug")]

@@ -33,6 +33,8 @@ pub(super) struct Candidate {
     pub objects: Arc<Objects>,
     /// How often the search had started over.
     pub restarts: u64,
+    /// What repeats it if `schedule`, which leaves steps out, does not.
+    pub whole: Option<Schedule>,
 }
 
 impl Candidate {
@@ -46,7 +48,18 @@ impl Candidate {
             execution: task.number,
             objects: Arc::clone(&task.objects),
             restarts: task.restarts,
+            whole: None,
         }
+    }
+
+    /// An execution that is over where both of two uses of memory have just been made or are next: after these steps of the trace.
+    pub fn of_race(task: &Task, outcome: &Outcome, steps: &[usize]) -> Candidate {
+        let all = outcome.trace.choices(outcome.trace.steps.len());
+        let made = steps.last().map_or(0, |last| last + 1);
+        let ends = |prefix| Schedule { prefix, ends: true, ..Schedule::default() };
+        let whole = (steps.len() < made).then(|| ends(all[..made].to_vec()));
+        let schedule = ends(steps.iter().map(|&n| all[n]).collect());
+        Candidate { schedule, transitions: steps.len() as u64, whole, ..Candidate::new(task, outcome) }
     }
 
     /// Which of two stands for a bug, and which bug comes first in the report: the lesser one.
@@ -189,7 +202,11 @@ pub(super) fn look(
     candidate: &Candidate,
 ) -> Result<Look, Failure> {
     worker.use_objects(&candidate.objects)?;
-    let again = worker.examine(inspector, &candidate.schedule)?;
+    let race = (kind == BugKind::Race).then_some(identity);
+    let mut again = worker.examine(inspector, &candidate.schedule, race)?;
+    if let Some(whole) = candidate.whole.as_ref().filter(|_| again.kind != Some(kind)) {
+        again = worker.examine(inspector, whole, race)?;
+    }
     let execution = candidate.execution;
     Ok(match again.ending {
         Ending::Interrupted => Look::Interrupted,
@@ -244,11 +261,19 @@ fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario 
         found.steps.iter().map(step).collect()
     });
     let identity = finding.map_or(0, |found| found.identity);
-    let watches = finding.is_some_and(|found| found.end == End::FREED);
+    let watches = finding.is_some_and(|found| found.end == End::FREED || found.race.is_some());
+    // What shows a race is over where both uses have been made or are next.
+    let depth = finding.filter(|found| found.race.is_some() && !rest).map(|found| found.steps.len() as u64);
+    let max_depth = depth.or(setting.spec.options.max_depth);
     Scenario {
         program: setting.spec.program.clone(),
         fingerprint: setting.identity.clone(),
-        options: scenario::Options { watches, watched: setting.spec.watch.is_some(), ..setting.spec.options.clone() },
+        options: scenario::Options {
+            watches,
+            watched: setting.spec.watch.is_some(),
+            max_depth,
+            ..setting.spec.options.clone()
+        },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
         steps,

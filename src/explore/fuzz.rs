@@ -9,7 +9,7 @@ use crate::base::hash::fnv1a;
 /// What `--annotations` does with the content of a file; whether it is accepted.
 pub fn annotations(bytes: &[u8]) -> bool {
     let read = annotations_of(bytes);
-    read.is_ok_and(|wanted| declared_twice(&wanted).is_none())
+    read.is_ok_and(|wanted| declared_twice(&wanted.objects).is_none())
 }
 
 /// What `--resume` does with the content of a file whose checksum holds, up to the search itself. Gives the bytes of that.

@@ -77,7 +77,7 @@ pub(super) fn judge(
         }
         Sign::Sits => {
             let first = worker.finding(outcome);
-            let again = worker.examine(inspector, &replayable(schedule, &outcome.trace))?;
+            let again = worker.examine(inspector, &replayable(schedule, &outcome.trace), None)?;
             if again.ending.is_environments() {
                 let transitions = again.transitions();
                 return Ok(Judged::Disturbed(Box::new(Bug::environment(&again.line(), number, transitions))));
@@ -114,7 +114,7 @@ pub(super) fn judge(
 
 /// Whether it is the program that is to blame for what vsrun cannot explain: under guard it faults where it writes to vsrun's memory.
 fn overwrites(worker: &mut Worker, inspector: &mut Inspector, schedule: &Schedule) -> bool {
-    worker.examine(inspector, schedule).is_ok_and(|again| again.overwrites_vsrun())
+    worker.examine(inspector, schedule, None).is_ok_and(|again| again.overwrites_vsrun())
 }
 
 fn failed(line: String) -> Result<Judged, Failure> {

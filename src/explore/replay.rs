@@ -15,6 +15,7 @@ use super::stranger;
 use crate::config::Replay;
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
+use crate::race::Flaws;
 use crate::report::mismatch::mismatch;
 use crate::runtime::session::Input;
 use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
@@ -52,6 +53,7 @@ fn spec_of(scenario: &Scenario) -> Spec {
         guards: false,
         objects: Arc::new(scenario.objects.clone()),
         watch: watch_for(scenario),
+        flaws: Flaws::default(),
     }
 }
 
@@ -104,7 +106,10 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     }
     let mut shown = output_file(args.output.as_deref())?;
     let mut worker = Worker::start(spec_of(&scenario), input_of(&scenario)?, None)?;
-    let finding = worker.examine(&mut Inspector::default(), &schedule_of(&scenario))?;
+    let finding = {
+        let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
+        worker.examine(&mut Inspector::default(), &schedule_of(&scenario), race)?
+    };
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
     match finding.ending {

@@ -118,8 +118,8 @@ pub(super) fn search_text(config: &Config) -> String {
         kind => format!("--search {}", kind.name()),
     };
     match config.race() {
-        Race::Explore => search + " --race explore",
-        _ => search,
+        Race::Off => search,
+        race => format!("{search} --race {}", race.name()),
     }
 }
 
@@ -152,11 +152,12 @@ impl SavedBug {
             pct_depth: self.pct.0,
             pct_length: self.pct.1,
             expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
+            ends: self.kind == BugKind::Race,
             ..Schedule::default()
         };
         let (transitions, execution) = (self.transitions, self.execution);
         let objects = Arc::new(self.objects.clone());
-        let best = Candidate { schedule, transitions, execution, objects, restarts: self.restarts };
+        let best = Candidate { schedule, transitions, execution, objects, restarts: self.restarts, whole: None };
         let mut found = Found::new(self.identity, self.kind, best);
         found.path = self.scenario.clone().map(|bytes| OsString::from_vec(bytes).into());
         found.summary.clone_from(&self.summary);

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, Race, SearchKind, Timeouts, Words};
+use crate::config::{Config, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
@@ -92,6 +92,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         guards: config.guard_arena,
         objects: Arc::default(),
         watch: watch_of(config, &cwd),
+        flaws: config.race().flaws(),
     };
     Ok((spec, launch.program))
 }
@@ -99,7 +100,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
 /// How memory is watched. To tell whether accesses are ordered, those to the stack that a thread works on are among them: others may
 /// have been given what lies there.
 fn watch_of(config: &Config, cwd: &Path) -> Option<WatchMemory> {
-    let explores = config.race() == Race::Explore;
+    let explores = config.race().watches();
     let log = config.watch_log.as_ref().map(|log| cwd.join(log));
     let choice = if explores { EXPLORED } else { Choice::default() };
     let by_step = config.search == SearchKind::Composed;

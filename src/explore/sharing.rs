@@ -23,7 +23,39 @@ use crate::binary::{Modules, SymbolCache};
 use crate::config::{Config, SearchKind};
 use crate::finding::Ending;
 use crate::objects::{Declaration, Objects, Shown, What};
-use crate::runtime::{Outcome, Worker};
+use crate::runtime::{Outcome, Quiet, Worker};
+
+/// What is said of memory, or of what uses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Said {
+    /// Uses of that variable are not reported.
+    Benign,
+    /// Uses by that function are not reported.
+    BenignIn,
+    /// That variable is there for communication: each use of it is an operation, from the start.
+    Communication,
+}
+
+impl Said {
+    const ALL: [Said; 3] = [Said::Benign, Said::BenignIn, Said::Communication];
+
+    /// The word of annotation files.
+    fn word(self) -> &'static str {
+        match self {
+            Said::Benign => "benign",
+            Said::BenignIn => "benign-in",
+            Said::Communication => "communication",
+        }
+    }
+}
+
+/// What an annotation file says, of which symbol.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Annotations {
+    pub objects: Vec<(What, String)>,
+    pub memory: Vec<(Said, String)>,
+}
 
 /// What is known in the course of an exploration; one for all workers.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -47,6 +79,15 @@ pub struct Sharing {
     /// Accesses to memory that nothing orders, a line each: that memory counts as objects.
     #[serde(default)]
     races: BTreeSet<String>,
+    /// What the user says of memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    said: Vec<(Said, String)>,
+    /// What of it is not reported, by address.
+    #[serde(skip)]
+    quiet: Arc<Quiet>,
+    /// Memory that the user has said to be there for communication.
+    #[serde(skip)]
+    given: BTreeSet<(u32, u64)>,
 }
 
 /// So many of them are told.
@@ -69,11 +110,23 @@ impl Sharing {
                 | SearchKind::ExitBlock
                 | SearchKind::ExitBlockRw
         );
-        let reduces = !classic && !config.all_objects;
+        // Which locks are held is told by steps. And where an object turns out to be shared, what was done to it before orders nothing, and
+        // there is no other execution.
+        let flaws = config.race().flaws();
+        let needs_all = flaws.undisciplined || flaws.any() && config.search == SearchKind::Once;
+        let reduces = !classic && !config.all_objects && !needs_all;
         let objects = Arc::new(Objects { unshared: reduces, ..Objects::default() });
         let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pct);
-        let wanted = wanted(config)?;
-        Ok(Sharing { wanted, reduces, objects, systematic, ..Sharing::default() })
+        let Annotations { objects: wanted, memory: said } = annotated(config)?;
+        if flaws.undisciplined && !wanted.is_empty() {
+            let why = "--race lockset counts all locks: it takes no variables declared unshared or atomic";
+            return Err(Failure::environment(why));
+        }
+        let communicates = said.iter().find(|(said, _)| *said == Said::Communication);
+        if let Some((_, symbol)) = communicates.filter(|_| !config.race().watches()) {
+            return Err(Failure::environment(format!("communication {symbol}: memory is watched with --race only")));
+        }
+        Ok(Sharing { wanted, said, reduces, objects, systematic, ..Sharing::default() })
     }
 
     /// Finds the variables that something was said of in the program, which stands at its root.
@@ -86,7 +139,10 @@ impl Sharing {
         if self.reduces {
             shared.extend(ignored_results(worker.root_pid()));
         }
-        self.objects = Arc::new(Objects { declared, shared, ..(*self.objects).clone() });
+        let (quiet, given) = places(&self.said, worker.root_pid())?;
+        let words = &self.objects.words | &given;
+        (self.quiet, self.given) = (Arc::new(quiet), given);
+        self.objects = Arc::new(Objects { declared, shared, words, ..(*self.objects).clone() });
         self.objects.fits().map_err(Failure::environment)
     }
 
@@ -95,11 +151,16 @@ impl Sharing {
         if self.reduces != saved.reduces {
             return Err("--all-objects");
         }
-        if self.wanted != saved.wanted {
+        if self.wanted != saved.wanted || self.said != saved.said {
             return Err("--unshared, --atomic or --annotations");
         }
         *self = Sharing { systematic: self.systematic, ..saved.clone() };
         Ok(())
+    }
+
+    /// What uses of memory are not reported.
+    pub fn quiet(&self) -> &Arc<Quiet> {
+        &self.quiet
     }
 
     /// What executions are given at present.
@@ -182,7 +243,7 @@ impl Sharing {
             };
             notes.push(format!("{} is declared {}, but {why}: it counts as shared", d.symbol, d.what.word()));
         }
-        let words = self.objects.words.len();
+        let words = self.objects.words.difference(&self.given).count();
         if words > 0 {
             let many = if words == 1 { "8 bytes".into() } else { format!("{words} times 8 bytes") };
             notes.push(format!(
@@ -224,17 +285,19 @@ fn ended_early(outcome: &Outcome) -> bool {
     outcome.ending != Ending::Modelled || !WHOLE.contains(&outcome.trace.end)
 }
 
-/// What the user says, of which variable.
-fn wanted(config: &Config) -> Result<Vec<(What, String)>, Failure> {
+/// What the user says, of which symbol.
+fn annotated(config: &Config) -> Result<Annotations, Failure> {
+    let mut all = match &config.annotations {
+        Some(path) => read_annotations(path).map_err(Failure::environment)?,
+        None => Annotations::default(),
+    };
     let mut wanted: Vec<(What, String)> = Vec::new();
     wanted.extend(config.unshared.iter().map(|s| (What::Unshared, s.clone())));
     wanted.extend(config.atomic.iter().map(|s| (What::Atomic, s.clone())));
-    if let Some(path) = &config.annotations {
-        wanted.extend(read_annotations(path).map_err(Failure::environment)?);
-    }
+    wanted.append(&mut all.objects);
     match declared_twice(&wanted) {
         Some(symbol) => Err(Failure::environment(format!("{symbol} is declared unshared and atomic"))),
-        None => Ok(wanted),
+        None => Ok(Annotations { objects: wanted, ..all }),
     }
 }
 
@@ -270,6 +333,40 @@ fn declarations(wanted: &[(What, String)], pid: i32) -> Result<Vec<Declaration>,
     Ok(all)
 }
 
+/// Where in process `pid` the memory and the functions are of which something is said: what is not reported, and the words of memory that
+/// is there for communication.
+fn places(said: &[(Said, String)], pid: i32) -> Result<(Quiet, BTreeSet<(u32, u64)>), Failure> {
+    let (mut quiet, mut words) = (Quiet::default(), BTreeSet::new());
+    if said.is_empty() {
+        return Ok((quiet, words));
+    }
+    let modules = Modules::of_process(pid, &mut SymbolCache::new())
+        .map_err(|e| Failure::environment(format!("the memory map of the program: {e}")))?;
+    for (said, symbol) in said {
+        let (found, what) = match said {
+            Said::BenignIn => (modules.functions_named(symbol), "a function"),
+            _ => (modules.objects_named(symbol), "a global variable"),
+        };
+        if found.is_empty() {
+            return Err(Failure::environment(format!(
+                "{} {symbol}: neither the program nor a library loaded with it has {what} of that name",
+                said.word()
+            )));
+        }
+        let ranges = found.iter().map(|&(start, size)| start..start.saturating_add(size));
+        match said {
+            Said::BenignIn => quiet.functions.extend(ranges),
+            _ => quiet.variables.extend(ranges),
+        }
+        if *said == Said::Communication {
+            words.extend(found.iter().flat_map(|&(start, size)| {
+                (start / 8..start.saturating_add(size).div_ceil(8)).take(MAX_WORDS + 1).map(|word| (0, word * 8))
+            }));
+        }
+    }
+    Ok((quiet, words))
+}
+
 /// The function whose result tells in which order threads called it.
 const TELLS_THE_LAST: &str = "pthread_barrier_wait";
 
@@ -285,21 +382,21 @@ fn ignored_results(pid: i32) -> Vec<u64> {
 /// Bytes that an annotation file may have.
 const LARGEST_ANNOTATIONS: u64 = 16 << 20;
 
-/// Reads an annotation file: a line each, `unshared SYMBOL` or `atomic SYMBOL`; `#` begins a comment.
-fn read_annotations(path: &Path) -> Result<Vec<(What, String)>, String> {
+/// Reads an annotation file: a line each, a word and a symbol (`unshared cache_lock`); `#` begins a comment.
+fn read_annotations(path: &Path) -> Result<Annotations, String> {
     let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| format!("{}: {e}", escape(path)))?;
     annotations_of(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
 }
 
 /// What the content of an annotation file says, or the number of a line that is wrong and why.
-pub(super) fn annotations_of(text: &[u8]) -> Result<Vec<(What, String)>, (usize, String)> {
+pub(super) fn annotations_of(text: &[u8]) -> Result<Annotations, (usize, String)> {
     let line_of = |at: usize| text[..at].iter().filter(|&&b| b == b'\n').count() + 1;
     annotations(std::str::from_utf8(text).map_err(|e| (line_of(e.valid_up_to()), "it is not UTF-8".to_string()))?)
 }
 
 /// What the lines of an annotation file say, or the number of one that is wrong and why.
-fn annotations(text: &str) -> Result<Vec<(What, String)>, (usize, String)> {
-    let mut all = Vec::new();
+fn annotations(text: &str) -> Result<Annotations, (usize, String)> {
+    let mut all = Annotations::default();
     for (at, line) in text.lines().enumerate() {
         // A symbol may have blanks inside (of a template), but no `#`.
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -307,15 +404,18 @@ fn annotations(text: &str) -> Result<Vec<(What, String)>, (usize, String)> {
             continue;
         }
         let (word, symbol) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let what = match word {
-            "unshared" => What::Unshared,
-            "atomic" => What::Atomic,
-            _ => return Err((at + 1, format!("'{word}' where 'unshared' or 'atomic' is needed"))),
-        };
-        if symbol.is_empty() {
-            return Err((at + 1, format!("'{word}' without the name of a variable")));
+        let symbol = symbol.trim().to_string();
+        let object = [What::Unshared, What::Atomic].into_iter().find(|what| what.word() == word);
+        let memory = Said::ALL.into_iter().find(|said| said.word() == word);
+        match (object, memory) {
+            (None, None) => {
+                let words = "'unshared', 'atomic', 'benign', 'benign-in' or 'communication'";
+                return Err((at + 1, format!("'{word}' where {words} is needed")));
+            }
+            _ if symbol.is_empty() => return Err((at + 1, format!("'{word}' without the name of a symbol"))),
+            (Some(what), _) => all.objects.push((what, symbol)),
+            (_, Some(said)) => all.memory.push((said, symbol)),
         }
-        all.push((what, symbol.trim().to_string()));
     }
     Ok(all)
 }
@@ -326,18 +426,22 @@ mod tests {
 
     #[test]
     fn annotation_files() {
-        let text = "# locks\nunshared  cache_lock\n\n  atomic log::lock<int, 3> # of the log\n";
-        let expected = [(What::Unshared, "cache_lock".into()), (What::Atomic, "log::lock<int, 3>".into())];
-        assert_eq!(annotations(text), Ok(expected.to_vec()));
-        assert_eq!(annotations(""), Ok(vec![]));
+        let text = "# locks\nunshared  cache_lock\n\n  atomic log::lock<int, 3> # of the log\nbenign hits\nbenign-in log::count\ncommunication turn";
+        let objects = vec![(What::Unshared, "cache_lock".into()), (What::Atomic, "log::lock<int, 3>".into())];
+        let memory = [(Said::Benign, "hits"), (Said::BenignIn, "log::count"), (Said::Communication, "turn")];
+        let memory = memory.map(|(said, symbol)| (said, symbol.to_string())).to_vec();
+        assert_eq!(annotations(text), Ok(Annotations { objects, memory }));
+        assert_eq!(annotations(""), Ok(Annotations::default()));
         let wrong = |text| annotations(text).unwrap_err();
-        assert_eq!(wrong("unshared a\nshared b\n"), (2, "'shared' where 'unshared' or 'atomic' is needed".into()));
-        assert_eq!(wrong("\natomic # x\n"), (2, "'atomic' without the name of a variable".into()));
+        let words = "'unshared', 'atomic', 'benign', 'benign-in' or 'communication'";
+        assert_eq!(wrong("unshared a\nshared b\n"), (2, format!("'shared' where {words} is needed")));
+        assert_eq!(wrong("\natomic # x\n"), (2, "'atomic' without the name of a symbol".into()));
+        assert_eq!(wrong("benign-in"), (1, "'benign-in' without the name of a symbol".into()));
     }
 
     #[test]
     fn what_is_declared_twice() {
-        let read = |text: String| annotations_of(text.as_bytes()).unwrap();
+        let read = |text: String| annotations_of(text.as_bytes()).unwrap().objects;
         assert_eq!(declared_twice(&read("atomic a\natomic b\natomic a\nunshared b\n".into())), Some("b"));
         assert_eq!(declared_twice(&read((0..300_000).map(|n| format!("atomic v{n}\n")).collect())), None);
         assert_eq!(annotations_of(b"atomic a\n# \xff\n"), Err((2, "it is not UTF-8".into())));

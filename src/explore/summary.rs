@@ -1,8 +1,9 @@
 //! What an exploration came to.
 
+use super::sharing::Sharing;
 use super::state::{State, Stop};
-use crate::config::{Config, Race, SearchKind};
-use crate::finding::{Bug, BugKind, ProgramStatus, Summary, Verdict};
+use crate::config::{Config, SearchKind};
+use crate::finding::{Bug, BugKind, ProgramStatus, RaceView, Summary, Verdict};
 use crate::incomplete::{Reason, Reasons};
 use crate::runtime::Worker;
 use crate::words::syscalls::{communicating, FILES, NUMBERS};
@@ -35,6 +36,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
     if stop == Stop::Interrupted {
         counts.note("interrupted: what follows is what was found until then");
     }
+    discipline(&bugs, &state.sharing).iter().for_each(|text| counts.note(text));
     state.sharing.notes().iter().for_each(|text| counts.note(text));
     last_words.into_iter().for_each(|text| counts.note(&text));
     state.search.notes().iter().for_each(|text| counts.note(text));
@@ -48,7 +50,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         program: config.program.clone(),
         verdict: Verdict::of(bugs.iter().map(|bug| bug.kind)),
         reasons,
-        watched: config.race() == Race::Explore,
+        watched: config.race().watches(),
         search: config.search.name().to_string(),
         executions: counts.executions - state.search.discarded(),
         transitions: state.search.transitions(),
@@ -65,6 +67,19 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         with: config.with.iter().map(|words| words.0.clone()).collect(),
         bugs,
     }
+}
+
+/// What else is known of memory for which the locking discipline is violated: whether some of its uses are in no order.
+fn discipline(bugs: &[Bug], sharing: &Sharing) -> Vec<String> {
+    let views = bugs.iter().filter_map(|bug| Some((bug, bug.finding.as_ref()?.race.as_ref()?)));
+    let told = |(bug, view): (&Bug, &RaceView)| match sharing.objects().words.contains(&view.word) {
+        true => format!("{}; and some of its uses are in no order", bug.summary),
+        false => format!(
+            "{}; but its uses came in an order that visible operations keep in every execution explored",
+            bug.summary
+        ),
+    };
+    views.filter(|(_, view)| !view.unordered).map(told).collect()
 }
 
 /// Why it is not complete: what executions saw, what ended it, what the search leaves out.

@@ -49,6 +49,18 @@ fn last_moment(config: &Config) -> Option<Instant> {
     config.bounds.time.and_then(|time| Instant::now().checked_add(time)?.checked_add(GRACE))
 }
 
+/// What an execution has left behind beside its outcome.
+struct Left {
+    /// A hash of what it printed and exited with, if it ran to its end.
+    printed: Option<u64>,
+    /// It printed more than is kept.
+    not_kept: bool,
+    /// What of its memory was not seen.
+    unseen: Option<String>,
+    /// Calls that went to the kernel, by number.
+    passed: Vec<u32>,
+}
+
 /// An exploration as its workers see it.
 pub(super) struct Shared<'a> {
     pub setting: &'a Setting<'a>,
@@ -202,16 +214,19 @@ impl<'a> Shared<'a> {
                 self.abandon();
                 return Ok(());
             }
+            let left = self.left_by(worker, &outcome)?;
+            let races = self.races(worker, &outcome);
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
             let counts = shown.is_new() && (outcome.trace.end == End::MISMATCH || self.will_tell(&outcome))
-                || self.judge_and_record(worker, inspector, &task, &outcome)?;
+                || self.judge_and_record(worker, inspector, &task, &outcome)?
+                    && self.record_races(worker, inspector, &task, &outcome, races)?;
             if !counts {
                 self.abandon();
                 return Ok(());
             }
-            self.finish(place, worker, &task, &outcome, shown)?;
+            self.finish(place, worker, &task, &outcome, (shown, left))?;
             next = self.take();
         }
         Ok(())
@@ -344,6 +359,36 @@ impl<'a> Shared<'a> {
         Ok(true)
     }
 
+    /// The uses of memory that are bugs, by identity, with the steps that lead there.
+    fn races(&self, worker: &Worker, outcome: &Outcome) -> Vec<(u64, Vec<usize>)> {
+        if outcome.conflicts.is_empty() {
+            return Vec::new();
+        }
+        let quiet = Arc::clone(self.lock().sharing.quiet());
+        worker.reported_races(outcome, &quiet)
+    }
+
+    /// Records the uses of memory that are bugs, by identity and the steps that lead there. False: somebody outside interfered.
+    fn record_races(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        task: &Task,
+        outcome: &Outcome,
+        races: Vec<(u64, Vec<usize>)>,
+    ) -> Result<bool, Failure> {
+        for (identity, steps) in races {
+            if self.lock().stop == Some(Stop::FirstBug) {
+                break;
+            }
+            let candidate = Candidate::of_race(task, outcome, &steps);
+            if !self.bug(worker, inspector, (BugKind::Race, identity), outcome, candidate)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Ends the exploration because of something that is no bug of the program.
     fn stop_at(&self, obstacle: Bug) {
         self.lock().obstacle.get_or_insert(obstacle);
@@ -403,10 +448,9 @@ impl<'a> Shared<'a> {
         worker: &Worker,
         task: &Task,
         outcome: &Outcome,
-        shown: Shown,
+        (shown, left): (Shown, Left),
     ) -> Result<(), Failure> {
-        let printed = self.printed(worker, outcome)?;
-        let not_kept = self.setting.config.search != SearchKind::Once && worker.output.not_kept()? > 0;
+        let Left { printed, not_kept, unseen, passed: calls } = left;
         let mut state = self.lock();
         state.under_way -= 1;
         let counts = &mut state.counts;
@@ -438,14 +482,14 @@ impl<'a> Shared<'a> {
             }
         }
         let counts = &mut state.counts;
-        if let Some(text) = worker.unseen_memory() {
+        if let Some(text) = unseen {
             counts.see(&[Reason::Unwatched].into());
             counts.note(&text);
         }
         let with_root = place == 0 && state.passed_earlier.is_empty();
         let passed = &mut state.passed[place];
         passed.clear();
-        passed.extend(worker.passed());
+        passed.extend(calls);
         if with_root {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
@@ -457,6 +501,16 @@ impl<'a> Shared<'a> {
             self.changed.notify_all();
         }
         Ok(())
+    }
+
+    /// What is left in the worker by what it has just run, before it runs anything else to look at that.
+    fn left_by(&self, worker: &Worker, outcome: &Outcome) -> Result<Left, Failure> {
+        Ok(Left {
+            printed: self.printed(worker, outcome)?,
+            not_kept: self.setting.config.search != SearchKind::Once && worker.output.not_kept()? > 0,
+            unseen: worker.unseen_memory(),
+            passed: worker.passed().collect(),
+        })
     }
 
     /// A program that prints something else under another schedule is worth a look: what tells outputs apart.

@@ -7,7 +7,9 @@ mod summary;
 mod words;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
-pub use seen::{CycleLink, Finding, ObjectView, Pending, ProcessView, StepView, ThreadStatus, ThreadView};
+pub use seen::{
+    CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,
+};
 pub use summary::{Bug, ProgramStatus, Summary};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};

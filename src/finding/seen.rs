@@ -32,6 +32,9 @@ pub struct Finding {
     pub signal: Option<SignalView>,
     /// The circle of waiting, if that is the bug: each link's thread waits for the next link's, the last for the first.
     pub cycle: Option<Vec<CycleLink>>,
+    /// The uses of memory, if they are the bug.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<RaceView>,
     /// The threads, in order of creation.
     pub threads: Vec<ThreadView>,
     /// The processes, in order of creation.
@@ -53,6 +56,38 @@ pub struct CycleLink {
     pub thread: Tid,
     /// For what; the next link's thread holds it. `None`: for the end of that thread.
     pub object: Option<ObjId>,
+}
+
+/// Two uses of the same memory that are a bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RaceView {
+    /// What is used: a variable, a block of the heap, a mapping.
+    pub place: String,
+    /// The word that both use, as it is an object: by space and address.
+    pub word: (u32, u64),
+    /// Nothing orders them. Otherwise no lock is held at all uses of that memory.
+    pub unordered: bool,
+    /// The one that came first in the execution, and the other.
+    pub uses: [UseView; 2],
+}
+
+/// A use of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UseView {
+    /// By whom.
+    pub thread: Tid,
+    /// What: `write of 4 bytes, plain`.
+    pub what: String,
+    /// The instruction, or the function of libc or the system call.
+    pub at: String,
+    /// The last step that the thread had made, by its index in [`Finding::steps`].
+    pub step: Option<usize>,
+    /// The thread stands at it; otherwise it stands at the operation that comes after it, or later.
+    pub pending: bool,
+    /// Locks that the thread holds there.
+    pub holds: Vec<Words>,
+    /// Where it is, innermost first, as far as that is known.
+    pub frames: Vec<String>,
 }
 
 /// What a thread is doing.

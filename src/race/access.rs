@@ -60,6 +60,8 @@ pub enum Note {
     },
     /// Memory is given out anew (malloc, mmap): what was done to it before is nothing to who has it now.
     Anew {
+        /// Who has asked for it.
+        thread: Tid,
         /// As in [`Access`].
         space: u32,
         #[allow(missing_docs)]

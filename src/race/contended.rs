@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use vsrun_model::Tid;
 
 use super::access::Access;
-use super::words::WORD;
+use crate::touched::WORD;
 
 /// Words of a page.
 pub const PAGE: usize = 512;

@@ -88,7 +88,7 @@ pub fn read(notes: impl Iterator<Item = Note>) -> HashMap<Pid, Vec<Access>> {
                     copies[at].1.touch(access);
                 }
             }
-            Note::Anew { space, address, size } if !places.is_empty() => {
+            Note::Anew { space, address, size, .. } if !places.is_empty() => {
                 if let Some(&at) = places.get(&space) {
                     copies[at].1.has_anew(address, address.saturating_add(size));
                 }
@@ -149,7 +149,7 @@ mod tests {
             touches(1, 64, 8, false),
             touches(1, 80, 8, true),
             touches(1, 80, 8, false),
-            Note::Anew { space: 1, address: 96, size: 32 },
+            Note::Anew { thread: 0, space: 1, address: 96, size: 32 },
             touches(1, 104, 8, false),
             touches(1, 1004, 1000, true),
             touches(1, 1000, 8, false),

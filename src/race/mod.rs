@@ -15,8 +15,11 @@
 
 mod access;
 mod by_step;
+mod conflict;
 mod contended;
 mod copies;
+mod held;
+mod lockset;
 mod order;
 mod sections;
 mod tso;
@@ -24,6 +27,9 @@ mod words;
 
 pub use access::{Access, Note};
 pub use by_step::by_step;
+pub use conflict::{first_of, pending, Conflict, Flaw, Flaws};
+pub use held::{Held, Hold};
+pub use lockset::violations;
 pub use order::Order;
 pub use tso::{loads_overtake, Overtaking};
 pub use words::{Race, Touch, Words};
@@ -57,7 +63,7 @@ where
             }
             Note::Step { index } => order.step(index as usize),
             Note::Ends { thread } => order.ends(thread),
-            Note::Anew { space, address, size } => words.anew(space, address, size),
+            Note::Anew { space, address, size, .. } => words.anew(space, address, size),
             Note::Touches { thread, access } => words.touch(&order, thread, access),
         }
     }

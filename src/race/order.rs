@@ -64,13 +64,15 @@ pub struct Order<'a> {
     /// Operations on locks that the search keeps no order of.
     apart: Apart,
     lines: Vec<Line>,
+    /// Steps made so far.
+    made: u32,
 }
 
 impl<'a> Order<'a> {
     /// Nothing has happened yet. The first thread, which nobody begins, may be joined, too.
     pub fn new(trace: &'a Trace) -> Order<'a> {
         let end = Act { tid: 0, pid: 0, parent: NONE, op: Op::new(Kind::END), ..Act::NOTHING };
-        Order { trace, apart: Apart::of(trace), lines: vec![Line { end, ..Line::NEW }] }
+        Order { trace, apart: Apart::of(trace), lines: vec![Line { end, ..Line::NEW }], made: 0 }
     }
 
     fn line(&mut self, thread: Tid) -> &mut Line {
@@ -100,6 +102,7 @@ impl<'a> Order<'a> {
     /// The step at `index` is made.
     pub fn step(&mut self, index: usize) {
         let Some(step) = self.trace.steps.get(index) else { return };
+        self.made = index as u32 + 1;
         let (act, thread) = (step.act, step.act.tid);
         let print = imprint(&act, step.did);
         // What it does beyond its operation, it does at its end: what comes before that need not come before its code.
@@ -176,6 +179,17 @@ impl<'a> Order<'a> {
     /// The segment of `thread` that is under way.
     pub fn segment(&self, thread: Tid) -> u32 {
         self.lines.get(thread as usize).map_or(1, |line| line.segment)
+    }
+
+    /// Steps that the execution has made so far.
+    pub fn made(&self) -> u32 {
+        self.made
+    }
+
+    /// What `thread` did in `segment` is before the last step of thread `by`.
+    pub fn last_step_follows(&self, by: Tid, thread: Tid, segment: u32) -> bool {
+        let last = self.lines.get(by as usize).and_then(|line| line.steps.last());
+        last.is_some_and(|made| of(&made.clock, thread) >= segment)
     }
 
     /// The last step that `thread` has made, if it has made one.

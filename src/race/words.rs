@@ -19,6 +19,12 @@ pub struct Touch {
     pub step: Option<u32>,
     /// What.
     pub access: Access,
+    /// Steps that the execution had made by then.
+    pub made: u32,
+    /// The segment of the thread, as [`Order`] counts them.
+    pub segment: u32,
+    /// Its place among the accesses of the execution.
+    pub number: u32,
 }
 
 /// Two accesses that conflict, with nothing that orders them.
@@ -81,7 +87,7 @@ pub struct Words {
 }
 
 /// The word as an object: that of a process's own memory is one in all processes.
-fn object(space: u32, word: u64) -> (u32, u64) {
+pub fn object(space: u32, word: u64) -> (u32, u64) {
     (if space & SHARED != 0 { space } else { 0 }, word * WORD)
 }
 
@@ -93,9 +99,9 @@ impl Words {
 
     /// `thread` makes `access` where `order` stands.
     pub fn touch(&mut self, order: &Order, thread: Tid, access: Access) {
-        let touch = self.touches.len() as u32;
+        let (touch, segment) = (self.touches.len() as u32, order.segment(thread));
         let (write, locked) = (access.write, access.locked);
-        let new = Entry { segment: order.segment(thread), thread, touch, bytes: 0, write, locked };
+        let new = Entry { segment, thread, touch, bytes: 0, write, locked };
         let end = access.address.saturating_add(access.size);
         for piece in pieces(&access) {
             let Some(page) = self.contended.page(access.space, piece.page) else { continue };
@@ -104,7 +110,8 @@ impl Words {
                     continue;
                 }
                 if touch == self.touches.len() as u32 {
-                    self.touches.push(Touch { thread, step: order.last_step(thread), access });
+                    let (step, made) = (order.last_step(thread), order.made());
+                    self.touches.push(Touch { thread, step, access, made, segment, number: touch });
                 }
                 let word = piece.page * PAGE as u64 + at as u64;
                 let bytes = bytes_of(word, access.address, end);

@@ -26,6 +26,7 @@ pub fn finding(kind: BugKind) -> Finding {
         message: String::new(),
         signal: None,
         cycle: None,
+        race: None,
         threads: Vec::new(),
         processes: vec![ProcessView { vpid: 1001, program: "prog".into() }],
         objects: vec![object("lock_a"), object("lock_b")],

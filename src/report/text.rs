@@ -10,8 +10,8 @@ use super::steps;
 use super::terminal::{replay_lines, shell_path, shell_word, Paint};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, SignalView, Summary, ThreadStatus, ThreadView, Verdict,
-    Words,
+    Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, RaceView, SignalView, Summary, ThreadStatus, ThreadView,
+    Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -19,6 +19,12 @@ use crate::incomplete::{self, undoing};
 const MAX_THREADS: usize = 64;
 /// Most frames shown of a thread.
 const MAX_FRAMES: usize = 24;
+
+/// What is held where nothing is.
+const NO_LOCK: &str = "no lock that several threads use";
+
+/// What an instruction does not tell.
+const PLAIN: &str = "A read or write may be a C11 atomic load or store: on x86 these are the same instructions. If both are meant, say so with --annotations.";
 
 /// What `complete` stands on.
 const ASSUMPTION: &str = "This assumes that code between visible operations touches shared data only under locks.";
@@ -61,7 +67,10 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
 /// What happened depends on uses of memory that are operations, or of freed memory.
 fn is_about_memory(bug: &Bug) -> bool {
     let used = |kind: Kind| matches!(kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
-    bug.finding.as_ref().is_some_and(|found| found.end == End::FREED || found.steps.iter().any(|s| used(s.op.kind)))
+    let about = |found: &Finding| {
+        found.end == End::FREED || found.race.is_some() || found.steps.iter().any(|s| used(s.op.kind))
+    };
+    bug.finding.as_deref().is_some_and(about)
 }
 
 /// The report on a replay that came to the bug that its scenario records, with calls of these kinds let through.
@@ -74,6 +83,9 @@ pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
 fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     if let Some(cycle) = found.cycle.as_ref().filter(|cycle| !cycle.is_empty()) {
         section(out, paint, "Who waits for whom", &ring(cycle, found));
+    }
+    if let Some(race) = &found.race {
+        section(out, paint, "The two uses", &race_lines(race, found));
     }
     if let Some(signal) = &found.signal {
         section(out, paint, "Signal", &signal_lines(signal, found));
@@ -163,6 +175,40 @@ fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
         let _ = writeln!(out, "  {arrow} {link:pad$}{corner}");
     }
     let _ = writeln!(out, "  '{}'", "-".repeat(width + 6));
+    out
+}
+
+/// Two uses of memory, each with what its thread holds and where it is; and what to make of them.
+fn race_lines(race: &RaceView, found: &Finding) -> String {
+    let mut out = String::new();
+    for access in &race.uses {
+        let what = format!("{} by thread {}", access.what, found.thread(access.thread));
+        let _ = writeln!(out, "  {}", one_line(&what));
+        let place = if access.pending {
+            access.at.clone()
+        } else {
+            format!("{}, behind which the thread has gone on to its next operation", access.at)
+        };
+        labelled(&mut out, "at", &[place]);
+        let after = match access.step.and_then(|n| Some((n, found.steps.get(n)?))) {
+            Some((n, step)) => format!("step {}, {}", n + 1, step.text.render(found)),
+            None => "the start of the thread".to_string(),
+        };
+        labelled(&mut out, "after", &[after]);
+        let mut holds: Vec<String> = access.holds.iter().map(|lock| lock.render(found)).collect();
+        if holds.is_empty() {
+            holds.push(NO_LOCK.to_string());
+        }
+        labelled(&mut out, "holds", &holds);
+        labelled(&mut out, "stack", &access.frames[..access.frames.len().min(MAX_FRAMES)]);
+    }
+    let both = race.uses.iter().all(|access| access.pending);
+    let why = match race.unordered {
+        true if both => "Both are enabled at once, here: either may come first.",
+        true => "Nothing orders them: there is an execution in which both are enabled at once.",
+        false => "No lock is held at all uses of this memory by several threads, which violates the locking discipline (MLD').",
+    };
+    let _ = writeln!(out, "  {why}\n  {PLAIN}");
     out
 }
 

@@ -53,7 +53,7 @@ impl Worker {
         let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
         self.clean_up(&ending)?;
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
-        Ok(Outcome::new(&self.arena, trace, ending, by_step).with_polled(polled))
+        Ok(Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step)).with_polled(polled))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.

@@ -27,6 +27,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         message: String::from_utf8_lossy(world.message()).into_owned(),
         signal: None,
         cycle: cycle(world),
+        race: None,
         threads: (0..world.threads.len).map(|t| thread(world, t)).collect(),
         processes: world.procs.as_slice().iter().map(process).collect(),
         objects: objects

@@ -26,6 +26,7 @@ mod worker;
 pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
 pub use processes::cpus;
+pub use racing::Quiet;
 pub use setup::{direct, Spec, StartError};
 pub use watched::{Watch, Watched, WatchedModule};
 pub use worker::{Worker, ONLY_WRITTEN};

@@ -8,7 +8,7 @@ use vsrun_model::{Arena, End, World};
 use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
-use crate::race::{self, races, Access, Note, Race};
+use crate::race::{self, first_of, pending, races, violations, Access, Conflict, Flaws, Note, Race};
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -26,6 +26,8 @@ pub struct Outcome {
     pub shown: Shown,
     /// Accesses to watched memory that conflict and that nothing orders.
     pub races: Vec<Race>,
+    /// Those that are bugs.
+    pub conflicts: Vec<Conflict>,
 }
 
 /// What the end of an execution means, before anybody has looked around.
@@ -64,24 +66,26 @@ pub enum Sign {
 
 impl Outcome {
     /// From the arena of an execution whose processes are gone.
-    /// `by_step`: its trace is to tell what each transition did to memory.
-    pub fn new(arena: &Arena, mut trace: Trace, ending: Ending, by_step: bool) -> Outcome {
+    /// `flaws`: what is looked for; `by_step`: its trace is to tell what each transition did to memory.
+    pub fn new(arena: &Arena, mut trace: Trace, ending: Ending, (flaws, by_step): (Flaws, bool)) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena);
-        let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
-        // A world that is interrupted goes on while its trace is read.
-        let told = arena.plan.watches && ending != Ending::Interrupted;
         // What could not be recorded may be anything.
-        if told && by_step && arena.records_lost == 0 {
+        if is_told(arena, &ending) && by_step && arena.records_lost == 0 {
             trace.touched = race::by_step(trace.steps.len(), notes(arena));
         }
-        let races = if told { races(&trace, notes(arena), words()) } else { Vec::new() };
+        let races = races_of(arena, &trace, &ending);
+        let conflicts = match flaws.any() && shown.names.is_empty() {
+            true => conflicts(arena, &trace, &ending, (flaws, &races)),
+            // Where an object turned out to be shared, what was done to it before orders nothing yet.
+            false => Vec::new(),
+        };
         let races = settled_first(races);
         if !shown.is_new() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet.
             shown.words = races.iter().map(|race| race.word).collect();
         }
-        Outcome { trace, ending, sign, shown, races }
+        Outcome { trace, ending, sign, shown, races, conflicts }
     }
 }
 
@@ -98,13 +102,49 @@ impl Outcome {
     /// Of an execution whose arena is not to be trusted.
     pub fn overwritten() -> Outcome {
         let (trace, ending) = (Trace::default(), Ending::Overwritten);
-        Outcome { trace, ending, sign: Sign::Overwritten, shown: Shown::default(), races: Vec::new() }
+        let (sign, shown) = (Sign::Overwritten, Shown::default());
+        Outcome { trace, ending, sign, shown, races: Vec::new(), conflicts: Vec::new() }
     }
 
     /// Its trace does not tell what happened: the schedule alone repeats it.
     pub fn is_untold(&self) -> bool {
         matches!(self.sign, Sign::Overwritten | Sign::Died(_) | Sign::Unfollowed(_) | Sign::Fault(_))
     }
+}
+
+/// What was done to memory is known: a world that is interrupted goes on while its trace is read.
+fn is_told(arena: &Arena, ending: &Ending) -> bool {
+    arena.plan.watches && *ending != Ending::Interrupted
+}
+
+/// The accesses of an execution that conflict and that nothing orders.
+fn races_of(arena: &Arena, trace: &Trace, ending: &Ending) -> Vec<Race> {
+    let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
+    match is_told(arena, ending) {
+        true => races(trace, notes(arena), words()),
+        false => Vec::new(),
+    }
+}
+
+/// The accesses of an execution that are bugs.
+fn conflicts(arena: &Arena, trace: &Trace, ending: &Ending, (flaws, races): (Flaws, &[Race])) -> Vec<Conflict> {
+    let mut all = Vec::new();
+    if !is_told(arena, ending) || trace.unrecorded > 0 {
+        return all;
+    }
+    if flaws.unordered {
+        all.extend(first_of(races));
+        all.extend(pending(trace));
+    }
+    if flaws.undisciplined {
+        all.extend(violations(trace, notes(arena)));
+    }
+    all
+}
+
+/// All that is wrong with uses of memory in the execution that stands in the arena.
+pub(super) fn all_conflicts(arena: &Arena, trace: &Trace, ending: &Ending) -> Vec<Conflict> {
+    conflicts(arena, trace, ending, (Flaws::ALL, &races_of(arena, trace, ending)))
 }
 
 /// Where threads update memory atomically, that may be what orders their other accesses, once each of these updates is an operation. So it comes
@@ -116,14 +156,14 @@ fn settled_first(races: Vec<Race>) -> Vec<Race> {
 }
 
 /// What was done to watched memory.
-fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
+pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
     arena.records.as_slice().iter().map(|record| {
         let Record { address, size, site, thread, space, what } = *record;
         match what & Record::KIND {
             Record::STEP => Note::Step { index: address as u32 },
             Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
             Record::ENDS => Note::Ends { thread },
-            Record::ANEW => Note::Anew { space, address, size },
+            Record::ANEW => Note::Anew { thread, space, address, size },
             _ => {
                 let (write, locked) = (what & Record::WRITES != 0, what & Record::LOCKED != 0);
                 Note::Touches { thread, access: Access { space, address, size, write, locked, site } }

@@ -1,14 +1,28 @@
 //! What is said of accesses to watched memory that nothing orders, and of what was not seen of an execution.
 
+use std::ops::Range;
+
 use vsrun_model::library::FUNCTIONS;
 use vsrun_model::object::SHARED;
 use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, Op};
 
-use super::outcome::Outcome;
+use super::outcome::{all_conflicts, notes, Outcome};
 use super::watched::Watched;
 use super::worker::Worker;
-use crate::race::{Access, Overtaking, Race, Touch};
+use crate::base::hash::Hash;
+use crate::finding::{words, BugKind, Finding, RaceView, Thing, UseView, Words};
+use crate::race::{Access, Conflict, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
+use crate::trace::Trace;
+
+/// Uses of memory that are not reported, by addresses of the program at its root.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Quiet {
+    /// Those of these variables.
+    pub variables: Vec<Range<u64>>,
+    /// Those by these functions.
+    pub functions: Vec<Range<u64>>,
+}
 
 impl Worker {
     /// The races of an execution, a line each.
@@ -29,6 +43,31 @@ impl Worker {
             "no fence: the load at {load} may come before what was stored at {store} is visible to others; a fence between the two \
              (mfence, atomic_thread_fence(memory_order_seq_cst)) or a locked store (xchg, memory_order_seq_cst) forbids that"
         ))
+    }
+
+    /// The uses of memory by the execution last run that are bugs: the identity of each, and the steps of its trace that lead to both. Of the
+    /// same identity the first.
+    pub fn reported_races(&self, outcome: &Outcome, quiet: &Quiet) -> Vec<(u64, Vec<usize>)> {
+        let Some(watched) = self.watched.as_ref().filter(|_| !outcome.conflicts.is_empty()) else { return Vec::new() };
+        let mut all: Vec<(u64, Vec<usize>)> = Vec::new();
+        for conflict in outcome.conflicts.iter().filter(|conflict| !watched.is_quiet(conflict, quiet)) {
+            let identity = watched.identity(conflict);
+            if all.iter().all(|known| known.0 != identity) {
+                all.push((identity, conflict.steps(&outcome.trace, notes(&self.arena))));
+            }
+        }
+        all
+    }
+
+    /// If the execution that stands still has the uses of memory with that identity, they are what `found` shows.
+    pub(super) fn show_race(&self, identity: u64, trace: &Trace, found: &mut Finding) {
+        let Some(watched) = &self.watched else { return };
+        let all = all_conflicts(&self.arena, trace, &found.ending);
+        let Some(conflict) = all.iter().find(|conflict| watched.identity(conflict) == identity) else { return };
+        let block = block_of(conflict, notes(&self.arena));
+        let view = watched.view(conflict, trace, block, found);
+        found.summary = line(&watched.variable(conflict.place), watched.name_of(conflict.place).is_some(), &view);
+        (found.kind, found.identity, found.race) = (Some(BugKind::Race), identity, Some(view));
     }
 
     /// What of the execution last run was not seen though memory is watched, if anything.
@@ -66,25 +105,130 @@ impl Watched {
 
     /// One line about two accesses that nothing orders, the same for the same instructions and variable.
     fn race(&self, race: &Race) -> String {
-        let verb = |access: &Access| match (access.write, access.locked) {
-            (true, true) => "atomic update",
-            (true, false) => "write",
-            (false, _) => "read",
-        };
-        let access = |touch: &Touch| {
-            let a = &touch.access;
-            let bytes = if a.size == 1 { "byte" } else { "bytes" };
-            format!("{} of {} {bytes} at {}", verb(a), a.size, self.instruction(a.site))
-        };
+        let access = |touch: &Touch| format!("{} at {}", what(&touch.access), self.instruction(touch.access.site));
         let mut both = [access(&race.first), access(&race.second)];
         both.sort();
         let at = race.second.access;
-        let place = match at.space & SHARED {
+        format!("race on {}: {} and {}", self.place((at.space, at.address)), both[0], both[1])
+    }
+
+    /// What lies at a place.
+    fn place(&self, (space, address): (u32, u64)) -> String {
+        match space & SHARED {
             // What the program has mapped since its root is of no module.
-            0 if self.places.mapping(at.address).is_none() => "memory that the program has allocated".to_string(),
-            0 => self.places.object_name(at.address).unwrap_or_else(|| self.places.region(at.address)),
+            0 if self.places.mapping(address).is_none() => "memory that the program has allocated".to_string(),
+            0 => self.places.object_name(address).unwrap_or_else(|| self.places.region(address)),
             _ => "shared memory".to_string(),
+        }
+    }
+
+    /// Equal for the same two instructions, the same variable and the same flaw, in all executions of a program.
+    fn identity(&self, conflict: &Conflict) -> u64 {
+        let mut hash = Hash::new("race");
+        let unordered = conflict.flaw == Flaw::Unordered;
+        hash.number(u64::from(unordered));
+        // Which two of the uses of a variable are named depends on the order; what has no name has only these.
+        if unordered || self.name_of(conflict.place).is_none() {
+            let mut sites = conflict.both.map(|touch| touch.access.site);
+            sites.sort_unstable();
+            sites.iter().for_each(|&site| hash.number(site.into()));
+        }
+        hash.bytes(self.variable(conflict.place).as_bytes());
+        hash.value()
+    }
+
+    fn is_quiet(&self, conflict: &Conflict, quiet: &Quiet) -> bool {
+        let within = |ranges: &[Range<u64>], at: u64| ranges.iter().any(|range| range.contains(&at));
+        let site = |touch: &Touch| {
+            let number = touch.access.site;
+            let site = (number & Entry::FUNCTION == 0).then(|| self.site(number as usize)).flatten();
+            site.is_some_and(|(module, at)| within(&quiet.functions, at.wrapping_add(module.bias)))
         };
-        format!("race on {place}: {} and {}", both[0], both[1])
+        let (space, address) = conflict.place;
+        space & SHARED == 0 && within(&quiet.variables, address) || conflict.both.iter().any(site)
+    }
+
+    /// The variable that lies at a place, if one does.
+    fn name_of(&self, (space, address): (u32, u64)) -> Option<String> {
+        self.places.object_name(address).filter(|_| space & SHARED == 0)
+    }
+
+    /// What lies at a place, without the offset in it.
+    fn variable(&self, place: (u32, u64)) -> String {
+        let name = self.place(place);
+        name.split("+0x").next().unwrap_or_default().to_string()
+    }
+
+    /// For the report; `block`: of the heap, in words.
+    fn view(&self, conflict: &Conflict, trace: &Trace, block: Option<String>, found: &Finding) -> RaceView {
+        let of_heap = conflict.place.0 & SHARED == 0 && self.places.mapping(conflict.place.1).is_none();
+        let place = block.filter(|_| of_heap).unwrap_or_else(|| self.place(conflict.place));
+        let uses = conflict.both.map(|touch| self.use_of(&touch, conflict.pending, trace, found));
+        RaceView { place, word: conflict.word(), unordered: conflict.flaw == Flaw::Unordered, uses }
+    }
+
+    fn use_of(&self, touch: &Touch, pending: bool, trace: &Trace, found: &Finding) -> UseView {
+        let at = self.instruction(touch.access.site);
+        let thread = found.threads.get(touch.thread as usize);
+        let held = || Held::after(trace, touch.made as usize).of(touch.thread).into_iter().map(hold).collect();
+        let holds = match thread {
+            Some(thread) if pending => thread.holds.clone(),
+            _ => held(),
+        };
+        let frames = thread.map_or(&[][..], |thread| &thread.frames);
+        let frames = if pending && !frames.is_empty() { frames.to_vec() } else { around(&at, frames) };
+        let step = touch.step.map(|step| step as usize);
+        UseView { thread: touch.thread, what: what(&touch.access), at, step, pending, holds, frames }
+    }
+}
+
+/// What is done, without where.
+fn what(access: &Access) -> String {
+    let verb = match (access.write, access.locked) {
+        (true, true) => "atomic update",
+        (true, false) => "write",
+        (false, _) => "read",
+    };
+    let bytes = if access.size == 1 { "byte" } else { "bytes" };
+    format!("{verb} of {} {bytes}", access.size)
+}
+
+fn hold(hold: Hold) -> Words {
+    words![Thing::Object(hold.lock), if hold.shared { " (for reading)" } else { "" }]
+}
+
+/// The call stack of the instruction `at`, where its function is still among the `frames` of a thread that has gone on to its next operation;
+/// otherwise that alone.
+fn around(at: &str, frames: &[String]) -> Vec<String> {
+    let function = |frame: &str| frame.split('+').next().unwrap_or_default().to_string();
+    let outer = frames.iter().position(|frame| function(frame) == function(at)).map_or(&[][..], |n| &frames[n + 1..]);
+    [at.to_string()].into_iter().chain(outer.iter().cloned()).collect()
+}
+
+/// The block of the heap in which a conflict lies, if it was given out while there were several threads.
+fn block_of(conflict: &Conflict, notes: impl Iterator<Item = Note>) -> Option<String> {
+    let (space, at) = conflict.place;
+    let mut block = None;
+    for note in notes {
+        match note {
+            Note::Anew { space: s, address, size, .. } if s == space && (address..address + size).contains(&at) => {
+                block = Some((address, size));
+            }
+            Note::Step { index } if index >= conflict.both[1].made => break,
+            _ => {}
+        }
+    }
+    let (start, size) = block?;
+    Some(format!("a block of {size} bytes that the program has allocated, at offset {}", at - start))
+}
+
+/// The line about two uses of memory: the same whichever execution shows them. `named`: what they use is a variable.
+fn line(variable: &str, named: bool, view: &RaceView) -> Words {
+    let mut both = [&view.uses[0].at, &view.uses[1].at];
+    both.sort();
+    match view.unordered {
+        true => format!("race on {variable}: {} and {}", both[0], both[1]).into(),
+        false if named => format!("locking discipline violated on {variable}: no lock is held at all its uses").into(),
+        false => format!("locking discipline violated on {variable}: {} and {}", both[0], both[1]).into(),
     }
 }

@@ -18,6 +18,7 @@ use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
 use crate::objects::Objects;
+use crate::race::Flaws;
 use crate::scenario::{Options, Program};
 use crate::schedule::Schedule;
 
@@ -108,7 +109,7 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         seed: schedule.seed,
         pct_depth: schedule.pct_depth,
         pct_length: schedule.pct_length,
-        max_depth: spec.max_depth,
+        max_depth: if schedule.ends { spec.max_depth.min(schedule.prefix.len() as u64) } else { spec.max_depth },
         record: schedule.record || spec.watch.is_some(),
         // What happens before what is told by what was pending in all states.
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
@@ -174,6 +175,8 @@ pub struct Spec {
     pub objects: Arc<Objects>,
     /// Memory is watched.
     pub watch: Option<Watch>,
+    /// What of uses of memory is a bug.
+    pub flaws: Flaws,
 }
 
 impl Spec {

@@ -22,11 +22,17 @@ use crate::trace::Trace;
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 impl Worker {
-    /// Runs a schedule under the tracer and looks at the world where it ends.
+    /// Runs a schedule under the tracer and looks at the world where it ends. `race`: the identity of two uses of memory that are looked
+    /// for; if the execution has them, they are what it shows.
     ///
     /// # Errors
     /// The execution could not be traced.
-    pub fn examine(&mut self, inspector: &mut Inspector, schedule: &Schedule) -> io::Result<Finding> {
+    pub fn examine(
+        &mut self,
+        inspector: &mut Inspector,
+        schedule: &Schedule,
+        race: Option<u64>,
+    ) -> io::Result<Finding> {
         let (ending, stopped) = match self.start_traced(schedule)? {
             Some(first) => self.run_to_end(first)?,
             None => (Ending::Interrupted, None),
@@ -35,7 +41,10 @@ impl Worker {
         if let Some(watched) = &self.watched {
             inspector.use_moves(watched.moves.clone(), watched.addresses());
         }
-        let finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        let mut finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        if let Some(identity) = race {
+            self.show_race(identity, &trace, &mut finding);
+        }
         self.clean_up(&ending)?;
         Ok(finding)
     }

@@ -175,7 +175,8 @@ pub fn anew(address: u64, size: u64) {
     // What is in the log of this memory is from before.
     transition_ends();
     let (space, address) = space_of(address);
-    machine().note_memory(Record { address, size, space, what: Record::ANEW, ..Record::default() });
+    let thread = local().cur;
+    machine().note_memory(Record { address, size, thread, space, what: Record::ANEW, ..Record::default() });
 }
 
 /// The same where what is recorded goes to a file; not `over`: the log is full.
