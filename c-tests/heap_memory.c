@@ -1,6 +1,7 @@
 /* Blocks of the heap that threads free, use and get again, with memory watched. "read": a thread reads a block that another one frees, which
  * nothing orders; "realloc": the same where it gets another place; "write": a thread writes to it. "reuse": what one thread frees another
- * one gets, and nothing is wrong with it. "twice": two threads free the same block; the others: one thread uses what it has freed. */
+ * one gets, and nothing is wrong with it. "twice": two threads free the same block; the others: one thread uses what it has freed; "late": when it
+ * has freed 300 more. */
 #include "t.h"
 #include <fcntl.h>
 #include <malloc.h>
@@ -50,6 +51,11 @@ static void alone(int argc, char **argv)
     if (arg_is(argc, argv, "read-call")) MUST(read(open("/dev/zero", O_RDONLY), freed, 4) != 4);
     if (arg_is(argc, argv, "double")) free(freed);
     if (arg_is(argc, argv, "grow")) freed = realloc(freed, 80);
+    if (arg_is(argc, argv, "late")) {
+        for (int n = 0; n < 300; n++)
+            free(memset(malloc(200), n, 200));
+        memcpy(copy, freed, 8);
+    }
     /* What is freed long after goes back to the allocator, which gives it out again. */
     for (int n = 0; n < 1000; n++) {
         char *other = malloc(40);
@@ -93,7 +99,7 @@ int main(int argc, char **argv)
         join(one), join(two);
         return 0;
     }
-    static const char *const by_one[] = {"own", "memcpy", "print", "write-call", "read-call", "double", "grow", "much"};
+    static const char *const by_one[] = {"own", "memcpy", "print", "write-call", "read-call", "double", "grow", "much", "late"};
     for (unsigned n = 0; n < sizeof by_one / sizeof by_one[0]; n++)
         if (arg_is(argc, argv, by_one[n])) alone(argc, argv);
     mallopt(M_ARENA_MAX, 1);

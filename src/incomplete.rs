@@ -55,6 +55,8 @@ pub enum Reason {
     Unwatched,
     /// The processor could have let a load overtake a store.
     Tso,
+    /// A program or library that came late has its own functions, not those that return a choice.
+    OwnFunctions,
     /// Several threads used a file in a way that is not modelled.
     SharedFiles,
     /// libc used descriptors of its own while it held a lock of its own, beside other threads.
@@ -211,6 +213,7 @@ impl Reason {
                 "all orders of what threads do to memory were explored, but not that the processor lets a load overtake an earlier store (see the notes)",
                 "a thread stores to memory that others use, and then loads other such memory, with no fence and no locked instruction between: x86 may let the load come first, which is not explored",
             ),
+            Reason::OwnFunctions => ("toss", "all schedules were run, but a program or library that came after the start has its own functions, not those of --toss (see the notes)", ""),
             Reason::SharedFiles => ("files", CALLS, ""),
             Reason::LibcDescriptors => ("libc-descriptors", NUMBERS, ""),
             Reason::FlockGaveUp => not_proven!("not-proven:flock", "flock gave up one kind of lock to wait for the other"),

@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread};
+use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, pages, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
@@ -70,6 +70,7 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     if local().phase == Phase::Running {
         descriptors::after_exec();
         watched::program_comes();
+        toss::program_comes();
         shield::close();
     }
 }
@@ -187,6 +188,7 @@ fn serve() {
     let [command, ready, forked] = machine().root_words();
     raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &u64::MAX as *const u64, 0, 8);
     watched::announce(library::stand_ins);
+    toss::announce();
     files::know_streams();
     loop {
         store(ready, load::<u32>(ready) + 1);
@@ -201,6 +203,15 @@ fn serve() {
                 library::find_others();
                 signal::install_traps();
             }
+            continue;
+        }
+        if order == Command::ROOM {
+            toss::map_room();
+            continue;
+        }
+        if order == Command::TRAPS {
+            local().toss_traps = true;
+            signal::install_traps();
             continue;
         }
         if order == Command::KEEP {

@@ -7,7 +7,7 @@ use vsrun_model::{Kind, Op};
 
 use crate::calls::process::{self, CloneArgs};
 use crate::calls::{
-    buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, waitv,
+    buffers, descriptors, files, futex, identity, kernel, mqueue, msg, shm, stream, sysv, table, time, toss, waitv,
 };
 use crate::gate::fiber::{self, Start};
 use crate::gate::{self, end, exit, local, model, shield, signal, watched, world};
@@ -99,6 +99,7 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     let result = buffers::around(nr, a, |a| performed(nr, a, context, within));
     if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {
         watched::code_comes(nr, a);
+        toss::code_comes(nr, a);
     }
     result
 }

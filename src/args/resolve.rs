@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{Checkpoint, Command, Config, Doctor, Replay, SearchKind, SearchName, Show};
+use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
 const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
@@ -76,6 +77,7 @@ fn check_program(args: &[OsString], program: &[OsString]) -> Result<(), UsageErr
 
 fn resolve(mut config: Config) -> Result<Config, UsageError> {
     refuse_later_work(&config)?;
+    check_tosses(&config)?;
     config.search = match config.bound {
         Some(bound) => SearchKind::Bounded(bound),
         None if config.once => SearchKind::Once,
@@ -85,15 +87,20 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
 }
 
 fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
-    let later = [
-        ("--watch".into(), !config.watch.is_empty()),
-        ("--toss".into(), !config.toss.is_empty()),
-        (
-            format!("--checkpoint {}", name_of(&config.checkpoint)),
-            matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),
-        ),
-    ];
+    let later = [(
+        format!("--checkpoint {}", name_of(&config.checkpoint)),
+        matches!(config.checkpoint, Checkpoint::Replay | Checkpoint::Rollback),
+    )];
     later.iter().find(|(_, given)| *given).map_or(Ok(()), |(what, _)| Err(UsageError::not_yet(what)))
+}
+
+/// A function is named once: what else it would return is nobody's guess.
+fn check_tosses(config: &Config) -> Result<(), UsageError> {
+    let twice = |(n, toss): (usize, &Toss)| config.toss[..n].iter().any(|before| before.function == toss.function);
+    match config.toss.iter().enumerate().find(|&named| twice(named)) {
+        Some((_, toss)) => Err(UsageError::wrong(format!("--toss names '{}' twice", toss.function))),
+        None => Ok(()),
+    }
 }
 
 fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
@@ -149,7 +156,7 @@ struct Raw {
 
 const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
-       vsrun replay [--no-supervisor] [--trust] [--output FILE] [--format text|json] FILE
+       vsrun replay [--no-supervisor] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun show [--format text|json] FILE
        vsrun doctor [PROGRAM [ARGS]...]";
 

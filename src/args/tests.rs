@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
+use crate::config::Point;
 use crate::config::{Bounds, Doctor, Format, ProgressMode, Replay, Show, Timeouts};
 use crate::search::Bound;
 
@@ -89,7 +90,9 @@ fn bytes_that_are_not_utf8_and_newlines_pass() {
 #[test]
 fn commands_and_programs_of_the_same_name() {
     let file = PathBuf::from("f");
-    let replay = Replay { no_supervisor: true, trust: false, output: None, format: Format::Json, file: file.clone() };
+    let watch = Vec::new();
+    let replay =
+        Replay { no_supervisor: true, watch, trust: false, output: None, format: Format::Json, file: file.clone() };
     assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
     assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
     assert_eq!(run(&["doctor"]), Ok(Command::Doctor(Doctor { program: Vec::new() })));
@@ -113,12 +116,46 @@ fn later_work_is_refused_by_name() {
     for search in ["transactions"] {
         assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
     }
-    for (option, value) in [("--watch", "s"), ("--toss", "f:2")] {
-        assert_eq!(refused(&[option, value, "p"]), format!("vsrun: {option} is not supported yet"));
-    }
     for args in [["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
         assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
     }
+}
+
+#[test]
+fn functions_that_return_a_choice() {
+    let tosses = |args: &[&str]| {
+        let all = config(args).toss.into_iter();
+        all.map(|toss| (toss.function, toss.most)).collect::<Vec<_>>()
+    };
+    let both = tosses(&["--toss", "a::f(int):3", "--toss", "g:65535", "p"]);
+    assert_eq!(both, [("a::f(int)".to_string(), 3), ("g".to_string(), 65535)]);
+    assert_eq!(refused(&["--toss", "f:1", "--toss", "f:2", "p"]), "vsrun: --toss names 'f' twice; try 'vsrun --help'");
+    for wrong in ["f", "f:", ":1", "a::1", "f:0", "f:-1", "f:65536", "f:x"] {
+        assert!(refused(&["--toss", wrong, "p"]).contains("--toss"), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_kept_back_of_the_heap() {
+    let kept = |args: &[&str]| config(args).quarantine();
+    assert_eq!(kept(&["p"]), None);
+    assert_eq!(kept(&["--quarantine", "1M", "p"]), Some(1 << 20));
+    assert_eq!((kept(&["--quarantine", "0", "p"]), kept(&["--heap", "off", "p"])), (Some(0), Some(0)));
+    refused(&["--quarantine", "17M", "p"]);
+    refused(&["--quarantine", "-1", "p"]);
+    refused(&["--quarantine", "1K", "--heap", "off", "p"]);
+}
+
+#[test]
+fn variables_whose_uses_are_told() {
+    let watched = config(&["--watch", "a::b", "--watch", "t+16", "--watch", "t+0x10:4", "p"]).watch;
+    let point = |symbol: &str, offset, length| Point { symbol: symbol.into(), offset, length };
+    assert_eq!(watched, [point("a::b", 0, None), point("t", 16, None), point("t", 16, Some(4))]);
+    assert_eq!(watched[2].to_string(), "t+16:4");
+    for wrong in ["", "+4", "t+", "t+x", "t+4:", "t+4:0", "t+-1", "t++1"] {
+        assert!(refused(&["--watch", wrong, "p"]).contains("--watch"), "{wrong}");
+    }
+    refused(&["replay", "--no-supervisor", "--watch", "t", "f"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 pub mod allowed;
 pub(crate) mod elf;
+pub(crate) mod entries;
 pub mod fingerprint;
 #[doc(hidden)]
 pub mod fuzz;

@@ -192,11 +192,14 @@ impl ElfModule {
 
     /// The symbols of the file, or of its separate debug file if it is stripped and there is one.
     pub fn symbols(&self) -> &SymbolTable {
-        self.symbols.get_or_init(|| {
-            let Ok(elf) = ElfFile::open(&self.path) else { return SymbolTable::default() };
-            let debug = if has_symtab(&elf) { None } else { debug_file(&elf, Path::new(DEBUG_FILES)) };
-            SymbolTable::load(debug.as_ref().unwrap_or(&elf))
-        })
+        self.symbols.get_or_init(|| self.with_symbols().map(|elf| SymbolTable::load(&elf)).unwrap_or_default())
+    }
+
+    /// The file that has its symbols.
+    pub(super) fn with_symbols(&self) -> Result<ElfFile, ElfError> {
+        let elf = ElfFile::open(&self.path)?;
+        let debug = if has_symtab(&elf) { None } else { debug_file(&elf, Path::new(DEBUG_FILES)) };
+        Ok(debug.unwrap_or(elf))
     }
 }
 

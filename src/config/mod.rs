@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::race::Flaws;
+use crate::scenario::Toss;
 use crate::search::Bound;
-use values::{bound, command_words, fault, seconds, signal_number, size, uncontrolled};
+use values::{bound, command_words, fault, point, seconds, signal_number, size, size_or_none, toss, uncontrolled};
 
 mod values;
 
-pub use values::Words;
+pub use values::{Point, Words};
 
 /// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
 #[allow(clippy::large_enum_variant)]
@@ -189,6 +190,14 @@ impl Race {
     }
 }
 
+/// Whether freed blocks of the heap are kept back.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Heap {
+    On,
+    Off,
+}
+
 /// The form of the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -297,6 +306,13 @@ pub struct Config {
     /// lockset (memory without a lock that all who use it hold is a bug), both [default: explore, with --once off]
     #[arg(long, value_enum, hide_possible_values = true, help_heading = "What counts as a bug")]
     pub(crate) race: Option<Race>,
+    /// Where memory is watched: freed blocks of the heap that each process keeps back, so that who uses one is told: bytes, or with K,
+    /// M or G; 0: none [default: 256K]
+    #[arg(long, value_name = "SIZE", value_parser = size_or_none, conflicts_with = "heap", help_heading = "What counts as a bug")]
+    pub(crate) quarantine: Option<u64>,
+    /// Whether freed blocks are kept back: off is --quarantine 0
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, default_value_t = Heap::On, help_heading = "What counts as a bug")]
+    pub(crate) heap: Heap,
     /// A process that exits with a status other than 0 is a bug
     #[arg(long, help_heading = "What counts as a bug")]
     pub fail_on_exit: bool,
@@ -340,16 +356,27 @@ pub struct Config {
     /// Nothing is complete then, and replays are best effort
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled, help_heading = "Objects")]
     pub uncontrolled: Vec<u32>,
-    #[arg(long, hide = true)]
-    pub(crate) watch: Vec<OsString>,
+    /// Tell who uses variable SYMBOL, or LEN bytes at OFFSET in it: thread, instruction, values. Four aligned words at most, by debug
+    /// registers: every execution is traced, which takes many times longer
+    #[arg(long, value_name = "SYMBOL[+OFFSET[:LEN]]", value_parser = point, help_heading = "Output")]
+    pub watch: Vec<Point>,
     /// Watch memory, and append what is recorded to FILE: for tests, see docs/WATCHING.md.
     #[arg(long, value_name = "FILE", hide = true)]
     pub watch_log: Option<PathBuf>,
-    #[arg(long, hide = true)]
-    pub(crate) toss: Vec<OsString>,
+    /// Calls of the program's function FUNC return each of 0 to N, as VS_toss(N) does, instead of running it
+    #[arg(long, value_name = "FUNC:N", value_parser = toss, help_heading = "Objects")]
+    pub toss: Vec<Toss>,
 }
 
 impl Config {
+    /// Bytes of freed blocks that each process keeps back, if that was asked for.
+    pub fn quarantine(&self) -> Option<u64> {
+        match self.heap {
+            Heap::On => self.quarantine,
+            Heap::Off => Some(0),
+        }
+    }
+
     /// Kinds of calls that go to the kernel, bits of [`vsrun_model::calls::KINDS`].
     pub fn kinds_let_through(&self) -> u32 {
         self.uncontrolled.iter().fold(0, |all, bit| all | bit)
@@ -377,6 +404,9 @@ pub struct Replay {
     /// Run it without a tracer, so that gdb or valgrind can be one
     #[arg(long)]
     pub no_supervisor: bool,
+    /// Tell who uses variable SYMBOL, or LEN bytes at OFFSET in it: thread, instruction, values
+    #[arg(long, value_name = "SYMBOL[+OFFSET[:LEN]]", value_parser = point, conflicts_with = "no_supervisor")]
+    pub watch: Vec<Point>,
     /// Run it though somebody else wrote it, or another machine: what it runs is in the file
     #[arg(long)]
     pub trust: bool,

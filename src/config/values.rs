@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::scenario::Toss;
 use crate::search::Bound;
 
 /// One of the names of [`vsrun_model::inject::NAMES`], as its bit.
@@ -28,6 +29,56 @@ pub(super) fn bound(text: &str) -> Result<Bound, String> {
         "preemptions" => Ok(Bound::Preemptions(k)),
         "delays" => Ok(Bound::Delays(k)),
         _ => Err(wrong()),
+    }
+}
+
+/// A variable, or a part of it, of which each use is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its name, as a file has it or demangled.
+    pub symbol: String,
+    /// The first byte.
+    pub offset: u64,
+    /// Bytes; `None`: all from there on.
+    pub length: Option<u64>,
+}
+
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.symbol)?;
+        if self.offset > 0 || self.length.is_some() {
+            write!(f, "+{}", self.offset)?;
+        }
+        self.length.map_or(Ok(()), |length| write!(f, ":{length}"))
+    }
+}
+
+/// `SYMBOL[+OFFSET[:LEN]]`; numbers are decimal, or hexadecimal after `0x`.
+pub(super) fn point(text: &str) -> Result<Point, String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok().filter(|_| !text.starts_with('+')),
+    };
+    let wrong = "SYMBOL[+OFFSET[:LEN]] is needed, OFFSET a number of bytes, LEN one above 0";
+    let (symbol, rest) = text.split_once('+').map_or((text, None), |(symbol, rest)| (symbol, Some(rest)));
+    let (offset, length) = match rest.map(|rest| rest.split_once(':').map_or((rest, None), |(o, l)| (o, Some(l)))) {
+        Some((offset, length)) => (number(offset).ok_or(wrong)?, length.map(|l| number(l).ok_or(wrong)).transpose()?),
+        None => (0, None),
+    };
+    match symbol.is_empty() || length == Some(0) {
+        true => Err(wrong.into()),
+        false => Ok(Point { symbol: symbol.to_string(), offset, length }),
+    }
+}
+
+/// `FUNC:N`: the name of a function, and the most that it is to return.
+pub(super) fn toss(text: &str) -> Result<Toss, String> {
+    let (function, most) = text.rsplit_once(':').ok_or("FUNC:N is needed, a function and the most that it returns")?;
+    let most = most.parse().ok().filter(|most| (1..=Toss::LARGEST).contains(most));
+    let most = most.ok_or_else(|| format!("N is a number from 1 to {}", Toss::LARGEST))?;
+    match function.is_empty() || function.ends_with(':') {
+        true => Err("the name of the function is missing".into()),
+        false => Ok(Toss { function: function.to_string(), most }),
     }
 }
 
@@ -94,6 +145,13 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     let number = digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+'));
     let bytes = number.and_then(|n| n.checked_mul(1 << shift)).filter(|&n| n > 0);
     bytes.ok_or_else(|| "a size is a number above 0, of bytes or with K, M or G behind it".to_string())
+}
+
+/// The same, or 0; 16 MiB at most.
+pub(super) fn size_or_none(text: &str) -> Result<u64, String> {
+    const LARGEST: u64 = 16 << 20;
+    let bytes = if text == "0" { Ok(0) } else { size(text) }?;
+    Some(bytes).filter(|bytes| *bytes <= LARGEST).ok_or_else(|| "16M is the most".to_string())
 }
 
 /// A positive number of seconds, fractions allowed.

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::finding::{Use, Uses};
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
-use crate::runtime::ONLY_WRITTEN;
+use crate::runtime::{Watchlist, ONLY_WRITTEN};
 use crate::schedule::{self, Schedule};
 use crate::trace::Trace;
 
@@ -40,11 +41,44 @@ pub(super) struct Counts {
     pub reasons: BTreeMap<Reason, u64>,
     /// What executions that ran to their end printed and exited with, by hash.
     pub printed: BTreeSet<u64>,
+    /// Functions that return a choice which executions have called, a bit for each.
+    pub tosses: u64,
+    /// Uses of watched variables, those alike together; not saved.
+    pub uses: BTreeMap<Alike, Uses>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
+/// Uses with the same of these are alike: variable, thread, process, what it does, and where.
+type Alike = (String, u64, u32, Use, String);
+
 impl Counts {
+    /// The uses of watched variables in an execution.
+    pub fn used(&mut self, execution: u64, list: &Watchlist) {
+        for (order, one) in (0..).zip(&list.seen) {
+            let alike = (one.variable.clone(), one.thread.0, one.process, one.does, one.place.clone());
+            let uses =
+                self.uses.entry(alike).or_insert_with(|| Uses { first: one.clone(), execution, order, times: 0 });
+            uses.times += 1;
+            if execution < uses.execution {
+                (uses.first, uses.execution, uses.order) = (one.clone(), execution, order);
+            }
+        }
+        if list.lost > 0 {
+            self.note("--watch: of an execution only the first uses are told");
+        }
+        if list.programs > 0 {
+            self.note("--watch: in a program that another one executes nothing is watched");
+        }
+    }
+
+    /// All of them, by the first of each.
+    pub fn all_uses(&self) -> Vec<Uses> {
+        let mut all: Vec<Uses> = self.uses.values().cloned().collect();
+        all.sort_by_key(|uses| (uses.execution, uses.order));
+        all
+    }
+
     pub fn note(&mut self, text: &str) {
         if !self.notes.iter().any(|n| n == text) {
             self.notes.push(text.to_string());
@@ -77,6 +111,7 @@ impl Counts {
     pub fn start_over(&mut self) {
         (self.executions, self.max_depth) = (0, 0);
         self.reasons.remove(&Reason::Depth);
+        self.uses.clear();
         self.notes.retain(|note| !note.ends_with(ONLY_WRITTEN));
     }
 }

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::found::came_instead;
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
-use crate::config::Replay;
+use crate::config::{Point, Replay};
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
 use crate::race::Flaws;
@@ -44,8 +44,9 @@ fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn spec_of(scenario: &Scenario) -> Spec {
+fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
     Spec {
+        points: points.to_vec(),
         program: scenario.program.clone(),
         options: scenario.options.clone(),
         max_depth: scenario.options.max_depth.unwrap_or(u64::MAX),
@@ -102,10 +103,15 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
                 "unsupported: the scenario is about accesses to memory, which --no-supervisor does not see; replay it without",
             ));
         }
+        if !scenario.options.tosses.is_empty() {
+            return Err(Failure::environment(
+                "unsupported: in the scenario functions return a choice (--toss), which --no-supervisor cannot give them; replay it without",
+            ));
+        }
         match become_program(&scenario, args)? {}
     }
     let mut shown = output_file(args.output.as_deref())?;
-    let mut worker = Worker::start(spec_of(&scenario), input_of(&scenario)?, None)?;
+    let mut worker = Worker::start(spec_of(&scenario, &args.watch), input_of(&scenario)?, None)?;
     let finding = {
         let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
         worker.examine(&mut Inspector::default(), &schedule_of(&scenario), race)?
@@ -170,7 +176,7 @@ fn become_program(scenario: &Scenario, args: &Replay) -> Result<Infallible, Fail
         None => None,
     };
     let out = output.as_ref().map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
-    let parts = direct(&spec_of(scenario), &schedule_of(scenario), [input.fd(), out[0], out[1]])?;
+    let parts = direct(&spec_of(scenario, &[]), &schedule_of(scenario), [input.fd(), out[0], out[1]])?;
     tracee::launch_untraced(&parts.launch)
         .map_err(|e| Failure::environment(format!("the program could not be started: {e}")))
 }

@@ -43,7 +43,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 13\n";
+const MAGIC: &[u8; 16] = b"vsrun search 14\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -67,6 +67,8 @@ pub(super) struct Header {
     /// Why the search is not complete, and how many executions have shown it.
     pub reasons: BTreeMap<Reason, u64>,
     pub printed: Vec<u64>,
+    /// Functions that return a choice which have been called.
+    pub tosses: u64,
     pub notes: Vec<String>,
     /// Calls that went to the kernel, by number.
     pub passed: Vec<u32>,
@@ -183,6 +185,7 @@ impl Header {
             max_depth: counts.max_depth,
             reasons: counts.reasons.clone(),
             printed: counts.printed.iter().copied().collect(),
+            tosses: counts.tosses,
             notes: counts.notes.clone(),
             passed: passed.to_vec(),
             seconds,
@@ -200,6 +203,8 @@ impl Header {
             max_depth: self.max_depth,
             reasons: self.reasons.clone(),
             printed: self.printed.iter().copied().collect(),
+            tosses: self.tosses,
+            uses: BTreeMap::new(),
             notes: self.notes.clone(),
         }
     }
@@ -252,6 +257,8 @@ fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<
         ("--divergence-timeout", one.divergence_timeout_ms == two.divergence_timeout_ms),
         ("--max-depth", one.max_depth == two.max_depth),
         ("--seed", one.seed == two.seed),
+        ("--quarantine", one.quarantine == two.quarantine),
+        ("--toss", one.tosses == two.tosses),
         ("standard input", one.stdin == two.stdin),
     ];
     same.iter().find(|(_, same)| !same).map(|(name, _)| *name)

@@ -44,6 +44,7 @@ fn saved() -> Saved {
         max_depth: 5,
         reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
         printed: vec![1, u64::MAX],
+        tosses: 5,
         notes: vec!["a note".into()],
         passed: vec![0, 2],
         seconds: 1.5,
@@ -75,7 +76,7 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
 #[test]
 fn other_versions_are_refused() {
     let bytes = saved().to_bytes();
-    for version in ["9\n\0", "11\n", "12\n", "14\n"] {
+    for version in ["9\n\0", "11\n", "13\n", "15\n"] {
         let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }

@@ -81,6 +81,8 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         max_depth: config.bounds.depth,
         seed: config.seed,
         stdin: String::new(),
+        tosses: config.toss.clone(),
+        quarantine: config.quarantine(),
         watches: false,
         watched: false,
     };
@@ -93,6 +95,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         objects: Arc::default(),
         watch: watch_of(config, &cwd),
         flaws: config.race().flaws(),
+        points: config.watch.clone(),
     };
     Ok((spec, launch.program))
 }

@@ -37,6 +37,18 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         counts.note("interrupted: what follows is what was found until then");
     }
     discipline(&bugs, &state.sharing).iter().for_each(|text| counts.note(text));
+    if worker.watches() && config.quarantine() == Some(0) {
+        counts.note(
+            "freed memory was given back at once (--heap off, --quarantine 0): who used it after that was not told",
+        );
+    }
+    let called = counts.tosses;
+    for (_, tossed) in worker.tossed().iter().enumerate().filter(|(n, _)| called & 1 << n == 0) {
+        counts.note(&format!(
+            "--toss: no execution has called {} from main on (a compiler may have put it into its callers)",
+            tossed.place
+        ));
+    }
     state.sharing.notes().iter().for_each(|text| counts.note(text));
     last_words.into_iter().for_each(|text| counts.note(&text));
     state.search.notes().iter().for_each(|text| counts.note(text));
@@ -64,6 +76,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         notes: std::mem::take(&mut counts.notes),
         passed_calls,
         uncontrolled: config.kinds_let_through(),
+        uses: counts.all_uses(),
         with: config.with.iter().map(|words| words.0.clone()).collect(),
         bugs,
     }

@@ -146,6 +146,7 @@ impl<'a> Shared<'a> {
     fn open(&self, worker: &Worker) -> Result<(), Failure> {
         let mut state = self.lock();
         state.sharing.find(worker)?;
+        worker.tossed().iter().for_each(|tossed| state.counts.note(&tossed.line()));
         state.open = true;
         state.started_at = Instant::now();
         self.halt.put_off(last_moment(self.setting.config));
@@ -486,6 +487,14 @@ impl<'a> Shared<'a> {
             counts.see(&[Reason::Unwatched].into());
             counts.note(&text);
         }
+        if let Some(name) = worker.own_functions() {
+            counts.see(&[Reason::OwnFunctions].into());
+            counts.note(&format!(
+                "{name} came after the start: where it has a function that --toss names, that is as it was"
+            ));
+        }
+        counts.tosses |= worker.tosses_called();
+        counts.used(task.number, worker.watchlist());
         let with_root = place == 0 && state.passed_earlier.is_empty();
         let passed = &mut state.passed[place];
         passed.clear();

@@ -4,6 +4,7 @@
 mod ending;
 mod seen;
 mod summary;
+mod touched;
 mod words;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
@@ -11,5 +12,6 @@ pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,
 };
 pub use summary::{Bug, ProgramStatus, Summary};
+pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};

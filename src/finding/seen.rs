@@ -5,6 +5,7 @@ use vsrun_model::arena::{Arena, ARENA_ADDR};
 use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
+use super::touched::Touched;
 use super::words::{Names, Words};
 use crate::base::serial;
 use crate::schedule::has_room_for;
@@ -47,6 +48,15 @@ pub struct Finding {
     pub unrecorded: u64,
     /// Transitions of the schedule that were taken, by the model's count.
     pub moves: u64,
+    /// Functions of the program return a choice (`--toss`), as they do under the supervisor only.
+    #[serde(default)]
+    pub tosses: bool,
+    /// Uses of variables that are watched (`--watch`), in their order,
+    #[serde(default)]
+    pub touches: Vec<Touched>,
+    /// and how many more there were.
+    #[serde(default)]
+    pub touches_lost: u64,
 }
 
 /// A link of a circle of waiting.

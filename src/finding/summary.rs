@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::ending::{BugKind, Verdict};
 use super::seen::Finding;
+use super::touched::Uses;
 use crate::incomplete::{undoing, Reason, Reasons};
 
 /// How the first process of the program ended, in an execution that was shown.
@@ -115,6 +116,8 @@ pub struct Summary {
     pub passed_calls: Vec<(String, u64)>,
     /// Kinds of calls that went to the kernel by the user's wish, bits of [`vsrun_model::calls::KINDS`].
     pub uncontrolled: u32,
+    /// Uses of variables that are watched (`--watch`), in the order of the first of each; those alike are one.
+    pub uses: Vec<Uses>,
     /// Further root processes: their arguments, the name first.
     pub with: Vec<Vec<OsString>>,
 }

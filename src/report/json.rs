@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
-use crate::finding::{Bug, BugKind, Summary};
+use crate::finding::{Bug, BugKind, Summary, Touched};
 use crate::incomplete::{uncontrolled, Reason};
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
@@ -45,6 +45,15 @@ pub fn object(summary: &Summary) -> Value {
             command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
         };
         object["with"] = summary.with.iter().map(words).collect::<Vec<_>>().into();
+    }
+    if !summary.uses.is_empty() {
+        let all = summary.uses.iter().map(|uses| {
+            let mut object = touched(&uses.first);
+            object["execution"] = uses.execution.into();
+            object["times"] = uses.times.into();
+            object
+        });
+        object["uses"] = all.collect();
     }
     if let Some(traces) = summary.traces {
         object["traces"] = traces.into();
@@ -89,10 +98,21 @@ pub fn replayed(bug: &Bug, kinds: u32) -> String {
         "vsrun": env!("CARGO_PKG_VERSION"), "replayed": true, "kind": bug.kind.name(), "summary": bug.summary,
         "scenario": bug.scenario.as_ref().map(|path| path.to_string_lossy()), "transitions": bug.transitions,
     });
+    if let Some(found) = bug.finding.as_ref().filter(|found| !found.touches.is_empty()) {
+        line["uses"] = found.touches.iter().map(touched).collect();
+    }
     if let Some(said) = uncontrolled(kinds) {
         line["uncontrolled"] = said.into();
     }
     line.to_string()
+}
+
+/// A use of a watched variable: after `step` transitions `thread` does `does` at `place`.
+fn touched(touched: &Touched) -> Value {
+    json!({
+        "variable": touched.variable, "size": touched.size, "thread": touched.thread.to_string(), "process": touched.process,
+        "step": touched.step, "does": touched.does.name(), "old": touched.old, "new": touched.new, "place": touched.place,
+    })
 }
 
 fn bug(bug: &Bug) -> Value {

@@ -7,6 +7,7 @@ pub mod show;
 mod steps;
 pub(crate) mod terminal;
 pub mod text;
+mod uses;
 
 #[cfg(test)]
 mod testing;

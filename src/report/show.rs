@@ -26,8 +26,8 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
-    let watched = scenario.is_about_memory();
-    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), watched, paint));
+    let supervised = scenario.is_about_memory() || !scenario.options.tosses.is_empty();
+    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), supervised, paint));
     out
 }
 
@@ -46,6 +46,13 @@ fn options(options: &Options) -> String {
     }
     words.extend(options.allow_misuse.then(|| "--allow-misuse".to_string()));
     words.extend(options.fail_on_exit.then(|| "--fail-on-exit".to_string()));
+    words.extend(
+        options
+            .tosses
+            .iter()
+            .map(|t| format!("--toss {}", shell_word(format!("{}:{}", t.function, t.most).as_bytes()))),
+    );
+    words.extend(options.quarantine.map(|bytes| format!("--quarantine {bytes}")));
     words.extend((options.livelock > 0).then(|| format!("--livelock {}", options.livelock)));
     words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
     words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));

@@ -46,12 +46,12 @@ impl Paint {
     }
 }
 
-/// How a scenario is seen again; under gdb only what does not depend on memory that is watched.
-pub(super) fn replay_lines(scenario: Option<&Path>, watched: bool, paint: Paint) -> String {
+/// How a scenario is seen again; under gdb only what does not need a supervisor.
+pub(super) fn replay_lines(scenario: Option<&Path>, supervised: bool, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
     let plain = paint.copy(&format!("vsrun replay {file}"));
-    if watched {
+    if supervised {
         return format!("  {plain}\n");
     }
     let gdb = paint.copy(&format!(

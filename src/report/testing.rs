@@ -33,6 +33,9 @@ pub fn finding(kind: BugKind) -> Finding {
         steps: Vec::new(),
         unrecorded: 0,
         moves: 0,
+        tosses: false,
+        touches: Vec::new(),
+        touches_lost: 0,
     }
 }
 

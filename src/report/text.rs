@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use vsrun_model::{End, Kind};
 
-use super::steps;
 use super::terminal::{replay_lines, shell_path, shell_word, Paint};
+use super::{steps, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
     Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, RaceView, SignalView, Summary, ThreadStatus, ThreadView,
@@ -59,9 +59,14 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
         seen(&mut out, bug, found, paint);
     }
     if bug.kind.is_of_program() {
-        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), is_about_memory(bug), paint));
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), is_supervised(bug), paint));
     }
     out
+}
+
+/// Without a supervisor it does not come again.
+fn is_supervised(bug: &Bug) -> bool {
+    is_about_memory(bug) || bug.finding.as_ref().is_some_and(|found| found.tosses)
 }
 
 /// What happened depends on uses of memory that are operations, or of freed memory.
@@ -96,6 +101,9 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     if !found.steps.is_empty() {
         section(out, paint, "How it came about", &recent_steps(bug, found));
     }
+    if !found.touches.is_empty() {
+        section(out, paint, "Uses of watched variables", &uses::of_execution(found));
+    }
 }
 
 /// The end of the report: verdict, what was explored, what it stands on.
@@ -120,6 +128,10 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
             let file = bug.scenario.as_ref().map_or_else(String::new, |path| format!(" [{}]", escape(path)));
             let _ = writeln!(out, "    {}: {}{file}", bug.kind.name(), one_line(&bug.summary));
         }
+    }
+    if !summary.uses.is_empty() {
+        let title = paint.head("Uses of watched variables");
+        out = format!("{title}\n{}\n{out}", uses::of_all(&summary.uses));
     }
     let _ = writeln!(out, "  {}", explored(summary));
     let _ = writeln!(out, "  {}", counts(summary));

@@ -36,9 +36,15 @@ impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
         let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
-        let command = self.tend_pages()?;
-        self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
-        let ending = match self.watch() {
+        let ended = match self.points.is_on() {
+            true => self.run_pointed(schedule),
+            false => {
+                let command = self.tend_pages()?;
+                self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
+                self.watch()
+            }
+        };
+        let ending = match ended {
             Ok(ending) => ending,
             Err(_) if !is_intact(&self.arena, &self.spec, schedule) => Ending::Overwritten,
             Err(e) => return Err(e),

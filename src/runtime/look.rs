@@ -36,6 +36,9 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         steps: step_views(&trace.steps),
         unrecorded: trace.unrecorded,
         moves: world.moves,
+        tosses: false,
+        touches: Vec::new(),
+        touches_lost: 0,
     }
 }
 

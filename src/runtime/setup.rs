@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use nix::sys::resource::{getrlimit, Resource};
-use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, RANDOM_FD};
+use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, QUARANTINE, RANDOM_FD};
 
 use vsrun_model::watch::state;
 
@@ -17,6 +17,7 @@ use super::processes::cpus;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
+use crate::config::Point;
 use crate::objects::Objects;
 use crate::race::Flaws;
 use crate::scenario::{Options, Program};
@@ -54,6 +55,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.processes = getrlimit(Resource::RLIMIT_NPROC).map_or(u64::MAX, |(soft, _)| soft);
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.control.watching.state = if spec.watch.is_some() && mode == Mode::ROOT { state::ASKED } else { state::OFF };
+    arena.control.quarantine = spec.options.quarantine.unwrap_or(QUARANTINE);
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;
     arena.world.uncontrolled = spec.options.uncontrolled;
@@ -177,6 +179,8 @@ pub struct Spec {
     pub watch: Option<Watch>,
     /// What of uses of memory is a bug.
     pub flaws: Flaws,
+    /// Variables of which each use is told.
+    pub points: Vec<Point>,
 }
 
 impl Spec {

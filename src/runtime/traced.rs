@@ -45,8 +45,21 @@ impl Worker {
         if let Some(identity) = race {
             self.show_race(identity, &trace, &mut finding);
         }
+        finding.tosses = !self.tossed.is_empty();
+        self.list = self.points.take();
+        (finding.touches, finding.touches_lost) = (self.list.seen.clone(), self.list.lost);
         self.clean_up(&ending)?;
         Ok(finding)
+    }
+
+    /// Runs a schedule under the tracer, so that each use of a watched variable is seen.
+    pub(super) fn run_pointed(&mut self, schedule: &Schedule) -> io::Result<Ending> {
+        let (ending, _stopped) = match self.start_traced(schedule)? {
+            Some(first) => self.run_to_end(first)?,
+            None => (Ending::Interrupted, None),
+        };
+        self.list = self.points.take();
+        Ok(ending)
     }
 
     /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on. `None`: vsrun was asked
@@ -65,6 +78,8 @@ impl Worker {
                             | Options::PTRACE_O_TRACEEXEC;
                         stopped.set_options(options).map_err(io::Error::other)?;
                         self.alive.insert(pid.as_raw());
+                        self.points.begin();
+                        self.points.arm(&stopped)?;
                         return Ok(Some(stopped));
                     }
                     Event::Stopped(root) => resume_quietly(root),
@@ -126,6 +141,15 @@ impl Worker {
             Event::Stopped(stopped) => {
                 let pid = stopped.pid();
                 self.alive.insert(pid.as_raw());
+                let moves = self.watched.as_ref().map(|watched| watched.moves.clone()).unwrap_or_default();
+                if stopped.reason() == Reason::Exec {
+                    self.points.forget(&stopped);
+                }
+                self.points.arm(&stopped)?;
+                if self.points.sees(&stopped, &self.arena, &moves)? {
+                    drop(stopped.resume(None));
+                    return Ok(None);
+                }
                 match stopped.reason() {
                     Reason::Signal(signal) if signal.number() == libc::SIGSTOP => {
                         if self.arena.progress().1 != 0 {
@@ -201,6 +225,10 @@ impl Worker {
             return false;
         }
         if self.watched.as_ref().is_some_and(|watched| watched.answers(stopped, signal)) {
+            return false;
+        }
+        let at = stopped.regs().map_or(0, |regs| regs.rip.wrapping_sub(1));
+        if signal.number() == libc::SIGTRAP && self.tossed.iter().any(|tossed| tossed.traps_at(at)) {
             return false;
         }
         let asked_for = world.threads.get(world.current).is_some_and(|t| t.fiber.tsc_faults);

@@ -17,18 +17,19 @@ use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Other, Place
 use super::memory::ProcessMemory;
 use super::session::SHIM_NAME;
 use super::setup::StartError;
+use super::tossed::patched;
 use super::watched::{Watched, WatchedModule};
 use super::worker::Worker;
 use crate::base::text::escape;
 use crate::binary::elf::ElfFile;
 use crate::binary::patch::{plan, Input, Plan, Space, Statistics};
-use crate::binary::sites::{self, Choice, Reason, Sites, Unwatched};
+use crate::binary::sites::{self, Choice, Reason, Sites, Unit, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
 
 const PAGE: u64 = 4096;
 
 /// Modules that are not watched.
-fn is_left_out(name: &str) -> bool {
+pub(super) fn is_left_out(name: &str) -> bool {
     LEFT_OUT.iter().chain(&["linux-vdso", "[", SHIM_NAME]).any(|start| name.starts_with(start))
 }
 
@@ -62,8 +63,10 @@ impl Worker {
         let Some(watch) = self.spec.watch.clone() else { return Ok(()) };
         let memory = ProcessMemory::open(self.root).map_err(io::Error::other)?;
         let maps = std::fs::read(format!("/proc/{}/maps", self.root))?;
-        let (loaded, left_out) = modules(&maps, &memory);
-        let sites = analyse(&loaded, watch.choice);
+        let changed = patched(&self.tossed);
+        let (loaded, left_out) = modules(&maps, &memory, &changed);
+        let mut sites = analyse(&loaded, watch.choice);
+        loaded.iter().zip(&mut sites).for_each(|(module, sites)| leave_alone(sites, module.bias, &changed));
         let inputs = loaded.iter().zip(&sites).map(|(m, sites)| Input { sites, bias: m.bias, text: m.text.clone() });
         let inputs: Vec<Input> = inputs.collect();
         let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow, watch.form);
@@ -190,8 +193,22 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The modules that are to be watched, and the names of the others.
-fn modules(maps: &[u8], memory: &ProcessMemory) -> (Vec<Loaded>, Vec<String>) {
+/// Nothing is patched where vsrun has `changed` the code of a module that lies at `bias`: it is not executed. Of the space behind a
+/// function only what is left may be used.
+fn leave_alone(sites: &mut Arc<Sites>, bias: u64, changed: &[Range<u64>]) {
+    for range in changed.iter().map(|range| range.start.wrapping_sub(bias)..range.end.wrapping_sub(bias)) {
+        let overlaps = |unit: &Unit| unit.at < range.end && range.start < unit.at + u64::from(unit.room);
+        if !sites.units.iter().any(overlaps) {
+            continue;
+        }
+        let units = &mut Arc::make_mut(sites).units;
+        units.retain(|unit| !range.contains(&unit.at));
+        units.iter_mut().filter(|unit| overlaps(unit)).for_each(|unit| unit.room = (range.start - unit.at) as u8);
+    }
+}
+
+/// The modules that are to be watched, and the names of the others. `changed`: where vsrun has changed their code.
+fn modules(maps: &[u8], memory: &ProcessMemory, changed: &[Range<u64>]) -> (Vec<Loaded>, Vec<String>) {
     let all = Modules::parse(maps, &mut SymbolCache::new());
     let (mut loaded, mut left_out) = (Vec::new(), Vec::new());
     for module in all.modules() {
@@ -206,7 +223,8 @@ fn modules(maps: &[u8], memory: &ProcessMemory) -> (Vec<Loaded>, Vec<String>) {
         let (mut text, mut intact) = (Vec::new(), true);
         for mapping in own {
             let mut bytes = vec![0; (mapping.end - mapping.start) as usize];
-            intact &= memory.read(mapping.start, &mut bytes).is_ok() && is_of_file(&path, mapping.offset, &bytes);
+            let is_read = memory.read(mapping.start, &mut bytes).is_ok();
+            intact &= is_read && is_of_file(&path, mapping.offset, &bytes, (mapping.start, changed));
             text.push((mapping.start, bytes));
         }
         loaded.push(Loaded { path, name, bias: module.bias, text, intact });
@@ -215,13 +233,19 @@ fn modules(maps: &[u8], memory: &ProcessMemory) -> (Vec<Loaded>, Vec<String>) {
     (loaded, left_out)
 }
 
-/// The file has these bytes there; behind its end there are none.
-fn is_of_file(path: &Path, offset: u64, bytes: &[u8]) -> bool {
+/// The file has these bytes, mapped at an address, there, but where they were `changed`; behind its end there are none.
+fn is_of_file(path: &Path, offset: u64, bytes: &[u8], (start, changed): (u64, &[Range<u64>])) -> bool {
     let Ok(file) = std::fs::File::open(path) else { return false };
     let mut there = vec![0; bytes.len()];
     let mut n = 0;
     while let Ok(more @ 1..) = file.read_at(&mut there[n..], offset + n as u64) {
         n += more;
+    }
+    for at in changed.iter().flat_map(Clone::clone) {
+        let at = at.wrapping_sub(start) as usize;
+        if let (Some(there), Some(byte)) = (there.get_mut(at), bytes.get(at)) {
+            *there = *byte;
+        }
     }
     there[..n] == bytes[..n]
 }
@@ -258,7 +282,7 @@ fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
 }
 
 /// The addresses of the process that are free, without those into which its heap and its stack grow.
-fn space(maps: &[u8]) -> Space {
+pub(super) fn space(maps: &[u8]) -> Space {
     const HEAP: u64 = 1 << 30;
     const STACK: u64 = 64 << 20;
     let mappings = Mapping::parse_all(maps);

@@ -19,9 +19,12 @@ use super::outcome::Outcome;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
+use super::tossed::Tossed;
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
 use super::watched::Watched;
+use super::watchpoints::{pieces, Watchlist, Watchpoints};
 use crate::binary::preflight::is_secure_exec;
+use crate::binary::{Modules, SymbolCache};
 use crate::finding::Finding;
 use crate::objects::Objects;
 
@@ -79,6 +82,12 @@ pub struct Worker {
     pub(super) echo: Option<File>,
     /// How memory is watched.
     pub(super) watched: Option<Watched>,
+    /// Functions that return a choice.
+    pub(super) tossed: Vec<Tossed>,
+    /// Variables of which each use is told.
+    pub(super) points: Watchpoints,
+    /// What was seen of them in the execution last run.
+    pub(super) list: Watchlist,
 }
 
 impl Worker {
@@ -137,6 +146,9 @@ impl Worker {
             alive: BTreeSet::new(),
             echo,
             watched: None,
+            tossed: Vec::new(),
+            points: Watchpoints::default(),
+            list: Watchlist::default(),
         };
         worker.bring_to_root(root)?;
         Ok(worker)
@@ -151,6 +163,8 @@ impl Worker {
         tracee::fix_auxv(&mut root, AT_RANDOM).map_err(|e| StartError::Bug(format!("{e:?}")))?;
         let _running = root.resume(None).map_err(|e| StartError::Bug(format!("{e}")))?;
         self.await_root(1)?;
+        self.find_points()?;
+        self.replace_functions()?;
         self.watch_memory()?;
         self.state = RootState::take(&self.arena)?;
         self.passed_before = self.arena.control.passed;
@@ -235,6 +249,20 @@ impl Worker {
         }
         let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
         StartError::Refused(format!("the program ended before its main began: {how}{said}"))
+    }
+
+    /// The variables of which each use is to be told, in the program, which stands at its root.
+    fn find_points(&mut self) -> Result<(), StartError> {
+        if !self.spec.points.is_empty() {
+            let modules = Modules::of_process(self.root.as_raw(), &mut SymbolCache::new())?;
+            self.points = Watchpoints::new(pieces(&self.spec.points, &modules)?);
+        }
+        Ok(())
+    }
+
+    /// The uses of these that the execution last run has made.
+    pub fn watchlist(&self) -> &Watchlist {
+        &self.list
     }
 
     /// Memory is watched.

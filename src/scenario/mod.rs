@@ -8,4 +8,4 @@ mod types;
 #[doc(hidden)]
 pub use file::sealed;
 pub use file::{LoadCause, LoadError, ScenarioFile, WriteError, VERSION};
-pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then};
+pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then, Toss};

@@ -78,6 +78,20 @@ pub struct Client {
     pub argv: Vec<OsString>,
 }
 
+/// A function of the program that returns a choice (`--toss`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Toss {
+    /// Its name, as a file has it or demangled.
+    pub function: String,
+    /// It returns each of 0 to this.
+    pub most: u32,
+}
+
+impl Toss {
+    /// Each alternative is explored, and kept in memory.
+    pub const LARGEST: u32 = 65_535;
+}
+
 /// Options that an execution depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -112,6 +126,12 @@ pub struct Options {
     pub seed: u64,
     /// What the program's standard input was, in the caller's words (`null`, `inherit`, ...).
     pub stdin: String,
+    /// Bytes of freed blocks of the heap that each process keeps back, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<u64>,
+    /// Functions that return a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tosses: Vec<Toss>,
     /// The bug shows where memory is watched only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watches: bool,

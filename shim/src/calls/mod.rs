@@ -47,5 +47,6 @@ pub mod table;
 pub mod thread;
 pub mod time;
 pub mod timer;
+pub mod toss;
 pub mod uncontrolled;
 pub mod waitv;

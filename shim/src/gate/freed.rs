@@ -6,16 +6,27 @@
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::arena::QUARANTINE;
 use vsrun_model::{Tid, NONE};
 
 use super::end;
-use super::local::local;
+use super::local::{arena, local};
 use crate::sys::decimal;
 use crate::watch;
 
-/// Blocks, and bytes of all of them.
-const MOST: usize = 256;
-const MOST_BYTES: u64 = 256 << 10;
+/// Blocks, at most; and the usual number, for each [`QUARANTINE`] bytes of them.
+const MOST: usize = 4096;
+const USUAL: u64 = 256;
+
+/// Bytes of all of them: what was asked for.
+fn most_bytes() -> u64 {
+    arena().control.quarantine
+}
+
+/// Blocks, in proportion.
+fn most_blocks() -> usize {
+    (most_bytes().div_ceil(QUARANTINE).saturating_mul(USUAL)).min(MOST as u64) as usize
+}
 
 #[derive(Clone, Copy)]
 struct Block {
@@ -52,13 +63,13 @@ impl Blocks {
 
 /// A block of this size is kept at all.
 pub fn keeps(size: u64) -> bool {
-    size <= MOST_BYTES / 4
+    size <= most_bytes() / 4 && most_bytes() > 0
 }
 
 /// The oldest block, which is to be given back before one of `size` bytes can be kept, and its size; `None`: there is room.
 pub fn oldest(size: u64) -> Option<(u64, u64)> {
     let b = blocks();
-    if b.n < MOST && b.bytes + size <= MOST_BYTES {
+    if b.n < most_blocks() && b.bytes + size <= most_bytes() {
         return None;
     }
     let old = b.all[b.first];

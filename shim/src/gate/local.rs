@@ -136,6 +136,8 @@ pub struct Local {
     pub to_write: (u64, u64),
     /// Code that came after the patches, by name, while nobody else reaches memory of this process; its length.
     pub late_code: ([u8; NAME], usize),
+    /// Entries of functions that return a choice are traps.
+    pub toss_traps: bool,
     /// That has been told of.
     pub late_told: bool,
     /// It has mapped memory that others may reach, to write there.
@@ -195,6 +197,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     touches: false,
     to_write: (0, 0),
     late_code: ([0; NAME], 0),
+    toss_traps: false,
     late_told: false,
     shares: false,
     made_keys: ([None; 2], NONE, 0),

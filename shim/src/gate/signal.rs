@@ -105,7 +105,7 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
             install_fault(signal);
             0
         }
-        _ if signal == libc::SIGTRAP && watch::is_mapped() => {
+        _ if signal == libc::SIGTRAP && (watch::is_mapped() || local().toss_traps) => {
             install_traps();
             0
         }
@@ -124,13 +124,19 @@ pub fn install_traps() {
     install(libc::SIGTRAP, on_trap as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
 }
 
-/// Handler of SIGTRAP where memory is watched.
+/// Where the entry of a function that returns a choice leads, if that is a trap and stands at `address`.
+fn toss_at(address: u64) -> Option<u64> {
+    let traps = &arena().control.tossing.traps;
+    traps.iter().find(|trap| local().toss_traps && trap.at == address).map(|trap| trap.to)
+}
+
+/// Handler of SIGTRAP where patches are traps.
 extern "C" fn on_trap(signal: i32, info: u64, context: u64) {
     const SI_KERNEL: i32 = 0x80;
     let code: i32 = load(info + 8);
     let rip: u64 = load(context + reg::RIP);
     if code == SI_KERNEL {
-        if let Some(to) = watch::trap(rip - 1) {
+        if let Some(to) = watch::trap(rip - 1).or_else(|| toss_at(rip - 1)) {
             store(context + reg::RIP, to);
             return;
         }

@@ -173,7 +173,7 @@ pub fn reserved() -> u64 {
 }
 
 /// How much XSAVE writes, with the processor as the kernel has set it up.
-fn state_size() -> u64 {
+pub fn state_size() -> u64 {
     let size = core::arch::x86_64::__cpuid_count(13, 0).ebx;
     u64::from(size.max(576)).next_multiple_of(64)
 }

@@ -17,5 +17,6 @@ mod space;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use emit::distance;
 pub use plan::{plan, Form, Input, Mapped, Plan, Planner, Statistics};
 pub use space::Space;

@@ -9,6 +9,7 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
@@ -23,6 +24,8 @@ pub const VERSION: u32 = 50;
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
 pub const POOL_ADDR: u64 = 0x2100_0000_0000;
+/// Bytes of freed blocks that each process keeps back, where nothing else is asked for.
+pub const QUARANTINE: u64 = 256 << 10;
 /// Size of the pool, bytes; pages that are never touched cost nothing.
 pub const POOL_SIZE: u64 = 1 << 34;
 /// Where descriptors of files that messages of the program carry go in and come out.
@@ -201,6 +204,10 @@ numbers! {
     RUN_TELLING = 4,
     /// Keep those pages alone.
     KEEP = 5,
+    /// Map a page for code, see [`Tossing`].
+    ROOM = 6,
+    /// From now on traps are patches, see [`Tossing`].
+    TRAPS = 7,
 }
 
 numbers! {
@@ -287,6 +294,10 @@ pub struct Control {
     pub pages: Pages,
     /// Watched memory.
     pub watching: Watching,
+    /// Functions that return a choice.
+    pub tossing: Tossing,
+    /// Bytes of freed blocks of the heap that each process keeps back, written by vsrun; [`QUARANTINE`] unless asked for.
+    pub quarantine: u64,
     /// System calls that went through to the kernel, by number.
     pub passed: [u32; MAX_SYSCALLS],
 }
@@ -481,6 +492,8 @@ impl Arena {
         self.closing.stopped = 0;
         self.control.watching.later = 0;
         self.control.watching.wide = 0;
+        self.control.tossing.called = 0;
+        self.control.tossing.later = 0;
         Ok(())
     }
 
@@ -574,6 +587,35 @@ impl Arena {
             let n = name.len().min(watching.name.len() - 1);
             watching.name[..n].copy_from_slice(&name[..n]);
             watching.name[n..].fill(0);
+        }
+    }
+
+    /// Where the jumps of functions that return a choice are to lead.
+    pub fn tosses_at(&mut self, entry: u64) {
+        self.control.tossing.entry = entry;
+    }
+
+    /// What came of mapping a page for code.
+    pub fn room_is(&mut self, result: i64) {
+        self.control.tossing.page = if result < 0 { result } else { 1 };
+    }
+
+    /// Function `n` that returns a choice is called: what it gives at most.
+    pub fn tossed(&mut self, n: usize) -> u32 {
+        let tossing = &mut self.control.tossing;
+        let n = n.min(MAX_TOSSES - 1);
+        tossing.called |= 1 << n;
+        tossing.most[n]
+    }
+
+    /// The program or library `name` came later, and has its own functions.
+    pub fn note_own_functions(&mut self, name: &[u8]) {
+        let tossing = &mut self.control.tossing;
+        tossing.later = tossing.later.saturating_add(1);
+        if tossing.later == 1 {
+            let n = name.len().min(tossing.name.len() - 1);
+            tossing.name[..n].copy_from_slice(&name[..n]);
+            tossing.name[n..].fill(0);
         }
     }
 

@@ -53,6 +53,8 @@ macro_rules! subjects {
 subjects! {
     /// Watched memory.
     watch: crate::base::watch;
+    /// Functions that return a choice.
+    toss: crate::base::toss;
     /// Addresses of sockets.
     address: crate::base::address;
     /// Could an operation have come earlier?

@@ -336,6 +336,18 @@ impl Stopped {
         ptrace::getsiginfo(self.pid).map_err(|errno| TraceError::new("get siginfo", self.pid, errno))
     }
 
+    /// Debug register `n`, 0 to 7.
+    pub fn debug_register(&self, n: usize) -> Result<u64, TraceError> {
+        let word = ptrace::read_user(self.pid, debug_register_at(n));
+        word.map(|word| word as u64).map_err(|errno| TraceError::new("read a debug register", self.pid, errno))
+    }
+
+    /// Sets it; the kernel refuses what is no address of the program's.
+    pub fn set_debug_register(&self, n: usize, value: u64) -> Result<(), TraceError> {
+        let result = ptrace::write_user(self.pid, debug_register_at(n), value as libc::c_long);
+        result.map_err(|errno| TraceError::new("set a debug register", self.pid, errno))
+    }
+
     /// Sets the options, all of them: those not named are switched off, PTRACE_O_EXITKILL too.
     pub fn set_options(&mut self, options: Options) -> Result<(), TraceError> {
         ptrace::setoptions(self.pid, options).map_err(|errno| TraceError::new("set options", self.pid, errno))
@@ -414,6 +426,11 @@ impl Running {
             }
         }
     }
+}
+
+/// Where the kernel's `struct user` has debug register `n`.
+fn debug_register_at(n: usize) -> ptrace::AddressType {
+    (std::mem::offset_of!(libc::user, u_debugreg) + 8 * n) as ptrace::AddressType
 }
 
 /// The address that an instruction faulted at (SIGSEGV, SIGBUS) or is itself at (SIGILL, SIGFPE, SIGTRAP); None for a

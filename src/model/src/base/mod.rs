@@ -10,6 +10,7 @@ pub mod inject;
 pub mod library;
 pub mod op;
 pub mod table;
+pub mod toss;
 pub mod watch;
 pub mod words;
 
