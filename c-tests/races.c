@@ -250,6 +250,21 @@ static void *one_then_other(void *unused)
     return unused;
 }
 
+/* What an initializer writes, and those read who find it done. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void initializes(void)
+{
+    v = 1;
+}
+
+static void *needs(void *unused)
+{
+    MUST(pthread_once(&once, initializes));
+    assert(*(volatile int *)&v == 1);
+    return unused;
+}
+
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 static void *waits(void *unused)
@@ -313,6 +328,8 @@ int main(int argc, char **argv)
         run(one_then_other, NULL, NULL);
     else if (strcmp(shape, "condition") == 0)
         run(waits, signals, NULL);
+    else if (strcmp(shape, "once") == 0)
+        run(needs, needs, NULL);
     else
         return 2;
     return 0;

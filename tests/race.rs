@@ -12,7 +12,7 @@ use interp::{brute, How, Ins, Machine, Program, VARIABLES};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::Reasons;
-use vsrun::race::{races, Note};
+use vsrun::race::{first_of, pending, races, Conflict, Note, Race};
 use vsrun::schedule::Schedule;
 use vsrun::search::allowed::Unknown;
 use vsrun::search::{Composed, InOrder, Search};
@@ -96,12 +96,22 @@ fn meetings(seen: &[Seen], found: &mut BTreeSet<u32>, trace: &Trace) {
     }
 }
 
-/// Everything there is: outcomes, and the variables on which threads race; `past_cycles`: behind circles of locks, too.
-/// `None`: too much.
-fn truth(machine: &mut Machine, program: &Program, past_cycles: bool) -> Option<(Outcomes, BTreeSet<u32>)> {
+/// The variable of which two uses are pending at once: two of them share a word.
+fn variable_of(conflict: &Conflict) -> u32 {
+    let (_, address) = conflict.place;
+    2 * (address / 64) as u32 + u32::from(!address.is_multiple_of(64))
+}
+
+/// Everything there is: outcomes, the variables on which threads race, and those of these where not both uses are atomic; `past_cycles`: behind
+/// circles of locks, too. `None`: too much.
+fn truth(
+    machine: &mut Machine,
+    program: &Program,
+    past_cycles: bool,
+) -> Option<(Outcomes, BTreeSet<u32>, BTreeSet<u32>)> {
     machine.watched = ALL;
     let leaves = brute::leaves_of(machine, program, LIMIT, past_cycles)?;
-    let (mut outcomes, mut racy) = (Outcomes::new(), BTreeSet::new());
+    let (mut outcomes, mut racy, mut reported) = (Outcomes::new(), BTreeSet::new(), BTreeSet::new());
     for prefix in leaves {
         let record_back = prefix.len() as u32;
         let schedule = Schedule { prefix, record: true, record_back, past_cycles, ..Schedule::default() };
@@ -110,14 +120,17 @@ fn truth(machine: &mut Machine, program: &Program, past_cycles: bool) -> Option<
         for seen in trace.seen.iter().chain([&trace.last]) {
             meetings(seen, &mut racy, &trace);
         }
+        reported.extend(pending(&trace).iter().map(variable_of));
     }
-    Some((outcomes, racy))
+    Some((outcomes, racy, reported))
 }
 
 /// What a search finds: outcomes, and the variables on which its executions have races.
 struct Found {
     outcomes: Outcomes,
     racy: BTreeSet<u32>,
+    /// Those of which `--race hb` reports two uses.
+    reported: BTreeSet<u32>,
     reasons: Reasons,
     executions: u64,
 }
@@ -129,17 +142,16 @@ const OPTIMAL: Make = (|| Box::new(InOrder::optimal()), false, true);
 const COMPOSED: Make = (|| Box::new(Composed::new(Box::new(Unknown))), true, false);
 
 /// The races on variables that nothing protects.
-fn races_of(trace: &Trace, notes: &[Note]) -> BTreeSet<u32> {
+fn races_of(trace: &Trace, notes: &[Note]) -> Vec<Race> {
     let unprotected = |note: &Note| !matches!(note, Note::Touches { access, .. } if access.space != 0);
-    let all = races(trace, notes.iter().copied().filter(unprotected), BTreeSet::new());
-    all.iter().map(|race| (race.second.access.address / 64) as u32).collect()
+    races(trace, notes.iter().copied().filter(unprotected), BTreeSet::new())
 }
 
 fn search(machine: &mut Machine, program: &Program, watched: u32, limit: u64, make: Make) -> Option<Found> {
     (machine.watched, machine.by_step) = (watched, make.1);
     let mut search = make.0();
-    let mut found =
-        Found { outcomes: Outcomes::new(), racy: BTreeSet::new(), reasons: Reasons::default(), executions: 0 };
+    let (racy, reported) = (BTreeSet::new(), BTreeSet::new());
+    let mut found = Found { outcomes: Outcomes::new(), racy, reported, reasons: Reasons::default(), executions: 0 };
     while let Some(mut schedule) = search.next() {
         schedule.record_back = schedule.prefix.len() as u32;
         found.executions += 1;
@@ -154,7 +166,10 @@ fn search(machine: &mut Machine, program: &Program, watched: u32, limit: u64, ma
             found.outcomes.insert(outcome.text);
         }
         found.reasons.extend(&trace.reasons(true));
-        found.racy.extend(races_of(&trace, &machine.notes));
+        let all = races_of(&trace, &machine.notes);
+        found.reported.extend(first_of(&all).iter().map(|conflict| (conflict.place.1 / 64) as u32));
+        found.reported.extend(pending(&trace).iter().map(variable_of));
+        found.racy.extend(all.iter().map(|race| (race.second.access.address / 64) as u32));
         search.done(schedule.ticket, &trace);
     }
     Some(found)
@@ -185,7 +200,7 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
     }
     // A deadline that fires when nothing else can go on orders accesses, as no deadline does in fact.
     (machine.timeouts_any, machine.by_step) = (true, false);
-    let Some((outcomes, racy)) = truth(machine, program, make.2) else { return Ok(None) };
+    let Some((outcomes, racy, reported)) = truth(machine, program, make.2) else { return Ok(None) };
     if refused(outcomes.iter()) {
         return Ok(None);
     }
@@ -208,6 +223,10 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
         if first && !once && found.racy.is_empty() != racy.is_empty() {
             return Err(format!("races on {racy:?}, found {:?}", found.racy));
         }
+        let false_reports: Vec<_> = found.reported.difference(&reported).collect();
+        if !false_reports.is_empty() && !once {
+            return Err(format!("reports on {false_reports:?} are none"));
+        }
         let before = watched;
         watched |= found.racy.iter().map(|v| 1 << v).sum::<u32>();
         if watched == before {
@@ -215,6 +234,11 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
         }
         first = false;
     };
+    // Each variable of `reported` is an object by now.
+    let missed: Vec<_> = reported.difference(&found.reported).collect();
+    if !missed.is_empty() {
+        return Err(format!("watched {watched:b}, no report on {missed:?}"));
+    }
     if found.outcomes != outcomes {
         let missed: Vec<_> = outcomes.difference(&found.outcomes).collect();
         let wrong: Vec<_> = found.outcomes.difference(&outcomes).collect();

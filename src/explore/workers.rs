@@ -361,12 +361,19 @@ impl<'a> Shared<'a> {
     }
 
     /// The uses of memory that are bugs, by identity, with the steps that lead there.
+    ///
+    /// Of two that nothing orders it is waited until their memory is an object and both are pending at once: an order that is no step (the
+    /// end of an initializer of pthread_once) is seen then. Where that does not come, because there is one execution only, or no room for
+    /// more objects, what the trace says has to do.
     fn races(&self, worker: &Worker, outcome: &Outcome) -> Vec<(u64, Vec<usize>)> {
         if outcome.conflicts.is_empty() {
             return Vec::new();
         }
-        let quiet = Arc::clone(self.lock().sharing.quiet());
-        worker.reported_races(outcome, &quiet)
+        let state = self.lock();
+        let (quiet, has_room) = (Arc::clone(state.sharing.quiet()), state.sharing.has_room());
+        drop(state);
+        let at_once = self.setting.config.search == SearchKind::Once || !has_room;
+        worker.reported_races(outcome, &quiet, at_once)
     }
 
     /// Records the uses of memory that are bugs, by identity and the steps that lead there. False: somebody outside interfered.

@@ -46,11 +46,12 @@ impl Worker {
     }
 
     /// The uses of memory by the execution last run that are bugs: the identity of each, and the steps of its trace that lead to both. Of the
-    /// same identity the first.
-    pub fn reported_races(&self, outcome: &Outcome, quiet: &Quiet) -> Vec<(u64, Vec<usize>)> {
+    /// same identity the first. Not `at_once`: where nothing orders two, only if both are pending in one state.
+    pub fn reported_races(&self, outcome: &Outcome, quiet: &Quiet, at_once: bool) -> Vec<(u64, Vec<usize>)> {
         let Some(watched) = self.watched.as_ref().filter(|_| !outcome.conflicts.is_empty()) else { return Vec::new() };
         let mut all: Vec<(u64, Vec<usize>)> = Vec::new();
-        for conflict in outcome.conflicts.iter().filter(|conflict| !watched.is_quiet(conflict, quiet)) {
+        let counts = |c: &&Conflict| at_once || c.pending || c.flaw != Flaw::Unordered;
+        for conflict in outcome.conflicts.iter().filter(counts).filter(|conflict| !watched.is_quiet(conflict, quiet)) {
             let identity = watched.identity(conflict);
             if all.iter().all(|known| known.0 != identity) {
                 all.push((identity, conflict.steps(&outcome.trace, notes(&self.arena))));
