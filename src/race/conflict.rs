@@ -139,9 +139,9 @@ pub fn of_pending(act: &Act, made: u32, step: Option<u32>, trace: &Trace, second
 }
 
 /// Uses of memory that is an object which are pending in the same state, conflict and are not both atomic: each pair of instructions once for
-/// each word.
+/// each place.
 pub fn pending(trace: &Trace) -> Vec<Conflict> {
-    let mut all: BTreeMap<(u32, u32, ObjId), Conflict> = BTreeMap::new();
+    let mut all: BTreeMap<(u32, u32, (u32, u64)), Conflict> = BTreeMap::new();
     let mut last_steps: BTreeMap<Tid, u32> = BTreeMap::new();
     for (made, state) in trace.seen.iter().chain([&trace.last]).enumerate() {
         if let Some(step) = made.checked_sub(1).and_then(|n| trace.steps.get(n)) {
@@ -161,8 +161,8 @@ pub fn pending(trace: &Trace) -> Vec<Conflict> {
             for (_, b) in uses[..n].iter().filter(|(other, b)| other == word && b.thread != a.thread) {
                 let atomic = is_atomic(&a.access) && is_atomic(&b.access);
                 if a.access.conflicts(&b.access) && !atomic {
-                    let key = (a.access.site.min(b.access.site), a.access.site.max(b.access.site), *word);
                     let conflict = Conflict { pending: true, ..Conflict::new(Flaw::Unordered, *b, *a) };
+                    let key = (a.access.site.min(b.access.site), a.access.site.max(b.access.site), conflict.place);
                     all.entry(key).or_insert(conflict);
                 }
             }
