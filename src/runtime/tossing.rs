@@ -44,11 +44,11 @@ struct Entry {
 impl Entry {
     /// The bytes that are written over.
     fn ranges(&self) -> Vec<Range<u64>> {
-        let long = |at: u64| at..at + JUMP as u64;
+        let part = |at: u64, length: usize| at..at + length as u64;
         match self.jump {
-            Jump::Here => vec![long(self.at)],
-            Jump::Over(gap) => vec![long(gap), self.at..self.at + SHORT_JUMP as u64],
-            Jump::Trap => vec![self.at..self.at + 1],
+            Jump::Here => vec![part(self.at, JUMP)],
+            Jump::Over(gap) => vec![part(gap, JUMP), part(self.at, SHORT_JUMP)],
+            Jump::Trap => vec![part(self.at, 1)],
         }
     }
 
