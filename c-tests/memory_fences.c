@@ -8,7 +8,8 @@
 #include <sched.h>
 
 static enum { NONE, MFENCE, FENCE, XCHG, OTHER, CPUID, CALL, LFENCE } how;
-static int x, y, r1, r2, wants[2], turn, within, other, data, flag;
+static int x, y, r1, r2, wants[2], turn, other, data, flag;
+static volatile int within;
 static long top, bottom;
 static int items[4], taken[4];
 

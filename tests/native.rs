@@ -2,7 +2,7 @@
 //! explores, wherever it says that it explored everything.
 //!
 //! `VSRUN_NATIVE_CASES=N` programs a family (default: a few), `VSRUN_NATIVE_RUNS=N` native runs each, `VSRUN_NATIVE_SEED=N` other
-//! programs, `VSRUN_NATIVE_EXECUTIONS=N` at most of each under vsrun, `VSRUN_NATIVE_RACE=explore` with memory watched, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
+//! programs, `VSRUN_NATIVE_EXECUTIONS=N` at most of each under vsrun, `VSRUN_NATIVE_RACE=explore` with memory watched, `VSRUN_NATIVE_MEMORY=tso` with store buffers, `VSRUN_NATIVE_FAMILY=NAME` only these, `VSRUN_NATIVE_PROGRAM='..'` one program, told in full,
 //! `VSRUN_NATIVE_SEARCH=naive` another search.
 
 use std::collections::BTreeMap;
@@ -109,6 +109,12 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
             "--search",
             search,
         ])
+        .args(
+            std::env::var("VSRUN_NATIVE_MEMORY")
+                .ok()
+                .filter(|_| race(program) == "explore")
+                .map(|model| format!("--memory={model}")),
+        )
         // Two executions at a time would meet in the real directory.
         .args(["-j", "1"])
         .args(["--max-executions", &setting("VSRUN_NATIVE_EXECUTIONS", 20_000).to_string(), "--time", "20"])

@@ -1,6 +1,6 @@
 //! Store buffers, against brute force: small random programs of loads, stores, atomic updates and fences, run on a machine that has sequential consistency and on
 //! x86-TSO (Sewell, Sarkar, Owens, Nardelli, Myreen, CACM 2010), in all ways. Where no sequential execution has a load that may overtake a store,
-//! both machines come to the same.
+//! both machines come to the same; and the moments at which `--memory tso` lets stores come out of their buffers give all that the machine does.
 
 use std::collections::BTreeSet;
 
@@ -142,6 +142,63 @@ fn buffered(program: &Program) -> Outcomes {
     found
 }
 
+/// All final states where stores come out of their buffers at the moments that `--memory tso` explores (`shim/src/gate/late.rs`): right behind a load or a
+/// store, before a fence, at the end.
+fn scheduled(program: &Program) -> Outcomes {
+    let start = (State::new(program), vec![0usize; program.len()]);
+    let (mut seen, mut open, mut found) = (BTreeSet::new(), vec![start], Outcomes::new());
+    while let Some((state, owed)) = open.pop() {
+        if !seen.insert((state.clone(), owed.clone())) {
+            continue;
+        }
+        if state.is_over(program) {
+            found.insert(state.clone());
+        }
+        for (t, code) in program.iter().enumerate() {
+            let buffer = &state.threads[t].buffer;
+            let mut go = |next: State, owes: usize| {
+                let mut owed = owed.clone();
+                owed[t] = owes;
+                open.push((next, owed));
+            };
+            let mut next = state.clone();
+            if owed[t] > 0 {
+                next.drain(t);
+                go(next, owed[t] - 1);
+                continue;
+            }
+            match code.get(state.threads[t].at) {
+                Some(&Ins::Load(word, of)) => {
+                    let known = buffer.iter().rposition(|late| late.0 == word && late.1 & of != 0);
+                    match known {
+                        Some(at) if buffer[at].1 & of != of => go(next, at + 1),
+                        Some(_) => {
+                            next.execute(t, Ins::Load(word, of), true);
+                            go(next, 0);
+                        }
+                        None => {
+                            next.execute(t, Ins::Load(word, of), true);
+                            (0..=buffer.len()).for_each(|count| go(next.clone(), count));
+                        }
+                    }
+                }
+                Some(&ins @ Ins::Store(..)) => {
+                    next.execute(t, ins, true);
+                    go(next.clone(), 0);
+                    go(next, buffer.len() + 1);
+                }
+                Some(_) | None if !buffer.is_empty() => go(next, buffer.len()),
+                Some(&ins) => {
+                    next.execute(t, ins, true);
+                    go(next, 0);
+                }
+                None => {}
+            }
+        }
+    }
+    found
+}
+
 /// All final states without buffers, and whether some execution has a load that may overtake a store.
 fn sequential(program: &Program) -> (Outcomes, bool) {
     let (mut found, mut overtakes) = (Outcomes::new(), false);
@@ -217,6 +274,20 @@ fn without_triangular_races_buffers_cannot_be_told() {
     let [none, shows, benign] = counts.into_inner();
     println!("no triangular race: {none}; one that shows: {shows}; one that does not: {benign}");
     assert!(none > cases / 5 && shows > cases / 20, "{none} without, {shows} with one that shows");
+}
+
+/// The moments at which stores come out of buffers under `--memory tso` are enough.
+#[test]
+fn the_moments_that_are_explored_are_enough() {
+    let cases = std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&programs(), |program| match scheduled(&program) == buffered(&program) {
+        true => Ok(()),
+        false => Err(TestCaseError::fail("another set of final states")),
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
 }
 
 fn outcome_of(program: Program) -> (bool, bool) {

@@ -8,7 +8,7 @@ use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, pages, shield, signal, tsc, watched};
+use crate::gate::{end, late, pages, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{bind, complain, die, elf, fs_base, load, raw, store};
 use crate::{net, rewrite};
@@ -44,8 +44,12 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
     let auxv = elf::auxv(envp);
     env::hide(envp);
     elf::disarm_vdso(auxv.vdso);
-    local().hooks =
-        Hooks { deliver: signal::deliver_due, run_taken: signal::run_taken, close_locked: locks::close_all_locked };
+    local().hooks = Hooks {
+        deliver: signal::deliver_due,
+        run_taken: signal::run_taken,
+        close_locked: locks::close_all_locked,
+        drain: late::drain,
+    };
     if let Err(reason) = thread::find_libc(&auxv) {
         fail(reason);
     }

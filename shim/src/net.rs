@@ -96,6 +96,9 @@ pub fn call_of_site(nr: i64, a: [u64; 6]) -> i64 {
 
 /// `within`: by an instruction of libc's, as far as is known.
 fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
+    if !matches!(nr, any_of!(SYS_rt_sigprocmask SYS_rseq SYS_set_robust_list SYS_mprotect SYS_madvise SYS_brk)) {
+        gate::drain_stores();
+    }
     let result = buffers::around(nr, a, |a| performed(nr, a, context, within));
     if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {
         watched::code_comes(nr, a);
@@ -203,6 +206,7 @@ pub fn clone(nr: i64, a: [u64; 6], start: Start) -> i64 {
 }
 
 fn make(nr: i64, a: [u64; 6], start: Start, within: bool) -> i64 {
+    gate::drain_stores();
     let mut args = CloneArgs { start, within, exit_signal: libc::SIGCHLD, ..CloneArgs::default() };
     match nr {
         libc::SYS_clone3 => {

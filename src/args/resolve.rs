@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{Checkpoint, Command, Config, Doctor, Replay, SearchKind, SearchName, Show};
+use crate::config::{Checkpoint, Command, Config, Doctor, MemoryModel, Race, Replay, SearchKind, SearchName, Show};
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
@@ -83,6 +83,9 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
         None if config.once => SearchKind::Once,
         None => search_kind(config.search_name)?,
     };
+    if config.memory_model() == MemoryModel::Tso && config.race() != Race::Explore {
+        return Err(UsageError::wrong("--memory tso is about memory that is watched: it needs --race explore"));
+    }
     Ok(config)
 }
 

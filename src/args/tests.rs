@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Point;
-use crate::config::{Bounds, Doctor, Format, ProgressMode, Replay, Show, Timeouts};
+use crate::config::{Bounds, Doctor, Format, MemoryModel, ProgressMode, Replay, Show, Timeouts};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -206,4 +206,18 @@ fn bounds_and_pct() {
     }
     let both = ["vsrun", "--bound", "delays=1", "--search", "naive", "prog"].map(OsString::from);
     assert_eq!(parse(both).unwrap_err().code, 2);
+}
+
+#[test]
+fn memory_is_a_size_or_a_model() {
+    let model = |args: &[&str]| config(args).memory_model();
+    assert_eq!(model(&["prog"]), MemoryModel::Sc);
+    assert_eq!(model(&["--race", "explore", "--memory", "tso", "prog"]), MemoryModel::Tso);
+    assert_eq!(model(&["--race", "explore", "--memory-model", "tso", "prog"]), MemoryModel::Tso);
+    assert_eq!(model(&["--memory", "sc", "prog"]), MemoryModel::Sc);
+    let both = config(&["--race", "explore", "--memory", "2K", "--memory-model", "tso", "prog"]);
+    assert_eq!((both.memory_size(), both.memory_model()), (Some(2048), MemoryModel::Tso));
+    for bad in [&["--memory", "pso"][..], &["--memory-model", "2G"], &["--race", "off", "--memory", "tso"]] {
+        assert_eq!(run(&[bad, &["prog"]].concat()).unwrap_err().code, 2, "{bad:?}");
+    }
 }

@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 use crate::race::Flaws;
 use crate::scenario::Toss;
 use crate::search::Bound;
-use values::{bound, command_words, fault, point, seconds, signal_number, size, size_or_none, toss, uncontrolled};
+use values::{bound, command_words, fault, memory, point, seconds, signal_number, size_or_none, toss, uncontrolled};
 
 mod values;
 
-pub use values::{Point, Words};
+pub use values::{Memory, MemoryModel, Point, Words};
 
 /// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
 #[allow(clippy::large_enum_variant)]
@@ -282,9 +282,13 @@ pub struct Config {
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub annotations: Option<PathBuf>,
     /// Memory that the processes of one execution may use together: bytes, or with K, M or G [default: three quarters of
-    /// what is free, divided among the workers]
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Search")]
-    pub memory: Option<u64>,
+    /// what is free, divided among the workers]; or tso or sc, see --memory-model
+    #[arg(long, value_name = "SIZE|tso|sc", value_parser = memory, help_heading = "Search")]
+    pub memory: Option<Memory>,
+    /// What stores to memory that threads use without an order do: sc (they are visible at once), tso (they go through a buffer, as on
+    /// x86; with --race explore)
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "MODEL", help_heading = "What counts as a bug")]
+    pub memory_model: Option<MemoryModel>,
     /// Make vsrun's memory read-only to the program in every execution, not only in some and where bugs are looked at: who
     /// writes there by mistake crashes there
     #[arg(long, help_heading = "What counts as a bug")]
@@ -386,6 +390,22 @@ impl Config {
     /// when that is asked for.
     pub fn race(&self) -> Race {
         self.race.unwrap_or(if self.search == SearchKind::Once { Race::Off } else { Race::Explore })
+    }
+
+    /// Bytes that the processes of one execution may use.
+    pub fn memory_size(&self) -> Option<u64> {
+        match self.memory {
+            Some(Memory::Size(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// When others see what a thread stores.
+    pub fn memory_model(&self) -> MemoryModel {
+        match (self.memory_model, self.memory) {
+            (Some(model), _) | (None, Some(Memory::Model(model))) => model,
+            _ => MemoryModel::Sc,
+        }
     }
 
     /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::scenario::Toss;
 use crate::search::Bound;
 
@@ -82,6 +84,24 @@ pub(super) fn toss(text: &str) -> Result<Toss, String> {
     }
 }
 
+/// When others see what a thread stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MemoryModel {
+    /// At once: sequential consistency.
+    Sc,
+    /// When it comes out of a buffer, in order, at any moment: x86-TSO.
+    Tso,
+}
+
+/// The value of `--memory`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Bytes.
+    Size(u64),
+    /// A memory model.
+    Model(MemoryModel),
+}
+
 /// A command as words, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Words(pub Vec<OsString>);
@@ -152,6 +172,15 @@ pub(super) fn size_or_none(text: &str) -> Result<u64, String> {
     const LARGEST: u64 = 16 << 20;
     let bytes = if text == "0" { Ok(0) } else { size(text) }?;
     Some(bytes).filter(|bytes| *bytes <= LARGEST).ok_or_else(|| "16M is the most".to_string())
+}
+
+/// A size, or a memory model.
+pub(super) fn memory(text: &str) -> Result<Memory, String> {
+    match text {
+        "sc" => Ok(Memory::Model(MemoryModel::Sc)),
+        "tso" => Ok(Memory::Model(MemoryModel::Tso)),
+        _ => size(text).map(Memory::Size).map_err(|e| format!("{e}; or sc or tso")),
+    }
 }
 
 /// A positive number of seconds, fractions allowed.

@@ -96,7 +96,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let mut setting = Setting { config, spec, identity };
     let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
-    setting.spec.memory = memory_of_each(config.memory, places.len());
+    setting.spec.memory = memory_of_each(config.memory_size(), places.len());
     let shared = Shared::new(&setting, input, state);
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();

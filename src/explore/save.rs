@@ -246,6 +246,7 @@ impl Header {
 fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<&'static str> {
     let same = [
         ("--timeouts", one.timeouts_any == two.timeouts_any),
+        ("--memory-model", one.store_buffers == two.store_buffers),
         ("--inject", one.inject == two.inject),
         ("--uncontrolled", one.uncontrolled == two.uncontrolled),
         ("--allow-misuse", one.allow_misuse == two.allow_misuse),

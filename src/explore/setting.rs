@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, SearchKind, Timeouts, Words};
+use crate::config::{Config, MemoryModel, Race, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
@@ -69,6 +69,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     };
     let options = Options {
         timeouts_any: config.timeouts == Timeouts::Any,
+        store_buffers: config.memory_model() == MemoryModel::Tso,
         inject: config.inject.iter().fold(0, |all, bit| all | bit),
         uncontrolled: config.kinds_let_through(),
         allow_misuse: config.allow_misuse,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::arena::Step;
 use vsrun_model::drains::Drains;
-use vsrun_model::memory::{ATOMIC, FENCED};
+use vsrun_model::memory::{ATOMIC, FENCED, LATE};
 use vsrun_model::{dependent_after, imprint, Act, Kind, ObjId, Op, Tid};
 
 use crate::trace::Trace;
@@ -69,6 +69,8 @@ impl Buffer {
         }
         match op.kind {
             _ if op.has(ATOMIC) && op.writes_memory() => self.stores.clear(),
+            // Loads that overtake it were explored.
+            Kind::MEM_WRITE if op.has(LATE) => {}
             Kind::MEM_WRITE => self.stores.push(*op),
             // What the thread itself has stored there it finds, or else that is visible, and all that it has stored before.
             _ => return self.stores.iter().rev().take_while(|store| !overlap(store, op)).next().copied(),

@@ -126,6 +126,7 @@ pub fn scenario() -> Scenario {
         fingerprint: serde_json::Value::Null,
         options: Options {
             timeouts_any: true,
+            store_buffers: false,
             livelock: 9,
             divergence_timeout_ms: 500,
             seed: 7,

@@ -56,6 +56,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
     arena.control.vsrun_pid = if mode == Mode::ROOT { std::process::id() as i32 } else { 0 };
     arena.control.watching.state = if spec.watch.is_some() && mode == Mode::ROOT { state::ASKED } else { state::OFF };
     arena.control.quarantine = spec.options.quarantine.unwrap_or(QUARANTINE);
+    arena.control.store_buffers = u32::from(spec.options.store_buffers);
     arena.world.timeouts_any = spec.options.timeouts_any;
     arena.world.inject = spec.options.inject;
     arena.world.uncontrolled = spec.options.uncontrolled;

@@ -25,6 +25,7 @@ fn sample() -> Scenario {
         fingerprint: serde_json::json!({"size": 16000, "fnv": "00000000000000ff", "build_id": "abcd"}),
         options: Options {
             timeouts_any: true,
+            store_buffers: false,
             livelock: 3,
             fail_on_exit: true,
             divergence_timeout_ms: 500,

@@ -103,6 +103,9 @@ pub struct Options {
     /// Calls that went to the kernel by the user's wish, bits of [`vsrun_model::calls::KINDS`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncontrolled: u32,
+    /// Stores go through buffers, as on x86.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub store_buffers: bool,
     /// Misuse of objects does what glibc does.
     pub allow_misuse: bool,
     /// States in a row without anything enabled that are a livelock; 0 = off.

@@ -3,7 +3,7 @@
 use vsrun_model::arena::Mode;
 use vsrun_model::{End, Pid, NONE};
 
-use super::{arena, direct, local, model, pages, process_of, Phase};
+use super::{arena, direct, local, model, pages, process_of, view, Phase};
 use crate::sys::errno::{EAGAIN, EMFILE, ENFILE, ENOMEM};
 use crate::sys::{complain, die, raw};
 
@@ -102,5 +102,8 @@ pub fn no_room_for_signal() -> ! {
 
 /// Ends process `p`, which is over in the model, for the kernel.
 pub fn kill(p: Pid) {
+    if view::loses_stores(p) {
+        unsupported(&[view::LOSES]);
+    }
     raw!(libc::SYS_kill, process_of(p).real_pid, libc::SIGKILL);
 }

@@ -4,7 +4,7 @@ use vsrun_model::arena::Mode;
 use vsrun_model::{Key, Kind, ObjKind, Op, Pid, ThreadState, Tid};
 
 use super::local::{arena, local, machine, me, model, space_of, world};
-use super::{direct, end, mirror, pages, turn};
+use super::{direct, end, mirror, pages, turn, view};
 use crate::sys::{die, store};
 
 /// The creator of the running thread, if that is still to give the turn back to it.
@@ -61,6 +61,9 @@ fn end_process(status: i32, called: bool) -> ! {
     let (p, cur) = (local().pid, local().cur);
     if called {
         end_visibly(cur);
+    }
+    if called && !local().borrowed && view::loses_stores(p) {
+        end::unsupported(&[view::LOSES]);
     }
     let status = model().decide_end(p, status);
     if called && !local().borrowed {

@@ -84,6 +84,26 @@ pub struct Hooks {
     pub run_taken: fn(&Op, bool) -> bool,
     /// The process ends: descriptors of files that have been locked are closed.
     pub close_locked: fn(),
+    /// Stores go through buffers, and what comes next waits until that of the running fiber is empty.
+    pub drain: fn(),
+}
+
+/// What the running fiber alone sees of memory, see `late`.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// Bytes; 0: nothing.
+    pub size: u32,
+    /// They are about to be stored.
+    pub stores: bool,
+    /// Where.
+    pub address: u64,
+    /// What everybody else sees there.
+    pub others: u64,
+}
+
+impl View {
+    /// Nothing.
+    pub const NONE: View = View { size: 0, stores: false, address: 0, others: 0 };
 }
 
 /// State of one process.
@@ -134,6 +154,8 @@ pub struct Local {
     pub touches: bool,
     /// What the running fiber writes when it goes on, where some of that is such memory: first and one past the last address.
     pub to_write: (u64, u64),
+    /// What the running fiber alone sees of memory until it comes back to the gate, see `late`.
+    pub own_view: View,
     /// Code that came after the patches, by name, while nobody else reaches memory of this process; its length.
     pub late_code: ([u8; NAME], usize),
     /// Entries of functions that return a choice are traps.
@@ -196,6 +218,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     quiet_since: 0,
     touches: false,
     to_write: (0, 0),
+    own_view: View::NONE,
     late_code: ([0; NAME], 0),
     toss_traps: false,
     late_told: false,
@@ -208,7 +231,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     exiting: NONE,
     keeps_walk: false,
     removes: None,
-    hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {} },
+    hooks: Hooks { deliver: || {}, run_taken: |_, fails| fails, close_locked: || {}, drain: || {} },
     tells_pages: false,
     closed: false,
     closings: 0,

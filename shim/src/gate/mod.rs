@@ -7,6 +7,7 @@ pub mod exit;
 pub mod fiber;
 pub mod freed;
 pub mod inject;
+pub mod late;
 pub mod local;
 pub mod mirror;
 pub mod pages;
@@ -16,6 +17,7 @@ pub mod signal;
 pub mod touch;
 pub mod tsc;
 pub mod turn;
+pub mod view;
 pub mod watched;
 pub mod word;
 
@@ -24,6 +26,7 @@ pub use local::{
 };
 pub use passage::{is_threaded, note_passed, through};
 pub use turn::{
-    arms, back, cancellation_place, deliver, is_place_for_handlers, look, pass, pass_after, pass_in_steps,
-    pass_mirrored, pass_quietly, pass_then, place, place_for_handlers, place_for_timers, returning, sends,
+    arms, back, cancellation_place, deliver, drain_stores, is_place_for_handlers, look, pass, pass_after,
+    pass_in_steps, pass_mirrored, pass_quietly, pass_then, place, place_for_handlers, place_for_timers, returning,
+    sends,
 };

@@ -12,15 +12,16 @@
 //! poll in vain, see `MEM_READ` in the model, and gives way as yields do.
 
 use vsrun_model::carrier::{ReadWord, MAX_READS};
-use vsrun_model::memory::{Found, ATOMIC, FENCED};
+use vsrun_model::memory::{Found, ATOMIC, FENCED, LATE};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
 use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
+use super::late::{self, Then};
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, Phase};
-use super::{end, freed, turn};
+use super::{end, freed, shield, turn, view};
 use crate::sys::{load, readable, store};
 use crate::watch::{self, Touch};
 
@@ -33,6 +34,11 @@ const MOST_ROUNDS: u32 = 1024;
 /// (then it does so with what it has read, whatever others have written meanwhile). False: it is no object any more. What the child of a
 /// vfork does is no operation, and is not recorded either.
 pub fn touch(touch: Touch) -> bool {
+    if view::is_on() {
+        let entered = shield::enter();
+        view::settle();
+        shield::leave(entered);
+    }
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
         return true;
     }
@@ -49,7 +55,8 @@ pub fn touch(touch: Touch) -> bool {
     }
     // Calls and operations, also those that are no place to switch, may have done something that another round would not.
     let undisturbed = local().acts == local().quiet_since;
-    let use_it = || {
+    let mut then = Then::Nothing;
+    let mut use_it = || {
         let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else { no_room() };
         if touch.wide {
             machine().note_wide_use();
@@ -59,12 +66,15 @@ pub fn touch(touch: Touch) -> bool {
             forget_states();
         }
         fiber().fenced |= watch::has_fenced();
-        match touch.writes && !touch.locked {
-            true => writes(id, &touch),
-            false => reads(id, &touch),
+        if view::is_on() {
+            then = through_buffer(id, &touch);
+        } else if touch.writes && !touch.locked {
+            writes(id, &touch);
+        } else {
+            reads(id, &touch);
         }
         fiber().fenced = false;
-        local().to_write = if touch.writes { touch.whole } else { (0, 0) };
+        local().to_write = if touch.writes && !matches!(then, Then::Stores(..)) { touch.whole } else { (0, 0) };
     };
     // Of a call that is under way the end is still to come.
     if touch.in_call {
@@ -75,6 +85,11 @@ pub fn touch(touch: Touch) -> bool {
     local().quiet_since = local().acts;
     // Another thread may have freed it while this one waited for its turn.
     freed::look(touch.address, touch.size);
+    if view::is_on() {
+        let entered = shield::enter();
+        late::leave(&touch, then);
+        shield::leave(entered);
+    }
     fiber().place = 0;
     true
 }
@@ -119,6 +134,50 @@ fn pass(op: Op) {
     turn::pass(op);
 }
 
+/// The same where stores go through buffers.
+fn through_buffer(id: ObjId, touch: &Touch) -> Then {
+    let atomic = touch.writes && touch.locked;
+    let one = touch.whole == (touch.address, touch.address + touch.size)
+        && touch.site & Entry::FUNCTION == 0
+        && !touch.in_call;
+    if fiber().fenced || atomic || !one {
+        late::come_out(fiber().n_late, fiber().fenced || atomic);
+    }
+    if atomic || !one {
+        match touch.writes && !touch.locked {
+            true => writes(id, touch),
+            false => reads(id, touch),
+        }
+        return Then::Nothing;
+    }
+    let loads = !touch.writes || touch.reads;
+    let found = match if loads { late::forwarded(touch) } else { None } {
+        None if loads => {
+            match touch.writes {
+                true => pass(op(Kind::MEM_READ, id, touch)),
+                false => reads(id, touch),
+            }
+            fiber().fenced = false;
+            late::loaded(value_at(touch))
+        }
+        None => Then::Nothing,
+        Some(found) => Then::Loads(found),
+    };
+    if !touch.writes {
+        return found;
+    }
+    forget_reads();
+    let found = if let Then::Loads(found) = found { Some(found) } else { None };
+    if late::goes_in() {
+        return Then::Stores(id, found);
+    }
+    pass(op(Kind::MEM_WRITE, id, touch).with(LATE));
+    if let Some(found) = found {
+        put(touch, found);
+    }
+    Then::Nothing
+}
+
 /// An instruction that writes and is not atomic: that is no waiting.
 fn writes(id: ObjId, touch: &Touch) {
     forget_reads();
@@ -138,13 +197,20 @@ fn reads(id: ObjId, touch: &Touch) {
         0 => 0,
         frame => watch::state_of(frame, fiber().fs, local().stack).unwrap_or(0),
     };
-    let reads = &fiber().reads[..usize::from(fiber().n_reads)];
-    let known = reads.iter().find(|r| r.site == touch.site && r.address == touch.address).copied();
+    let all = &fiber().reads[..usize::from(fiber().n_reads)];
+    let known = all.iter().find(|r| r.site == touch.site && r.address == touch.address).copied();
     let since = known.filter(|_| state != 0).and_then(|k| {
         let again = [[k.state, k.before], k.earlier].into_iter().find(|at| at[0] == state);
         again.map(|[_, before]| before)
     });
     let round = since.and_then(words_since);
+    let goes_on = known.is_some_and(|k| k.times + 1 >= EXACT || watch::is_untold(touch.site));
+    if fiber().n_late > 0 && (round.is_some() || goes_on) {
+        // What the loop has found in the buffer is no part of what is known of it.
+        late::come_out(fiber().n_late, true);
+        forget_reads();
+        return reads(id, touch);
+    }
     if let Some([first, second]) = round {
         let awaits = [first, second].map(|word| word.map_or(Found::default(), |w| w.1));
         model().awaits(local().cur, awaits);

@@ -14,7 +14,7 @@ use vsrun_model::{Applied, Decision, End, Kind, Op, Pid, ProcState, ThreadState,
 
 use super::local::{arena, fiber, local, machine, me, model, world, Phase};
 use super::mirror::{self, Mirror};
-use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, watched, word};
+use super::{direct, eintr, end, fiber as fibers, fiber_of, shield, view, watched, word};
 use crate::sys::errno::EINTR;
 use crate::sys::{die, guard, keeping_errno, raw};
 
@@ -35,6 +35,7 @@ pub fn pass(op: Op) -> i64 {
 
 /// The same for what libc does on its own account: where it is no place to switch, no signal comes in either.
 pub fn pass_quietly(op: Op) -> i64 {
+    drain_stores();
     local().acts += 1;
     if !local().borrowed {
         if let Some(Applied::Done(result)) = machine().pass(local().cur, &op) {
@@ -163,6 +164,7 @@ fn pass_return() {
 }
 
 fn pass_with(mut op: Op, around: Around) -> i64 {
+    drain_stores();
     local().acts += 1;
     guard::commit();
     mirror::settle_onces();
@@ -222,6 +224,23 @@ fn pass_with(mut op: Op, around: Around) -> i64 {
     }
 }
 
+/// What comes next waits until the store buffer of the running fiber is empty, unless it is a use of memory, which decides that itself.
+#[inline]
+pub fn drain_stores() {
+    if view::is_on() && !local().touches {
+        (local().hooks.drain)();
+    }
+}
+
+/// A handler of the program's is about to run.
+fn refuse_if_apart() {
+    if view::is_apart() {
+        end::unsupported(&[
+            b"with --memory tso, a signal handler that runs while stores of its thread are in the buffer",
+        ]);
+    }
+}
+
 fn finish_if_over() {
     if world().end != End::RUNNING {
         end::finish();
@@ -250,6 +269,7 @@ fn pass_at_once(op: &Op, mirror: Mirror) -> Option<i64> {
 /// The running fiber has taken a signal while it was parked. True: its call fails.
 fn interrupted(parked: &Op, fails: bool) -> bool {
     let cur = local().cur;
+    refuse_if_apart();
     fiber().n_reads = 0;
     if fails && world().loses_connect(cur, parked) {
         end::unsupported(&[b"a signal whose handler interrupts a connect over TCP that waits"]);
@@ -272,6 +292,7 @@ pub fn deliver() {
         return;
     }
     if world().due(local().cur) != 0 {
+        refuse_if_apart();
         fiber().n_reads = 0;
         (local().hooks.deliver)();
     }
@@ -284,6 +305,7 @@ pub fn look() {
         return;
     }
     if world().due_to_who_looks(local().cur) != 0 {
+        refuse_if_apart();
         fiber().n_reads = 0;
         (local().hooks.deliver)();
     }

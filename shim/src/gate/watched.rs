@@ -11,7 +11,7 @@ use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
-use super::{freed, shield};
+use super::{freed, shield, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Touch};
 
@@ -105,6 +105,7 @@ pub fn transition_ends() {
 #[cold]
 #[inline(never)]
 fn hand_over() {
+    view::settle();
     let touches = core::mem::take(&mut local().touches);
     if local().phase == Phase::Running && !touches {
         forget_reads();

@@ -68,10 +68,21 @@ fn operands_are_found() {
         ("mov rbp, rdi\n mov eax, [rbp-4]", &[(5, NO_REGISTER, 1, 4, R)]),
     ];
     for (lines, expected) in cases {
-        let found: Vec<_> = of_sample(lines).iter().map(|o| (o.base, o.index, o.scale, o.size, o.flags)).collect();
+        let mut operands = of_sample(lines);
+        // A locked instruction is a fence as well.
+        let fence = operands.pop_if(|o| *o == Operand::OF_FENCE);
+        let locked = expected.iter().any(|e| e.4 & Operand::LOCK != 0);
+        assert_eq!(fence.is_some(), locked, "{lines}");
+        let found: Vec<_> = operands.iter().map(|o| (o.base, o.index, o.scale, o.size, o.flags)).collect();
         assert_eq!(found, *expected, "{lines}");
     }
     assert_eq!(of_sample("bts [rdi], rax")[0].bit, 0);
+    for fence in ["mfence", "lock or dword ptr [rsp], 0", "cpuid", "lock inc dword ptr fs:[8]"] {
+        assert_eq!(of_sample(fence), [Operand::OF_FENCE], "{fence}");
+    }
+    for none in ["lfence", "sfence", "pause", "xchg rax, rbx"] {
+        assert!(of_sample(none).is_empty(), "{none}");
+    }
 }
 
 #[test]

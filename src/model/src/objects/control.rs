@@ -1,5 +1,6 @@
 //! Operations on no object: to yield, to sleep, to choose.
 
+use super::memory::LATE;
 use super::row::*;
 use crate::base::inject::fault_of;
 use crate::state::START;
@@ -41,7 +42,7 @@ kinds! {
         records: Records::NOTHING, cells: ON_OBJECTS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::One("VS_toss"), arguments: |op, _, words| match fault_of(op) {
+        shown: Shown { call: Call::By(|op| if op.has(LATE) { "store_buffer" } else { "VS_toss" }), arguments: |op, _, words| match fault_of(op) {
             Some(fault) => say![words, "fault ", fault, "?"],
             None => say![words, op.arg],
         }, outcome: Outcome::Value, waits: None, identity: BY_OBJECTS },

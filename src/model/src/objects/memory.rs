@@ -2,7 +2,7 @@
 //! each access to it an operation. It is performed by the program's own instruction; here is only that it has its turn.
 
 use super::row::*;
-use crate::base::{errno, ObjId, Op, Tid, NONE, SEVERAL, TRY};
+use crate::base::{errno, ObjId, Op, Tid, NONE, SEVERAL, TELLS_LAST, TRY};
 pub use crate::state::object::Found;
 use crate::state::{Act, Applied, Object, World, ROUNDS};
 
@@ -49,6 +49,15 @@ pub const ATOMIC: u8 = VARIANT;
 /// Flag of these operations: since the last one of its thread there was a fence, a locked instruction or another that lets no load overtake
 /// an earlier store.
 pub const FENCED: u8 = SEVERAL;
+
+/// Flag of [`Kind::MEM_WRITE`]: the store was in a buffer, and came out of it at a moment that was explored. Of [`Kind::TOSS`]: how many stores
+/// come out of it now.
+pub const LATE: u8 = TELLS_LAST;
+
+/// The operation that decides how many stores come out of the buffer of a thread: at most `most`.
+pub fn comes_out(most: u32) -> Op {
+    Op::new(Kind::TOSS).arg(most.into()).with(LATE)
+}
 
 /// Flag of operations on several futexes, or that change a word: the memory of a word that they compare or change is an object. It is not named
 /// then; they depend on everything.

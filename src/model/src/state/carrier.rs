@@ -1,6 +1,8 @@
 //! What the shim, which carries the threads, keeps of them and of their processes. The model takes no decision by it; it lies in
 //! the arena so that it is copied with the rest, and so that the supervisor can read it.
 
+use crate::base::ObjId;
+
 /// Instructions of a loop that waits for others to write.
 pub const MAX_READS: usize = 8;
 
@@ -95,10 +97,44 @@ pub struct FiberState {
     /// It has executed a fence since it used memory that is an object.
     pub fenced: bool,
     pad: [u8; 4],
+    /// Its store buffer, the oldest first.
+    pub late: [Late; MAX_LATE],
+    /// How many are in it.
+    pub n_late: u8,
+    /// Loads in a row that have found what is in it.
+    pub forwarded: u8,
+    pad_late: [u8; 6],
     /// Its name; of the first thread of a process it may be the kernel's only, and 0 here.
     pub name: [u8; 16],
     /// Numbers that its call has reserved for descriptors, and not given away yet: 1 + the number, 0 for none.
     pub reserved: [i32; 2],
+}
+
+/// Stores that a thread may have made that others cannot see yet.
+pub const MAX_LATE: usize = 8;
+
+/// A store that others cannot see yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Late {
+    /// The first byte.
+    pub address: u64,
+    /// What is stored, at most eight bytes of one word.
+    pub value: u64,
+    /// Bytes.
+    pub size: u32,
+    /// The site of the instruction.
+    pub site: u32,
+    /// The object.
+    pub word: ObjId,
+    pad: u32,
+}
+
+impl Late {
+    /// A store to this memory, of a value that is not known yet.
+    pub fn new(address: u64, size: u32, site: u32, word: ObjId) -> Late {
+        Late { address, size, site, word, ..Late::default() }
+    }
 }
 
 /// A process as the kernel runs it.
