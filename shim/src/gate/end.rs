@@ -100,10 +100,15 @@ pub fn no_room_for_signal() -> ! {
     no_room(&[b"more signals are pending at a time than vsrun can hold"])
 }
 
+/// See [`view::loses_stores`].
+pub fn loses_stores() -> ! {
+    unsupported(&[b"with --memory tso, the end of a process while stores to memory that others share are in a buffer"])
+}
+
 /// Ends process `p`, which is over in the model, for the kernel.
 pub fn kill(p: Pid) {
     if view::loses_stores(p) {
-        unsupported(&[view::LOSES]);
+        loses_stores();
     }
     raw!(libc::SYS_kill, process_of(p).real_pid, libc::SIGKILL);
 }

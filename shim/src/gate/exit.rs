@@ -63,7 +63,7 @@ fn end_process(status: i32, called: bool) -> ! {
         end_visibly(cur);
     }
     if called && !local().borrowed && view::loses_stores(p) {
-        end::unsupported(&[view::LOSES]);
+        end::loses_stores();
     }
     let status = model().decide_end(p, status);
     if called && !local().borrowed {

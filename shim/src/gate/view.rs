@@ -48,10 +48,6 @@ pub fn loses_stores(p: Pid) -> bool {
     is_on() && world().live.as_slice().iter().any(loses)
 }
 
-/// What is said where [`loses_stores`].
-pub const LOSES: &[u8] =
-    b"with --memory tso, the end of a process while stores to memory that others share are in a buffer";
-
 /// The bytes there, at most eight.
 pub fn value(address: u64, size: u32) -> u64 {
     (0..size).fold(0, |all, n| all | u64::from(load::<u8>(address + u64::from(n))) << (8 * n))
