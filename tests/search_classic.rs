@@ -3,14 +3,15 @@
 mod interp;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use interp::bounds::Text;
-use interp::digest::refused;
+use interp::digest::{refused, Outcomes};
 use interp::generate::{program, runner, Family};
 use interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
-use vsrun::search::{Composed, ExitBlock, IfSss, Search, Sss};
+use vsrun::search::{Composed, ExitBlock, IfSss, Search, Sss, Transactions};
 use vsrun_model::arena::Choice;
 use vsrun_model::{dependent_composed, End, ObjKind};
 
@@ -49,7 +50,7 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
     let Some(all) = brute::explore(machine, program, LIMIT) else { return Ok(false) };
     let text = || Box::new(Text::new(program));
     let refused = refused(all.outcomes.iter());
-    let searches: [(&str, bool, Box<dyn Search>); 8] = [
+    let searches: [(&str, bool, Box<dyn Search>); 10] = [
         ("sss without bounds", false, Box::new(Sss::new(Box::new(Unknown)))),
         ("sss", false, Box::new(Sss::new(text()))),
         ("if-sss without bounds", false, Box::new(IfSss::new(Box::new(Unknown)))),
@@ -58,6 +59,8 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
         ("composed without memory", false, Box::new(Composed::new(text()))),
         ("composed without bounds", true, Box::new(Composed::new(Box::new(Unknown)))),
         ("composed", true, Box::new(Composed::new(text()))),
+        ("transactions", false, Box::new(Transactions::new())),
+        ("transactions of left movers", false, Box::new(Transactions::left_movers())),
     ];
     for (name, memory, mut search) in searches {
         machine.by_step = memory;
@@ -384,6 +387,63 @@ fn memory_wakes_who_passes_through_a_lock() {
             MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
         assert_eq!((all.outcomes.len(), composed(&program).3), (2, 2));
     }
+}
+
+/// The counter of Flanagan and Qadeer, Section 2: `x` and `y` are protected by a lock each, `count` by none.
+#[test]
+fn transactions_of_the_counter() {
+    let (x, y, count) = (0, 1, 2);
+    let (lock, unlock) = (|m| Ins::Lock(m, How::Block), Ins::Unlock);
+    let incr = vec![lock(0), Ins::Load(x), Ins::Update(count), Ins::Store(x, 1), unlock(0)];
+    let decr = vec![lock(1), Ins::Load(y), Ins::Update(count), Ins::Store(y, 1), unlock(1)];
+    let read = vec![lock(0), Ins::Load(x), lock(1), Ins::Load(y), Ins::Load(count), unlock(1), unlock(0)];
+    // That a thread ends others may see, so its last transition is a transaction of its own: these do not end.
+    let stays = |method: Vec<Ins>| [method, vec![Ins::SemWait(3, How::Block)]].concat();
+    let program = vec![vec![Ins::Create(1), Ins::Create(2), Ins::Create(3)], stays(incr), stays(decr), stays(read)];
+    let all = MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
+    for (mut search, expected) in [(Transactions::new(), [1, 1, 1]), (Transactions::left_movers(), [2, 2, 3])] {
+        MACHINE.with(|machine| {
+            let machine = &mut machine.borrow_mut();
+            let (mut outcomes, mut executions, mut seen) = (Outcomes::new(), 0, BTreeSet::new());
+            while let Some(schedule) = search.next() {
+                let (trace, outcome) = machine.run(&program, &schedule, u64::MAX);
+                let blocked = search.sleep_blocked();
+                search.done(schedule.ticket, &trace);
+                executions += 1;
+                if search.sleep_blocked() == blocked {
+                    outcomes.insert(outcome.text);
+                    let of = search.transactions_on_path();
+                    seen.insert([1, 2, 3].map(|t| of.get(&trace.threads[t]).copied().unwrap_or(0)));
+                }
+            }
+            assert!(search.exhaustive());
+            assert_eq!(outcomes, all.outcomes);
+            // While the search did not know yet of what is not protected, transactions were larger; it began again then.
+            println!("{executions} executions of {}, transactions {seen:?}", all.leaves);
+            assert_eq!(seen.last(), Some(&expected));
+        });
+    }
+}
+
+/// Transactions alone would lose the deadlock: the order of the locks tells.
+#[test]
+fn transactions_lose_no_deadlock() {
+    let both = |a, b| vec![Ins::Lock(a, How::Block), Ins::Lock(b, How::Block), Ins::Unlock(b), Ins::Unlock(a)];
+    let ring = |n: u32| {
+        let mut program = vec![(1..=n as usize).map(Ins::Create).collect::<Vec<_>>()];
+        program.extend((0..n).map(|i| both(i, (i + 1) % n)));
+        program
+    };
+    // Where no two threads take locks in opposite order, each section is one transaction.
+    let apart = vec![vec![Ins::Create(1), Ins::Create(2)], both(0, 1), both(0, 1)];
+    let found = |program: &Program| counts(program, &mut Transactions::new());
+    for n in 2..4 {
+        let program = ring(n);
+        let all =
+            MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
+        assert_eq!(found(&program).3, all.outcomes.len());
+    }
+    assert_eq!(found(&apart), (2, 16, 0, 1));
 }
 
 /// Claims that nobody touches a mutex.

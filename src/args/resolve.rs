@@ -115,12 +115,12 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Sss => Ok(SearchKind::Sss),
         SearchName::IfSss => Ok(SearchKind::IfSss),
         SearchName::Composed => Ok(SearchKind::Composed),
+        SearchName::Transactions => Ok(SearchKind::Transactions),
         SearchName::Exitblock => Ok(SearchKind::ExitBlock),
         SearchName::ExitblockRw => Ok(SearchKind::ExitBlockRw),
         SearchName::Random => Ok(SearchKind::Random),
         SearchName::Walk => Ok(SearchKind::Walk),
         SearchName::Pct => Ok(SearchKind::Pct),
-        later => Err(UsageError::not_yet(format!("--search {}", name_of(&later)))),
     }
 }
 

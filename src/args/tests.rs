@@ -106,16 +106,13 @@ fn commands_and_programs_of_the_same_name() {
 
 #[test]
 fn searches_of_the_papers_by_name() {
-    for name in ["sss", "if-sss", "composed", "exitblock", "exitblock-rw"] {
+    for name in ["sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
         assert_eq!(config(&["--search", name, "p"]).search.name(), name);
     }
 }
 
 #[test]
 fn later_work_is_refused_by_name() {
-    for search in ["transactions"] {
-        assert_eq!(refused(&["--search", search, "p"]), format!("vsrun: --search {search} is not supported yet"));
-    }
     for args in [["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
         assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
     }
@@ -185,7 +182,7 @@ fn help_and_version() {
         "--divergence-timeout",
         "Examples:",
         "Exit status:",
-        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, composed, exitblock, exitblock-rw]",
+        "[possible values: optimal, dpor, naive, random, walk, pct, sss, if-sss, composed, transactions, exitblock, exitblock-rw]",
     ] {
         assert!(help.text.contains(word), "{word}: {}", help.text);
     }

@@ -46,6 +46,8 @@ pub enum SearchKind {
     IfSss,
     /// The same with transitions composed of a visible one and the invisible ones after it.
     Composed,
+    /// Transactions of right movers, a commit and left movers.
+    Transactions,
     /// Switches only at releases of locks.
     ExitBlock,
     /// The same, with what reads and writes different objects put to sleep.
@@ -73,6 +75,7 @@ impl SearchKind {
             SearchKind::Sss => "sss",
             SearchKind::IfSss => "if-sss",
             SearchKind::Composed => "composed",
+            SearchKind::Transactions => "transactions",
             SearchKind::ExitBlock => "exitblock",
             SearchKind::ExitBlockRw => "exitblock-rw",
             SearchKind::Random => "random",
@@ -88,7 +91,7 @@ impl SearchKind {
     pub fn reduces(self) -> bool {
         match self {
             SearchKind::Optimal | SearchKind::Dpor | SearchKind::Sss | SearchKind::IfSss => true,
-            SearchKind::Composed => true,
+            SearchKind::Composed | SearchKind::Transactions => true,
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
             SearchKind::Random | SearchKind::Walk | SearchKind::Pct | SearchKind::Once => false,
@@ -130,7 +133,6 @@ pub enum SearchName {
     Sss,
     IfSss,
     Composed,
-    #[value(hide = true)]
     Transactions,
     Exitblock,
     ExitblockRw,

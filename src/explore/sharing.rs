@@ -107,6 +107,7 @@ impl Sharing {
                 | SearchKind::Sss
                 | SearchKind::IfSss
                 | SearchKind::Composed
+                | SearchKind::Transactions
                 | SearchKind::ExitBlock
                 | SearchKind::ExitBlockRw
         );

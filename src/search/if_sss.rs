@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vsrun_model::arena::Seen;
 use vsrun_model::depend::{releases_held, RwState, GIVES_WAY};
 use vsrun_model::kind::{Lock, Role};
-use vsrun_model::{Act, Key};
+use vsrun_model::{Act, Key, Kind};
 
 use super::allowed::{named, Allowed};
 use super::sss::{Rules, Selective, State};
@@ -66,7 +66,9 @@ enum Exposes {
 fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
     let row = act.op.kind.row();
     let siblings = || seen.iter().filter(|s| s.act.pid == act.pid).count() > 1;
-    if act.fate & GIVES_WAY != 0 || act.op.signals != 0 || (row.tells)(act, siblings()) {
+    // A word that is read or written says nothing of locks; a loop that waits for one may.
+    let word = matches!(act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE) && !act.op.looks();
+    if act.fate & GIVES_WAY != 0 || act.op.signals != 0 || !word && (row.tells)(act, siblings()) {
         return Exposes::Everything;
     }
     match row.role {
@@ -80,6 +82,21 @@ fn exposes(act: &Act, seen: &[Seen]) -> Exposes {
 }
 
 impl InvisibleFirst {
+    /// Everything is exposed.
+    pub(super) fn is_all(&self) -> bool {
+        self.all
+    }
+
+    /// Exposes everything.
+    pub(super) fn expose_all(&mut self) {
+        self.all = true;
+    }
+
+    /// Whether somebody can tell if the lock is held.
+    pub(super) fn exposes(&self, lock: &Key) -> bool {
+        self.all || self.exposed.contains(lock)
+    }
+
     /// Takes note of what the pending operation `act` shows. True: it shows something new.
     fn learn(&mut self, act: &Act, state: State) -> bool {
         let key = |object: u32| state.objects.get(object as usize).copied();

@@ -19,12 +19,14 @@ mod index;
 mod naive;
 mod pct;
 mod persistent;
+mod phase;
 mod races;
 mod random;
 mod reduction;
 mod reduction_save;
 mod sss;
 mod traces;
+mod transactions;
 mod tree;
 mod walk;
 
@@ -40,6 +42,7 @@ pub use pct::Pct;
 pub use random::Random;
 pub use sss::Sss;
 pub use traces::Traces;
+pub use transactions::Transactions;
 pub use walk::Walk;
 
 /// The search algorithm of that name; `seed` is for those that draw lots.
@@ -53,6 +56,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "sss" => Some(Box::new(Sss::new(Box::new(allowed::Unknown)))),
         "if-sss" => Some(Box::new(IfSss::new(Box::new(allowed::Unknown)))),
         "composed" => Some(Box::new(Composed::new(Box::new(allowed::Unknown)))),
+        "transactions" => Some(Box::new(Transactions::new())),
         "exitblock" => Some(Box::new(ExitBlock::plain())),
         "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
         "walk" => Some(Box::new(Walk::new(seed))),

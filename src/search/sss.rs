@@ -23,12 +23,13 @@ use std::sync::Arc;
 use vsrun_model::arena::{Choice, Policy, Seen};
 use vsrun_model::depend::GIVES_WAY;
 use vsrun_model::kind::{Lock, Role};
-use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid};
+use vsrun_model::{dependent_after, Act, Effects, End, Key, Kind, Tid, Uid};
 
 use super::allowed::{Allowed, AllowedOps, ThreadOrigin, Unknown};
 use super::api::{is_partial, Search};
 use super::block::Block;
 use super::persistent::{persistent_set, Member};
+use super::phase::{Phase, Stage};
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::touched::Touched;
@@ -45,6 +46,8 @@ pub struct State<'a> {
     pub held: &'a BTreeSet<(Tid, u32)>,
     /// What led to the state.
     pub before: Option<&'a Act>,
+    /// How far the thread of that has come in a transaction.
+    pub phase: &'a Phase,
 }
 
 /// What one search does otherwise than another.
@@ -88,6 +91,13 @@ pub trait Rules: fmt::Debug + Send {
         false
     }
 
+    /// How far the thread of `made` has come in a transaction, in which it goes on (`alone`) or which it begins, with the
+    /// transition that was made in `state`; `creates`: a thread or process began in it.
+    fn phase(&self, made: (&Act, Effects), alone: bool, creates: bool, state: State) -> Phase {
+        let _ = (made, alone, creates, state);
+        Phase::default()
+    }
+
     /// What the search may miss though it runs to its end; `None`: nothing.
     fn caveat(&self) -> Option<&'static str> {
         None
@@ -108,6 +118,8 @@ struct Sleeper {
     did: Effects,
 }
 
+static NO_PHASE: Phase = Phase { stage: Stage::Outside, taken: Vec::new() };
+
 /// A state of the present path and the step that is taken from it.
 #[derive(Debug, Default)]
 struct Node {
@@ -124,6 +136,8 @@ struct Node {
     blocks: BTreeMap<(Tid, u32), Arc<Block>>,
     /// The block that the step begins.
     block: Block,
+    /// How far the thread of the step has come in a transaction.
+    phase: Phase,
     /// What the step did to memory, where that is known.
     touched: Option<Touched>,
     /// The threads to be tried, a mask over `seen`.
@@ -150,8 +164,10 @@ impl Node {
         Choice::new(self.act().uid, self.value, self.act().op.kind)
     }
 
-    fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Act>) -> State<'a> {
-        State { seen: &self.seen, objects, held: &self.held, before }
+    /// The state; `before`: the one that the step before leads from.
+    fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Node>) -> State<'a> {
+        let phase = before.map_or(&NO_PHASE, |b| &b.phase);
+        State { seen: &self.seen, objects, held: &self.held, before: before.map(Node::act), phase }
     }
 
     /// The mutexes that are held after the step.
@@ -296,10 +312,15 @@ impl<R: Rules> Selective<R> {
         true
     }
 
+    /// State `n` as rules see it.
+    fn state<'a>(&'a self, n: usize, objects: &'a [Key]) -> State<'a> {
+        self.nodes[n].state(objects, n.checked_sub(1).map(|b| &self.nodes[b]))
+    }
+
     /// Decides what is to be tried in state `n`, which has just been entered. False: not what was taken.
     fn choose(&mut self, n: usize, objects: &[Key]) -> bool {
         let node = &self.nodes[n];
-        let state = node.state(objects, n.checked_sub(1).map(|b| self.nodes[b].act()));
+        let state = self.state(n, objects);
         let invisible = |&i: &usize| node.awake(i).is_some() && self.rules.invisible(&node.seen[i].act, state);
         let first = std::iter::once(node.chosen).chain(0..node.seen.len()).find(invisible);
         let asleep = node.asleep((node.act().tid, node.value));
@@ -336,10 +357,25 @@ impl<R: Rules> Selective<R> {
         if self.rules.sleeps_in_blocks() {
             self.note_block(n);
         }
+        let node = &self.nodes[n];
+        let creates = after.iter().any(|s| node.seen.iter().all(|p| p.act.uid != s.act.uid));
+        let phase = self.rules.phase((node.act(), node.did), node.alone, creates, self.state(n, objects));
+        // In the middle of a transaction: how far it goes depends on what lets the thread go on.
+        let blocked = after.iter().find(|s| s.act.uid == uid && s.choices == 0);
+        if let (Stage::Before, Some(blocked)) = (phase.stage, blocked) {
+            let start = self.block_start(n);
+            self.nodes[start].block.acts.push((blocked.act, Effects::NONE));
+        }
+        self.nodes[n].phase = phase;
         let node = &mut self.nodes[n];
         for (todo, more) in node.todo.iter_mut().zip(more) {
             *todo |= more;
         }
+    }
+
+    /// Whose steps on the present path are not the going on of a block.
+    pub(super) fn beginnings(&self) -> impl Iterator<Item = Uid> + '_ {
+        (0..self.nodes.len()).filter(|&n| self.block_start(n) == n).map(|n| self.nodes[n].act().uid)
     }
 
     /// The step with which the block of step `n` begins.
@@ -412,7 +448,7 @@ impl<R: Rules> Selective<R> {
                 if !self.enter(trace, n) {
                     return false;
                 }
-                let before = n.checked_sub(1).map(|b| self.nodes[b].act());
+                let before = n.checked_sub(1).map(|b| &self.nodes[b]);
                 if !self.rules.accept(self.nodes[n].state(&trace.objects, before)) {
                     self.restart();
                     return true;
@@ -427,9 +463,10 @@ impl<R: Rules> Selective<R> {
             }
             self.execute(n, trace);
         }
-        let (before, held) = (self.nodes.last().map(Node::act), self.nodes.last().map(Node::held_after));
-        let held = &held.unwrap_or_default();
-        if !self.rules.accept(State { seen: &trace.last, objects: &trace.objects, held, before }) {
+        let last = self.nodes.last();
+        let (before, held) = (last.map(Node::act), &last.map(Node::held_after).unwrap_or_default());
+        let phase = last.map_or(&NO_PHASE, |node| &node.phase);
+        if !self.rules.accept(State { seen: &trace.last, objects: &trace.objects, held, before, phase }) {
             self.restart();
             return true;
         }
