@@ -466,3 +466,13 @@ fn what_is_outside_its_bound_is_noted_and_the_search_begins_again() {
     assert_eq!(search.notes().len(), 1);
     assert!(search.notes()[0].contains("mutex_lock"), "{:?}", search.notes());
 }
+
+/// An execution that runs into what sleeps goes on with what is awake, though what sleeps would be a persistent set: it ends the
+/// execution, so nothing of the others would be seen.
+#[test]
+fn what_sleeps_and_ends_executions_hides_nothing() {
+    let body = vec![Ins::Lock(0, How::Block), Ins::Count(0), Ins::AssertNot(0, 2), Ins::Unlock(0)];
+    let program = vec![vec![Ins::Create(1), Ins::Create(2), Ins::RawUnlock(1)], body.clone(), body];
+    let all = MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
+    assert_eq!((all.outcomes.len(), composed(&program).3), (3, 3));
+}

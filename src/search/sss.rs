@@ -327,7 +327,11 @@ impl<R: Rules> Selective<R> {
         let (alone, taken) = (first.is_some(), !asleep && first.is_none_or(|i| i == node.chosen));
         let todo = match first {
             Some(i) => (0..node.seen.len()).map(|j| i == j).collect(),
-            None => self.chosen_with(n, node.chosen, objects),
+            // A set that begins with what sleeps would hide what may end the execution early, which the theory does not know.
+            None => {
+                let awake = (0..node.seen.len()).find(|&i| node.awake(i).is_some()).filter(|_| asleep);
+                self.chosen_with(n, awake.unwrap_or(node.chosen), objects)
+            }
         };
         let node = &mut self.nodes[n];
         node.todo = todo;
