@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, MemoryModel, Race, SearchKind, Timeouts, Words};
+use crate::config::{Config, MemoryModel, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
