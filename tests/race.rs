@@ -15,7 +15,7 @@ use vsrun::incomplete::Reasons;
 use vsrun::race::{first_of, pending, races, Conflict, Note, Race};
 use vsrun::schedule::Schedule;
 use vsrun::search::allowed::Unknown;
-use vsrun::search::{Composed, InOrder, Search};
+use vsrun::search::{Composed, InOrder, Search, Transactions};
 use vsrun::trace::Trace;
 use vsrun_model::arena::Seen;
 use vsrun_model::{End, Kind};
@@ -139,6 +139,7 @@ struct Found {
 type Make = (fn() -> Box<dyn Search>, bool, bool);
 
 const OPTIMAL: Make = (|| Box::new(InOrder::optimal()), false, true);
+const TRANSACTIONS: Make = (|| Box::new(Transactions::new()), false, false);
 const COMPOSED: Make = (|| Box::new(Composed::new(Box::new(Unknown))), true, false);
 
 /// The races on variables that nothing protects.
@@ -184,6 +185,11 @@ fn nothing_is_lost(machine: &mut Machine, program: &Program) -> Result<Option<bo
 /// The same for a search that keeps no order of critical sections without memory in common.
 fn nothing_is_lost_composed(machine: &mut Machine, program: &Program) -> Result<Option<bool>, String> {
     nothing_is_lost_by(machine, program, COMPOSED)
+}
+
+/// The same for a search by transactions.
+fn nothing_is_lost_transactions(machine: &mut Machine, program: &Program) -> Result<Option<bool>, String> {
+    nothing_is_lost_by(machine, program, TRANSACTIONS)
 }
 
 fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> Result<Option<bool>, String> {
@@ -277,6 +283,9 @@ lost! {
     nothing_is_lost_with_conditions_composed: Cond, nothing_is_lost_composed;
     nothing_is_lost_with_barriers_spinlocks_once_composed: Barrier, nothing_is_lost_composed;
     nothing_is_lost_with_threads_composed: Life, nothing_is_lost_composed;
+    nothing_is_lost_with_mutexes_transactions: Mutex, nothing_is_lost_transactions;
+    nothing_is_lost_with_conditions_transactions: Cond, nothing_is_lost_transactions;
+    nothing_is_lost_with_barriers_spinlocks_once_transactions: Barrier, nothing_is_lost_transactions;
 }
 
 /// What comes before one critical section and after another one is in no order where the two have nothing in common: the
@@ -285,7 +294,7 @@ lost! {
 fn sections_with_nothing_in_common_order_nothing() {
     let lock = Ins::Lock(0, How::Block);
     let program = |uses: &[Ins]| {
-        let section = [&[lock.clone()], uses, &[Ins::Unlock(0)]].concat();
+        let section = [std::slice::from_ref(&lock), uses, &[Ins::Unlock(0)]].concat();
         let first = [vec![Ins::Store(0, 1)], section.clone()].concat();
         vec![vec![Ins::Create(1), Ins::Create(2)], first, [section, vec![Ins::Store(0, 2)]].concat()]
     };
