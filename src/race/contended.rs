@@ -91,7 +91,7 @@ pub fn pieces(access: &Access) -> impl Iterator<Item = Piece> {
 #[derive(Default)]
 pub struct Contended {
     pages: Pages,
-    states: Vec<Box<[u32; PAGE]>>,
+    states: Vec<[u32; PAGE]>,
     /// By page: it has such words.
     any: Vec<bool>,
 }
@@ -102,7 +102,7 @@ impl Contended {
         for Piece { page, words } in pieces(access) {
             let place = self.pages.get_or_new((access.space, page)) as usize;
             if place == self.states.len() {
-                self.states.push(Box::new([0; PAGE]));
+                self.states.push([0; PAGE]);
                 self.any.push(false);
             }
             let (own, written) = ((thread + 1) * THREAD, if access.write { WRITTEN } else { 0 });
