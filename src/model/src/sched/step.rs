@@ -159,14 +159,14 @@ impl Arena {
         }
     }
 
-    /// Nobody but thread `t` can make a step before it does: all others have come to an operation, none could go on, and neither time nor a
-    /// timer lets one.
+    /// Nobody but thread `t` can make a step before it does: all others have come to an operation, none could go on, neither time nor a
+    /// timer lets one, and no signal is on its way.
     pub fn moves_alone(&self, t: Tid) -> bool {
         let world = &self.world;
         let waits = |u: Tid| world.threads[u].state == ThreadState::PARKED && !world.threads[u].pending.has(TIMED);
         let moves = |u: Tid| !waits(u) || world.choices(u) > 0;
         let others = world.live.as_slice().iter().any(|&u| u != t && moves(u));
-        !others && world.n_timers == 0 && world.timers.len == 0
+        !others && world.n_timers == 0 && world.timers.len == 0 && world.signals.len == 0
     }
 
     #[cold]
