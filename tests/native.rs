@@ -6,6 +6,7 @@
 //! `VSRUN_NATIVE_SEARCH=naive` another search.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,6 +93,16 @@ fn race(program: &str) -> String {
     std::env::var("VSRUN_NATIVE_RACE").unwrap_or_else(|_| needed.into())
 }
 
+/// What makes a brute force of `naive` that does not depend on which races are found: each use of the global cells is a place to switch.
+fn brute(place: &Place, search: &str, program: &str) -> Vec<OsString> {
+    if search != "naive" || race(program) != "explore" {
+        return Vec::new();
+    }
+    let file = place.dir.join("annotations");
+    fs::write(&file, "communication own_cell\n").expect("a file");
+    vec!["--annotations".into(), file.into()]
+}
+
 fn explored(place: &Place, search: &str, program: &str) -> Explored {
     let file = place.dir.join("outcomes");
     let _ = fs::remove_file(&file);
@@ -115,6 +126,7 @@ fn explored(place: &Place, search: &str, program: &str) -> Explored {
                 .filter(|_| race(program) == "explore")
                 .map(|model| format!("--memory={model}")),
         )
+        .args(brute(place, search, program))
         // Two executions at a time would meet in the real directory.
         .args(["-j", "1"])
         .args(["--max-executions", &setting("VSRUN_NATIVE_EXECUTIONS", 20_000).to_string(), "--time", "20"])
@@ -257,6 +269,9 @@ fn beside_naive(naive: &Explored, model: &Explored) -> (&'static str, Outcomes) 
     let only = |of: &Outcomes, beside: &Outcomes| -> Outcomes {
         of.iter().filter(|(o, _)| !beside.contains_key(*o)).map(|(o, n)| (o.clone(), *n)).collect()
     };
+    if naive.outcomes.is_empty() {
+        return ("explored, but naive did not run", model.outcomes.clone());
+    }
     let lost = only(&naive.outcomes, &model.outcomes);
     if lost.is_empty() && naive.complete {
         return ("explored, but not by naive, which is complete", only(&model.outcomes, &naive.outcomes));
