@@ -240,9 +240,10 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
         }
         first = false;
     };
-    // Each variable of `reported` is an object by now.
+    // Each variable of `reported` is an object by now. Searches that keep no order of blocks come to no state between two uses that both are
+    // inside of one, which is why they are refused with --race hb.
     let missed: Vec<_> = reported.difference(&found.reported).collect();
-    if !missed.is_empty() {
+    if make.2 && !missed.is_empty() {
         return Err(format!("watched {watched:b}, no report on {missed:?}"));
     }
     if found.outcomes != outcomes {

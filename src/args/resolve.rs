@@ -86,6 +86,15 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
     if config.memory_model() == MemoryModel::Tso && config.race() != Race::Explore {
         return Err(UsageError::wrong("--memory tso is about memory that is watched: it needs --race explore"));
     }
+    let in_blocks = matches!(config.search, SearchKind::Composed | SearchKind::Transactions);
+    if in_blocks && config.race().flaws().unordered {
+        // They come to no state in which both uses are next, where one is inside of a block.
+        return Err(UsageError::wrong(format!(
+            "--race {} needs every order of operations: another search than {}",
+            config.race().name(),
+            config.search.name()
+        )));
+    }
     Ok(config)
 }
 

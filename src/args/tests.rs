@@ -113,6 +113,10 @@ fn searches_of_the_papers_by_name() {
 
 #[test]
 fn later_work_is_refused_by_name() {
+    for (race, search) in [("hb", "composed"), ("both", "transactions")] {
+        let said = format!("vsrun: --race {race} needs every order of operations: another search than {search}");
+        assert!(refused(&["--race", race, "--search", search, "p"]).starts_with(&said));
+    }
     for args in [["--checkpoint", "rollback"], ["--checkpoint", "replay"]] {
         assert!(refused(&[args[0], args[1], "p"]).ends_with("is not supported yet"));
     }
