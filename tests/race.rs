@@ -135,12 +135,26 @@ struct Found {
     executions: u64,
 }
 
-/// Makes a search that has not begun; whether it is told what transitions do to memory; whether it goes on behind circles of locks.
-type Make = (fn() -> Box<dyn Search>, bool, bool);
+/// A search, and what may be asked of it.
+#[derive(Clone, Copy)]
+struct Make {
+    /// Gives one that has not begun.
+    new: fn() -> Box<dyn Search>,
+    /// It is told what transitions do to memory.
+    by_step: bool,
+    /// It goes on behind circles of locks.
+    past_cycles: bool,
+    /// It comes to a state in which both uses are next, for each pair that can be. One that keeps no order of blocks does not where a use is
+    /// inside of one, so `--race hb` is refused with it.
+    reports_all: bool,
+}
 
-const OPTIMAL: Make = (|| Box::new(InOrder::optimal()), false, true);
-const TRANSACTIONS: Make = (|| Box::new(Transactions::new()), false, false);
-const COMPOSED: Make = (|| Box::new(Composed::new(Box::new(Unknown))), true, false);
+const OPTIMAL: Make =
+    Make { new: || Box::new(InOrder::optimal()), by_step: false, past_cycles: true, reports_all: true };
+const TRANSACTIONS: Make =
+    Make { new: || Box::new(Transactions::new()), by_step: false, past_cycles: false, reports_all: false };
+const COMPOSED: Make =
+    Make { new: || Box::new(Composed::new(Box::new(Unknown))), by_step: true, past_cycles: false, reports_all: false };
 
 /// The races on variables that nothing protects.
 fn races_of(trace: &Trace, notes: &[Note]) -> Vec<Race> {
@@ -149,8 +163,8 @@ fn races_of(trace: &Trace, notes: &[Note]) -> Vec<Race> {
 }
 
 fn search(machine: &mut Machine, program: &Program, watched: u32, limit: u64, make: Make) -> Option<Found> {
-    (machine.watched, machine.by_step) = (watched, make.1);
-    let mut search = make.0();
+    (machine.watched, machine.by_step) = (watched, make.by_step);
+    let mut search = (make.new)();
     let (racy, reported) = (BTreeSet::new(), BTreeSet::new());
     let mut found = Found { outcomes: Outcomes::new(), racy, reported, reasons: Reasons::default(), executions: 0 };
     while let Some(mut schedule) = search.next() {
@@ -206,12 +220,12 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
     }
     // A deadline that fires when nothing else can go on orders accesses, as no deadline does in fact.
     (machine.timeouts_any, machine.by_step) = (true, false);
-    let Some((outcomes, racy, reported)) = truth(machine, program, make.2) else { return Ok(None) };
+    let Some((outcomes, racy, reported)) = truth(machine, program, make.past_cycles) else { return Ok(None) };
     if refused(outcomes.iter()) {
         return Ok(None);
     }
     // A circle of locks that ends executions ends them sooner where what came before it is no operation.
-    if !make.2 && outcomes.iter().any(|outcome| outcome.starts_with(&format!("{:?}", End::CYCLE))) {
+    if !make.past_cycles && outcomes.iter().any(|outcome| outcome.starts_with(&format!("{:?}", End::CYCLE))) {
         return Ok(None);
     }
     let (mut watched, mut first) = (0, true);
@@ -240,10 +254,9 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
         }
         first = false;
     };
-    // Each variable of `reported` is an object by now. Searches that keep no order of blocks come to no state between two uses that both are
-    // inside of one, which is why they are refused with --race hb.
+    // Each variable of `reported` is an object by now.
     let missed: Vec<_> = reported.difference(&found.reported).collect();
-    if make.2 && !missed.is_empty() {
+    if make.reports_all && !missed.is_empty() {
         return Err(format!("watched {watched:b}, no report on {missed:?}"));
     }
     if found.outcomes != outcomes {

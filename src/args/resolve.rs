@@ -141,8 +141,8 @@ const ABOUT: &str = "\
 Systematic concurrency checker for unmodified native programs.
 
 Runs PROGRAM, a closed system of processes and threads, in one interleaving after the other and reports
-deadlocks, assertion failures, crashes, divergences and livelocks. Each bug is written as a scenario that
-replays it exactly.";
+deadlocks, assertion failures, crashes, divergences, livelocks and races (--race hb). Each bug is written as a
+scenario that replays it exactly.";
 
 const EXAMPLES: &str = "\
 Examples:
