@@ -383,9 +383,12 @@ fn who_keeps_a_lock_is_woken_by_who_passes_through_it() {
 /// transition is not on the lock itself.
 #[test]
 fn memory_wakes_who_passes_through_a_lock() {
-    let looks = vec![Ins::Lock(0, How::Block), Ins::AssertNot(0, -1), Ins::Add(0, 1), Ins::Unlock(0)];
-    let adds = vec![Ins::Lock(0, How::Block), Ins::Post(1), Ins::Add(0, 2), Ins::Post(1), Ins::Unlock(0)];
-    composed_finds_two_outcomes([looks, adds]);
+    let (lock, unlock) = (|m| Ins::Lock(m, How::Block), Ins::Unlock);
+    let inside = vec![Ins::Create(1), lock(1), Ins::Count(1), lock(0), Ins::Count(0), unlock(0), unlock(1)];
+    let looks = vec![lock(0), Ins::Count(0), Ins::AssertNot(0, 2), unlock(0)];
+    let program = vec![inside, looks];
+    let all = MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
+    assert_eq!((all.outcomes.len(), composed(&program).3), (2, 2));
 }
 
 /// The counter of Flanagan and Qadeer, Section 2: `x` and `y` are protected by a lock each, `count` by none.
