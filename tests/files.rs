@@ -62,12 +62,17 @@ impl Place {
     }
 
     fn vsrun(&self, arguments: &[&str]) -> Child {
+        self.vsrun_in("", arguments)
+    }
+
+    /// In a directory below `w`.
+    fn vsrun_in(&self, below: &str, arguments: &[&str]) -> Child {
         // The tests may run where SIGINT is ignored (in the background of a shell), which vsrun inherits and respects.
         let mut command = Command::new("env");
         command
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_vsrun")])
             .args(arguments)
-            .current_dir(self.dir.join("w"))
+            .current_dir(self.dir.join("w").join(below))
             .env(MARK, &self.dir)
             .process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vsrun")
@@ -205,6 +210,21 @@ fn files_over_which_processes_communicate_are_recognized() {
     // A wait puts them in order.
     let (code, report) = place.explore(&["--keep-going", "../program", "wait"]);
     assert_eq!((code, &report["complete"]), (0, &true.into()), "{report}");
+}
+
+/// An operation says which names it uses by a set of 64 bits. Two names may have the same one, by where the program was started.
+#[test]
+fn a_path_of_several_names_is_told_wherever_it_is() {
+    let place = Place::new("names", "../../c-tests/one_step.c");
+    let program = place.dir.join("program");
+    for number in 0..200 {
+        let below = number.to_string();
+        fs::create_dir(place.dir.join("w").join(&below)).expect("a directory");
+        let program = program.to_str().expect("a name");
+        let (code, out, err) =
+            end(place.vsrun_in(&below, &["--race", "off", "-j", "1", "--output", "/dev/null", program, "w"]));
+        assert_eq!(code, 3, "in {below}: {out}{err}");
+    }
 }
 
 #[test]

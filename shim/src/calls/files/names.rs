@@ -38,8 +38,8 @@ struct Plan {
     cells: Uses,
     /// The file whose last name it takes away.
     removes: Option<(u64, u64)>,
-    /// So many names on its ways are ones that others change.
-    on_way: u32,
+    /// The first two names on its ways that others change, by their rows, or [`NONE`].
+    on_way: [u32; 2],
 }
 
 impl Plan {
@@ -52,8 +52,15 @@ impl Plan {
         same: 0,
         cells: Uses::NOTHING,
         removes: None,
-        on_way: 0,
+        on_way: [NONE; 2],
     };
+
+    /// A name that others change is on the way. Only whether there are two matters.
+    fn passes(&mut self, row: u32) {
+        if let Some(free) = self.on_way.iter_mut().find(|way| **way == row || **way == NONE) {
+            *free = row;
+        }
+    }
 
     fn is_visible(&self) -> bool {
         self.names != 0 || self.writes != NONE || self.reads != NONE
@@ -304,7 +311,9 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
         return false;
     }
     for &link in &place.links[..place.followed] {
-        on_way(plan, |plan| use_hash((NAME, link), Use::Read, plan));
+        if let Some(row) = use_hash((NAME, link), Use::Read, plan) {
+            plan.passes(row);
+        }
     }
     if tells_of_others(seen.get(), name.opens) {
         unexplored(|| shown_below_proc(seen.get()));
@@ -367,9 +376,8 @@ fn use_name(name: &Named, there: bool, removes_directory: bool, plan: &mut Plan,
     }
     if let Some(id) = stat.as_ref().filter(|_| name.counts != Counts::Nothing).and_then(file) {
         let what = if name.counts == Counts::Changes { Use::Write } else { Use::Read };
-        let before = plan.cells.set;
-        plan.cells.links(id, || Ok(seen.copy()), what);
-        if what == Use::Write && plan.cells.set != before {
+        let shared = plan.cells.links(id, || Ok(seen.copy()), what);
+        if what == Use::Write && shared {
             // The count is changed before the name (fs/namei.c: vfs_unlink, vfs_link; simple_unlink and the like).
             model().never_comes(ONE_STEP);
         }
@@ -488,39 +496,34 @@ fn use_path(path: &[u8], changes: bool, plan: &mut Plan) {
         for (at, byte) in path.iter().enumerate() {
             if *byte == b'/' && at > 0 {
                 let changed = |&row: &u32| arena().files.used_files[row].is_changed();
-                if let Some(row) = arena().used_file((NAME, so_far)).filter(changed) {
-                    on_way(plan, |plan| use_row(row, Use::Read, plan));
+                let row = arena().used_file((NAME, so_far)).filter(changed);
+                if let Some(row) = row.filter(|&row| use_row(row, Use::Read, plan)) {
+                    plan.passes(row);
                 }
             }
             so_far = step(so_far, byte);
         }
     }
     let number = hash(path);
-    let before = plan.names;
-    use_hash((NAME, number), if changes { Use::Write } else { Use::Read }, plan);
-    if plan.on_way + u32::from(plan.names != before) > 1 && plan.on_way > 0 {
+    let last = use_hash((NAME, number), if changes { Use::Write } else { Use::Read }, plan);
+    let [first, second] = plan.on_way;
+    if second != NONE || first != NONE && last.is_some_and(|row| row != first) {
         // The kernel looks one up after the other.
         model().never_comes(ONE_STEP);
     }
-}
-
-/// A name on the way to another one.
-fn on_way(plan: &mut Plan, uses: impl FnOnce(&mut Plan)) {
-    let before = plan.names;
-    uses(plan);
-    plan.on_way += u32::from(plan.names != before);
 }
 
 fn use_listing(dir: &[u8], how: Use, plan: &mut Plan) {
     use_hash((LISTING, hash(dir)), how, plan);
 }
 
-fn use_hash(id: (u64, u64), how: Use, plan: &mut Plan) {
+/// Its row, if that is an operation. The set of names in `plan` does not tell: another name may have the same bit.
+fn use_hash(id: (u64, u64), how: Use, plan: &mut Plan) -> Option<u32> {
     let row = arena().used_file(id).or_else(|| machine().add_used_file(id, id.1));
-    match row {
-        Some(row) => use_row(row, how, plan),
-        None => unexplored(|| Err(0)),
+    if row.is_none() {
+        unexplored(|| Err(0));
     }
+    row.filter(|&row| use_row(row, how, plan))
 }
 
 /// A bit for the name or listing with these numbers.
@@ -528,15 +531,18 @@ fn bit(dev: u64, ino: u64) -> i64 {
     path_bit(if dev == LISTING { ino.rotate_left(7) } else { ino })
 }
 
-fn use_row(row: u32, how: Use, plan: &mut Plan) {
+/// True if that is an operation.
+fn use_row(row: u32, how: Use, plan: &mut Plan) -> bool {
     match machine().use_file(local().cur, row, how) {
         Verdict::Visible => {
             let used = &arena().files.used_files[row];
             plan.names |= bit(used.dev, used.ino);
+            return true;
         }
         Verdict::Unexplored => unexplored(|| Err(0)),
         Verdict::Passes | Verdict::Logged => {}
     }
+    false
 }
 
 /// The name concerns the operation if it is shared by now.

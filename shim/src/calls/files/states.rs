@@ -106,8 +106,13 @@ impl Uses {
 
     /// `id` is what the program knows it by.
     pub fn named(&mut self, cell: Cell, name: u64, id: i64, what: Use) {
+        self.shares(cell, name, id, what);
+    }
+
+    /// Like [`Uses::named`]; true if that is an operation. The set of names does not tell: another one may have the same bit.
+    fn shares(&mut self, cell: Cell, name: u64, id: i64, what: Use) -> bool {
         if !machine().use_state(local().cur, name, what) {
-            return;
+            return false;
         }
         self.asks = true;
         self.set |= path_bit(name);
@@ -117,6 +122,7 @@ impl Uses {
         if self.shown == NONE {
             self.shown = shown(cell, name, id);
         }
+        true
     }
 
     /// Reads it, and writes it.
@@ -201,11 +207,11 @@ impl Uses {
     }
 
     /// How many names a file has.
-    pub fn links(&mut self, id: (u64, u64), path: impl Fn() -> Result<Path, i64>, what: Use) {
+    pub fn links(&mut self, id: (u64, u64), path: impl Fn() -> Result<Path, i64>, what: Use) -> bool {
         // By its path at first, which is the same in every execution.
         let row = arena().used_file(id).or_else(|| with_stack(|| first_use(id, path)));
         let number = row.map_or(id.1, |row| arena().files.used_files[row].number);
-        self.named(Cell::Links, machine().cell_of(Cell::Links as u64, number), 0, what);
+        self.shares(Cell::Links, machine().cell_of(Cell::Links as u64, number), 0, what)
     }
 }
 
