@@ -10,7 +10,7 @@ use crate::calls::{clients, descriptors, env, files, library, locks, mail, prior
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
 use crate::gate::{end, late, pages, shield, signal, tsc, watched};
 use crate::sys::errno::EAGAIN;
-use crate::sys::{bind, complain, die, elf, fs_base, load, raw, store};
+use crate::sys::{bind, complain, die, elf, fs_base, load, names, raw, store};
 use crate::{net, rewrite};
 
 struct Cell<T>(UnsafeCell<T>);
@@ -67,6 +67,9 @@ extern "C" fn constructor(_argc: i32, argv: *const *const u8, envp: *const *cons
         rewrite::keep_page_tables(&auxv);
         bind::calls(&auxv);
     }
+    #[cfg(feature = "heap")]
+    crate::interpose::heap::find_functions();
+    names::lead_here();
     signal::install_net(net::on_sigsys as *const () as u64);
     signal::install_faults();
     process::arm();
@@ -205,6 +208,7 @@ fn serve() {
         if order == Command::WATCH {
             if watched::map(crate::gate::touch::touch) {
                 library::find_others();
+                library::lead_here();
                 signal::install_traps();
             }
             continue;

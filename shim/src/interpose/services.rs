@@ -5,7 +5,8 @@ use vsrun_model::world::LIBC_THREADS;
 
 use crate::calls::stream::{uses, uses_at, Kept};
 use crate::calls::thread::{call1, call1_long, call2, call3, call4, libc_functions};
-use crate::gate::model;
+use crate::gate::shield;
+use crate::gate::{end, model};
 
 fn asks_for(work: impl FnOnce() -> i32) -> i32 {
     model().never_comes(LIBC_THREADS);
@@ -48,4 +49,35 @@ symbols! {
         uses(Kept::Attributes, "pthread_getattr_default_np");
         call1(libc_functions().pthread_getattr_default_np, attributes)
     };
+}
+
+/// Goes on to libc's with the caller's frame, by which that knows where to look for the library.
+///
+/// # Safety
+/// As dlmopen.
+#[unsafe(naked)]
+#[no_mangle]
+unsafe extern "C" fn dlmopen(namespace: i64, file: u64, flags: i32) -> u64 {
+    // SAFETY: three words keep the stack aligned as a call wants it; the arguments and the stack are the caller's again where libc's function
+    // is jumped to.
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        sym opened_in
+    )
+}
+
+/// Libraries in a namespace of their own have a libc of their own, too, whose locks and memory nobody sees.
+extern "C" fn opened_in(namespace: i64) -> u64 {
+    if namespace != libc::LM_ID_BASE {
+        shield::enter();
+        end::unsupported(&[b"dlmopen: libraries in a namespace of their own"]);
+    }
+    libc_functions().dlmopen
 }

@@ -114,10 +114,11 @@ impl Image {
     }
 
     fn name_is(&self, symbol: u64, name: &[u8]) -> bool {
-        cstr(self.strings + load::<u32>(symbol) as u64, 256) == name
+        self.name_of(symbol) == name
     }
 
-    fn address(&self, symbol: u64) -> Option<u64> {
+    /// Where it is, if it is defined.
+    pub fn address(&self, symbol: u64) -> Option<u64> {
         let value: u64 = load(symbol + 8);
         (value != 0 && load::<u16>(symbol + 6) != 0).then_some(value + self.bias)
     }
@@ -142,38 +143,90 @@ impl Image {
 
     /// Where the symbol of the default version of `name` is.
     fn symbol(&self, name: &[u8]) -> Option<u64> {
-        let is_defined = |symbol: u64| self.address(symbol).map(|_| symbol);
         if self.gnu_hash == 0 {
             let mut all = (0..self.count).map(|i| self.symbols + 24 * i);
-            return all.find(|&s| self.name_is(s, name)).and_then(is_defined);
-        }
-        let hash = name.iter().fold(5381u32, |h, &c| h.wrapping_mul(33).wrapping_add(c as u32));
-        let (buckets, offset, bloom) =
-            (load::<u32>(self.gnu_hash), load::<u32>(self.gnu_hash + 4), load::<u32>(self.gnu_hash + 8));
-        let first_bucket = self.gnu_hash + 16 + 8 * bloom as u64;
-        let chains = first_bucket + 4 * buckets as u64;
-        let mut index: u32 = load(first_bucket + 4 * (hash % buckets) as u64);
-        if index == 0 {
-            return None;
+            return all.find(|&s| self.name_is(s, name)).filter(|&s| self.address(s).is_some());
         }
         let mut found = None;
-        loop {
-            let chain: u32 = load(chains + 4 * (index - offset) as u64);
-            let symbol = self.symbols + 24 * index as u64;
-            if (chain | 1) == (hash | 1) && self.name_is(symbol, name) {
-                let hidden = self.versions != 0 && load::<u16>(self.versions + 2 * index as u64) & 0x8000 != 0;
-                if !hidden || found.is_none() {
-                    found = is_defined(symbol);
-                }
-                if !hidden {
-                    return found;
-                }
+        self.each_named(name, |symbol, hidden| {
+            if !hidden || found.is_none() {
+                found = self.address(symbol).map(|_| symbol);
             }
-            if chain & 1 != 0 {
-                return found;
-            }
-            index += 1;
+            hidden
+        });
+        found
+    }
+
+    /// Calls `f` with each symbol of that name, and whether it is not the default version, for as long as it says so. Of objects with a GNU hash table.
+    pub fn each_named(&self, name: &[u8], mut f: impl FnMut(u64, bool) -> bool) {
+        if self.gnu_hash == 0 {
+            return;
         }
+        let hash = name.iter().fold(5381u32, |h, &c| h.wrapping_mul(33).wrapping_add(c as u32));
+        let (buckets, offset, chains) = self.hash_table();
+        let bucket: u32 = load(chains - 4 * u64::from(buckets) + 4 * u64::from(hash % buckets));
+        self.each_in_bucket(bucket, offset, chains, |symbol, chain| {
+            let same = (chain | 1) == (hash | 1) && self.name_is(symbol, name);
+            !same || f(symbol, self.is_hidden(symbol))
+        });
+    }
+
+    /// Calls `f` with each symbol that others may find. Of objects with a GNU hash table.
+    pub fn each_symbol(&self, mut f: impl FnMut(u64)) {
+        if self.gnu_hash == 0 {
+            return;
+        }
+        let (buckets, offset, chains) = self.hash_table();
+        for bucket in 0..u64::from(buckets) {
+            let first: u32 = load(chains - 4 * u64::from(buckets) + 4 * bucket);
+            self.each_in_bucket(first, offset, chains, |symbol, _| {
+                f(symbol);
+                true
+            });
+        }
+    }
+
+    /// Number of buckets, index of the first symbol that has a hash, where the hashes are, behind the buckets.
+    fn hash_table(&self) -> (u32, u32, u64) {
+        let [buckets, offset, bloom, _]: [u32; 4] = load(self.gnu_hash);
+        (buckets, offset, self.gnu_hash + 16 + 8 * u64::from(bloom) + 4 * u64::from(buckets))
+    }
+
+    /// Calls `f` with symbol and hash, whose last bit says that it is the last one, until it says false.
+    fn each_in_bucket(&self, first: u32, offset: u32, chains: u64, mut f: impl FnMut(u64, u32) -> bool) {
+        for index in (first..).take_while(|_| first != 0) {
+            let chain: u32 = load(chains + 4 * u64::from(index - offset));
+            if !f(self.symbols + 24 * u64::from(index), chain) || chain & 1 != 0 {
+                return;
+            }
+        }
+    }
+
+    fn is_hidden(&self, symbol: u64) -> bool {
+        let index = (symbol - self.symbols) / 24;
+        self.versions != 0 && load::<u16>(self.versions + 2 * index) & 0x8000 != 0
+    }
+
+    /// The name of that symbol.
+    pub fn name_of(&self, symbol: u64) -> &[u8] {
+        cstr(self.strings + u64::from(load::<u32>(symbol)), 256)
+    }
+
+    /// Where the function of that symbol is; 0: it is none.
+    pub fn function_at(&self, symbol: u64) -> u64 {
+        const STT_FUNC: u8 = 2;
+        self.address(symbol).filter(|_| load::<u8>(symbol + 4) & 15 == STT_FUNC).unwrap_or(0)
+    }
+
+    /// Start, length and protection of the segment that the symbols are in; 0, 0, 0: there is none.
+    pub fn symbols_segment(&self) -> (u64, u64, i32) {
+        let mut found = (0, 0, 0);
+        each_fixed_segment(self.bias, |start, length, prot| {
+            if (start..start + length).contains(&self.symbols) {
+                found = (start, length, prot);
+            }
+        });
+        found
     }
 }
 

@@ -7,6 +7,7 @@ pub mod dispatch;
 pub mod elf;
 pub mod guard;
 pub mod memory;
+pub mod names;
 pub mod text;
 
 pub(crate) use call::{any_of, raw};

@@ -16,7 +16,7 @@ use vsrun_model::library::{Does, FUNCTIONS, MAX_USES, NAME, OTHERS, SPECIAL, STR
 use vsrun_model::watch::{Header, Other, WATCH_ADDR};
 
 use crate::gate::{local, Phase};
-use crate::sys::{elf, load};
+use crate::sys::{elf, load, names};
 use crate::watch;
 use frame::{is_at, note_unknown, Aside, Frame, List, COUNT, REAL};
 
@@ -210,6 +210,23 @@ pub fn find_others() {
         let at = find_function(name_of(&other));
         is_at(FUNCTIONS.len() + n, at);
     }
+}
+
+/// Who asks libc for one of these functions (dlsym) gets what stands for it: see `sys::names`. Those that are no symbol of the shim's: of these the
+/// shim's own is what libc's table says, and has been.
+pub fn lead_here() {
+    let stand_in = |n: usize| &raw const vs_stand_ins as u64 + STRIDE * n as u64;
+    names::lead(|libc| {
+        let known = FUNCTIONS.iter().enumerate().filter(|(_, f)| f.does != Does::Nothing);
+        for (n, function) in known.filter(|&(n, _)| frame::real(n) != 0) {
+            names::lead_to(libc, function.name.as_bytes(), stand_in(n));
+        }
+        for (n, other) in others().enumerate().map(|(n, other)| (FUNCTIONS.len() + n, other)) {
+            if frame::real(n) != 0 {
+                names::lead_to(libc, name_of(&other), stand_in(n));
+            }
+        }
+    });
 }
 
 fn name_of(other: &Other) -> &[u8] {

@@ -1,0 +1,50 @@
+//! Names of libc that lead elsewhere: to the shim's functions, and to what stands for those that use memory.
+//!
+//! NOTE [Names] The loader binds a module's calls to the first object that defines the name, which the shim comes before libc for. Who asks libc itself
+//! does not come by it: dlsym and dlvsym with a handle of libc, RTLD_NEXT in an object behind the shim, a library that is opened with RTLD_DEEPBIND. So
+//! libc's own table of symbols says of these names, in all their versions, where the shim's functions are. Calls within libc do not go by that table.
+
+use super::elf::{find_map, is_named, own_base, Image};
+use super::{load, raw, store};
+
+/// Of a symbol, at offset 4: a function, which may be chosen at run time.
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
+
+/// The shim's functions are found where libc's of the same name are asked for. What the shim wants of libc itself it has found by now.
+/// Whatever stands in the way, they are found as before.
+pub fn lead_here() {
+    let own_map = find_map(|map| load::<u64>(map) == own_base());
+    let Some(own) = own_map.map(Image::of_map) else { return };
+    lead(|libc| {
+        own.each_symbol(|symbol| {
+            let function = own.function_at(symbol);
+            if function != 0 {
+                lead_to(libc, own.name_of(symbol), function);
+            }
+        });
+    });
+}
+
+/// Has `all` lead names of libc elsewhere, by [`lead_to`].
+pub fn lead(all: impl FnOnce(&Image)) {
+    let Some(libc) = find_map(|map| is_named(map, b"/libc.so.6")).map(Image::of_map) else { return };
+    let (start, length, prot) = libc.symbols_segment();
+    if length == 0 || raw!(libc::SYS_mprotect, start, length, prot | libc::PROT_WRITE) < 0 {
+        return;
+    }
+    all(&libc);
+    raw!(libc::SYS_mprotect, start, length, prot);
+}
+
+/// Each version of function `name` is at `function`.
+pub fn lead_to(libc: &Image, name: &[u8], function: u64) {
+    libc.each_named(name, |symbol, _| {
+        let info: u8 = load(symbol + 4);
+        if matches!(info & 15, STT_FUNC | STT_GNU_IFUNC) && libc.address(symbol).is_some() {
+            store(symbol + 4, info & !15 | STT_FUNC);
+            store(symbol + 8, function.wrapping_sub(libc.base()));
+        }
+        true
+    });
+}
