@@ -9,8 +9,8 @@ use vsrun_model::watch::Entry;
 
 use super::texts;
 use crate::calls::buffers;
-use crate::gate::machine;
-use crate::sys::{bytes, copy_out, load};
+use crate::gate::{arena, machine};
+use crate::sys::{bytes, copy_out, elf, load, store};
 use crate::watch;
 
 /// Stand-ins: of functions that are known, then of others.
@@ -106,6 +106,44 @@ pub struct Call {
     pub writes: [Aside; MAX_USES],
     /// The arguments that a format is about.
     pub list: List,
+    own: Own,
+}
+
+/// What stands in memory of libc's own that is an object, before the call of a function that tells only by its result where it writes.
+#[repr(C)]
+struct Own {
+    n: usize,
+    words: [(u64, u64); OWN],
+}
+
+/// So many words of such memory. Where there are more, uses of them may be one step, which is said.
+const OWN: usize = 64;
+
+impl Own {
+    fn keep(&mut self) {
+        self.n = 0;
+        let words = arena().words.as_slice().iter().filter(|word| word.space == 0);
+        for word in words.filter(|word| elf::is_data_of(b"/libc.so.6", word.address)).take(OWN) {
+            self.words[self.n] = (word.address, load(word.address));
+            self.n += 1;
+        }
+    }
+
+    /// `size` bytes have been written to `at`: they are moved elsewhere, so that the words which are objects are written one by one from there.
+    fn put_aside(&self, at: u64, size: u64) -> Aside {
+        let is_written = |word: u64| word < at + size && at < word + 8;
+        let kept = || self.words[..self.n].iter().filter(|(word, _)| is_written(*word));
+        if kept().next().is_none() || size == 0 {
+            return Aside::default();
+        }
+        let Some(place) = buffers::take(size).filter(|&place| copy_out(place, bytes(at, size as usize))) else {
+            return Aside::default();
+        };
+        for &(word, before) in kept() {
+            store(word, before);
+        }
+        Aside { most: size, place }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -163,7 +201,7 @@ impl Frame {
                 // It is where that function is.
                 At::State(name) => real(number(name)) & !7,
                 // What a function has found is read after it.
-                At::Pointed(_) | At::Result => continue,
+                At::Pointed(_) | At::Result | At::Own => continue,
             };
             if at != 0 {
                 let writes = matches!(one.way, Way::Sets | Way::Updates);
@@ -171,10 +209,13 @@ impl Frame {
             }
         }
         let mut writes = false;
+        self.call.own.n = 0;
         for (n, one) in uses.iter().enumerate().filter(|(_, one)| Self::is_after(one)) {
             writes = true;
-            if let At::Argument(argument) = one.at {
-                self.put_aside(n, argument, self.most(one.size));
+            match one.at {
+                At::Argument(argument) => self.put_aside(n, argument, self.most(one.size)),
+                At::Own => self.call.own.keep(),
+                _ => {}
             }
         }
         match writes {
@@ -204,11 +245,14 @@ impl Frame {
         let (ok, site) = (succeeded(function, result), self.site());
         let given = result;
         for (n, one) in uses.iter().enumerate().filter(|(_, one)| Self::is_after(one)) {
+            if one.at == At::Own && ok && result != 0 {
+                self.call.writes[n] = self.call.own.put_aside(result, self.written(one.size, result, given));
+            }
             let Aside { most, place } = self.call.writes[n];
             let at = match one.at {
                 At::Argument(n) => self.asked(n),
                 At::Pointed(n) if self.asked(n) != 0 => load(self.asked(n)),
-                At::Result => result,
+                At::Result | At::Own => result,
                 At::Pointed(_) | At::State(_) => 0,
             };
             let from = if place != 0 { place } else { at };

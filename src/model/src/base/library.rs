@@ -12,6 +12,8 @@ pub enum At {
     Pointed(u8),
     /// Where what the function gives points.
     Result,
+    /// The same, where that is memory of libc's own, the same for all threads, and all that the function writes there.
+    Own,
     /// State of libc's own that nothing guards: it stands for it where the function of this name is.
     State(&'static str),
 }
@@ -340,12 +342,12 @@ pub const FUNCTIONS: &[Function] = functions! {
         [localeconv] Any { Reads LOCALE, STATE }
         // Time.
         [timespec_get] NotZero { Writes A, TIME }
-        [gmtime localtime __gmtime] NotZero { Reads A, LONG; Writes At::Result, TM }
+        [gmtime localtime __gmtime] NotZero { Reads A, LONG; Writes At::Own, TM }
         [gmtime_r localtime_r __gmtime_r __localtime_r] NotZero { Reads A, LONG; Writes B, TM }
         [mktime timegm timelocal] Any { Changes A, TM }
-        [asctime] NotZero { Reads A, TM; Writes At::Result, Text }
+        [asctime] NotZero { Reads A, TM; Writes At::Own, Text }
         [asctime_r] NotZero { Reads A, TM; Writes B, Text }
-        [ctime] NotZero { Reads A, LONG; Writes At::Result, Text }
+        [ctime] NotZero { Reads A, LONG; Writes At::Own, Text }
         [ctime_r] NotZero { Reads A, LONG; Writes B, Text }
         [strftime strftime_l __strftime_l] NotZero { Reads C, Text; Reads D, TM; Writes A, Given(1, 1, 1) }
         [strptime] NotZero { Reads A, Text; Reads B, Text; Changes C, TM }
@@ -371,7 +373,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         [canonicalize_file_name get_current_dir_name] NotZero { Writes At::Result, Text }
         [getcwd] NotZero { Writes At::Result, Text }
         [gethostname getdomainname] Zero { Writes A, TextUpTo(1) }
-        [ttyname ctermid] NotZero { Writes At::Result, Text }
+        [ttyname ctermid] NotZero { Writes At::Own, Text }
         [ttyname_r ptsname_r] Zero { Writes B, TextUpTo(2) }
         [mkstemp mkstemp64 mkostemp mkostemp64 mkstemps] Positive { Changes A, Text }
         [mkdtemp] NotZero { Changes A, Text }
