@@ -8,7 +8,7 @@ use core::mem::offset_of;
 use vsrun_model::watch::{Entry, Header, Operand, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
 
 use super::log::{self, Touch, LOG};
-use crate::sys::{load, readable};
+use crate::sys::{fs_base, load, readable};
 
 /// What runs in Rust has a stack of its own: that of the program may be small.
 const STACK: usize = 64 << 10;
@@ -329,7 +329,7 @@ extern "C" fn other(frame: u64) {
     let of = |writes: bool| (first..end).map(operand).filter(move |o| o.is(Operand::WRITE) == writes);
     for o in of(false).chain(of(true)) {
         let (writes, locked) = (o.is(Operand::WRITE), o.is(Operand::LOCK));
-        let (address, size) = (o.address_of_bit(&registers), u64::from(o.size));
+        let (address, size) = (o.address_of_bit(&registers, fs_base()), u64::from(o.size));
         if !o.is(Operand::STRING) {
             log::range(address, size, site, writes, locked);
         } else if steps > 0 {
@@ -350,7 +350,7 @@ fn steps(a: &Operand, b: &Operand, registers: &[u64; 16], down: bool) -> u64 {
     let size = u64::from(a.size);
     let step = if down { size.wrapping_neg() } else { size };
     let element = |operand: &Operand, n: u64| {
-        let at = operand.address(registers).wrapping_add(step.wrapping_mul(n));
+        let at = operand.address(registers, 0).wrapping_add(step.wrapping_mul(n));
         // Where nothing is, the instruction faults.
         (readable(at, size) == size).then(|| match size {
             1 => u64::from(load::<u8>(at)),

@@ -92,7 +92,17 @@ fn fast(
         buffer.push_pop(PUSH, address);
     }
     let below = if lowered { RED_ZONE } else { 0 } + if spill { 8 } else { 0 };
-    buffer.lea(address, memory(operand, bias, below))?;
+    let mut place = memory(operand, bias, below);
+    if operand.is(Operand::OF_THREAD) {
+        // What stands at the base is its own address. `lea` adds no segment, and leaves the flags as they are.
+        buffer.raw(&[0x64, 0x48 | address >> 3 << 2, 0x8b, 0x04 | (address & 7) << 3, 0x25, 0, 0, 0, 0]); // mov address, fs:[0]
+        if place.base != Register::None {
+            buffer.lea(address, MemoryOperand::with_base_index(general(address), place.base))?;
+        }
+        place.base = general(address);
+        place.displ_size = 8;
+    }
+    buffer.lea(address, place)?;
     if keep_rax {
         buffer.push_pop(PUSH, RAX);
     }

@@ -76,7 +76,8 @@ fn in_memory(
         } else if matches!(used.access(), OpAccess::ReadWrite | OpAccess::ReadCondWrite) {
             operand.flags |= Operand::READS;
         }
-        let place = |o: &Operand| (o.base, o.index, o.scale, o.displacement, o.size, o.bit);
+        let place =
+            |o: &Operand| (o.base, o.index, o.scale, o.displacement, o.size, o.bit, o.flags & Operand::OF_THREAD);
         match found.iter_mut().find(|o| place(o) == place(&operand)) {
             Some(same) => same.flags |= operand.flags,
             None => found.push(operand),
@@ -87,9 +88,16 @@ fn in_memory(
 
 /// Memory that is the thread's own, or constant, or of no interest.
 fn is_elsewhere(i: &Instruction, used: &UsedMemory, around: &Around, write: bool, counts: &mut Counts) -> bool {
-    if matches!(used.segment(), Register::FS | Register::GS) {
+    if used.segment() == Register::GS {
         counts.local += 1;
         return true;
+    }
+    if used.segment() == Register::FS {
+        // Variables lie below the base, and others may have been given their addresses. What lies above is libc's (System V ABI for x86-64, 3.4.2).
+        let of_libc =
+            used.base() == Register::None && used.index() == Register::None && used.displacement() as i64 >= 0;
+        counts.local += u32::from(of_libc);
+        return of_libc;
     }
     let on_stack = used.base() == Register::RSP || around.frame && used.base() == Register::RBP;
     if on_stack {
@@ -158,7 +166,9 @@ fn plain(i: &Instruction, used: &UsedMemory) -> Result<Operand, Reason> {
         scale: used.scale() as u8,
         bit,
         size: size as u16,
-        flags: if relative { Operand::OF_MODULE } else { 0 } | if short { Operand::ADDRESS_32 } else { 0 },
+        flags: if relative { Operand::OF_MODULE } else { 0 }
+            | if short { Operand::ADDRESS_32 } else { 0 }
+            | if used.segment() == Register::FS { Operand::OF_THREAD } else { 0 },
     })
 }
 

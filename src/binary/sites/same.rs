@@ -17,7 +17,9 @@ impl Seen {
 
     /// The instruction accesses `operands`: true if each has been seen.
     pub fn repeats(&mut self, operands: &[Operand]) -> bool {
-        let place = |o: &Operand| (o.base, o.index, o.scale, o.displacement, o.flags & Operand::ADDRESS_32);
+        let place = |o: &Operand| {
+            (o.base, o.index, o.scale, o.displacement, o.flags & (Operand::ADDRESS_32 | Operand::OF_THREAD))
+        };
         let plain = |o: &Operand| !o.is(Operand::STRING) && o.bit == NO_REGISTER;
         let covers = |seen: &Operand, o: &Operand| {
             place(seen) == place(o)

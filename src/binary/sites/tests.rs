@@ -62,6 +62,8 @@ fn operands_are_found() {
         ("movsq", &[(6, NO_REGISTER, 1, 8, Operand::STRING), (7, NO_REGISTER, 1, 8, W | Operand::STRING)]),
         ("mov rax, [rsp+8]", &[]),
         ("mov rax, fs:[0]", &[]),
+        ("mov eax, fs:[0xfffffffffffffffc]", &[(NO_REGISTER, NO_REGISTER, 1, 4, Operand::OF_THREAD)]),
+        ("inc dword ptr fs:[rax+rcx*4-8]", &[(0, 1, 4, 4, W | Operand::READS | Operand::OF_THREAD)]),
         ("mov eax, [rip+fixed]", &[]),
         ("lea rax, [rdi]\n nop dword ptr [rax]\n prefetcht0 [rax]", &[]),
         ("push rbp\n mov rbp, rsp\n mov eax, [rbp-4]\n pop rbp", &[]),

@@ -70,6 +70,8 @@ impl Operand {
     pub const READS: u16 = 256;
     /// It is read in a loop that counts its rounds, of which nobody can tell how many it has made.
     pub const UNTOLD: u16 = 512;
+    /// It is thread-local: the thread's own base (fs) is to be added.
+    pub const OF_THREAD: u16 = 1024;
 
     /// What an instruction reads that lets no later load overtake an earlier store.
     pub const OF_FENCE: Operand = Operand {
@@ -87,20 +89,18 @@ impl Operand {
         self.flags & flag != 0
     }
 
-    /// Its address with these general registers, for an operand that is no string and has no bit number.
-    pub fn address(&self, registers: &[u64; 16]) -> u64 {
+    /// Its address with these general registers and this base of thread-local storage, for an operand that is no string and has no bit number.
+    pub fn address(&self, registers: &[u64; 16], thread: u64) -> u64 {
         let of = |register: u8| registers.get(register as usize).copied().unwrap_or(0);
         let index = of(self.index).wrapping_mul(self.scale as u64);
         let address = of(self.base).wrapping_add(index).wrapping_add(self.displacement);
-        match self.is(Operand::ADDRESS_32) {
-            true => address & 0xffff_ffff,
-            false => address,
-        }
+        let address = if self.is(Operand::ADDRESS_32) { address & 0xffff_ffff } else { address };
+        address.wrapping_add(if self.is(Operand::OF_THREAD) { thread } else { 0 })
     }
 
     /// The same with the number of a bit: where the bit lies.
-    pub fn address_of_bit(&self, registers: &[u64; 16]) -> u64 {
-        let address = self.address(registers);
+    pub fn address_of_bit(&self, registers: &[u64; 16], thread: u64) -> u64 {
+        let address = self.address(registers, thread);
         let Some(&number) = registers.get(self.bit as usize) else { return address };
         let number = match self.size {
             2 => number as i16 as i64,
