@@ -3,7 +3,8 @@
 //! every access.
 //!
 //! `VSRUN_GENERATED_CASES=N` programs (default: a few), `VSRUN_GENERATED_SEED=N` others, `VSRUN_GENERATED_ONE=N` the program of this seed,
-//! told in full, `VSRUN_GENERATED_SEARCH=dpor` another search.
+//! told in full,
+//! `VSRUN_GENERATED_BY=PATH` another vsrun, `VSRUN_GENERATED_KEEP=1` the C program and its binaries are kept, `VSRUN_GENERATED_SEARCH=dpor` another search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -83,7 +84,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if std::env::var_os("VSRUN_GENERATED_KEEP").is_none() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 
@@ -100,10 +103,12 @@ fn explored(place: &Place, binary: &Path, which: usize) -> Explored {
     let file = place.path("outcomes");
     let _ = fs::remove_file(&file);
     let search = std::env::var("VSRUN_GENERATED_SEARCH").unwrap_or_else(|_| "optimal".into());
-    let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
+    let vsrun = std::env::var("VSRUN_GENERATED_BY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_vsrun").into());
+    let output = Command::new(vsrun)
         .args(["--keep-going", "--files", "real", "--format", "json", "--race", "explore", "--search", &search])
         // Two executions at a time would meet in the real directory.
-        .args(["-j", "1", "--max-executions", "20000", "--time", "20", "--output", "/dev/null", "--scenario-dir"])
+        .args(["-j", "1", "--max-executions", "20000", "--time", "20", "--output", "/dev/null"])
+        .args(["--divergence-timeout", "0.3", "--scenario-dir"])
         .arg(&place.0)
         .arg("--")
         .arg(binary)

@@ -234,7 +234,8 @@ fn reads(id: ObjId, touch: &Touch) {
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
     let (site, size, address) = (touch.site, touch.size as u32, touch.address);
-    let found = ReadWord { site, size, address, value, times: 0, word: id, state, before, earlier: [state, before] };
+    let found =
+        ReadWord { site, size, address, value, times: 0, word: id, state, before, last: before, earlier: [state, before] };
     model().content_is(id, load(address & !7));
     if touch.writes {
         fiber().update = found;
@@ -265,14 +266,19 @@ fn words_of_loop(id: ObjId, touch: &Touch) -> Option<Op> {
     Some(Op { obj2: words[1].0, mask: words[0].1 | words[1].1 << 8, ..op(Kind::MEM_READ, id, touch) })
 }
 
-/// A use of memory is part of the step in which its loop goes round: nobody else has moved since it began.
+/// A use of memory is part of the step in which its loop goes round: nobody else has moved since it began. What it finds is noted, too, since
+/// the loop may wait from here on, for each word that it reads in a round.
 fn goes_round(touch: &Touch) -> bool {
     let f = fiber();
-    let reads = &f.reads[..usize::from(f.n_reads)];
-    let is_known = reads.iter().any(|r| (r.site, r.address) == (touch.site, touch.address));
-    if f.rounds == u32::MAX || touch.writes || !is_known {
+    let reads = &mut f.reads[..usize::from(f.n_reads)];
+    let known = reads.iter_mut().find(|r| (r.site, r.address) == (touch.site, touch.address));
+    let Some(known) = known.filter(|_| f.rounds != u32::MAX && !touch.writes) else { return false };
+    if known.value != value_at(touch) {
+        // Written before the step began.
         return false;
     }
+    f.all_reads += 1;
+    known.last = f.all_reads;
     if !watch::is_untold(touch.site) {
         model().leaves_out_rounds();
     }
@@ -313,9 +319,9 @@ fn words_since(before: u64) -> Option<[Option<(ObjId, Found)>; 2]> {
     let (mut next, mut at) = (before, 0);
     // In the order in which they were read.
     while let Some(read) =
-        f.reads[..usize::from(f.n_reads)].iter().filter(|r| r.before >= next).min_by_key(|r| r.before)
+        f.reads[..usize::from(f.n_reads)].iter().filter(|r| r.last >= next).min_by_key(|r| r.last)
     {
-        next = read.before + 1;
+        next = read.last + 1;
         let known = words[..at].iter().position(|w| w.is_some_and(|w| w.0 == read.word));
         let empty = (read.word, Found { address: read.address & !7, ..Found::default() });
         let (_, found) = words.get_mut(known.unwrap_or(at))?.get_or_insert(empty);

@@ -26,6 +26,8 @@ pub struct ReadWord {
     pub state: u64,
     /// How many instructions had read such memory before.
     pub before: u64,
+    /// The same when it was read last: of rounds that were made in one step, the last one's.
+    pub last: u64,
     /// `state` and `before` as they were when `times` was a power of two last: a loop may come back to where it was after many rounds only
     /// (Brent, BIT 1980).
     pub earlier: [u64; 2],
