@@ -125,7 +125,8 @@ fn explored(place: &Place, binary: &Path, which: usize) -> Explored {
     let mut wrong = (report["verdict"] == "error").then(|| report["notes"].to_string());
     for bug in report["bugs"].as_array().into_iter().flatten() {
         match bug["kind"].as_str() {
-            Some("deadlock" | "livelock") => _ = outcomes.insert(brute::HANG.into()),
+            // A loop that waits for what nobody writes.
+            Some("deadlock" | "livelock" | "divergence") => _ = outcomes.insert(brute::HANG.into()),
             _ => wrong = Some(bug.to_string()),
         }
     }
@@ -147,6 +148,8 @@ struct Tally {
     /// Of which all outcomes were seen, those that are complete and those that are not only because of x86's order.
     equal: u64,
     wide: u64,
+    /// Of which the executions were counted beside the traces.
+    traces: u64,
     executions: u64,
     reasons: BTreeMap<String, u64>,
     wrong: Vec<String>,
@@ -169,6 +172,11 @@ fn batch(place: &Place, seeds: &[u64], tally: &mut Tally, told: bool) {
             let whole = found.complete || found.reasons == [ORDER_OF_X86];
             let extra: Vec<_> = found.outcomes.difference(all).collect();
             let lost: Vec<_> = all.difference(&found.outcomes).filter(|_| whole).collect();
+            let traces = Some(program.place)
+                .filter(|&at| whole && at != program::Place::Mapped)
+                .and_then(|_| brute::traces(program, STATES / 10));
+            let as_many = traces.is_none_or(|traces| traces == found.executions);
+            tally.traces += u64::from(traces.is_some());
             tally.runs += 1;
             tally.executions += found.executions;
             tally.complete += u64::from(found.complete);
@@ -178,16 +186,20 @@ fn batch(place: &Place, seeds: &[u64], tally: &mut Tally, told: bool) {
                 *tally.reasons.entry(reason.clone()).or_default() += 1;
             }
             if told {
-                println!("{program:#?}\n{level}: {} executions, {:?}\n{:#?}", found.executions, found.reasons, found.outcomes);
+                println!(
+                    "{program:#?}\n{level}: {} executions, {:?}\n{:#?}",
+                    found.executions, found.reasons, found.outcomes
+                );
                 for body in &program.bodies {
                     println!("----\n{}", body.text);
                 }
             }
-            if !(extra.is_empty() && lost.is_empty() && found.wrong.is_none()) {
+            if !(extra.is_empty() && lost.is_empty() && as_many && found.wrong.is_none()) {
                 let text = format!(
-                    "seed {seed} {level}: not explored {lost:#?}, explored and impossible {extra:#?} {:?} {:?}\n{}",
+                    "seed {seed} {level}: not explored {lost:#?}, explored and impossible {extra:#?} {:?} {:?}, {traces:?} traces and {} executions\n{}",
                     found.reasons,
                     found.wrong,
+                    found.executions,
                     program.bodies.iter().map(|body| body.text.clone() + "----\n").collect::<String>()
                 );
                 println!("{text}");
@@ -203,12 +215,13 @@ fn hunt(name: &str, seeds: impl Iterator<Item = u64>, told: bool) -> Tally {
     for seeds in seeds.chunks(BATCH as usize) {
         batch(&place, seeds, &mut tally, told);
         println!(
-            "{} programs, {} runs, {} complete, {} more but for x86's order, {} with wide accesses, {} executions, {} wrong; {:?}",
+            "{} programs, {} runs, {} complete, {} more but for x86's order, {} with wide accesses, {} of which traces were counted, {} executions, {} wrong; {:?}",
             tally.programs,
             tally.runs,
             tally.complete,
             tally.equal - tally.complete,
             tally.wide,
+            tally.traces,
             tally.executions,
             tally.wrong.len(),
             tally.reasons

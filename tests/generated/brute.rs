@@ -1,6 +1,6 @@
 //! All outcomes of a program, by a search of its states that switches before every access.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::program::{How, Op, Program, Sync, Val, BYTES, OWN, TOLD};
 
@@ -34,21 +34,7 @@ pub const HANG: &str = "HANG";
 
 /// The outcomes; `None`: more than `most` states.
 pub fn outcomes(program: &Program, most: usize) -> Option<BTreeSet<String>> {
-    let threads = vec![Thread::default(); program.bodies.len()];
-    let mut first = State {
-        memory: [0; BYTES],
-        threads,
-        owner: None,
-        semaphore: program.posted,
-        readers: 0,
-        writer: None,
-        event: 0,
-        pipe: 0,
-        waits: None,
-    };
-    for thread in 0..first.threads.len() {
-        first.advance(program, thread);
-    }
+    let first = State::first(program);
     let (mut seen, mut stack, mut found) = (HashSet::from([first.clone()]), vec![first], BTreeSet::new());
     while let Some(state) = stack.pop() {
         if seen.len() > most {
@@ -71,7 +57,85 @@ pub fn outcomes(program: &Program, most: usize) -> Option<BTreeSet<String>> {
     Some(found)
 }
 
+/// A step of a thread: which, and how many it has made before.
+type Event = (usize, usize);
+
+/// A state with the trace that leads there: of each byte the writes in their order, each with those who have read it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Traced {
+    state: State,
+    steps: Vec<usize>,
+    order: BTreeMap<usize, Vec<(Option<Event>, BTreeSet<Event>)>>,
+}
+
+/// What a step uses, and whether it writes; `None`: it is no use of memory of one word.
+fn used(op: Op) -> Option<((usize, usize), bool)> {
+    match op {
+        Op::Load(_, place) => Some((place, false)),
+        Op::Store(place, _) | Op::Update(_, place, ..) | Op::Swap(_, _, place, ..) => Some((place, true)),
+        _ => None,
+    }
+}
+
+/// The number of Mazurkiewicz traces of a program of threads that do nothing but use memory; `None`: it does something else, or has more than
+/// `most` states.
+pub fn traces(program: &Program, most: usize) -> Option<u64> {
+    let local = |op: &Op| matches!(op, Op::Set(..) | Op::Unless(..)) || used(*op).is_some();
+    if program.wide || program.bodies.iter().any(|body| !body.ops.iter().all(local)) {
+        return None;
+    }
+    let (state, steps) = (State::first(program), vec![0; program.bodies.len()]);
+    let first = Traced { state, steps, order: BTreeMap::new() };
+    let (mut seen, mut stack, mut found) = (HashSet::from([first.clone()]), vec![first], 0);
+    while let Some(traced) = stack.pop() {
+        if seen.len() > most {
+            return None;
+        }
+        let mut moved = false;
+        for thread in 0..traced.steps.len() {
+            let at = traced.state.threads[thread].at;
+            let Some(&op) = program.bodies[thread].ops.get(at) else { continue };
+            let ((at, size), writes) = used(op).expect("a use");
+            let (mut next, event) = (traced.clone(), (thread, traced.steps[thread]));
+            next.state.step(program, thread);
+            next.steps[thread] += 1;
+            for byte in at..at + size {
+                let order = next.order.entry(byte).or_insert_with(|| vec![(None, BTreeSet::new())]);
+                match writes {
+                    true => order.push((Some(event), BTreeSet::new())),
+                    false => _ = order.last_mut().expect("what is there first").1.insert(event),
+                }
+            }
+            moved = true;
+            if seen.insert(next.clone()) {
+                stack.push(next);
+            }
+        }
+        found += u64::from(!moved);
+    }
+    Some(found)
+}
+
 impl State {
+    fn first(program: &Program) -> State {
+        let threads = vec![Thread::default(); program.bodies.len()];
+        let mut first = State {
+            memory: [0; BYTES],
+            threads,
+            owner: None,
+            semaphore: program.posted,
+            readers: 0,
+            writer: None,
+            event: 0,
+            pipe: 0,
+            waits: None,
+        };
+        for thread in 0..first.threads.len() {
+            first.advance(program, thread);
+        }
+        first
+    }
+
     fn outcome(&self, program: &Program) -> String {
         let over = |(thread, body): (&Thread, &super::program::Body)| thread.at == body.ops.len() && !thread.stands;
         if !self.threads.iter().zip(&program.bodies).all(over) {

@@ -195,7 +195,10 @@ impl Drawing<'_> {
 
     fn step(&mut self, depth: u32) {
         let which = self.rng.below(if depth < 2 { 36 } else { 28 });
-        let Cell(name, at, size) = { let cells = self.cells.clone(); self.rng.of(&cells) };
+        let Cell(name, at, size) = {
+            let cells = self.cells.clone();
+            self.rng.of(&cells)
+        };
         let (place, own) = ((at, size), self.own());
         let order = self.rng.of(&ORDERS);
         let load = if order == ORDERS[2] { ORDERS[1] } else { order };
@@ -278,7 +281,9 @@ impl Drawing<'_> {
                 }
             }
             20 => {
-                self.c(&format!("{{ unsigned long n = 0; memcpy(&n, (void *)&{name}, sizeof {name}); r[{own}] = n; }}"));
+                self.c(&format!(
+                    "{{ unsigned long n = 0; memcpy(&n, (void *)&{name}, sizeof {name}); r[{own}] = n; }}"
+                ));
                 self.op(Op::Load(own, place));
             }
             21 => self.wide(own),
@@ -374,7 +379,9 @@ impl Drawing<'_> {
                 self.op(Op::Store((40, 8), Val::Own(own, 0)));
             }
             2 => {
-                self.c(&format!("{{ unsigned long n[2]; memcpy(n, (void *)C->v, sixteen); r[{own}] = n[0]; r[{other}] = n[1]; }}"));
+                self.c(&format!(
+                    "{{ unsigned long n[2]; memcpy(n, (void *)C->v, sixteen); r[{own}] = n[0]; r[{other}] = n[1]; }}"
+                ));
                 self.op(Op::Load(own, (32, 8)));
                 self.op(Op::Load(other, (40, 8)));
             }

@@ -234,8 +234,18 @@ fn reads(id: ObjId, touch: &Touch) {
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
     let (site, size, address) = (touch.site, touch.size as u32, touch.address);
-    let found =
-        ReadWord { site, size, address, value, times: 0, word: id, state, before, last: before, earlier: [state, before] };
+    let found = ReadWord {
+        site,
+        size,
+        address,
+        value,
+        times: 0,
+        word: id,
+        state,
+        before,
+        last: before,
+        earlier: [state, before],
+    };
     model().content_is(id, load(address & !7));
     if touch.writes {
         fiber().update = found;
@@ -318,9 +328,7 @@ fn words_since(before: u64) -> Option<[Option<(ObjId, Found)>; 2]> {
     let mut words: [Option<(ObjId, Found)>; 2] = [None; 2];
     let (mut next, mut at) = (before, 0);
     // In the order in which they were read.
-    while let Some(read) =
-        f.reads[..usize::from(f.n_reads)].iter().filter(|r| r.last >= next).min_by_key(|r| r.last)
-    {
+    while let Some(read) = f.reads[..usize::from(f.n_reads)].iter().filter(|r| r.last >= next).min_by_key(|r| r.last) {
         next = read.last + 1;
         let known = words[..at].iter().position(|w| w.is_some_and(|w| w.0 == read.word));
         let empty = (read.word, Found { address: read.address & !7, ..Found::default() });
