@@ -72,6 +72,8 @@ struct Traced {
 fn used(op: Op) -> Option<((usize, usize), bool)> {
     match op {
         Op::Load(_, place) => Some((place, false)),
+        // Of which compilers make a load and a loop of exchanges.
+        Op::Update(Some(_), _, How::Or, _) => None,
         Op::Store(place, _) | Op::Update(_, place, ..) | Op::Swap(_, _, place, ..) => Some((place, true)),
         _ => None,
     }
