@@ -51,6 +51,7 @@ step documentation documentation
 step build built
 step tests cargo test --quiet --no-fail-fast
 step benchmark ./scripts/bench.sh --short
+step cost ./scripts/cost.sh --short
 step searches ./scripts/compare-searches.sh --short
 step 'real programs' ./scripts/real-programs.sh --short
 step 'nothing left' ./scripts/leaves-nothing.sh --short
