@@ -55,6 +55,7 @@ fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         objects: Arc::new(scenario.objects.clone()),
         watch: watch_for(scenario),
         flaws: Flaws::default(),
+        merges: false,
     }
 }
 

@@ -96,6 +96,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         objects: Arc::default(),
         watch: watch_of(config, &cwd),
         flaws: config.race().flaws(),
+        merges: !config.race().flaws().any(),
         points: config.watch.clone(),
     };
     Ok((spec, launch.program))

@@ -20,6 +20,16 @@ pub struct Access {
 }
 
 impl Access {
+    /// This one and those behind it, `times` in all.
+    pub fn run(self, times: u32) -> impl Iterator<Item = Access> {
+        (0..u64::from(times)).map(move |n| Access { address: self.address + n * self.size, ..self })
+    }
+
+    /// The memory of [`run`](Access::run), as one access.
+    pub fn whole(self, times: u32) -> Access {
+        Access { size: self.size * u64::from(times), ..self }
+    }
+
     /// The order of both can be told, if nothing else orders them.
     pub fn conflicts(&self, other: &Access) -> bool {
         let apart = self.address + self.size <= other.address || other.address + other.size <= self.address;
@@ -57,6 +67,15 @@ pub enum Note {
         thread: Tid,
         /// What.
         access: Access,
+    },
+    /// `thread` touches memory so many times, the first time as `access` says, and then each time right behind that.
+    Runs {
+        /// The thread.
+        thread: Tid,
+        /// The first one.
+        access: Access,
+        /// How many there are.
+        times: u32,
     },
     /// Memory is given out anew (malloc, mmap): what was done to it before is nothing to who has it now.
     Anew {

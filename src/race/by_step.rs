@@ -24,6 +24,7 @@ where
         match note {
             Note::Step { index } => now = Some(index as usize),
             Note::Touches { access, .. } => add(now, &access),
+            Note::Runs { access, times, .. } => add(now, &access.whole(times)),
             Note::Begins { process, parent, .. } => {
                 let reads = copied.remove(&process).into_iter().flatten();
                 reads.for_each(|access| add(now, &Access { space: parent, ..access }));

@@ -86,7 +86,7 @@ impl Conflict {
                 }
                 Note::Begins { thread, creator, process, parent } => order.begins(thread, creator, process, parent),
                 Note::Ends { thread } => order.ends(thread),
-                Note::Anew { .. } | Note::Touches { .. } => {}
+                Note::Anew { .. } | Note::Touches { .. } | Note::Runs { .. } => {}
             }
         }
         debug_assert!(

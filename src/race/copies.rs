@@ -88,6 +88,11 @@ pub fn read(notes: impl Iterator<Item = Note>) -> HashMap<Pid, Vec<Access>> {
                     copies[at].1.touch(access);
                 }
             }
+            Note::Runs { access, times, .. } if !places.is_empty() => {
+                if let Some(&at) = places.get(&access.space) {
+                    access.run(times).for_each(|access| copies[at].1.touch(access));
+                }
+            }
             Note::Anew { space, address, size, .. } if !places.is_empty() => {
                 if let Some(&at) = places.get(&space) {
                     copies[at].1.has_anew(address, address.saturating_add(size));

@@ -158,10 +158,8 @@ pub fn violations(trace: &Trace, notes: impl IntoIterator<Item = Note>) -> Vec<C
             Note::Step { index } => machine.step(trace, index),
             Note::Ends { .. } => {}
             Note::Anew { thread, space, address, size } => machine.anew(thread, space, address, size),
-            Note::Touches { thread, access } => {
-                let (step, made) = (machine.steps.get(&thread).copied(), machine.made);
-                machine.touch(Touch { thread, step, access, made, segment: 0, number: 0 });
-            }
+            Note::Touches { thread, access } => machine.access(thread, access),
+            Note::Runs { thread, access, times } => access.run(times).for_each(|access| machine.access(thread, access)),
         }
     }
     machine.found
@@ -175,6 +173,11 @@ fn frees(access: &Access) -> bool {
 }
 
 impl Machine {
+    fn access(&mut self, thread: Tid, access: Access) {
+        let (step, made) = (self.steps.get(&thread).copied(), self.made);
+        self.touch(Touch { thread, step, access, made, segment: 0, number: 0 });
+    }
+
     fn step(&mut self, trace: &Trace, index: u32) {
         let Some(step) = trace.steps.get(index as usize) else { return };
         let (act, thread) = (&step.act, step.act.tid);

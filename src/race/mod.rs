@@ -37,7 +37,7 @@ pub use words::{Race, Touch, Words};
 use std::collections::{BTreeSet, HashMap};
 
 use contended::Contended;
-use vsrun_model::Pid;
+use vsrun_model::{Pid, Tid, NONE};
 
 use crate::trace::Trace;
 
@@ -50,9 +50,12 @@ where
     N: IntoIterator<Item = Note, IntoIter: Clone>,
 {
     let notes = notes.into_iter();
-    let mut copied = copies::read(notes.clone());
+    let (contended, mut copied) = contended(notes.clone());
+    if !contended.any() {
+        return Vec::new();
+    }
     let mut order = Order::new(trace);
-    let mut words = Words::without(objects, contended(notes.clone(), &copied));
+    let mut words = Words::without(objects, contended);
     for note in notes {
         match note {
             Note::Begins { thread, creator, process, parent } => {
@@ -65,24 +68,46 @@ where
             Note::Ends { thread } => order.ends(thread),
             Note::Anew { space, address, size, .. } => words.anew(space, address, size),
             Note::Touches { thread, access } => words.touch(&order, thread, access),
+            Note::Runs { thread, access, times } => words.touch_each(&order, thread, (access, times)),
         }
     }
     words.into_races()
 }
 
-/// Where accesses of these can conflict.
-fn contended(notes: impl Iterator<Item = Note>, copied: &HashMap<Pid, Vec<Access>>) -> Contended {
+/// Where accesses of these can conflict, and what forks read, as [`copies::read`] tells it.
+fn contended(notes: impl Iterator<Item = Note> + Clone) -> (Contended, HashMap<Pid, Vec<Access>>) {
     let mut contended = Contended::default();
+    let (mut forks, mut meet) = (Vec::new(), false);
+    each(notes.clone(), |thread, access| meet |= contended.page_of(thread, access), |fork| forks.push(fork));
+    let copied = if forks.is_empty() { HashMap::new() } else { copies::read(notes.clone()) };
+    let of_forks = || {
+        let of = |&(creator, process, parent): &(Tid, Pid, Pid)| {
+            let all = copied.get(&process).into_iter().flatten();
+            all.map(move |access| (creator, Access { space: parent, ..*access }))
+        };
+        forks.iter().flat_map(of)
+    };
+    of_forks().for_each(|(thread, access)| meet |= contended.page_of(thread, &access));
+    if meet {
+        each(notes, |thread, access| contended.touch(thread, access), |_| {});
+        of_forks().for_each(|(thread, access)| contended.touch(thread, &access));
+    }
+    (contended, copied)
+}
+
+/// Accesses with their threads, and processes that are forked: creator, process and parent.
+fn each(
+    notes: impl Iterator<Item = Note>,
+    mut touch: impl FnMut(Tid, &Access),
+    mut forks: impl FnMut((Tid, Pid, Pid)),
+) {
     for note in notes {
         match note {
-            Note::Begins { creator, process, parent, .. } => {
-                for access in copied.get(&process).into_iter().flatten() {
-                    contended.touch(creator, &Access { space: parent, ..*access });
-                }
-            }
-            Note::Touches { thread, access } => contended.touch(thread, &access),
+            Note::Begins { parent: NONE, .. } => {}
+            Note::Begins { creator, process, parent, .. } => forks((creator, process, parent)),
+            Note::Touches { thread, access } => touch(thread, &access),
+            Note::Runs { thread, access, times } => touch(thread, &access.whole(times)),
             Note::Step { .. } | Note::Ends { .. } | Note::Anew { .. } => {}
         }
     }
-    contended
 }

@@ -6,7 +6,7 @@ use vsrun_model::object::SHARED;
 use vsrun_model::Tid;
 
 use super::access::Access;
-use super::contended::{pieces, Contended, Pages, PAGE};
+use super::contended::{pieces, Contended, Pages, Piece, PAGE};
 use super::order::Order;
 use crate::touched::{bytes_of, WORD};
 
@@ -117,6 +117,16 @@ impl Words {
                 let bytes = bytes_of(word, access.address, end);
                 self.touch_word(order, access.space, word, Entry { bytes, ..new });
             }
+        }
+    }
+
+    /// The same for each access of a run.
+    pub fn touch_each(&mut self, order: &Order, thread: Tid, (first, times): (Access, u32)) {
+        let mut whole = pieces(&first.whole(times));
+        let contended = &mut self.contended;
+        let concerns = |piece: Piece| contended.page(first.space, piece.page).is_some();
+        if whole.any(concerns) {
+            first.run(times).for_each(|access| self.touch(order, thread, access));
         }
     }
 

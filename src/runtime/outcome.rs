@@ -157,8 +157,8 @@ fn settled_first(races: Vec<Race>) -> Vec<Race> {
 
 /// What was done to watched memory.
 pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
-    arena.records.as_slice().iter().map(|record| {
-        let Record { address, size, site, thread, space, what } = *record;
+    arena.records.iter().map(|record| {
+        let Record { address, size, site, thread, space, what } = record;
         match what & Record::KIND {
             Record::STEP => Note::Step { index: address as u32 },
             Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
@@ -166,7 +166,11 @@ pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
             Record::ANEW => Note::Anew { thread, space, address, size },
             _ => {
                 let (write, locked) = (what & Record::WRITES != 0, what & Record::LOCKED != 0);
-                Note::Touches { thread, access: Access { space, address, size, write, locked, site } }
+                let of = |size| Access { space, address, size, write, locked, site };
+                match record.unit() {
+                    None => Note::Touches { thread, access: of(size) },
+                    Some(unit) => Note::Runs { thread, access: of(unit), times: (size / unit) as u32 },
+                }
             }
         }
     })

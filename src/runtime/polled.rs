@@ -20,6 +20,8 @@ type Words = BTreeSet<(u32, u64)>;
 const ENTRY: u64 = size_of::<Entry>() as u64;
 /// A loop that waits reads no more words than that.
 const MOST: usize = 64;
+/// What is read of more bytes at once is not waited for.
+const LONGEST: u64 = 8 * MOST as u64;
 /// How long it is looked at.
 const WHILE: Duration = Duration::from_millis(30);
 
@@ -65,7 +67,8 @@ fn polled(pid: Pid, log: u64) -> Result<Words, MemoryError> {
     let found = entries(&memory, start, memory.read_u64(log)?)?;
     let maps = Mapping::parse_all(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
     let words = |writes: bool| -> Words {
-        let wanted = found.iter().filter(|entry| entry.writes() == writes && entry.size() <= 64);
+        let wanted =
+            found.iter().filter(|entry| entry.writes() == writes && entry.unit() <= 64 && entry.size() <= LONGEST);
         let of = |entry: &Entry| (entry.address & !7..entry.address + entry.size()).step_by(8);
         wanted.flat_map(of).filter_map(|address| place_of(address, &maps)).collect()
     };

@@ -1,6 +1,7 @@
 //! What is said of accesses to watched memory that nothing orders, and of what was not seen of an execution.
 
 use std::ops::Range;
+use std::path::Path;
 
 use vsrun_model::library::FUNCTIONS;
 use vsrun_model::object::SHARED;
@@ -11,6 +12,7 @@ use super::outcome::{all_conflicts, notes, Outcome};
 use super::watched::Watched;
 use super::worker::Worker;
 use crate::base::hash::Hash;
+use crate::base::text::escape;
 use crate::finding::{words, BugKind, Finding, RaceView, Thing, UseView, Words};
 use crate::race::{Access, Conflict, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
 use crate::trace::Trace;
@@ -73,7 +75,7 @@ impl Worker {
 
     /// What of the execution last run was not seen though memory is watched, if anything.
     pub fn unseen_memory(&self) -> Option<String> {
-        self.watched.as_ref()?;
+        let watched = self.watched.as_ref()?;
         if self.arena.records_lost > 0 {
             return Some("more was done to memory than vsrun can record: the rest is not looked at".into());
         }
@@ -83,6 +85,14 @@ impl Worker {
                  others coming in between was not explored"
                     .into(),
             );
+        }
+        if let Some((module, part, places)) = watched.unwatched().filter(|_| self.arena.world.concurrent) {
+            return Some(format!(
+                "not watched: code of {}, {places} places, the first at +{:#x}, since {} (vsrun doctor lists them)",
+                escape(Path::new(&module.name)),
+                part.at,
+                part.reason
+            ));
         }
         let (times, first) = self.later_code()?;
         Some(format!("not watched: {first} (and what is like it, {times} times in one execution; docs/WATCHING.md says what is not watched)"))

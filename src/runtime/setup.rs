@@ -117,6 +117,7 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         // What happens before what is told by what was pending in all states.
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
         watches: spec.watch.is_some(),
+        merges: spec.merges,
         past_cycles: schedule.past_cycles,
         wake_by_effects: schedule.wake_by_effects,
         expected_effects: schedule.expected_effects,
@@ -180,6 +181,8 @@ pub struct Spec {
     pub watch: Option<Watch>,
     /// What of uses of memory is a bug.
     pub flaws: Flaws,
+    /// See [`Plan::merges`]: not where uses of memory are reported, since which one is the first depends on their order.
+    pub merges: bool,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
 }

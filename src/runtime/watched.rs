@@ -8,7 +8,7 @@ use vsrun_model::watch::Place;
 
 use super::tracee::{Signal, Stopped};
 use crate::binary::patch::{Form, Statistics};
-use crate::binary::sites::{Choice, Sites, Unwatched};
+use crate::binary::sites::{Choice, Reason, Sites, Unwatched};
 use crate::binary::Modules;
 
 /// How memory is watched.
@@ -64,6 +64,13 @@ impl Watched {
         let after = self.modules.partition_point(|m| m.first_site <= number);
         let module = self.modules[..after].last()?;
         Some((module, module.sites.sites.get(number - module.first_site)?.at))
+    }
+
+    /// Code of the program that is not watched, and may use memory of others: the module, the first place, and how many there are.
+    pub fn unwatched(&self) -> Option<(&WatchedModule, &Unwatched, usize)> {
+        let counts = |part: &&Unwatched| part.reason != Reason::Startup;
+        let all = || self.modules.iter().flat_map(|m| m.unwatched.iter().filter(counts).map(move |part| (m, part)));
+        all().next().map(|(module, part)| (module, part, all().count()))
     }
 
     /// Where all sites are, by their numbers.

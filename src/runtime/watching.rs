@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
-use vsrun_model::watch::{state, Header, Mapping as Mapped, Operand, Other, Place, LEFT_OUT, WATCH_ADDR, WATCH_MAGIC};
+use vsrun_model::watch::{
+    state, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, WATCH_ADDR, WATCH_MAGIC,
+};
 
 use super::memory::ProcessMemory;
 use super::session::SHIM_NAME;
@@ -75,7 +77,15 @@ impl Worker {
         watched.left_out = left_out;
         watched.places = Modules::parse(&maps, &mut SymbolCache::new());
         let (calls, others) = stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
-        let file = file_of(&watched, &plan, &others, thread_local(&watched.places), watch.log.as_deref());
+        let mut originals = Vec::new();
+        for (at, bytes) in &plan.writes {
+            let mut original = vec![0; bytes.len()];
+            memory.read(*at, &mut original).map_err(io::Error::other)?;
+            originals.push((*at, original));
+        }
+        originals.sort_by_key(|original| original.0);
+        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), log: watch.log.as_deref() };
+        let file = file_of(&watched, &plan, &rest);
         self.map_in_root(&file)?;
         for (at, bytes) in &plan.writes {
             memory.write(*at, bytes).map_err(io::Error::other)?;
@@ -354,6 +364,21 @@ impl FileImage {
         [at as u64, names.len() as u64]
     }
 
+    /// Adds [`Original`]s and their bytes, and gives where they are and how many.
+    fn originals(&mut self, all: &[(u64, Vec<u8>)]) -> [u64; 2] {
+        let mut offset = self.0.len() + all.len() * size_of::<Original>();
+        let mut words = Vec::new();
+        for (at, bytes) in all {
+            words.extend([*at, bytes.len() as u64, offset as u64]);
+            offset += bytes.len();
+        }
+        let table = self.table(words.into_iter(), size_of::<Original>());
+        all.iter().for_each(|(_, bytes)| self.0.extend(bytes));
+        // Words follow.
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+        table
+    }
+
     fn fill_page(&mut self) {
         self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
     }
@@ -367,8 +392,17 @@ fn words_of(operand: &Operand, bias: u64) -> [u64; 2] {
     [displacement.wrapping_add(bias), u64::from_le_bytes([base, index, scale, bit, s0, s1, f0, f1])]
 }
 
+/// What is in the file beside the patches.
+struct Rest<'a> {
+    others: Vec<String>,
+    /// What is where patches are to be written, ascending.
+    originals: Vec<(u64, Vec<u8>)>,
+    thread_local: u64,
+    log: Option<&'a Path>,
+}
+
 /// The file with everything that the shim needs.
-fn file_of(watched: &Watched, plan: &Plan, others: &[String], thread_local: u64, log: Option<&Path>) -> Vec<u8> {
+fn file_of(watched: &Watched, plan: &Plan, rest: &Rest) -> Vec<u8> {
     let mut file = FileImage(vec![0; size_of::<Header>()]);
     let mut first = 0u32;
     let mut starts = Vec::new();
@@ -388,7 +422,8 @@ fn file_of(watched: &Watched, plan: &Plan, others: &[String], thread_local: u64,
     let places = |all: &[Place]| all.iter().flat_map(|p| [p.at, p.to]).collect::<Vec<_>>();
     let traps = file.table(places(&plan.traps).into_iter(), size_of::<Place>());
     let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
-    let others = file.names(others);
+    let others = file.names(&rest.others);
+    let originals = file.originals(&rest.originals);
     let whole = |bytes: &[u8]| (bytes.len() as u64).next_multiple_of(PAGE);
     let tables = (file.0.len() + plan.mapped.len() * size_of::<Mapped>()) as u64;
     let mut offset = tables.next_multiple_of(PAGE);
@@ -404,10 +439,10 @@ fn file_of(watched: &Watched, plan: &Plan, others: &[String], thread_local: u64,
         file.fill_page();
     }
     let mut header: Vec<u8> = Vec::new();
-    let fields = [mappings, traps, moves, [sites_at, count], operands, others];
-    let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).chain([thread_local]);
+    let fields = [mappings, traps, moves, [sites_at, count], operands, others, originals];
+    let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).chain([rest.thread_local]);
     words.for_each(|w| header.extend(w.to_le_bytes()));
-    let name = log.map_or(&[][..], |path| path.as_os_str().as_bytes());
+    let name = rest.log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));
     file.0[..header.len()].copy_from_slice(&header);
     debug_assert!(WATCH_ADDR.is_multiple_of(PAGE));

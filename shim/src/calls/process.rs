@@ -278,6 +278,7 @@ fn become_process(p: Pid, t: Tid) {
     l.returns = false;
     stream::forked();
     helpers::forked();
+    watched::is_copy();
     begin();
 }
 

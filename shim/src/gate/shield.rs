@@ -24,7 +24,7 @@ fn really_close() {
     const MAX_THREADS: u32 = 256;
     const MAX_RECORDS: u32 = 1 << 15;
     let allowed = arena().control.guarded;
-    let costly = world().threads.len > MAX_THREADS || arena().records.len > MAX_RECORDS;
+    let costly = world().threads.len > MAX_THREADS || arena().records.kept() > MAX_RECORDS;
     if allowed != GUARDED_ALWAYS && costly {
         local().closings = allowed;
         return;

@@ -55,7 +55,8 @@ pub fn look() {
 #[inline(never)]
 fn begin() {
     if !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
-        watch::begin();
+        let merges = arena().plan.merges;
+        watch::begin([merges, merges && world().procs[local().pid].creator == NONE]);
         mark_objects();
     }
 }
@@ -162,6 +163,11 @@ pub fn creates(t: Tid) {
     machine().note_begin(t, local().cur);
 }
 
+/// This process is a copy of another one, see NOTE [Runs] in `watch::log`.
+pub fn is_copy() {
+    watch::keeps_writes_apart();
+}
+
 /// The running thread has come to its end by itself.
 pub fn ends() {
     transition_ends();
@@ -188,7 +194,7 @@ fn append(over: bool) {
     let add = |entry: &Entry| {
         consume(entry);
         if entry.address != FENCE {
-            sink.add(entry);
+            entry.parts().for_each(|part| sink.add(&part));
         }
     };
     if over {
@@ -202,10 +208,22 @@ fn append(over: bool) {
 /// Memory has become executable by call `nr` with these arguments: what is in it is not watched.
 #[inline]
 pub fn code_comes(nr: i64, a: [u64; 6]) {
-    if watch::is_mapped() && a[2] as i32 & libc::PROT_EXEC != 0 {
+    if nr != libc::SYS_mmap && a[2] as i32 & libc::PROT_WRITE != 0 && watch::holds_patches(a[0], a[1]) {
+        code_changes(nr, a);
+    } else if watch::is_mapped() && a[2] as i32 & libc::PROT_EXEC != 0 {
         let file = nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS == 0;
         note_code(if file { Some(a[4] as i32) } else { None });
     }
+}
+
+/// The program may write to its own code from now on: it is as it was, and not watched.
+#[cold]
+#[inline(never)]
+fn code_changes(nr: i64, a: [u64; 6]) {
+    watch::undo();
+    // Pages that it has asked to write to are as it wants them.
+    raw!(nr, a[0], a[1], a[2], a[3]);
+    late_code(b"code that the program may change");
 }
 
 /// A program that was executed in a watched world is not watched.
@@ -296,9 +314,36 @@ fn consume(entry: &Entry) {
         return;
     }
     let (space, address) = space_of(entry.address);
+    let (size, mut unit) = (entry.size(), entry.what >> Entry::UNIT);
+    if entry.unit() == size {
+        unit = 0;
+    } else if space_of(entry.address + (size - 1)) != (space, address + (size - 1)) {
+        // It reaches into a mapping of another kind.
+        return entry.parts().for_each(|part| consume(&part));
+    }
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-    let what = Record::TOUCHES | flag(entry.writes(), Record::WRITES) | flag(entry.is_locked(), Record::LOCKED);
-    machine().note_memory(Record { address, size: entry.size(), site: entry.site, thread: local().cur, space, what });
+    let what = unit << Record::UNIT
+        | Record::TOUCHES
+        | flag(entry.writes(), Record::WRITES)
+        | flag(entry.is_locked(), Record::LOCKED);
+    machine().note_memory(Record { address, size, site: entry.site, thread: local().cur, space, what });
+    if arena().records.kept() % PREPARED == PREPARED - 1 {
+        prepare();
+    }
+}
+
+/// So many records are made room for at once: where there are many, each page of them would be a fault otherwise.
+const PREPARED: u32 = 1 << 13;
+
+#[cold]
+#[inline(never)]
+fn prepare() {
+    const POPULATE_WRITE: i32 = 23;
+    const PAGE: u64 = 4096;
+    let (start, size) = arena().records.room(PREPARED);
+    let first = start.next_multiple_of(PAGE);
+    // A kernel before 5.14 knows nothing of this, and then they are faults.
+    raw!(libc::SYS_madvise, first, (start + size).saturating_sub(first), POPULATE_WRITE);
 }
 
 /// What is recorded, in a file: for each entry its 16 bytes, the index of the thread, and the number of transitions so far.

@@ -2,7 +2,7 @@
 
 use vsrun_model::watch::{Header, Mapping, Place, WATCH_ADDR};
 
-use super::log::is_mapped;
+use super::log::{is_mapped, is_patched};
 use crate::sys::load;
 
 fn header() -> Header {
@@ -34,7 +34,7 @@ fn find(table: [u64; 2], address: u64) -> Option<u64> {
 
 /// Where the trap at `address` leads, if it is one of the patches.
 pub fn trap(address: u64) -> Option<u64> {
-    is_mapped().then(|| find(header().traps, address)).flatten()
+    is_patched().then(|| find(header().traps, address)).flatten()
 }
 
 /// Code of a trampoline lies at `address`.
@@ -51,7 +51,7 @@ pub fn moved_from(address: u64) -> Option<u64> {
 
 /// Where the instruction that was at `address` is now, if it was moved.
 pub fn moved_to(address: u64) -> Option<u64> {
-    if !is_mapped() {
+    if !is_patched() {
         return None;
     }
     let table = header().moves;

@@ -6,6 +6,9 @@
 //! were is forgotten, so that at the end of the transition the whole shadow is dropped.
 //! NOTE [Objects] The shadow of memory of which each use is an operation is [`OBJECT`] throughout: no check takes it for recorded, and
 //! the slow paths find it there. It is never marked otherwise, and what is recorded leaves it out.
+//! NOTE [Runs] A loop over memory makes one entry for each of its sites: an access right behind, or before, those that an entry of the same site
+//! stands for is added to that entry. So it comes earlier than it was made, which is no matter within a transition, but in one case: what the child of
+//! a fork reads before it has written it is what its parent has left. There reads may come earlier, but writes may not.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{compiler_fence, Ordering};
@@ -86,12 +89,22 @@ pub struct Log {
     components: [[u32; 2]; COMPONENTS],
     overflown: bool,
     recording: bool,
+    /// There are no patches any more.
+    undone: bool,
     /// Words that are objects which the instruction, function or call that is under way has used.
     used: u32,
     hooks: Hooks,
     /// File to which it is appended, NUL-terminated; empty: none.
     path: u64,
+    /// A read that lies right beside what the same site has read is added to its entry, and a write likewise, see NOTE [Runs].
+    merges: [bool; 2],
+    /// The last entry that a slow path has made for a site, by some bits of its number.
+    last: [u64; LAST],
 }
+
+/// Sites of which the last entry is known.
+pub const LAST: usize = 64;
+const _: () = assert!(LAST.is_power_of_two() && LAST <= 256);
 
 #[repr(transparent)]
 pub struct Cell(UnsafeCell<Log>);
@@ -101,6 +114,8 @@ unsafe impl Sync for Cell {}
 
 /// In [`Log`]: whether what is accessed is handed over, a byte.
 pub const RECORDING: usize = core::mem::offset_of!(Log, recording);
+pub const MERGES: usize = core::mem::offset_of!(Log, merges);
+pub const LAST_AT: usize = core::mem::offset_of!(Log, last);
 
 pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     next: 0,
@@ -111,9 +126,12 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     components: [[0; 2]; COMPONENTS],
     overflown: false,
     recording: false,
+    undone: false,
     used: 0,
     hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
     path: 0,
+    merges: [false; 2],
+    last: [u64::MAX; LAST],
 }));
 
 fn log() -> &'static mut Log {
@@ -154,9 +172,12 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
             components: components(),
             overflown: false,
             recording: false,
+            undone: false,
             used: 0,
             hooks,
             path,
+            merges: [false; 2],
+            last: [u64::MAX; LAST],
         };
     }
     error
@@ -248,11 +269,28 @@ pub fn is_recording() -> bool {
     log().recording
 }
 
-/// There is a second thread in the world: what was accessed before was before it, and is forgotten.
+/// There are patches in the code of this process.
+pub fn is_patched() -> bool {
+    is_mapped() && !log().undone
+}
+
+/// There are none any more.
+pub fn is_undone() {
+    log().undone = true;
+}
+
+/// There is a second thread in the world: what was accessed before was before it, and is forgotten. `merges`: which of reads and writes may be
+/// told earlier than they were made.
 #[cold]
-pub fn begin() {
+pub fn begin(merges: [bool; 2]) {
     end_of_transition(|_| {});
     log().recording = true;
+    log().merges = merges;
+}
+
+/// No entry stands for several writes from now on, see NOTE [Runs].
+pub fn keeps_writes_apart() {
+    log().merges[1] = false;
 }
 
 /// The file to which what is recorded is appended.

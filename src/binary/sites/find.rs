@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
+use goblin::elf::section_header::SHF_EXECINSTR;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use vsrun_model::watch::Operand;
 
@@ -20,6 +21,7 @@ use super::groups;
 use super::live::{self, Effect};
 use super::rounds;
 use super::same::Seen;
+use super::uncovered::uncovered;
 use super::{Choice, Reason, Site, Sites, Unwatched};
 
 /// The file is none that can be watched.
@@ -39,10 +41,20 @@ impl std::error::Error for FindError {}
 /// # Errors
 /// It is no program or library of this machine. Code that is not understood is no error: it is named as not watched.
 pub fn find(path: &Path, choice: Choice) -> Result<Sites, FindError> {
-    let bias = if ElfFile::open(path).map_err(FindError)?.is_dyn() { BIAS } else { 0 };
-    let mut sites = Image::load(path, bias).map(|image| find_in(image, choice)).map_err(FindError)?;
+    let elf = ElfFile::open(path).map_err(FindError)?;
+    let bias = if elf.is_dyn() { BIAS } else { 0 };
+    let code = code_of(&elf, bias);
+    let mut sites = Image::load(path, bias).map(|image| find_in(image, choice, &code)).map_err(FindError)?;
     unbias(&mut sites, bias);
     Ok(sites)
+}
+
+/// The sections with code; none where the file has no sections. Without a word about them, all that is executable may be code.
+fn code_of(elf: &ElfFile, bias: u64) -> Vec<(u64, u64)> {
+    let all = elf.sections().unwrap_or_default();
+    let code = all.iter().filter(|s| s.sh_flags & u64::from(SHF_EXECINSTR) != 0);
+    let range = |start: u64, size: u64| (start.wrapping_add(bias), start.wrapping_add(size).wrapping_add(bias));
+    code.map(|s| range(s.sh_addr, s.sh_size)).collect()
 }
 
 /// Where files without a place of their own are taken to lie: small numbers are no addresses there.
@@ -62,7 +74,7 @@ fn unbias(sites: &mut Sites, bias: u64) {
 }
 
 /// The same of a file that has been read; addresses are those that it has there.
-fn find_in(image: Image, choice: Choice) -> Sites {
+fn find_in(image: Image, choice: Choice, sections: &[(u64, u64)]) -> Sites {
     let images = Images::new(vec![image], BTreeSet::new());
     let Some(image) = images.all().first() else { return Sites::default() };
     let mut sites = Sites::default();
@@ -70,11 +82,10 @@ fn find_in(image: Image, choice: Choice) -> Sites {
     for extent in image.extents.all() {
         if extent.bounded {
             bodies.push(Body::new(image, extent));
-        } else {
-            let length = extent.end.min(image.code_end(extent.start)).saturating_sub(extent.start);
-            sites.unwatched.push(Unwatched { at: extent.start, length, reason: Reason::Unbounded });
         }
     }
+    let functions: Vec<(u64, u64)> = bodies.iter().map(|body| (body.extent.start, body.extent.end)).collect();
+    sites.unwatched = uncovered(image, &functions, sections);
     let mut references = References::collect(image, &bodies);
     take_from_data(image, &mut references);
     let understood = follow_jumps(&images, image, &mut bodies, &mut references);

@@ -18,6 +18,7 @@ mod same;
 #[cfg(test)]
 mod tests;
 mod types;
+mod uncovered;
 
 pub(crate) use body::Body;
 pub use cache::{directory, find_cached};

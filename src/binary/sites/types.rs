@@ -57,6 +57,8 @@ pub const JUMP: usize = 5;
 pub enum Reason {
     /// Nothing says where its function ends.
     Unbounded,
+    /// The compiler has added it, for before there are threads and after the end.
+    Startup,
     /// It cannot be decoded.
     Undecodable,
     /// Data lies in it.
@@ -81,6 +83,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Reason::Unbounded => "nothing says where it ends",
+            Reason::Startup => "the compiler has added it for the start and the end",
             Reason::Undecodable => "it cannot be decoded",
             Reason::Data => "there is data in it",
             Reason::Masked => "a mask says what it accesses",

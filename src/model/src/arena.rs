@@ -9,6 +9,7 @@
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
@@ -58,7 +59,7 @@ pub const MAX_STEPS: usize = 1 << 22;
 /// Most pending operations that are recorded in one trace.
 pub const MAX_SEEN: usize = 1 << 22;
 /// Most records of what was done to watched memory.
-pub const MAX_RECORDS: usize = 1 << 23;
+pub const MAX_RECORDS: usize = 1 << 24;
 /// Most pieces of memory in [`Pages`].
 pub const MAX_RANGES: usize = 128;
 /// Most pages in them.
@@ -188,6 +189,8 @@ pub struct Plan {
     pub record_back: u32,
     /// What is done to watched memory is recorded.
     pub watches: bool,
+    /// Accesses of an instruction in one transition, each right behind the one before in memory, may be recorded as one.
+    pub merges: bool,
 }
 
 numbers! {
@@ -417,7 +420,7 @@ pub struct Arena {
     /// Pending operations recorded along the trace.
     pub seen: Table<Seen, MAX_SEEN>,
     /// What was done to watched memory.
-    pub records: Table<Record, MAX_RECORDS>,
+    pub records: Records<MAX_RECORDS>,
     /// Records for which there was no room.
     pub records_lost: u64,
 }
@@ -569,7 +572,7 @@ impl Arena {
     /// Records what was done to watched memory, where that is asked for.
     #[inline]
     pub fn note_memory(&mut self, record: Record) {
-        if self.plan.watches && self.records.push(record).is_none() {
+        if self.plan.watches && !self.records.push(record) {
             self.records_lost += 1;
         }
     }

@@ -326,7 +326,8 @@ pub const FUNCTIONS: &[Function] = functions! {
         [strerror_r] Any { Writes At::Result, Text }
         [__xpg_strerror_r] Zero { Writes B, TextUpTo(2) }
         [fnmatch] Any { Reads A, Text; Reads B, Text }
-        [gettext bindtextdomain textdomain dgettext dcgettext] Any { Reads A, Text; Reads B, Text }
+        [gettext textdomain] Any { Reads A, Text }
+        [bindtextdomain dgettext dcgettext] Any { Reads A, Text; Reads B, Text }
         // Sorting, random numbers.
         [qsort qsort_r] Any { Reads A, Product(1, 2); Sets A, Product(1, 2) }
         [rand_r] Any { Changes A, INT }
@@ -358,7 +359,8 @@ pub const FUNCTIONS: &[Function] = functions! {
         [fread fread_unlocked] NotZero { Writes A, GivenTimes(1, 2) }
         [__fread_chk __fread_unlocked_chk] NotZero { Writes A, GivenTimes(2, 3) }
         [fwrite fwrite_unlocked] Any { Reads A, Product(1, 2) }
-        [fputs fputs_unlocked puts perror psignal] Any { Reads A, Text }
+        [fputs fputs_unlocked puts perror] Any { Reads A, Text }
+        [psignal] Any { Reads B, Text }
         [getline getdelim __getdelim] Positive { Changes A, POINTER; Changes B, LONG; Writes At::Pointed(0), Given(NO_LIMIT, 1, 1) }
         [fopen fopen64 popen freopen freopen64] Any { Reads A, Text; Reads B, Text }
         [fdopen] Any { Reads B, Text }

@@ -9,6 +9,7 @@ pub mod ids;
 pub mod inject;
 pub mod library;
 pub mod op;
+pub mod records;
 pub mod table;
 pub mod toss;
 pub mod watch;

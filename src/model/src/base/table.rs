@@ -14,6 +14,14 @@ pub struct Table<T: Copy, const N: usize> {
     items: [T; N],
 }
 
+#[cfg(test)]
+impl<T: Copy, const N: usize> Table<T, N> {
+    /// An empty one that has not been cleared.
+    pub(crate) fn of(items: [T; N]) -> Self {
+        Table { len: 0, seal: 0, items }
+    }
+}
+
 impl<T: Copy, const N: usize> Table<T, N> {
     /// Appends a record and returns its index, or `None` when the table is full.
     pub fn push(&mut self, item: T) -> Option<u32> {

@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0004;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0005;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -130,8 +130,10 @@ pub struct Header {
     pub sites: [u64; 2],
     /// of [`Operand`]s,
     pub operands: [u64; 2],
-    /// of [`Other`]s.
+    /// of [`Other`]s,
     pub others: [u64; 2],
+    /// of [`Original`]s, ascending.
+    pub originals: [u64; 2],
     /// Bytes below its thread pointer that are a thread's own, at most.
     pub thread_local: u64,
     /// File to which what is recorded is appended, NUL-terminated; empty: none.
@@ -158,6 +160,18 @@ pub struct Mapping {
     pub offset: u64,
 }
 
+/// Code over which patches have been written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Original {
+    /// Its address.
+    pub at: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Offset in the file of what was there.
+    pub offset: u64,
+}
+
 /// An address and another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -176,7 +190,8 @@ pub struct Entry {
     pub address: u64,
     /// The number of the site, or [`Entry::FUNCTION`] and the number of a function of libc.
     pub site: u32,
-    /// Bytes, times four; plus 1: it writes; plus 2: it is locked.
+    /// Bytes, times four; plus 1: it writes; plus 2: it is locked; from [`Entry::UNIT`] on, if it may be several accesses of that site, each right
+    /// behind the one before in memory, one more than the logarithm of how many bytes each of them has.
     pub what: u32,
 }
 
@@ -186,11 +201,29 @@ impl Entry {
     /// With [`Entry::FUNCTION`]: of the system call with that number.
     pub const CALL: u32 = 1 << 30;
     /// Most bytes of one entry; longer accesses are several.
-    pub const MAX_SIZE: u64 = 1 << 29;
+    pub const MAX_SIZE: u64 = 1 << 26;
+    /// See [`Entry::what`].
+    pub const UNIT: u32 = 29;
 
     /// Bytes.
     pub const fn size(&self) -> u64 {
-        (self.what >> 2) as u64
+        ((self.what & ((1 << Entry::UNIT) - 1)) >> 2) as u64
+    }
+
+    /// Bytes of each of the accesses that it stands for.
+    pub const fn unit(&self) -> u64 {
+        match self.what >> Entry::UNIT {
+            0 => self.size(),
+            n => 1 << (n - 1),
+        }
+    }
+
+    /// The accesses that it stands for, by address.
+    pub fn parts(self) -> impl Iterator<Item = Entry> {
+        let unit = self.unit();
+        let what = (unit as u32) << 2 | self.what & 3;
+        let of = move |n: u64| Entry { address: self.address.wrapping_add(n * unit), what, ..self };
+        (0..self.size() / unit.max(1)).map(of)
     }
 
     /// It writes.
@@ -237,8 +270,18 @@ impl Record {
     pub const WRITES: u32 = 8;
     /// Flag of an access: it is locked.
     pub const LOCKED: u32 = 16;
+    /// From this bit on, of an access that is several: as in [`Entry::what`]; otherwise 0.
+    pub const UNIT: u32 = 5;
     /// Which of the constants it is.
     pub const KIND: u32 = 7;
+
+    /// Of an access that is several, how many bytes each of them has.
+    pub const fn unit(&self) -> Option<u64> {
+        match self.what >> Record::UNIT {
+            0 => None,
+            n => Some(1 << (n - 1)),
+        }
+    }
 }
 
 /// How far watching is, in [`Watching::state`].
