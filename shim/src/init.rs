@@ -4,6 +4,7 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL_ADDR, POOL_FD, POOL_SIZE, VERSION};
+use vsrun_model::watch::state;
 use vsrun_model::{ThreadState, NONE};
 
 use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss};
@@ -174,8 +175,9 @@ pub extern "C" fn __libc_start_main(
 extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u8) -> i32 {
     shield::enter();
     if local().phase == Phase::BeforeRoot {
-        if arena().control.mode == Mode::ROOT {
-            serve();
+        match arena().control.mode {
+            Mode::ROOT => serve(),
+            _ => watch_alone(),
         }
         local().phase = Phase::Running;
         clients::start(envp as u64);
@@ -186,6 +188,19 @@ extern "C" fn root_main(argc: i32, argv: *const *const u8, envp: *const *const u
     let main: Main = unsafe { core::mem::transmute::<u64, Main>(*MAIN.0.get()) };
     shield::close();
     main(argc, argv, envp)
+}
+
+/// Without a supervisor the process makes the patches itself, if memory is to be watched.
+fn watch_alone() {
+    watched::announce(library::stand_ins);
+    if arena().control.watching.state != state::ASKED {
+        return;
+    }
+    if !watched::map(crate::gate::touch::touch) {
+        fail(b"memory cannot be watched: the code is not what it was (a breakpoint?), or there is no room for the shadow (ulimit -v)");
+    }
+    library::find_others();
+    signal::install_traps();
 }
 
 const CLONE_PARENT: u64 = 0x8000;

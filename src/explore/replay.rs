@@ -99,11 +99,6 @@ pub struct Otherwise {
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let scenario = load(&args.file, args.trust)?;
     if args.no_supervisor {
-        if scenario.is_about_memory() {
-            return Err(Failure::environment(
-                "unsupported: the scenario is about accesses to memory, which --no-supervisor does not see; replay it without",
-            ));
-        }
         if !scenario.options.tosses.is_empty() {
             return Err(Failure::environment(
                 "unsupported: in the scenario functions return a choice (--toss), which --no-supervisor cannot give them; replay it without",
@@ -177,7 +172,9 @@ fn become_program(scenario: &Scenario, args: &Replay) -> Result<Infallible, Fail
         None => None,
     };
     let out = output.as_ref().map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
-    let parts = direct(&spec_of(scenario, &[]), &schedule_of(scenario), [input.fd(), out[0], out[1]])?;
+    let spec = spec_of(scenario, &[]);
+    let patches = if scenario.is_about_memory() { Worker::patches_of(&spec)? } else { None };
+    let parts = direct(&spec, &schedule_of(scenario), [input.fd(), out[0], out[1]], patches.as_deref())?;
     tracee::launch_untraced(&parts.launch)
         .map_err(|e| Failure::environment(format!("the program could not be started: {e}")))
 }

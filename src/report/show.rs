@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::terminal::{replay_lines, shell_word, Paint};
+use super::terminal::{replay_lines, shell_word, Alone, Paint};
 use super::{steps, text};
 use crate::base::text::one_line;
 use crate::scenario::{Options, Scenario};
@@ -26,8 +26,8 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
-    let supervised = scenario.is_about_memory() || !scenario.options.tosses.is_empty();
-    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), supervised, paint));
+    let alone = Alone::of(!scenario.options.tosses.is_empty(), scenario.is_about_memory());
+    let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), alone, paint));
     out
 }
 

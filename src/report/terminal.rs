@@ -46,16 +46,40 @@ impl Paint {
     }
 }
 
+/// How a scenario comes again without a supervisor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alone {
+    /// It does not.
+    Never,
+    /// As it is.
+    Plain,
+    /// With its memory watched: some patches are traps.
+    Patched,
+}
+
+impl Alone {
+    /// `tosses`: functions return a choice. `memory`: it is about memory.
+    pub(super) fn of(tosses: bool, memory: bool) -> Alone {
+        match (tosses, memory) {
+            (true, _) => Alone::Never,
+            (_, true) => Alone::Patched,
+            _ => Alone::Plain,
+        }
+    }
+}
+
 /// How a scenario is seen again; under gdb only what does not need a supervisor.
-pub(super) fn replay_lines(scenario: Option<&Path>, supervised: bool, paint: Paint) -> String {
+pub(super) fn replay_lines(scenario: Option<&Path>, alone: Alone, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
     let plain = paint.copy(&format!("vsrun replay {file}"));
-    if supervised {
-        return format!("  {plain}\n");
-    }
+    let signals = match alone {
+        Alone::Never => return format!("  {plain}\n"),
+        Alone::Plain => "SIGSYS",
+        Alone::Patched => "SIGSYS SIGILL",
+    };
     let gdb = paint.copy(&format!(
-        "gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
+        "gdb -ex 'handle {signals} nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
     ));
     format!("  {plain}\n  {gdb}\n")
 }

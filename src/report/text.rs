@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use vsrun_model::{End, Kind};
 
-use super::terminal::{replay_lines, shell_path, shell_word, Paint};
+use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
 use super::{steps, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
@@ -59,14 +59,14 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
         seen(&mut out, bug, found, paint);
     }
     if bug.kind.is_of_program() {
-        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), is_supervised(bug), paint));
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), alone(bug), paint));
     }
     out
 }
 
-/// Without a supervisor it does not come again.
-fn is_supervised(bug: &Bug) -> bool {
-    is_about_memory(bug) || bug.finding.as_ref().is_some_and(|found| found.tosses)
+/// How it comes again without a supervisor.
+fn alone(bug: &Bug) -> Alone {
+    Alone::of(bug.finding.as_ref().is_some_and(|found| found.tosses), is_about_memory(bug))
 }
 
 /// What happened depends on uses of memory that are operations, or of freed memory.

@@ -54,6 +54,16 @@ fn a_deadlock() {
 }
 
 #[test]
+fn under_gdb_traps_of_patches_are_no_reason_to_stop() {
+    let mut freed = deadlock();
+    freed.finding.as_mut().unwrap().end = vsrun_model::End::FREED;
+    let line = "  gdb -ex 'handle SIGSYS SIGILL nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-";
+    assert!(bug(&freed, false).contains(line), "{}", bug(&freed, false));
+    freed.finding.as_mut().unwrap().tosses = true;
+    assert!(!bug(&freed, false).contains("gdb"));
+}
+
+#[test]
 fn a_crash() {
     let mut crash = empty(BugKind::Crash);
     crash.summary = "SIGSEGV in thread 0.2 at consume+0x1f (prog)".into();

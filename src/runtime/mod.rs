@@ -1,6 +1,7 @@
 //! The runtime: starts a program under its supervisor, brings it to the root, runs schedules, and reports what they did as
 //! plain data: traces and findings. It never decides what to explore.
 
+mod alone;
 pub mod checkpoint;
 mod execute;
 pub mod halt;
@@ -26,11 +27,12 @@ mod watching;
 mod watchpoints;
 mod worker;
 
+pub use alone::direct;
 pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
 pub use processes::cpus;
 pub use racing::Quiet;
-pub use setup::{direct, Spec, StartError};
+pub use setup::{Spec, StartError};
 pub use tossed::Tossed;
 pub use watched::{Watch, Watched, WatchedModule};
 pub use watchpoints::Watchlist;

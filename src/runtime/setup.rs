@@ -1,6 +1,5 @@
 //! What is run and how, and what it is started with: the arena as it begins, descriptors, the preloaded library.
 
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +7,11 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use nix::sys::resource::{getrlimit, Resource};
-use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, GUARD_FD, MAX_PATH, POOL_FD, POOL_SIZE, QUARANTINE, RANDOM_FD};
+use vsrun_model::arena::{Arena, Mode, Plan, ARENA_FD, MAX_PATH, POOL_FD, QUARANTINE, RANDOM_FD};
 
 use vsrun_model::watch::state;
 
-use super::checkpoint::{memory_file, ArenaMap};
-use super::processes::cpus;
+use super::checkpoint::ArenaMap;
 use super::session::{self, PrivateDir};
 use super::tracee::LaunchSpec;
 use super::watched::Watch;
@@ -25,18 +23,6 @@ use crate::schedule::Schedule;
 
 /// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
 pub(super) const LOOKED_AT_CALLS: u32 = 20_000;
-
-/// What `direct` replay needs to be kept open across exec.
-pub struct DirectParts {
-    /// How to start the program.
-    pub launch: LaunchSpec,
-    /// Kept for its descriptors.
-    pub keep: Vec<OwnedFd>,
-    /// The arena, set up.
-    pub arena: ArenaMap,
-    /// The directory of the shim.
-    pub dir: PrivateDir,
-}
 
 fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
     let shim = dir.shim();
@@ -143,23 +129,6 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
     arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
     arena.expect(&schedule.expected);
     Ok(())
-}
-
-/// Everything for an execution without a supervisor: the caller becomes the program by exec.
-pub fn direct(spec: &Spec, schedule: &Schedule, stdio: [i32; 3]) -> Result<DirectParts, StartError> {
-    let dir = PrivateDir::create(spec.sees_heap())?;
-    let mut arena = ArenaMap::shared()?;
-    set_options(&mut arena, spec, &dir, Mode::DIRECT)?;
-    prepare(&mut arena, spec, schedule)?;
-    arena.control.guarded = LOOKED_AT_CALLS;
-    let pool = memory_file(c"vsrun-pool", POOL_SIZE)?;
-    let random = session::random_file()?;
-    let arena_fd = arena.fd().ok_or_else(|| StartError::Bug("the arena has no descriptor".into()))?;
-    let fds = [arena_fd, pool.as_raw_fd(), random.as_raw_fd()];
-    let mut launch = launch_spec(spec, &dir, stdio, fds, cpus().first().copied());
-    // The guard cleans up when the last process of the program has let go of its pipe.
-    launch.inherit.extend(dir.guard_pipe().map(|pipe| (pipe, GUARD_FD)));
-    Ok(DirectParts { launch, keep: vec![pool, random], arena, dir })
 }
 
 /// What is run and how.

@@ -22,6 +22,8 @@ pub struct Watch {
     pub log: Option<PathBuf>,
     /// Traces tell what each transition did to memory.
     pub by_step: bool,
+    /// The process makes the patches itself, so they are only prepared: see [`Worker::patches_of`](super::Worker::patches_of).
+    pub by_itself: bool,
 }
 
 /// A module whose memory accesses are watched.

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
 use vsrun_model::watch::{
-    state, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, WATCH_ADDR, WATCH_MAGIC,
+    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR, WATCH_MAGIC,
 };
 
-use super::memory::ProcessMemory;
-use super::session::SHIM_NAME;
+use super::memory::{MemoryError, ProcessMemory};
+use super::session::{PrivateDir, SHIM_NAME};
 use super::setup::StartError;
 use super::tossed::patched;
 use super::watched::{Watched, WatchedModule};
@@ -84,13 +84,23 @@ impl Worker {
             originals.push((*at, original));
         }
         originals.sort_by_key(|original| original.0);
-        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), log: watch.log.as_deref() };
-        let file = file_of(&watched, &plan, &rest);
+        let mut writes = [plan.writes.clone(), self.stand_in(&calls)].concat();
+        let mut changes = Changes::default();
+        if watch.by_itself {
+            writes.extend(plan.traps.iter().map(|trap| (trap.at, vec![TRAP_ALONE])));
+            changes = Changes::new(&writes, &memory).map_err(io::Error::other)?;
+        }
+        let log = watch.log.as_deref();
+        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), changes, log };
+        let file = file_of(&watched, &plan, rest);
+        if watch.by_itself {
+            self.patches = Some(file);
+            return Ok(());
+        }
         self.map_in_root(&file)?;
-        for (at, bytes) in &plan.writes {
+        for (at, bytes) in &writes {
             memory.write(*at, bytes).map_err(io::Error::other)?;
         }
-        self.stand_in(&calls, &memory).map_err(io::Error::other)?;
         if let Some(log) = &watch.log {
             write_log_key(log, &watched)?;
         }
@@ -100,11 +110,7 @@ impl Worker {
 
     /// Lets the root map the file with these bytes.
     fn map_in_root(&mut self, bytes: &[u8]) -> Result<(), StartError> {
-        let path = self.dir.shim().with_file_name("watch");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(bytes)?;
-        drop(file);
+        let path = put_beside(&self.dir, bytes)?;
         self.ask_root(Command::WATCH)?;
         std::fs::remove_file(&path)?;
         match self.arena.control.watching.state {
@@ -116,13 +122,40 @@ impl Worker {
         }
     }
 
-    /// Lets the modules call what stands in for functions of libc, where those would be called.
-    fn stand_in(&self, calls: &[StandIn], memory: &ProcessMemory) -> Result<(), super::memory::MemoryError> {
+    /// What is to be written so that the modules call what stands in for functions of libc, where those would be called.
+    fn stand_in(&self, calls: &[StandIn]) -> Vec<(u64, Vec<u8>)> {
         let first = self.arena.control.watching.functions;
-        calls.iter().try_for_each(|call| {
-            let stand_in = first + STRIDE * call.number as u64;
-            memory.write(call.at, &stand_in.to_le_bytes())
-        })
+        let address = |call: &StandIn| first + STRIDE * call.number as u64;
+        calls.iter().map(|call| (call.at, address(call).to_le_bytes().to_vec())).collect()
+    }
+}
+
+/// Puts the file with these bytes where the shim looks for it.
+pub(super) fn put_beside(dir: &PrivateDir, bytes: &[u8]) -> io::Result<PathBuf> {
+    let path = dir.shim().with_file_name("watch");
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(bytes)?;
+    Ok(path)
+}
+
+/// What a process is to write over its own memory: words of [`Change`]s, with offsets from where the bytes begin, and these.
+#[derive(Default)]
+struct Changes {
+    words: Vec<[u64; 4]>,
+    bytes: Vec<u8>,
+}
+
+impl Changes {
+    /// These, in the process with that memory, which has not been changed yet.
+    fn new(writes: &[(u64, Vec<u8>)], memory: &ProcessMemory) -> Result<Changes, MemoryError> {
+        let mut all = Changes::default();
+        for (at, bytes) in writes {
+            let (was, length) = (all.bytes.len(), bytes.len());
+            all.bytes.resize(was + length, 0);
+            memory.read(*at, &mut all.bytes[was..])?;
+            all.bytes.extend(bytes);
+            all.words.push([*at, length as u64, was as u64, (was + length) as u64]);
+        }
+        Ok(all)
     }
 }
 
@@ -140,7 +173,7 @@ fn stand_ins(
     loaded: &[Loaded],
     maps: &[u8],
     memory: &ProcessMemory,
-) -> Result<(Vec<StandIn>, Vec<String>), super::memory::MemoryError> {
+) -> Result<(Vec<StandIn>, Vec<String>), MemoryError> {
     let defined: BTreeSet<&str> = watched.modules.iter().flat_map(|m| &m.sites.defines).map(String::as_str).collect();
     let mappings = Mapping::parse_all(maps);
     let of = |start: &'static str| {
@@ -398,11 +431,13 @@ struct Rest<'a> {
     /// What is where patches are to be written, ascending.
     originals: Vec<(u64, Vec<u8>)>,
     thread_local: u64,
+    /// What the process is to write itself.
+    changes: Changes,
     log: Option<&'a Path>,
 }
 
 /// The file with everything that the shim needs.
-fn file_of(watched: &Watched, plan: &Plan, rest: &Rest) -> Vec<u8> {
+fn file_of(watched: &Watched, plan: &Plan, rest: Rest) -> Vec<u8> {
     let mut file = FileImage(vec![0; size_of::<Header>()]);
     let mut first = 0u32;
     let mut starts = Vec::new();
@@ -424,6 +459,11 @@ fn file_of(watched: &Watched, plan: &Plan, rest: &Rest) -> Vec<u8> {
     let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
     let others = file.names(&rest.others);
     let originals = file.originals(&rest.originals);
+    let bytes_at = file.0.len() as u64;
+    file.0.extend(rest.changes.bytes);
+    file.0.resize(file.0.len().next_multiple_of(8), 0);
+    let placed = |[at, length, was, is]: [u64; 4]| [at, length, was + bytes_at, is + bytes_at];
+    let changes = file.table(rest.changes.words.into_iter().flat_map(placed), size_of::<Change>());
     let whole = |bytes: &[u8]| (bytes.len() as u64).next_multiple_of(PAGE);
     let tables = (file.0.len() + plan.mapped.len() * size_of::<Mapped>()) as u64;
     let mut offset = tables.next_multiple_of(PAGE);
@@ -440,7 +480,8 @@ fn file_of(watched: &Watched, plan: &Plan, rest: &Rest) -> Vec<u8> {
     }
     let mut header: Vec<u8> = Vec::new();
     let fields = [mappings, traps, moves, [sites_at, count], operands, others, originals];
-    let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten()).chain([rest.thread_local]);
+    let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten());
+    let words = words.chain([rest.thread_local]).chain(changes);
     words.for_each(|w| header.extend(w.to_le_bytes()));
     let name = rest.log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));

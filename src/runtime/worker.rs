@@ -82,6 +82,8 @@ pub struct Worker {
     pub(super) echo: Option<File>,
     /// How memory is watched.
     pub(super) watched: Option<Watched>,
+    /// The file with patches that a process of the program makes itself, see [`Worker::patches_of`].
+    pub(super) patches: Option<Vec<u8>>,
     /// Functions that return a choice.
     pub(super) tossed: Vec<Tossed>,
     /// Variables of which each use is told.
@@ -145,6 +147,7 @@ impl Worker {
             commands: 0,
             alive: BTreeSet::new(),
             echo,
+            patches: None,
             watched: None,
             tossed: Vec::new(),
             points: Watchpoints::default(),

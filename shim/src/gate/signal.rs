@@ -105,7 +105,7 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
             install_fault(signal);
             0
         }
-        _ if signal == libc::SIGTRAP && (watch::is_mapped() || local().toss_traps) => {
+        _ if signal == trap_signal() && (watch::is_mapped() || local().toss_traps) => {
             install_traps();
             0
         }
@@ -118,10 +118,20 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
     result
 }
 
-/// Makes the kernel's action of SIGTRAP the shim's handler: patches of one byte are traps.
+/// The signal that patches of one byte give, see [`TRAP_ALONE`](vsrun_model::watch::TRAP_ALONE).
+fn trap_signal() -> i32 {
+    if arena().control.mode == Mode::DIRECT {
+        libc::SIGILL
+    } else {
+        libc::SIGTRAP
+    }
+}
+
+/// Makes the kernel's action of that signal the shim's handler.
 pub fn install_traps() {
-    let flags = local().actions[libc::SIGTRAP as usize].flags & SA_ONSTACK;
-    install(libc::SIGTRAP, on_trap as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
+    let signal = trap_signal();
+    let flags = local().actions[signal as usize].flags & SA_ONSTACK;
+    install(signal, on_trap as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
 }
 
 /// Where the entry of a function that returns a choice leads, if that is a trap and stands at `address`.
@@ -130,27 +140,32 @@ fn toss_at(address: u64) -> Option<u64> {
     traps.iter().find(|trap| local().toss_traps && trap.at == address).map(|trap| trap.to)
 }
 
-/// Handler of SIGTRAP where patches are traps.
+/// Handler of [`trap_signal`] where patches are traps.
 extern "C" fn on_trap(signal: i32, info: u64, context: u64) {
     const SI_KERNEL: i32 = 0x80;
     let code: i32 = load(info + 8);
     let rip: u64 = load(context + reg::RIP);
-    if code == SI_KERNEL {
-        if let Some(to) = watch::trap(rip - 1).or_else(|| toss_at(rip - 1)) {
+    // SIGTRAP comes behind the instruction, SIGILL at it.
+    let (of_instruction, at) = match signal {
+        libc::SIGTRAP => (code == SI_KERNEL, rip - 1),
+        _ => (code > 0, rip),
+    };
+    if of_instruction {
+        if let Some(to) = watch::trap(at).or_else(|| toss_at(at)) {
             store(context + reg::RIP, to);
             return;
         }
     }
     let entered = shield::enter();
-    match local().actions[libc::SIGTRAP as usize].handler {
+    match local().actions[signal as usize].handler {
         _ if local().delivering => trampoline(signal, info, context),
         SIG_IGN if code <= 0 => {}
         SIG_DFL | SIG_IGN => {
             // It is fatal, where it happened.
             process_of(local().pid).crashes = true;
             install(signal, SIG_DFL, 0);
-            if code == SI_KERNEL {
-                store(context + reg::RIP, rip - 1);
+            if of_instruction {
+                store(context + reg::RIP, at);
             } else {
                 raise(signal);
             }

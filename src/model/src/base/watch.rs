@@ -11,11 +11,14 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0005;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0006;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
 pub const WRITE_BIT: u32 = 43;
+/// What traps are in a process that makes its patches itself: an instruction of one byte that there is none of in 64-bit code (PUSH ES), so it gives
+/// SIGILL. A debugger takes each SIGTRAP for its own; others have the usual instruction.
+pub const TRAP_ALONE: u8 = 0x06;
 /// Memory that is watched: what programs without address randomization have, and the pool. These, and their shadows, do not overlap.
 pub const MEMORY: [[u64; 2]; 4] = [
     [0, 1 << 40],
@@ -136,6 +139,8 @@ pub struct Header {
     pub originals: [u64; 2],
     /// Bytes below its thread pointer that are a thread's own, at most.
     pub thread_local: u64,
+    /// Offset and number of [`Change`]s, where the process makes them itself; else none.
+    pub changes: [u64; 2],
     /// File to which what is recorded is appended, NUL-terminated; empty: none.
     pub log: [u8; 256],
 }
@@ -170,6 +175,20 @@ pub struct Original {
     pub length: u64,
     /// Offset in the file of what was there.
     pub offset: u64,
+}
+
+/// Memory that is written over once the file is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Change {
+    /// The address.
+    pub at: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Offset of what is there before; if something else is, the program does not lie where it did,
+    pub was: u64,
+    /// and of what is there afterwards.
+    pub is: u64,
 }
 
 /// An address and another.
