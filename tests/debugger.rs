@@ -85,5 +85,26 @@ fn a_lost_update_is_looked_at_with_all_its_threads() {
 fn so_are_freed_memory_and_store_buffers() {
     let place = Place::new("others", &[]);
     is_said(&place.debugged("./program freed"), &["use after free: bytes 0 to 3 of a block", "vsrun_end_of_scenario"]);
+    let (_, report) = place.shell("vsrun --format json ./program freed");
+    is_said(
+        &report,
+        &[
+            "\"freed_memory\":{\"use\":\"read of 4 bytes\"",
+            "\"allocated\":{\"thread\":\"0\",",
+            "\"function\":\"main\"",
+            "\"function\":\"frees\"",
+        ],
+    );
+    let (_, again) = place.shell("vsrun replay program-assert-1.vsrun.json");
+    let line = again.lines().next().unwrap_or_default();
+    is_said(
+        line,
+        &[
+            "use after free: bytes 0 to 3 of a block of 104 bytes",
+            "freed by thread 0.1 in frees; allocated by thread 0 in main",
+        ],
+    );
+    let (_, shown) = place.shell("vsrun show program-assert-1.vsrun.json");
+    is_said(&shown, &[line.trim_start_matches("ASSERTION: ")]);
     is_said(&place.debugged("--memory tso ./program stored"), &["assertion `!not_x || !not_y' failed", "main ("]);
 }

@@ -200,6 +200,7 @@ fn watch_alone() {
         fail(b"memory cannot be watched: the code is not what it was (a breakpoint?), or there is no room for the shadow (ulimit -v)");
     }
     library::find_others();
+    library::lead_here();
     signal::install_traps();
 }
 

@@ -2,12 +2,14 @@
 //! together by the exploration ([`Summary`]), and turned into reports, scenarios and JSON by others.
 
 mod ending;
+mod gone;
 mod seen;
 mod summary;
 mod touched;
 mod words;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
+pub use gone::{GoneView, OriginView};
 pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,
 };

@@ -5,6 +5,7 @@ use vsrun_model::arena::{Arena, ARENA_ADDR};
 use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
+use super::gone::{GoneView, OriginView};
 use super::touched::Touched;
 use super::words::{Names, Words};
 use crate::base::serial;
@@ -36,6 +37,9 @@ pub struct Finding {
     /// The uses of memory, if they are the bug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceView>,
+    /// The use of freed memory, if that is the bug.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<GoneView>,
     /// The threads, in order of creation.
     pub threads: Vec<ThreadView>,
     /// The processes, in order of creation.
@@ -77,6 +81,9 @@ pub struct RaceView {
     pub word: (u32, u64),
     /// Nothing orders them. Otherwise no lock is held at all uses of that memory.
     pub unordered: bool,
+    /// Where the block of the heap in which it lies was given out, if that is known.
+    #[serde(default)]
+    pub allocated: Option<OriginView>,
     /// The one that came first in the execution, and the other.
     pub uses: [UseView; 2],
 }

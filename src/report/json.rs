@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
-use crate::finding::{Bug, BugKind, Summary, Touched};
+use crate::finding::{Bug, BugKind, Finding, GoneView, Names, OriginView, Summary, Touched};
 use crate::incomplete::{uncontrolled, Reason};
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
@@ -116,13 +116,35 @@ fn touched(touched: &Touched) -> Value {
 }
 
 fn bug(bug: &Bug) -> Value {
-    json!({
+    let mut object = json!({
         "kind": bug.kind.name(),
         "summary": bug.summary,
         "scenario": bug.scenario.as_ref().map(|path| path.to_string_lossy()),
         "execution": bug.execution,
         "transitions": bug.transitions,
+    });
+    let found = bug.finding.as_deref();
+    if let Some((found, gone)) = found.and_then(|found| Some((found, found.gone.as_ref()?))) {
+        object["freed_memory"] = freed(gone, found);
+    }
+    if let Some((found, block)) = found.and_then(|found| Some((found, found.race.as_ref()?.allocated.as_ref()?))) {
+        object["allocated"] = origin(Some(block), found);
+    }
+    object
+}
+
+/// A use of freed memory: `use` at `at` by `thread` of the byte at `offset` of a block of `size` bytes.
+fn freed(gone: &GoneView, found: &Finding) -> Value {
+    json!({
+        "use": gone.what, "at": gone.at, "thread": found.thread(gone.thread), "offset": gone.offset, "size": gone.size,
+        "freed": origin(gone.freed.as_ref(), found), "allocated": origin(gone.allocated.as_ref(), found),
     })
+}
+
+/// Where a block was given out or freed; null: that is not known any more.
+fn origin(origin: Option<&OriginView>, found: &Finding) -> Value {
+    origin
+        .map_or(Value::Null, |o| json!({"thread": found.thread(o.thread), "stack": o.frames, "function": o.function()}))
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub fn finding(kind: BugKind) -> Finding {
         signal: None,
         cycle: None,
         race: None,
+        gone: None,
         threads: Vec::new(),
         processes: vec![ProcessView { vpid: 1001, program: "prog".into() }],
         objects: vec![object("lock_a"), object("lock_b")],

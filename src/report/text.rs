@@ -10,8 +10,8 @@ use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
 use super::{steps, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, Names, ProgramStatus, RaceView, SignalView, Summary, ThreadStatus, ThreadView,
-    Verdict, Words,
+    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, ProgramStatus, RaceView, SignalView, Summary,
+    ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -91,6 +91,9 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     }
     if let Some(race) = &found.race {
         section(out, paint, "The two uses", &race_lines(race, found));
+    }
+    if let Some(gone) = &found.gone {
+        section(out, paint, "The freed memory", &gone_lines(gone, found));
     }
     if let Some(signal) = &found.signal {
         section(out, paint, "Signal", &signal_lines(signal, found));
@@ -214,6 +217,10 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
         labelled(&mut out, "holds", &holds);
         labelled(&mut out, "stack", &access.frames[..access.frames.len().min(MAX_FRAMES)]);
     }
+    if race.allocated.is_some() {
+        let _ = writeln!(out, "  both use {}", one_line(&race.place));
+        origin_lines(&mut out, "allocated", race.allocated.as_ref(), found);
+    }
     let both = race.uses.iter().all(|access| access.pending);
     let why = match race.unordered {
         true if both => "Both are enabled at once, here: either may come first.",
@@ -222,6 +229,27 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
     };
     let _ = writeln!(out, "  {why}\n  {PLAIN}");
     out
+}
+
+/// A use of freed memory, and where the block comes from.
+fn gone_lines(gone: &GoneView, found: &Finding) -> String {
+    let what = format!("{} by thread {}", gone.what, found.thread(gone.thread));
+    let mut out = format!("  {}\n", one_line(&what));
+    labelled(&mut out, "at", std::slice::from_ref(&gone.at));
+    labelled(&mut out, "memory", &[format!("offset {} of a block of {} bytes", gone.offset, gone.size)]);
+    origin_lines(&mut out, "freed", gone.freed.as_ref(), found);
+    origin_lines(&mut out, "allocated", gone.allocated.as_ref(), found);
+    out
+}
+
+/// By whom and where a block was given out or freed.
+fn origin_lines(out: &mut String, verb: &str, origin: Option<&OriginView>, found: &Finding) {
+    let Some(origin) = origin else {
+        let _ = writeln!(out, "  where it was {verb} is not known any more");
+        return;
+    };
+    let _ = writeln!(out, "  {verb} by thread {}", found.thread(origin.thread));
+    labelled(out, "stack", &origin.frames);
 }
 
 fn signal_lines(signal: &SignalView, names: &dyn Names) -> String {

@@ -2,7 +2,7 @@ use vsrun_model::Uid;
 
 use super::super::testing::{bug as empty, deadlock, finding, step, summary, waiting, LOCK_A, LOCK_B};
 use super::*;
-use crate::finding::ObjectView;
+use crate::finding::{GoneView, ObjectView, OriginView};
 use crate::incomplete::Reason;
 
 /// What was seen of a bug, to be changed.
@@ -61,6 +61,38 @@ fn under_gdb_traps_of_patches_are_no_reason_to_stop() {
     assert!(bug(&freed, false).contains(line), "{}", bug(&freed, false));
     freed.finding.as_mut().unwrap().tosses = true;
     assert!(!bug(&freed, false).contains("gdb"));
+}
+
+#[test]
+fn freed_memory() {
+    let mut freed = deadlock();
+    let found = freed.finding.as_mut().unwrap();
+    let origin = |frame: &str| OriginView { thread: 0, frames: vec![frame.into(), "main+0x40 (prog)".into()] };
+    let gone = GoneView {
+        what: "read of 4 bytes".into(),
+        at: "consume+0x1f (prog)".into(),
+        thread: 2,
+        size: 40,
+        offset: 8,
+        freed: Some(origin("operator delete(void*)+0x1 (libstdc++.so.6)")),
+        allocated: None,
+    };
+    assert_eq!(
+        gone.behind(&"use after free".into()).render(&**found),
+        "use after free: read of 4 bytes at consume+0x1f (prog) by thread 0.2; freed by thread 0 in main"
+    );
+    found.gone = Some(gone);
+    let section = "\
+The freed memory
+  read of 4 bytes by thread 0.2
+    at         consume+0x1f (prog)
+    memory     offset 8 of a block of 40 bytes
+  freed by thread 0
+    stack      operator delete(void*)+0x1 (libstdc++.so.6)
+               main+0x40 (prog)
+  where it was allocated is not known any more
+";
+    assert!(bug(&freed, false).contains(section), "{}", bug(&freed, false));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const MAX_FRAMES: usize = 64;
 #[derive(Default)]
 pub struct Inspector {
     symbols: SymbolCache,
-    unwinder: Unwinder,
+    pub(super) unwinder: Unwinder,
     /// Where moved instructions are, and where they were; ascending.
     moves: Arc<Vec<Place>>,
     /// Where the sites are that are watched.
@@ -34,9 +34,9 @@ pub struct Inspector {
 }
 
 /// A process that can be looked at.
-struct View {
-    modules: Modules,
-    memory: Option<ProcessMemory>,
+pub(super) struct View {
+    pub(super) modules: Modules,
+    pub(super) memory: Option<ProcessMemory>,
     program: String,
     /// Registers of the fiber that is on the processor, and its thread pointer.
     regs: Option<(Regs, u64)>,
@@ -118,7 +118,7 @@ impl Inspector {
         found
     }
 
-    fn open(&mut self, pid: Pid, regs: Option<(Regs, u64)>) -> Option<View> {
+    pub(super) fn open(&mut self, pid: Pid, regs: Option<(Regs, u64)>) -> Option<View> {
         let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let program = Path::new(&exe).file_name().unwrap_or_default().to_string_lossy().into_owned();

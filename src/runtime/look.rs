@@ -28,6 +28,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         signal: None,
         cycle: cycle(world),
         race: None,
+        gone: None,
         threads: (0..world.threads.len).map(|t| thread(world, t)).collect(),
         processes: world.procs.as_slice().iter().map(process).collect(),
         objects: objects

@@ -9,6 +9,7 @@ mod inspect;
 pub mod limits;
 pub(crate) mod look;
 pub mod memory;
+mod origins;
 mod outcome;
 mod pages;
 mod polled;

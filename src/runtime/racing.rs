@@ -8,6 +8,7 @@ use vsrun_model::object::SHARED;
 use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, Op};
 
+use super::inspect::Inspector;
 use super::outcome::{all_conflicts, notes, Outcome};
 use super::watched::Watched;
 use super::worker::Worker;
@@ -63,12 +64,17 @@ impl Worker {
     }
 
     /// If the execution that stands still has the uses of memory with that identity, they are what `found` shows.
-    pub(super) fn show_race(&self, identity: u64, trace: &Trace, found: &mut Finding) {
+    pub(super) fn show_race(&self, identity: u64, trace: &Trace, inspector: &mut Inspector, found: &mut Finding) {
         let Some(watched) = &self.watched else { return };
         let all = all_conflicts(&self.arena, trace, &found.ending);
         let Some(conflict) = all.iter().find(|conflict| watched.identity(conflict) == identity) else { return };
         let block = block_of(conflict, notes(&self.arena));
-        let view = watched.view(conflict, trace, block, found);
+        let mut view = watched.view(conflict, trace, block, found);
+        let (space, at) = conflict.place;
+        if let Some(block) = self.block_at(inspector, space, at).filter(|_| watched.is_of_heap(conflict.place)) {
+            view.place = format!("a block of {} bytes of the heap, at offset {}", block.size, at - block.start);
+            view.allocated = block.allocated;
+        }
         found.summary = line(&watched.variable(conflict.place), watched.name_of(conflict.place).is_some(), &view);
         (found.kind, found.identity, found.race) = (Some(BugKind::Race), identity, Some(view));
     }
@@ -86,6 +92,9 @@ impl Worker {
                     .into(),
             );
         }
+        if let Some(name) = &watched.left_alone {
+            return Some(format!("not watched: {name} (vsrun doctor PROGRAM says more)"));
+        }
         if let Some((module, part, places)) = watched.unwatched().filter(|_| self.arena.world.concurrent) {
             return Some(format!(
                 "not watched: code of {}, {places} places, the first at +{:#x}, since {} (vsrun doctor lists them)",
@@ -101,7 +110,7 @@ impl Worker {
 
 impl Watched {
     /// The place of a site, or the function of libc, with that number.
-    fn instruction(&self, number: u32) -> String {
+    pub(super) fn instruction(&self, number: u32) -> String {
         if number & Entry::FUNCTION != 0 && number & Entry::CALL != 0 {
             let name = vsrun_model::calls::name(i64::from(number & !(Entry::FUNCTION | Entry::CALL)));
             return format!("the system call {}", name.unwrap_or("?"));
@@ -170,12 +179,16 @@ impl Watched {
         name.split("+0x").next().unwrap_or_default().to_string()
     }
 
+    /// What lies there is of no module, and no other process has it.
+    fn is_of_heap(&self, (space, address): (u32, u64)) -> bool {
+        space & SHARED == 0 && self.places.mapping(address).is_none()
+    }
+
     /// For the report; `block`: of the heap, in words.
     fn view(&self, conflict: &Conflict, trace: &Trace, block: Option<String>, found: &Finding) -> RaceView {
-        let of_heap = conflict.place.0 & SHARED == 0 && self.places.mapping(conflict.place.1).is_none();
-        let place = block.filter(|_| of_heap).unwrap_or_else(|| self.place(conflict.place));
+        let place = block.filter(|_| self.is_of_heap(conflict.place)).unwrap_or_else(|| self.place(conflict.place));
         let uses = conflict.both.map(|touch| self.use_of(&touch, conflict.pending, trace, found));
-        RaceView { place, word: conflict.word(), unordered: conflict.flaw == Flaw::Unordered, uses }
+        RaceView { place, word: conflict.word(), unordered: conflict.flaw == Flaw::Unordered, allocated: None, uses }
     }
 
     fn use_of(&self, touch: &Touch, pending: bool, trace: &Trace, found: &Finding) -> UseView {
@@ -230,7 +243,7 @@ fn block_of(conflict: &Conflict, notes: impl Iterator<Item = Note>) -> Option<St
         }
     }
     let (start, size) = block?;
-    Some(format!("a block of {size} bytes that the program has allocated, at offset {}", at - start))
+    Some(format!("a block of {size} bytes of the heap, at offset {}", at - start))
 }
 
 /// The line about two uses of memory: the same whichever execution shows them. `named`: what they use is a variable.

@@ -43,8 +43,9 @@ impl Worker {
         }
         let mut finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
         if let Some(identity) = race {
-            self.show_race(identity, &trace, &mut finding);
+            self.show_race(identity, &trace, inspector, &mut finding);
         }
+        self.show_gone(inspector, &mut finding);
         finding.tosses = !self.tossed.is_empty();
         self.list = self.points.take();
         (finding.touches, finding.touches_lost) = (self.list.seen.clone(), self.list.lost);

@@ -46,6 +46,8 @@ pub struct WatchedModule {
 pub struct Watched {
     /// By their place in memory.
     pub modules: Vec<WatchedModule>,
+    /// The first of the code at the root that is not watched as a whole, though it is not left out by choice, if there is any.
+    pub left_alone: Option<String>,
     /// Names of modules that are not watched, by choice.
     pub left_out: Vec<String>,
     /// Where moved instructions are, and where they were; ascending.

@@ -74,6 +74,7 @@ impl Worker {
         let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow, watch.form);
         drop(inputs);
         let mut watched = watched(&loaded, sites, results, &plan);
+        watched.left_alone = left_alone(&loaded, &maps);
         watched.left_out = left_out;
         watched.places = Modules::parse(&maps, &mut SymbolCache::new());
         let (calls, others) = stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
@@ -267,13 +268,23 @@ fn modules(maps: &[u8], memory: &ProcessMemory, changed: &[Range<u64>]) -> (Vec<
         for mapping in own {
             let mut bytes = vec![0; (mapping.end - mapping.start) as usize];
             let is_read = memory.read(mapping.start, &mut bytes).is_ok();
-            intact &= is_read && is_of_file(&path, mapping.offset, &bytes, (mapping.start, changed));
+            intact &= is_read && !mapping.perms.contains('w');
+            intact &= is_of_file(&path, mapping.offset, &bytes, (mapping.start, changed));
             text.push((mapping.start, bytes));
         }
         loaded.push(Loaded { path, name, bias: module.bias, text, intact });
     }
     loaded.sort_by_key(|m| m.text.first().map(|t| t.0));
     (loaded, left_out)
+}
+
+/// Code that is not watched as a whole: a module whose code is not that of its file, and any that can be written. Of what has no file
+/// the shim tells.
+fn left_alone(loaded: &[Loaded], maps: &[u8]) -> Option<String> {
+    let changed = loaded.iter().find(|module| !module.intact).map(|module| module.name.clone());
+    let all = Mapping::parse_all(maps);
+    let written = all.iter().find(|m| m.is_executable() && m.perms.contains('w'));
+    changed.or_else(|| written.map(|m| m.path.as_ref().map_or("anonymous memory".into(), |path| file_name(path))))
 }
 
 /// The file has these bytes, mapped at an address, there, but where they were `changed`; behind its end there are none.
@@ -366,6 +377,7 @@ fn watched(
     let (moves, traps) = (Arc::new(plan.moves.clone()), plan.traps.clone());
     Watched {
         modules,
+        left_alone: None,
         left_out: Vec::new(),
         moves,
         slot_pages: plan.slot_pages,

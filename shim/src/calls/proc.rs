@@ -2,7 +2,7 @@
 //! the kernel is none of the program's; and what the program writes about another process reaches none outside at all.
 
 use super::files::{self, with_stack};
-use crate::gate::{local, pages, world};
+use crate::gate::{local, pages, watched, world};
 use crate::sys::errno::*;
 use crate::sys::{any_of, bytes_mut, cstr, decimal, load, raw};
 use vsrun_model::{Pid, ProcState};
@@ -198,17 +198,25 @@ fn translated(path: &[u8], dir: i32, writes: bool, to: &mut [u8; LONGEST + 64]) 
 pub fn opened(nr: i64, a: [u64; 6], fd: i64) -> i64 {
     let path = cstr(if nr == libc::SYS_open { a[0] } else { a[1] }, LONGEST);
     let last = path.rsplit(|&b| b == b'/').next().unwrap_or(path);
+    if last == b"mem" && is_of_proc(fd) {
+        watched::memory_is_open();
+    }
     if last != b"stat" && last != b"status" {
         return fd;
     }
     with_stack(|| exchanged(fd, last))
 }
 
-#[inline(never)]
-fn exchanged(fd: i64, last: &[u8]) -> i64 {
+/// The file lies below /proc.
+fn is_of_proc(fd: i64) -> bool {
     const PROC_SUPER_MAGIC: u64 = 0x9fa0;
     let mut system = [0u64; 15];
-    if raw!(libc::SYS_fstatfs, fd, system.as_mut_ptr()) < 0 || system[0] != PROC_SUPER_MAGIC {
+    raw!(libc::SYS_fstatfs, fd, system.as_mut_ptr()) >= 0 && system[0] == PROC_SUPER_MAGIC
+}
+
+#[inline(never)]
+fn exchanged(fd: i64, last: &[u8]) -> i64 {
+    if !is_of_proc(fd) {
         return fd;
     }
     let mut room = Text { bytes: [0; TEXT], len: 0 };

@@ -7,10 +7,11 @@
 use core::cell::UnsafeCell;
 
 use vsrun_model::arena::QUARANTINE;
+use vsrun_model::watch::Gone;
 use vsrun_model::{Tid, NONE};
 
 use super::end;
-use super::local::{arena, local};
+use super::local::{arena, local, machine};
 use crate::sys::decimal;
 use crate::watch;
 
@@ -97,13 +98,14 @@ fn number(n: u64) -> impl core::ops::Deref<Target = [u8]> {
     decimal(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-/// Where memory at `address` is to be used by the running thread, it has not been freed.
-pub fn look(address: u64, size: u64) {
+/// Where memory at `address` is to be used by the running thread, it has not been freed. `site`: as in [`Entry`](vsrun_model::watch::Entry).
+pub fn look(address: u64, size: u64, site: u32, writes: bool) {
     if blocks().n == 0 {
         return;
     }
     let within = |block: &&Block| address < block.at + block.size && address + size > block.at;
     let Some(block) = blocks().known().find(within).copied() else { return };
+    is_gone(&block, address, size, site, writes);
     let first = address.saturating_sub(block.at);
     let (first_text, last, whole) = (number(first), number(first + size - 1), number(block.size));
     end::freed(&[
@@ -120,9 +122,16 @@ pub fn look(address: u64, size: u64) {
     ]);
 }
 
-/// A block that is to be freed has not been freed before.
-pub fn is_first(at: u64) {
+/// The tool is told of a use of a freed block.
+fn is_gone(block: &Block, address: u64, size: u64, site: u32, writes: bool) {
+    let entry = [site, (size as u32) << 2 | u32::from(writes)];
+    machine().note_gone(Gone { block: block.at, size: block.size, address, entry });
+}
+
+/// A block that is to be freed has not been freed before. `site`: what frees it.
+pub fn is_first(at: u64, site: u32) {
     if let Some(block) = blocks().known().find(|block| block.at == at).copied() {
+        is_gone(&block, at, block.size, site, true);
         let by: &[u8] = if block.by == local().cur { b"this thread" } else { b"another thread" };
         end::freed(&[b"double free: of a block of ", &number(block.size), b" bytes that ", by, b" has freed"]);
     }

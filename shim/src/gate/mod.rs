@@ -10,6 +10,7 @@ pub mod inject;
 pub mod late;
 pub mod local;
 pub mod mirror;
+pub mod origins;
 pub mod pages;
 pub mod passage;
 pub mod shield;

@@ -47,7 +47,7 @@ pub fn touch(touch: Touch) -> bool {
     }
     // A function's own frame is on the stack.
     fiber().place = if touch.site & Entry::FUNCTION == 0 { touch.site + 1 } else { 0 };
-    freed::look(touch.address, touch.size);
+    freed::look(touch.address, touch.size, touch.site, touch.writes);
     let (space, at) = space_of(touch.address & !7);
     if !arena().words.as_slice().contains(&Word::at(space, at)) {
         // What was mapped there is gone.
@@ -84,7 +84,7 @@ pub fn touch(touch: Touch) -> bool {
     }
     local().quiet_since = local().acts;
     // Another thread may have freed it while this one waited for its turn.
-    freed::look(touch.address, touch.size);
+    freed::look(touch.address, touch.size, touch.site, touch.writes);
     if view::is_on() {
         let entered = shield::enter();
         late::leave(&touch, then);
@@ -114,7 +114,7 @@ fn word_of(address: u64, site: u32, writes: bool) -> Option<(ObjId, u8)> {
     if !watch::is_recording() || local().phase != Phase::Running || local().borrowed {
         return None;
     }
-    freed::look(address, 4);
+    freed::look(address, 4, site, writes);
     let (space, at) = space_of(address & !7);
     if !arena().words.as_slice().contains(&Word::at(space, at)) {
         watch::kernel_uses(address, 4, site, writes);

@@ -11,14 +11,15 @@ use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
-use super::{freed, shield, view};
+use super::{freed, origins, shield, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Touch};
 
 /// The root: says where the slow paths are, and what stands for functions of libc, if the tool wants to watch.
 pub fn announce(stand_ins: fn() -> u64) {
     if arena().control.watching.state == state::ASKED {
-        let told = watch::announce(&arena().control.watching, stand_ins());
+        let mut told = watch::announce(&arena().control.watching, stand_ins());
+        told.origins = origins::table();
         machine().watching_is(told);
     }
 }
@@ -210,9 +211,17 @@ fn append(over: bool) {
 pub fn code_comes(nr: i64, a: [u64; 6]) {
     if nr != libc::SYS_mmap && a[2] as i32 & libc::PROT_WRITE != 0 && watch::holds_patches(a[0], a[1]) {
         code_changes(nr, a);
-    } else if watch::is_mapped() && a[2] as i32 & libc::PROT_EXEC != 0 {
-        let file = nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS == 0;
+        return;
+    }
+    if a[2] as i32 & libc::PROT_EXEC == 0 {
+        return;
+    }
+    let file = nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS == 0;
+    if watch::is_mapped() {
         note_code(if file { Some(a[4] as i32) } else { None });
+    } else if local().phase == Phase::BeforeRoot && !file {
+        // What has a file the tool sees at the root. This is told when others can reach this process.
+        remember(b"anonymous memory");
     }
 }
 
@@ -238,17 +247,31 @@ pub fn program_comes() {
 /// Code that came after the patches is not watched. That is nothing to others while no other thread and no other process reach the memory of
 /// this one; see [`shares`] and [`is_reached`].
 fn late_code(name: &[u8]) {
+    let first = remember(name);
+    let l = local();
+    // What had been mapped before that others can reach was taken for watched.
+    if l.shares || first && l.n_ranges > 0 || world().procs[l.pid].live_threads > 1 {
+        l.late_told = true;
+        machine().note_later_code(name);
+    }
+}
+
+/// The memory of a process is a file that is open (`/proc/PID/mem`): what is done to it, or to its code, through that is not seen.
+pub fn memory_is_open() {
+    if arena().control.watching.state == state::ON {
+        machine().note_later_code(b"/proc/PID/mem");
+    }
+}
+
+/// Notes the first code that came after the patches, or before them and has no file. True: this is it.
+fn remember(name: &[u8]) -> bool {
     let l = local();
     let first = l.late_code.1 == 0;
     if first {
         l.late_code.0[..name.len()].copy_from_slice(name);
         l.late_code.1 = name.len();
     }
-    // What had been mapped before that others can reach was taken for watched.
-    if l.shares || first && l.n_ranges > 0 || world().procs[l.pid].live_threads > 1 {
-        l.late_told = true;
-        machine().note_later_code(name);
-    }
+    first
 }
 
 /// This process has mapped memory that others may reach.

@@ -16,7 +16,7 @@ use vsrun_model::inject as fault;
 use vsrun_model::library::number;
 use vsrun_model::watch::Entry;
 
-use crate::gate::{end, freed, inject, local, me, watched, Phase};
+use crate::gate::{end, freed, inject, local, me, origins, watched, Phase};
 use crate::sys::{elf, errno, load, ret};
 use crate::watch;
 
@@ -150,7 +150,12 @@ fn pointer(result: Option<u64>) -> u64 {
 
 /// What is done to blocks is recorded; not what an allocator does by itself.
 fn is_recorded() -> bool {
-    watch::is_recording()
+    watch::is_recording() && is_told()
+}
+
+/// The same, also while nobody else could use them: who has given them out is known when there is somebody.
+fn is_told() -> bool {
+    watch::is_mapped()
         && state().tells_size
         && !me().fiber.spared
         && local().phase == Phase::Running
@@ -164,8 +169,12 @@ fn usable(block: u64) -> u64 {
 
 /// The same for a block that is new.
 fn fresh(block: u64) -> u64 {
-    if block != 0 && is_recorded() {
-        watched::anew(block, usable(block));
+    if block != 0 && is_told() {
+        let size = usable(block);
+        origins::note(block, size, false);
+        if watch::is_recording() {
+            watched::anew(block, size);
+        }
     }
     block
 }
@@ -176,11 +185,11 @@ fn free_block(block: u64) {
         call1(FREE, block);
         return;
     }
-    freed::is_first(block);
+    freed::is_first(block, FREES);
     let size = usable(block);
     watch::frees(block, size, FREES);
     // Another thread may have freed it meanwhile.
-    freed::is_first(block);
+    freed::is_first(block, FREES);
     if !freed::keeps(size) {
         call1(FREE, block);
         return;
@@ -196,6 +205,7 @@ fn keep(block: u64, size: u64) {
         call1(FREE, old);
     }
     watched::transition_ends();
+    origins::note(block, size, true);
     freed::keep(block, size);
 }
 
@@ -218,10 +228,10 @@ fn resized(old: u64, size: u64, call: impl FnOnce() -> u64) -> u64 {
     if old == 0 || !is_recorded() {
         return fresh(pointer(allocate(size, call)));
     }
-    freed::is_first(old);
+    freed::is_first(old, REALLOCATES);
     let before = usable(old);
     watch::frees(old, before, REALLOCATES);
-    freed::is_first(old);
+    freed::is_first(old, REALLOCATES);
     if size > 0 && freed::keeps(before) {
         return moved(old, before, size);
     }

@@ -11,7 +11,7 @@
 
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
-use crate::base::watch::{Record, Watching};
+use crate::base::watch::{Gone, Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_WORDS,
@@ -567,6 +567,11 @@ impl Arena {
     /// What the shim says about watched memory.
     pub fn watching_is(&mut self, watching: Watching) {
         self.control.watching = watching;
+    }
+
+    /// The execution ends with this use of freed memory.
+    pub fn note_gone(&mut self, gone: Gone) {
+        self.control.watching.gone = gone;
     }
 
     /// Records what was done to watched memory, where that is asked for.

@@ -303,6 +303,63 @@ impl Record {
     }
 }
 
+/// Words of its stack that are kept of each [`Origin`].
+pub const ORIGIN_WORDS: usize = 64;
+/// How many a process keeps: the last ones. A power of two.
+pub const ORIGINS: usize = 4096;
+
+/// Where a block of the heap was given out or freed, in the memory of its process.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Origin {
+    /// Its number, from 1, in the process; 0: there is none. Number n lies at n modulo [`ORIGINS`].
+    pub number: u64,
+    /// The block.
+    pub block: u64,
+    /// Bytes of it.
+    pub size: u64,
+    /// By whom.
+    pub thread: Tid,
+    /// 1: it was freed; 0: given out.
+    pub freed: u16,
+    /// How many words of the stack there are.
+    pub words: u16,
+    /// Registers of the thread: rbx, rbp, rsp, r12 to r15, rip.
+    pub registers: [u64; 8],
+    /// What lay on its stack from rsp on.
+    pub stack: [u64; ORIGIN_WORDS],
+}
+
+impl Origin {
+    /// None.
+    pub const NONE: Origin = Origin {
+        number: 0,
+        block: 0,
+        size: 0,
+        thread: crate::base::NONE,
+        freed: 0,
+        words: 0,
+        registers: [0; 8],
+        stack: [0; ORIGIN_WORDS],
+    };
+    /// Bytes.
+    pub const SIZE: usize = size_of::<Origin>();
+}
+
+/// The use of freed memory that has ended an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Gone {
+    /// The block,
+    pub block: u64,
+    /// and bytes of it.
+    pub size: u64,
+    /// The first byte that is used.
+    pub address: u64,
+    /// Who does that, as in [`Entry`], and what: bytes, and whether it writes.
+    pub entry: [u32; 2],
+}
+
 /// How far watching is, in [`Watching::state`].
 pub mod state {
     /// Nothing is watched.
@@ -336,6 +393,10 @@ pub struct Watching {
     /// Address of what stands for the first of [`FUNCTIONS`](crate::library::FUNCTIONS); the others follow it, then come those for
     /// functions of which nothing is known.
     pub functions: u64,
+    /// Address of the [`ORIGINS`] [`Origin`]s of each process; 0: nothing is known of them.
+    pub origins: u64,
+    /// How the execution ended, if that is by a use of freed memory.
+    pub gone: Gone,
     /// The first of what came later, a name that ends with NUL.
     pub name: [u8; 128],
 }
