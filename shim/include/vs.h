@@ -5,6 +5,14 @@
  *                 operation, and every value is explored.
  *   VS_assert(e)  e must hold.  It is not switched off by NDEBUG.
  *
+ *   VS_own(p, n)            from here on the calling thread alone uses the n bytes at p.
+ *   VS_disown(p, n)         from here on nobody does, until some thread owns them.
+ *   VS_hand_over(p, n, t)   from here on thread t (a pthread_t of this process) alone uses them;
+ *                           t may be VS_ANYBODY: whoever uses or owns them next.
+ *                 These are the exclusive access predicates of Stoller and Cohen.  They hold until
+ *                 the memory is allocated anew, are checked and never trusted, and are nothing
+ *                 without vsrun.  See docs/PREDICATES.md.
+ *
  * Header only.  A program that uses it builds without vsrun and runs without it: then VS_toss
  * gives a pseudo-random value (repeatable when the environment variable VS_SEED holds a number)
  * and VS_assert prints a message and aborts.
@@ -21,6 +29,7 @@
 #ifndef VS_H
 #define VS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +42,8 @@ extern "C" {
 
 typedef int (*vs_toss_fn)(int);
 typedef void (*vs_assert_fn)(const char *, const char *, int, const char *);
+typedef void (*vs_claim_fn)(volatile void *, size_t);
+typedef void (*vs_hand_over_fn)(volatile void *, size_t, unsigned long);
 
 #if defined(__x86_64__) && defined(__ELF__)
 /* Not volatile, no clobbers: the value never changes, so it may be moved or shared. */
@@ -46,6 +57,9 @@ typedef void (*vs_assert_fn)(const char *, const char *, int, const char *);
 int vsrun_toss(int n) __attribute__((weak));
 void vsrun_assert_fail(const char *expr, const char *file, int line, const char *func)
     __attribute__((weak));
+void vsrun_own(volatile void *at, size_t size) __attribute__((weak));
+void vsrun_disown(volatile void *at, size_t size) __attribute__((weak));
+void vsrun_hand_over(volatile void *at, size_t size, unsigned long to) __attribute__((weak));
 #define VS_WEAK_ADDRESS(type, name) ((type)name)
 #endif
 
@@ -82,6 +96,33 @@ __attribute__((noreturn)) static inline void vs_assert_failed(const char *expr, 
     abort();
 }
 
+/* pthread_t is an unsigned long, and 0 is none. */
+#define VS_ANYBODY 0ul
+
+static inline void vs_own(volatile void *at, size_t size)
+{
+    vs_claim_fn own = VS_WEAK_ADDRESS(vs_claim_fn, vsrun_own);
+    if (own)
+        own(at, size);
+}
+
+static inline void vs_disown(volatile void *at, size_t size)
+{
+    vs_claim_fn disown = VS_WEAK_ADDRESS(vs_claim_fn, vsrun_disown);
+    if (disown)
+        disown(at, size);
+}
+
+static inline void vs_hand_over(volatile void *at, size_t size, unsigned long to)
+{
+    vs_hand_over_fn hand_over = VS_WEAK_ADDRESS(vs_hand_over_fn, vsrun_hand_over);
+    if (hand_over)
+        hand_over(at, size, to);
+}
+
+#define VS_own(p, n) vs_own((volatile void *)(p), n)
+#define VS_disown(p, n) vs_disown((volatile void *)(p), n)
+#define VS_hand_over(p, n, to) vs_hand_over((volatile void *)(p), n, (unsigned long)(to))
 #define VS_toss(n) vs_toss(n)
 #define VS_assert(e) ((e) ? (void)0 : vs_assert_failed(#e, __FILE__, __LINE__, __func__))
 

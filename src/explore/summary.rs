@@ -92,7 +92,7 @@ fn discipline(bugs: &[Bug], sharing: &Sharing) -> Vec<String> {
             bug.summary
         ),
     };
-    views.filter(|(_, view)| !view.unordered).map(told).collect()
+    views.filter(|(_, view)| !view.unordered && !view.trespass).map(told).collect()
 }
 
 /// Why it is not complete: what executions saw, what ended it, what the search leaves out.

@@ -84,6 +84,9 @@ pub struct RaceView {
     /// Where the block of the heap in which it lies was given out, if that is known.
     #[serde(default)]
     pub allocated: Option<OriginView>,
+    /// The thread of the second may not make it, by what the program says of who may use that memory.
+    #[serde(default)]
+    pub trespass: bool,
     /// The one that came first in the execution, and the other.
     pub uses: [UseView; 2],
 }

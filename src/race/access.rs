@@ -1,5 +1,7 @@
 //! What an execution does to memory, as it is told.
 
+use vsrun_model::library::FUNCTIONS;
+use vsrun_model::watch::{Entry, Record};
 use vsrun_model::{Pid, Tid};
 
 /// One access to memory, of all bytes from `address` on that lie within one execution's log entry.
@@ -34,6 +36,46 @@ impl Access {
     pub fn conflicts(&self, other: &Access) -> bool {
         let apart = self.address + self.size <= other.address || other.address + other.size <= self.address;
         self.space == other.space && !apart && (self.write || other.write)
+    }
+
+    /// It is made by a function that frees blocks.
+    pub fn frees(&self) -> bool {
+        let number = self.site & !Entry::FUNCTION;
+        let function = FUNCTIONS.get(number as usize).filter(|_| self.site & Entry::FUNCTION != 0);
+        function.is_some_and(|function| matches!(function.name, "free" | "realloc" | "reallocarray"))
+    }
+}
+
+/// What a thread says of who may use memory: what changes an exclusive access predicate (Stoller and Cohen, Section 1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// From here on it alone (VS_own).
+    Owns,
+    /// From here on nobody (VS_disown).
+    Disowns,
+    /// From here on that thread alone; `None`: whoever uses or owns it next (VS_hand_over).
+    HandsOver(Option<Tid>),
+}
+
+impl Claim {
+    /// What stands for it where an access has the number of its instruction.
+    pub fn site(self) -> u32 {
+        let what = match self {
+            Claim::Owns => Record::OWNS,
+            Claim::Disowns => Record::DISOWNS,
+            Claim::HandsOver(_) => Record::HANDS_OVER,
+        };
+        Entry::CLAIM | what
+    }
+
+    /// The name in `vs.h` of what `site` stands for; `None`: that is no claim.
+    pub fn name(site: u32) -> Option<&'static str> {
+        match site.checked_sub(Entry::CLAIM)? {
+            Record::OWNS => Some("VS_own"),
+            Record::DISOWNS => Some("VS_disown"),
+            Record::HANDS_OVER => Some("VS_hand_over"),
+            _ => None,
+        }
     }
 }
 
@@ -76,6 +118,19 @@ pub enum Note {
         access: Access,
         /// How many there are.
         times: u32,
+    },
+    /// `thread` says who may use memory from here on.
+    Claims {
+        /// Who says it.
+        thread: Tid,
+        /// As in [`Access`].
+        space: u32,
+        #[allow(missing_docs)]
+        address: u64,
+        /// Bytes.
+        size: u64,
+        /// What.
+        claim: Claim,
     },
     /// Memory is given out anew (malloc, mmap): what was done to it before is nothing to who has it now.
     Anew {

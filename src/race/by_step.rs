@@ -29,7 +29,7 @@ where
                 let reads = copied.remove(&process).into_iter().flatten();
                 reads.for_each(|access| add(now, &Access { space: parent, ..access }));
             }
-            Note::Ends { .. } | Note::Anew { .. } => {}
+            Note::Ends { .. } | Note::Anew { .. } | Note::Claims { .. } => {}
         }
     }
     touched

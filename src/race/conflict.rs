@@ -39,6 +39,8 @@ pub enum Flaw {
     Unordered,
     /// No lock is held at all uses of the memory.
     Undisciplined,
+    /// The second is made by a thread that may not, or may not yet, by what the program says of who uses the memory.
+    Trespass,
 }
 
 /// Two uses of the same memory that are reported.
@@ -86,7 +88,7 @@ impl Conflict {
                 }
                 Note::Begins { thread, creator, process, parent } => order.begins(thread, creator, process, parent),
                 Note::Ends { thread } => order.ends(thread),
-                Note::Anew { .. } | Note::Touches { .. } | Note::Runs { .. } => {}
+                Note::Anew { .. } | Note::Touches { .. } | Note::Runs { .. } | Note::Claims { .. } => {}
             }
         }
         debug_assert!(

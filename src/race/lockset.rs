@@ -15,16 +15,16 @@
 //! Atomic instructions hold a lock of their own, so that those of several threads violate nothing. A free is no use. Of memory in one word
 //! each byte has its own state.
 //!
+//! Memory of which the program says who may use it is none of this discipline from there on, until it is allocated anew ([`super::owners`]).
+//!
 //! Locks have to be operations, also those that one thread alone uses (`Objects::unshared` is off): a lock that is not seen would be missing
 //! from the candidate set.
 
 use std::collections::{BTreeMap, HashMap};
 
-use vsrun_model::library::FUNCTIONS;
-use vsrun_model::watch::Entry;
 use vsrun_model::{Kind, ObjId, Tid, NONE};
 
-use super::access::{Access, Note};
+use super::access::Note;
 use super::conflict::{is_atomic, of_pending, Conflict, Flaw};
 use super::held::Held;
 use super::words::Touch;
@@ -86,6 +86,13 @@ struct Blocks {
 
 impl Blocks {
     fn insert(&mut self, space: u32, start: u64, end: u64, made: (Tid, u32)) {
+        self.remove(space, start, end);
+        if start < end {
+            self.all.insert((space, start), (end, made));
+        }
+    }
+
+    fn remove(&mut self, space: u32, start: u64, end: u64) {
         let before = self.all.range((space, 0)..(space, start)).next_back().map(|(key, block)| (*key, *block));
         if let Some((key, (old, by))) = before.filter(|(_, (old, _))| *old > start) {
             self.all.insert(key, (start, by));
@@ -99,9 +106,6 @@ impl Blocks {
             if old > end {
                 self.all.insert((space, end), (old, by));
             }
-        }
-        if start < end {
-            self.all.insert((space, start), (end, made));
         }
     }
 
@@ -140,6 +144,8 @@ struct Machine {
     /// What each of them was made under.
     under: Vec<Vec<ObjId>>,
     blocks: Blocks,
+    /// Memory of which it is said who may use it, by whom.
+    stated: Blocks,
     /// By space and number of the word.
     words: HashMap<(u32, u64), Vec<State>>,
     found: Vec<Conflict>,
@@ -158,18 +164,16 @@ pub fn violations(trace: &Trace, notes: impl IntoIterator<Item = Note>) -> Vec<C
             Note::Step { index } => machine.step(trace, index),
             Note::Ends { .. } => {}
             Note::Anew { thread, space, address, size } => machine.anew(thread, space, address, size),
+            Note::Claims { space, address, size, thread, .. } => {
+                let end = address.saturating_add(size);
+                machine.stated.insert(space, address, end, (thread, 0));
+                machine.forget(space, address, end);
+            }
             Note::Touches { thread, access } => machine.access(thread, access),
             Note::Runs { thread, access, times } => access.run(times).for_each(|access| machine.access(thread, access)),
         }
     }
     machine.found
-}
-
-/// What the access is made by is a function that frees blocks.
-fn frees(access: &Access) -> bool {
-    let number = access.site & !Entry::FUNCTION;
-    let function = FUNCTIONS.get(number as usize).filter(|_| access.site & Entry::FUNCTION != 0);
-    function.is_some_and(|function| matches!(function.name, "free" | "realloc" | "reallocarray"))
 }
 
 impl Machine {
@@ -198,6 +202,12 @@ impl Machine {
     fn anew(&mut self, thread: Tid, space: u32, address: u64, size: u64) {
         let (made, end) = ((thread, self.lives.of(thread).segment), address.saturating_add(size));
         self.blocks.insert(space, address, end, made);
+        self.stated.remove(space, address, end);
+        self.forget(space, address, end);
+    }
+
+    /// Nothing has been done to these bytes.
+    fn forget(&mut self, space: u32, address: u64, end: u64) {
         let (first, last) = (address / WORD, end.div_ceil(WORD));
         let forget = |word: u64, states: &mut Vec<State>| {
             let bytes = bytes_of(word, address, end);
@@ -216,7 +226,7 @@ impl Machine {
     }
 
     fn touch(&mut self, touch: Touch) {
-        if frees(&touch.access) {
+        if touch.access.frees() {
             return;
         }
         let access = touch.access;
@@ -227,13 +237,25 @@ impl Machine {
         self.under.push(counts.chain(is_atomic(&access).then_some(BUS)).collect());
         let end = access.address.saturating_add(access.size);
         for word in access.address / WORD..end.div_ceil(WORD) {
-            let bytes = bytes_of(word, access.address, end);
+            let bytes = bytes_of(word, access.address, end) & !self.stated_bytes(access.space, word);
+            if bytes == 0 {
+                continue;
+            }
             let mut states = self.words.remove(&(access.space, word)).unwrap_or_default();
             let lowest = word * WORD + u64::from(bytes.trailing_zeros());
             let made = self.blocks.made(access.space, lowest);
             self.touch_word(&mut states, (bytes, made), number);
             self.words.insert((access.space, word), states);
         }
+    }
+
+    /// The bytes of a word of which it is said who may use them.
+    fn stated_bytes(&self, space: u32, word: u64) -> u8 {
+        if self.stated.all.is_empty() {
+            return 0;
+        }
+        let stated = |n: &u64| self.stated.made(space, word * WORD + n).is_some();
+        (0..WORD).filter(stated).map(|n| 1 << n).sum()
     }
 
     /// `made`: who has allocated what of it is used for the first time.

@@ -2,6 +2,8 @@
 
 use vsrun_model::arena::Step;
 use vsrun_model::depend::RwState;
+use vsrun_model::library::FUNCTIONS;
+use vsrun_model::watch::Entry;
 use vsrun_model::{Act, ObjKind, Op};
 
 use super::*;

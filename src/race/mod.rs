@@ -21,16 +21,18 @@ mod copies;
 mod held;
 mod lockset;
 mod order;
+mod owners;
 mod sections;
 mod tso;
 mod words;
 
-pub use access::{Access, Note};
+pub use access::{Access, Claim, Note};
 pub use by_step::by_step;
 pub use conflict::{first_of, pending, Conflict, Flaw, Flaws};
 pub use held::{Held, Hold};
 pub use lockset::violations;
 pub use order::Order;
+pub use owners::trespasses;
 pub use tso::{loads_overtake, Overtaking};
 pub use words::{Race, Touch, Words};
 
@@ -69,6 +71,7 @@ where
             Note::Anew { space, address, size, .. } => words.anew(space, address, size),
             Note::Touches { thread, access } => words.touch(&order, thread, access),
             Note::Runs { thread, access, times } => words.touch_each(&order, thread, (access, times)),
+            Note::Claims { .. } => {}
         }
     }
     words.into_races()
@@ -107,7 +110,7 @@ fn each(
             Note::Begins { creator, process, parent, .. } => forks((creator, process, parent)),
             Note::Touches { thread, access } => touch(thread, &access),
             Note::Runs { thread, access, times } => touch(thread, &access.whole(times)),
-            Note::Step { .. } | Note::Ends { .. } | Note::Anew { .. } => {}
+            Note::Step { .. } | Note::Ends { .. } | Note::Anew { .. } | Note::Claims { .. } => {}
         }
     }
 }

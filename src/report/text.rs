@@ -223,6 +223,7 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
     }
     let both = race.uses.iter().all(|access| access.pending);
     let why = match race.unordered {
+        false if race.trespass => "The second is made by a thread that does not own the memory there, or nothing orders it behind the claim (exclusive access predicates, docs/PREDICATES.md).",
         true if both => "Both are enabled at once, here: either may come first.",
         true => "Nothing orders them: there is an execution in which both are enabled at once.",
         false => "No lock is held at all uses of this memory by several threads, which violates the locking discipline (MLD').",

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use vsrun_model::watch::Record;
-use vsrun_model::{Arena, End, World};
+use vsrun_model::{Arena, End, World, NONE};
 
 use super::look;
 use crate::finding::{BugKind, Ending};
 use crate::objects::Shown;
-use crate::race::{self, first_of, pending, races, violations, Access, Conflict, Flaws, Note, Race};
+use crate::race::{self, first_of, pending, races, trespasses, violations, Access, Claim, Conflict, Flaws, Note, Race};
 use crate::trace::Trace;
 use crate::words::ends::{headline, waits_outside};
 use crate::words::identity::identity;
@@ -138,6 +138,7 @@ fn conflicts(arena: &Arena, trace: &Trace, ending: &Ending, (flaws, races): (Fla
     }
     if flaws.undisciplined {
         all.extend(violations(trace, notes(arena)));
+        all.extend(trespasses(trace, notes(arena)));
     }
     all
 }
@@ -164,6 +165,12 @@ pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
             Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
             Record::ENDS => Note::Ends { thread },
             Record::ANEW => Note::Anew { thread, space, address, size },
+            Record::OWNS => Note::Claims { thread, space, address, size, claim: Claim::Owns },
+            Record::DISOWNS => Note::Claims { thread, space, address, size, claim: Claim::Disowns },
+            Record::HANDS_OVER => {
+                let claim = Claim::HandsOver(Some(site).filter(|&to| to != NONE));
+                Note::Claims { thread, space, address, size, claim }
+            }
             _ => {
                 let (write, locked) = (what & Record::WRITES != 0, what & Record::LOCKED != 0);
                 let of = |size| Access { space, address, size, write, locked, site };

@@ -15,7 +15,7 @@ use super::worker::Worker;
 use crate::base::hash::Hash;
 use crate::base::text::escape;
 use crate::finding::{words, BugKind, Finding, RaceView, Thing, UseView, Words};
-use crate::race::{Access, Conflict, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
+use crate::race::{Access, Claim, Conflict, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
 use crate::trace::Trace;
 
 /// Uses of memory that are not reported, by addresses of the program at its root.
@@ -111,6 +111,9 @@ impl Worker {
 impl Watched {
     /// The place of a site, or the function of libc, with that number.
     pub(super) fn instruction(&self, number: u32) -> String {
+        if let Some(name) = Claim::name(number) {
+            return name.to_string();
+        }
         if number & Entry::FUNCTION != 0 && number & Entry::CALL != 0 {
             let name = vsrun_model::calls::name(i64::from(number & !(Entry::FUNCTION | Entry::CALL)));
             return format!("the system call {}", name.unwrap_or("?"));
@@ -146,7 +149,11 @@ impl Watched {
     fn identity(&self, conflict: &Conflict) -> u64 {
         let mut hash = Hash::new("race");
         let unordered = conflict.flaw == Flaw::Unordered;
-        hash.number(u64::from(unordered));
+        hash.number(match conflict.flaw {
+            Flaw::Undisciplined => 0,
+            Flaw::Unordered => 1,
+            Flaw::Trespass => 2,
+        });
         // Which two of the uses of a variable are named depends on the order; what has no name has only these.
         if unordered || self.name_of(conflict.place).is_none() {
             let mut sites = conflict.both.map(|touch| touch.access.site);
@@ -188,7 +195,8 @@ impl Watched {
     fn view(&self, conflict: &Conflict, trace: &Trace, block: Option<String>, found: &Finding) -> RaceView {
         let place = block.filter(|_| self.is_of_heap(conflict.place)).unwrap_or_else(|| self.place(conflict.place));
         let uses = conflict.both.map(|touch| self.use_of(&touch, conflict.pending, trace, found));
-        RaceView { place, word: conflict.word(), unordered: conflict.flaw == Flaw::Unordered, allocated: None, uses }
+        let (unordered, trespass) = (conflict.flaw == Flaw::Unordered, conflict.flaw == Flaw::Trespass);
+        RaceView { place, word: conflict.word(), unordered, trespass, allocated: None, uses }
     }
 
     fn use_of(&self, touch: &Touch, pending: bool, trace: &Trace, found: &Finding) -> UseView {
@@ -208,6 +216,9 @@ impl Watched {
 
 /// What is done, without where.
 fn what(access: &Access) -> String {
+    if Claim::name(access.site).is_some() {
+        return format!("claim to {} bytes", access.size);
+    }
     let verb = match (access.write, access.locked) {
         (true, true) => "atomic update",
         (true, false) => "write",
@@ -251,6 +262,10 @@ fn line(variable: &str, named: bool, view: &RaceView) -> Words {
     let mut both = [&view.uses[0].at, &view.uses[1].at];
     both.sort();
     match view.unordered {
+        false if view.trespass && named => format!("exclusive access violated on {variable}").into(),
+        false if view.trespass => {
+            format!("exclusive access violated on {variable}: {} and {}", both[0], both[1]).into()
+        }
         true => format!("race on {variable}: {} and {}", both[0], both[1]).into(),
         false if named => format!("locking discipline violated on {variable}: no lock is held at all its uses").into(),
         false => format!("locking discipline violated on {variable}: {} and {}", both[0], both[1]).into(),

@@ -4,6 +4,7 @@
 pub mod address;
 pub mod buffers;
 pub mod busy;
+pub mod claims;
 pub mod clients;
 pub mod descriptors;
 pub mod env;

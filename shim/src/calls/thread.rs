@@ -80,7 +80,8 @@ pub fn cancellation_point() {
     }
 }
 
-fn thread_of(pthread: u64) -> Tid {
+/// The thread of this process that libc knows as `pthread`, or `NONE`.
+pub fn thread_of(pthread: u64) -> Tid {
     world().thread_by_fs(local().pid, pthread).unwrap_or(NONE)
 }
 

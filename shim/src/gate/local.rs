@@ -152,6 +152,8 @@ pub struct Local {
     pub quiet_since: u64,
     /// The operation that is to be published is a use of such memory.
     pub touches: bool,
+    /// Something was said of who may use memory: where blocks are given out anew is recorded from then on.
+    pub claims: bool,
     /// What the running fiber writes when it goes on, where some of that is such memory: first and one past the last address.
     pub to_write: (u64, u64),
     /// What the running fiber alone sees of memory until it comes back to the gate, see `late`.
@@ -217,6 +219,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     acts: 0,
     quiet_since: 0,
     touches: false,
+    claims: false,
     to_write: (0, 0),
     own_view: View::NONE,
     late_code: ([0; NAME], 0),

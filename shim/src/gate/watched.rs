@@ -177,14 +177,29 @@ pub fn ends() {
 
 /// Memory of this process is given out anew: what was done to it before is nothing to who has it now.
 pub fn anew(address: u64, size: u64) {
-    if !watch::is_recording() {
+    if watch::is_recording() {
+        // What is in the log of this memory is from before.
+        transition_ends();
+    } else if !local().claims {
         return;
     }
-    // What is in the log of this memory is from before.
-    transition_ends();
     let (space, address) = space_of(address);
     let thread = local().cur;
     machine().note_memory(Record { address, size, thread, space, what: Record::ANEW, ..Record::default() });
+}
+
+/// The running thread says something of who may use memory of this process: a constant of [`Record`], and to whom it goes. What it has
+/// done until now is before that.
+pub fn claims(what: u32, address: u64, size: u64, to: Tid) {
+    if !watch::is_mapped() || size == 0 || local().phase != Phase::Running || local().borrowed {
+        return;
+    }
+    local().claims = true;
+    if watch::is_recording() {
+        transition_ends();
+    }
+    let (space, address) = space_of(address);
+    machine().note_memory(Record { address, size, site: to, thread: local().cur, space, what });
 }
 
 /// The same where what is recorded goes to a file; not `over`: the log is full.

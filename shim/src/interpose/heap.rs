@@ -150,16 +150,17 @@ fn pointer(result: Option<u64>) -> u64 {
 
 /// What is done to blocks is recorded; not what an allocator does by itself.
 fn is_recorded() -> bool {
-    watch::is_recording() && is_told()
+    watch::is_recording() && is_the_programs()
 }
 
 /// The same, also while nobody else could use them: who has given them out is known when there is somebody.
 fn is_told() -> bool {
-    watch::is_mapped()
-        && state().tells_size
-        && !me().fiber.spared
-        && local().phase == Phase::Running
-        && !local().borrowed
+    watch::is_mapped() && is_the_programs()
+}
+
+/// What is done to blocks is done by the program, and known.
+fn is_the_programs() -> bool {
+    state().tells_size && !me().fiber.spared && local().phase == Phase::Running && !local().borrowed
 }
 
 /// Bytes of a block that its owner may use.
@@ -172,7 +173,7 @@ fn fresh(block: u64) -> u64 {
     if block != 0 && is_told() {
         let size = usable(block);
         origins::note(block, size, false);
-        if watch::is_recording() {
+        if watch::is_recording() || local().claims {
             watched::anew(block, size);
         }
     }

@@ -1,8 +1,8 @@
-//! Time, yield, assertions, VS_toss.
+//! Time, yield, assertions, VS_toss, VS_own.
 
 use vsrun_model::{Kind, Op};
 
-use crate::calls::{buffers, signal, time};
+use crate::calls::{buffers, claims, signal, time};
 use crate::gate::{self, end};
 use crate::net;
 use crate::sys::{cstr, decimal, ret};
@@ -58,4 +58,10 @@ ends! {
 symbols! {
     /// VS_toss of vs.h: any of 0..=n; each is an alternative.
     fn vsrun_toss(n: i32) -> i32 = gate::pass(Op::new(Kind::TOSS).arg(n.max(0) as i64)) as i32;
+    /// VS_own.
+    fn vsrun_own(at: u64, size: u64) = claims::own(at, size);
+    /// VS_disown.
+    fn vsrun_disown(at: u64, size: u64) = claims::disown(at, size);
+    /// VS_hand_over; `to`: a thread, or 0.
+    fn vsrun_hand_over(at: u64, size: u64, to: u64) = claims::hand_over(at, size, to);
 }

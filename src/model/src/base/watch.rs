@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0006;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0007;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -219,6 +219,8 @@ impl Entry {
     pub const FUNCTION: u32 = 1 << 31;
     /// With [`Entry::FUNCTION`]: of the system call with that number.
     pub const CALL: u32 = 1 << 30;
+    /// With both: what is said of who may use memory; plus [`Record::OWNS`] or another one of its kind.
+    pub const CLAIM: u32 = Entry::FUNCTION | Entry::CALL | 1 << 29;
     /// Most bytes of one entry; longer accesses are several.
     pub const MAX_SIZE: u64 = 1 << 26;
     /// See [`Entry::what`].
@@ -285,6 +287,12 @@ impl Record {
     pub const ENDS: u32 = 3;
     /// Memory is given out anew.
     pub const ANEW: u32 = 4;
+    /// The thread says that it has memory for itself (VS_own).
+    pub const OWNS: u32 = 5;
+    /// It gives that up (VS_disown).
+    pub const DISOWNS: u32 = 6;
+    /// It gives it to thread `site`, or with `NONE` to whoever uses it next (VS_hand_over).
+    pub const HANDS_OVER: u32 = 7;
     /// Flag of an access: it writes.
     pub const WRITES: u32 = 8;
     /// Flag of an access: it is locked.
