@@ -194,6 +194,31 @@ static void master(void)
     join(t[0]), join(t[1]);
 }
 
+/* What is said is wrong: both may own it at once, and one update is lost. */
+static void *adds(void *unused)
+{
+    VS_own(&v, sizeof v);
+    int found = *(volatile int *)&v;
+    *(volatile int *)&v = found + 1;
+    VS_disown(&v, sizeof v);
+    return unused;
+}
+
+/* A thread waits for what it owns, which another one writes. */
+static void *waits(void *unused)
+{
+    VS_own(&v, sizeof v);
+    while (!*(volatile int *)&v)
+        ;
+    return unused;
+}
+
+static void *sets(void *unused)
+{
+    *(volatile int *)&v = 1;
+    return unused;
+}
+
 /* What is given up is nobody's, until the block is allocated anew. */
 static void *allocates(void *unused)
 {
@@ -241,7 +266,13 @@ int main(int argc, char **argv)
         master();
     else if (arg_is(argc, argv, "anew"))
         run(allocates, counts, NULL);
+    else if (arg_is(argc, argv, "wrong"))
+        run(adds, adds, NULL);
+    else if (arg_is(argc, argv, "waits"))
+        run(waits, sets, NULL);
     else
         return 9;
+    if (arg_is(argc, argv, "wrong"))
+        VS_assert(v == 2);
     return 0;
 }

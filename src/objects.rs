@@ -65,6 +65,9 @@ pub struct Objects {
     /// Memory of which each use is an operation, by space and address.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub words: BTreeSet<(u32, u64)>,
+    /// What the program says of who may use memory does not count: it was found not to hold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub distrusts: bool,
 }
 
 impl Objects {
@@ -99,6 +102,7 @@ impl Objects {
         for d in &self.declared {
             arena.declared.push(d.written());
         }
+        arena.distrusts = self.distrusts.into();
         Ok(())
     }
 
@@ -108,6 +112,7 @@ impl Objects {
         let words = self.words.iter().map(|&(space, address)| Word::at(space, address));
         let declared = self.declared.iter().map(Declaration::written);
         names
+            && arena.distrusts == u64::from(self.distrusts)
             && words.eq(arena.words.as_slice().iter().copied())
             && declared.eq(arena.declared.as_slice().iter().copied())
     }
@@ -120,6 +125,8 @@ pub struct Shown {
     pub names: BTreeSet<u64>,
     /// Memory that threads use without an order, and that was not known for that: by space and address.
     pub words: BTreeSet<(u32, u64)>,
+    /// What the program says of who may use memory does not hold, and was relied on.
+    pub trespass: bool,
     /// Declarations that do not hold, by index.
     pub refuted: BTreeSet<u32>,
     /// Operations that were no transitions.
@@ -135,6 +142,7 @@ impl Shown {
         Shown {
             names: noted.iter().map(|n| n.name).collect(),
             words: BTreeSet::new(),
+            trespass: false,
             refuted: noted.iter().filter_map(|n| n.declared.checked_sub(1)).collect(),
             passed: arena.world.passed,
             last: arena.passed_last(),
@@ -143,6 +151,6 @@ impl Shown {
 
     /// True if it showed that the search knew too little.
     pub fn is_new(&self) -> bool {
-        !self.names.is_empty() || !self.words.is_empty()
+        !self.names.is_empty() || !self.words.is_empty() || self.trespass
     }
 }

@@ -50,7 +50,7 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
     let Some(all) = brute::explore(machine, program, LIMIT) else { return Ok(false) };
     let text = || Box::new(Text::new(program));
     let refused = refused(all.outcomes.iter());
-    let searches: [(&str, bool, Box<dyn Search>); 10] = [
+    let searches: [(&str, bool, Box<dyn Search>); 11] = [
         ("sss without bounds", false, Box::new(Sss::new(Box::new(Unknown)))),
         ("sss", false, Box::new(Sss::new(text()))),
         ("if-sss without bounds", false, Box::new(IfSss::new(Box::new(Unknown)))),
@@ -60,6 +60,7 @@ fn searches_agree(machine: &mut Machine, program: &Program) -> Result<bool, Stri
         ("composed without bounds", true, Box::new(Composed::new(Box::new(Unknown)))),
         ("composed", true, Box::new(Composed::new(text()))),
         ("transactions", false, Box::new(Transactions::new())),
+        ("transactions, refined", false, Box::new(Transactions::new().incremental())),
         ("transactions of left movers", false, Box::new(Transactions::left_movers())),
     ];
     for (name, memory, mut search) in searches {
@@ -444,8 +445,13 @@ fn transactions_lose_no_deadlock() {
         let all =
             MACHINE.with(|machine| brute::explore(&mut machine.borrow_mut(), &program, u64::MAX).expect("no limit"));
         assert_eq!(found(&program).3, all.outcomes.len());
+        let mut refined = Transactions::new().incremental();
+        assert_eq!(counts(&program, &mut refined).3, all.outcomes.len());
+        assert!(refined.put_right() > 0, "the circle is known too late for what was explored before");
     }
     assert_eq!(found(&apart), (2, 16, 0, 1));
+    let mut refined = Transactions::new().incremental();
+    assert_eq!((counts(&apart, &mut refined), refined.put_right()), ((2, 16, 0, 1), 0));
 }
 
 /// Claims that nobody touches a mutex.

@@ -95,6 +95,9 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
             config.search.name()
         )));
     }
+    if config.refine.is_some() && config.search != SearchKind::Transactions {
+        return Err(UsageError::wrong("--refine is about what --search transactions assumes"));
+    }
     Ok(config)
 }
 

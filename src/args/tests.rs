@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Point;
-use crate::config::{Bounds, Doctor, Format, MemoryModel, ProgressMode, Replay, Show, Timeouts};
+use crate::config::{Bounds, Doctor, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -109,6 +109,13 @@ fn searches_of_the_papers_by_name() {
     for name in ["sss", "if-sss", "composed", "transactions", "exitblock", "exitblock-rw"] {
         assert_eq!(config(&["--search", name, "p"]).search.name(), name);
     }
+}
+
+#[test]
+fn refinement_is_of_transactions() {
+    let with = |how| config(&["--search", "transactions", "--refine", how, "p"]).refine;
+    assert_eq!((with("incremental"), with("restart")), (Some(Refine::Incremental), Some(Refine::Restart)));
+    assert!(refused(&["--refine", "incremental", "p"]).contains("--search transactions"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use values::{bound, command_words, fault, memory, point, seconds, signal_number,
 
 mod values;
 
-pub use values::{Memory, MemoryModel, Point, Words};
+pub use values::{Memory, MemoryModel, Point, Refine, Words};
 
 /// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
 #[allow(clippy::large_enum_variant)]
@@ -260,6 +260,10 @@ pub struct Config {
     /// Depth of the bugs that --search pct looks for
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Search")]
     pub pct_depth: u32,
+    /// What --search transactions does when what it has assumed of locks does not hold: it begins again (restart, the default), or goes
+    /// on, and what has been explored is put right (incremental)
+    #[arg(long, value_name = "HOW", help_heading = "Search")]
+    pub refine: Option<Refine>,
     /// Where it stops.
     #[command(flatten)]
     pub bounds: Bounds,

@@ -93,6 +93,15 @@ pub enum MemoryModel {
     Tso,
 }
 
+/// What `--search transactions` does when something that it has assumed turns out to be wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Refine {
+    /// It begins again.
+    Restart,
+    /// What was explored is put right where that was assumed.
+    Incremental,
+}
+
 /// The value of `--memory`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {

@@ -10,6 +10,9 @@ use crate::runtime::{Watchlist, ONLY_WRITTEN};
 use crate::schedule::{self, Schedule};
 use crate::trace::Trace;
 
+/// How the note about such locks begins.
+const CIRCLE: &str = "locks are acquired in a circle, a deadlock unless something else keeps the threads apart: ";
+
 /// An execution to be run.
 #[derive(Clone)]
 pub(super) struct Task {
@@ -82,6 +85,15 @@ impl Counts {
     pub fn note(&mut self, text: &str) {
         if !self.notes.iter().any(|n| n == text) {
             self.notes.push(text.to_string());
+        }
+    }
+
+    /// Locks that threads acquire in a circle.
+    pub fn circle(&mut self, text: &str) {
+        /// So many are named.
+        const MAX_CIRCLES: usize = 10;
+        if self.notes.iter().filter(|note| note.starts_with(CIRCLE)).count() < MAX_CIRCLES {
+            self.note(&format!("{CIRCLE}{text}"));
         }
     }
 

@@ -32,7 +32,13 @@ fn saved() -> Saved {
         seed: u64::MAX - 1,
         pct: (3, 4),
         expected: vec![(7, 9)],
-        objects: Objects { unshared: true, shared: [1, u64::MAX].into(), declared: Vec::new(), words: [(0, 8)].into() },
+        objects: Objects {
+            unshared: true,
+            shared: [1, u64::MAX].into(),
+            declared: Vec::new(),
+            words: [(0, 8)].into(),
+            distrusts: true,
+        },
         restarts: 2,
     };
     let header = Header {
@@ -76,7 +82,7 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
 #[test]
 fn other_versions_are_refused() {
     let bytes = saved().to_bytes();
-    for version in ["9\n\0", "11\n", "13\n", "15\n"] {
+    for version in ["9\n\0", "11\n", "14\n", "16\n"] {
         let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }

@@ -14,12 +14,12 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, MemoryModel, SearchKind, Timeouts, Words};
+use crate::config::{Config, MemoryModel, Refine, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
-use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Watch};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Transactions, Watch};
 use crate::trace::Trace;
 
 /// Transitions of one execution when no bound is given and the search looks at every state.
@@ -157,6 +157,9 @@ pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
         SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth))),
         SearchKind::Bounded(Bound::Preemptions(k)) => Ok(Box::new(BoundedReduction::new(k))),
         SearchKind::Bounded(bound) => Ok(Box::new(Bounded::new(bound))),
+        SearchKind::Transactions if config.refine == Some(Refine::Incremental) => {
+            Ok(Box::new(Transactions::new().incremental()))
+        }
         kind => search::by_name(kind.name(), config.seed)
             .ok_or_else(|| Failure::own(format!("vsrun bug: no search {}", kind.name()))),
     }

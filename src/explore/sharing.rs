@@ -79,6 +79,9 @@ pub struct Sharing {
     /// Accesses to memory that nothing orders, a line each: that memory counts as objects.
     #[serde(default)]
     races: BTreeSet<String>,
+    /// What the program says of who may use memory, where it does not hold: a line each.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    trespasses: BTreeSet<String>,
     /// What the user says of memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     said: Vec<(Said, String)>,
@@ -193,18 +196,20 @@ impl Sharing {
     pub fn learn(&mut self, shown: Shown) {
         self.passed += shown.passed;
         self.refuted.extend(shown.refuted);
-        if shown.names.is_subset(&self.objects.shared) && shown.words.is_subset(&self.objects.words) {
+        let trusts = !shown.trespass || self.objects.distrusts;
+        if trusts && shown.names.is_subset(&self.objects.shared) && shown.words.is_subset(&self.objects.words) {
             return;
         }
+        let distrusts = self.objects.distrusts || shown.trespass;
         let shared = &self.objects.shared | &shown.names;
         let mut words = &self.objects.words | &shown.words;
         while words.len() > MAX_WORDS {
             words.pop_last();
         }
         let objects = match shared.len() <= MAX_KNOWN {
-            true => Objects { shared, words, ..(*self.objects).clone() },
+            true => Objects { shared, words, distrusts, ..(*self.objects).clone() },
             // Too many: then every object is shared.
-            false => Objects { words, ..Objects::default() },
+            false => Objects { words, distrusts, ..Objects::default() },
         };
         if objects == *self.objects {
             return;
@@ -223,6 +228,14 @@ impl Sharing {
         self.races.extend(texts);
         while self.races.len() > MAX_RACES {
             self.races.pop_last();
+        }
+    }
+
+    /// What the program says of who may use memory does not hold: a line each.
+    pub fn note_trespasses(&mut self, texts: Vec<String>) {
+        self.trespasses.extend(texts);
+        while self.trespasses.len() > MAX_RACES {
+            self.trespasses.pop_last();
         }
     }
 
@@ -251,6 +264,9 @@ impl Sharing {
                 "threads use {many} of memory without an order: each access there was a place to switch"
             ));
             notes.extend(self.races.iter().cloned());
+        }
+        for text in &self.trespasses {
+            notes.push(format!("{text}: what the program says of who owns memory was not relied on"));
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };

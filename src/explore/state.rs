@@ -16,6 +16,7 @@ use super::sharing::Sharing;
 use crate::config::{Config, SearchKind};
 use crate::finding::Bug;
 use crate::incomplete::Reason;
+use crate::race::LockOrder;
 use crate::search::Search;
 
 /// Why an exploration ends.
@@ -51,6 +52,8 @@ pub(super) struct State {
     pub search: Box<dyn Search>,
     /// What is known of the sharing of objects.
     pub sharing: Sharing,
+    /// In what order threads acquire locks.
+    pub locks: LockOrder,
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
@@ -83,6 +86,7 @@ impl State {
             seconds_earlier: 0.0,
             started: counts.executions + sharing.earlier(),
             sharing,
+            locks: LockOrder::default(),
             counts,
             found: BTreeMap::new(),
             obstacle: None,

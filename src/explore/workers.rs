@@ -470,6 +470,10 @@ impl<'a> Shared<'a> {
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
         counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        for circle in state.locks.learn(&outcome.trace) {
+            state.counts.circle(&worker.circle(&circle, &outcome.trace));
+        }
+        let counts = &mut state.counts;
         let overtaking = loads_overtake(&outcome.trace);
         if !overtaking.is_empty() {
             counts.see(&[Reason::Tso].into());
@@ -484,6 +488,7 @@ impl<'a> Shared<'a> {
         if shown.names.is_empty() {
             // Where an object turned out to be shared, what was done to it before orders nothing yet: the search starts over.
             let races = worker.races(outcome);
+            state.sharing.note_trespasses(worker.trespasses(outcome));
             match state.sharing.has_room() {
                 true => state.sharing.note_races(races),
                 false => races.iter().for_each(|text| state.counts.race(text)),

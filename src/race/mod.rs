@@ -15,6 +15,7 @@
 
 mod access;
 mod by_step;
+mod circles;
 mod conflict;
 mod contended;
 mod copies;
@@ -28,6 +29,7 @@ mod words;
 
 pub use access::{Access, Claim, Note};
 pub use by_step::by_step;
+pub use circles::{Edge, LockOrder};
 pub use conflict::{first_of, pending, Conflict, Flaw, Flaws};
 pub use held::{Held, Hold};
 pub use lockset::violations;

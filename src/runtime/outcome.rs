@@ -28,6 +28,8 @@ pub struct Outcome {
     pub races: Vec<Race>,
     /// Those that are bugs.
     pub conflicts: Vec<Conflict>,
+    /// Uses of memory by threads that may not, by what the program says.
+    pub trespasses: Vec<Conflict>,
 }
 
 /// What the end of an execution means, before anybody has looked around.
@@ -85,7 +87,12 @@ impl Outcome {
             // Where an object turned out to be shared, what was done to it before orders nothing yet.
             shown.words = races.iter().map(|race| race.word).collect();
         }
-        Outcome { trace, ending, sign, shown, races, conflicts }
+        let trespasses = match is_told(arena, &ending) && trace.unrecorded == 0 && shown.names.is_empty() {
+            true => trespasses(&trace, notes(arena)),
+            false => Vec::new(),
+        };
+        shown.trespass = arena.distrusts == 0 && (!trespasses.is_empty() || arena.owned_lost > 0);
+        Outcome { trace, ending, sign, shown, races, conflicts, trespasses }
     }
 }
 
@@ -103,7 +110,8 @@ impl Outcome {
     pub fn overwritten() -> Outcome {
         let (trace, ending) = (Trace::default(), Ending::Overwritten);
         let (sign, shown) = (Sign::Overwritten, Shown::default());
-        Outcome { trace, ending, sign, shown, races: Vec::new(), conflicts: Vec::new() }
+        let (conflicts, trespasses) = (Vec::new(), Vec::new());
+        Outcome { trace, ending, sign, shown, races: Vec::new(), conflicts, trespasses }
     }
 
     /// Its trace does not tell what happened: the schedule alone repeats it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use vsrun_model::library::FUNCTIONS;
 use vsrun_model::object::SHARED;
 use vsrun_model::watch::Entry;
-use vsrun_model::{Kind, Op};
+use vsrun_model::{Key, Kind, ObjId, Op};
 
 use super::inspect::Inspector;
 use super::outcome::{all_conflicts, notes, Outcome};
@@ -15,8 +15,9 @@ use super::worker::Worker;
 use crate::base::hash::Hash;
 use crate::base::text::escape;
 use crate::finding::{words, BugKind, Finding, RaceView, Thing, UseView, Words};
-use crate::race::{Access, Claim, Conflict, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
+use crate::race::{Access, Claim, Conflict, Edge, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
 use crate::trace::Trace;
+use crate::words::names::object_name;
 
 /// Uses of memory that are not reported, by addresses of the program at its root.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -32,6 +33,31 @@ impl Worker {
     pub fn races(&self, outcome: &Outcome) -> Vec<String> {
         let Some(watched) = &self.watched else { return Vec::new() };
         outcome.races.iter().map(|race| watched.race(race)).collect()
+    }
+
+    /// The uses of memory that what the program says forbids, a line each.
+    pub fn trespasses(&self, outcome: &Outcome) -> Vec<String> {
+        let Some(watched) = &self.watched else { return Vec::new() };
+        let line = |conflict: &Conflict| {
+            let [first, second] = conflict.both.map(|touch| watched.instruction(touch.access.site));
+            format!("exclusive access violated on {}: {second}, which {first} forbids", watched.place(conflict.place))
+        };
+        outcome.trespasses.iter().map(line).collect()
+    }
+
+    /// What threads do that acquire locks in a circle.
+    pub fn circle(&self, circle: &[Edge], trace: &Trace) -> String {
+        let symbol = |key: &Key| {
+            let places = self.watched.as_ref().map(|watched| &watched.places);
+            places.filter(|_| key.space & SHARED == 0).and_then(|places| places.object_name(key.addr))
+        };
+        let name = |key: &Key| match trace.objects.iter().position(|object| object == key) {
+            Some(id) => object_name(&self.arena.world, id as ObjId, &symbol),
+            None => symbol(key).unwrap_or_else(|| format!("a lock at {:#x}", key.addr)),
+        };
+        let edge = |edge: &Edge| format!("{} acquires {} with {} held", edge.thread, name(&edge.to), name(&edge.from));
+        let all: Vec<String> = circle.iter().map(edge).collect();
+        format!("thread {}", all.join(", thread "))
     }
 
     /// A line about a load that x86 may let come before a store, the same for the same instructions.

@@ -47,6 +47,7 @@ fn sample() -> Scenario {
             shared: [3, u64::MAX].into(),
             declared: vec![Declaration { symbol: "lock".into(), what: What::Atomic, start: 0x4000, size: 40 }],
             words: [(0, 8), (1, 0x4000)].into(),
+            distrusts: true,
         },
     }
 }

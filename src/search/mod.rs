@@ -24,6 +24,7 @@ mod races;
 mod random;
 mod reduction;
 mod reduction_save;
+mod refine;
 mod sss;
 mod traces;
 mod transactions;

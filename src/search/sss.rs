@@ -30,6 +30,7 @@ use super::api::{is_partial, Search};
 use super::block::Block;
 use super::persistent::{persistent_set, Member};
 use super::phase::{Phase, Stage};
+use super::refine::Tree;
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::touched::Touched;
@@ -121,8 +122,8 @@ struct Sleeper {
 static NO_PHASE: Phase = Phase { stage: Stage::Outside, taken: Vec::new() };
 
 /// A state of the present path and the step that is taken from it.
-#[derive(Debug, Default)]
-struct Node {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
     seen: Vec<Seen>,
     /// Where each thread begins and how many transitions it has made; parallel to `seen`.
     origins: Vec<(ThreadOrigin, bool)>,
@@ -131,32 +132,40 @@ struct Node {
     /// Asleep on arrival, and what has been explored from here and sleeps while the rest is.
     sleep: Vec<Sleeper>,
     /// What has been explored from here.
-    done: Vec<(Tid, u32)>,
+    pub(super) done: Vec<(Tid, u32)>,
     /// Where blocks sleep, those in `sleep`.
     blocks: BTreeMap<(Tid, u32), Arc<Block>>,
     /// The block that the step begins.
-    block: Block,
+    pub(super) block: Block,
     /// How far the thread of the step has come in a transaction.
-    phase: Phase,
+    pub(super) phase: Phase,
     /// What the step did to memory, where that is known.
     touched: Option<Touched>,
     /// The threads to be tried, a mask over `seen`.
-    todo: Vec<bool>,
+    pub(super) todo: Vec<bool>,
     /// Which of `seen` moves, in which alternative.
     chosen: usize,
-    value: u32,
+    pub(super) value: u32,
     /// What the step did beyond its operation, once it has been executed.
-    did: Effects,
+    pub(super) did: Effects,
     /// The thread moves alone because its operation is invisible.
-    alone: bool,
+    pub(super) alone: bool,
+    /// A thread or process began in the step.
+    pub(super) creates: bool,
     /// The step led a thread to a yield, or to a poll that gives way like one.
     yields: bool,
     /// What was executed from here is not part of the tree.
-    dropped: bool,
+    pub(super) dropped: bool,
+    /// Where the tree is kept: the number of the state, and the step.
+    pub(super) place: usize,
+    #[allow(missing_docs)]
+    pub(super) step: Option<usize>,
+    /// What object numbers stood for when the step was taken.
+    pub(super) objects: Arc<Vec<Key>>,
 }
 
 impl Node {
-    fn act(&self) -> &Act {
+    pub(super) fn act(&self) -> &Act {
         &self.seen[self.chosen].act
     }
 
@@ -165,7 +174,7 @@ impl Node {
     }
 
     /// The state; `before`: the one that the step before leads from.
-    fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Node>) -> State<'a> {
+    pub(super) fn state<'a>(&'a self, objects: &'a [Key], before: Option<&'a Node>) -> State<'a> {
         let phase = before.map_or(&NO_PHASE, |b| &b.phase);
         State { seen: &self.seen, objects, held: &self.held, before: before.map(Node::act), phase }
     }
@@ -184,7 +193,7 @@ impl Node {
         held
     }
 
-    fn try_all(&mut self) {
+    pub(super) fn try_all(&mut self) {
         self.todo.fill(true);
     }
 
@@ -242,14 +251,16 @@ impl Node {
 
 /// The search, with the rules of one of the papers' variants.
 pub struct Selective<R> {
-    rules: R,
+    pub(super) rules: R,
     bounds: Box<dyn Allowed>,
     known: BTreeMap<ThreadOrigin, AllowedOps>,
     /// The present path.
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
+    /// All that has been explored, where what was assumed wrongly is put right in it ([`super::refine`]).
+    pub(super) tree: Option<Tree>,
     notes: Vec<String>,
     started: bool,
-    partial: bool,
+    pub(super) partial: bool,
     transitions: u64,
     sleep_blocked: u64,
 }
@@ -270,7 +281,7 @@ impl<R: Rules> Selective<R> {
         let (known, nodes) = (BTreeMap::new(), Vec::new());
         let notes = rules.caveat().map(String::from).into_iter().collect();
         let (started, partial, transitions, sleep_blocked) = (false, false, 0, 0);
-        Selective { rules, bounds, known, nodes, notes, started, partial, transitions, sleep_blocked }
+        Selective { rules, bounds, known, nodes, tree: None, notes, started, partial, transitions, sleep_blocked }
     }
 
     /// Asks for the bounds of the threads that are pending in a state.
@@ -308,12 +319,13 @@ impl<R: Rules> Selective<R> {
         let origins: Vec<_> = seen.iter().map(|s| origin(&s.act, trace, before)).collect();
         self.learn(&origins);
         let (todo, value) = (vec![false; seen.len()], step.value);
-        self.nodes.push(Node { seen, origins, held, sleep, blocks, todo, chosen, value, ..Node::default() });
+        let place = self.tree.as_mut().map_or(0, Tree::place);
+        self.nodes.push(Node { seen, origins, held, sleep, blocks, todo, chosen, value, place, ..Node::default() });
         true
     }
 
     /// State `n` as rules see it.
-    fn state<'a>(&'a self, n: usize, objects: &'a [Key]) -> State<'a> {
+    pub(super) fn state<'a>(&'a self, n: usize, objects: &'a [Key]) -> State<'a> {
         self.nodes[n].state(objects, n.checked_sub(1).map(|b| &self.nodes[b]))
     }
 
@@ -370,8 +382,12 @@ impl<R: Rules> Selective<R> {
             let start = self.block_start(n);
             self.nodes[start].block.acts.push((blocked.act, Effects::NONE));
         }
-        self.nodes[n].phase = phase;
+        let before = n.checked_sub(1).and_then(|b| self.nodes[b].step);
         let node = &mut self.nodes[n];
+        (node.phase, node.creates) = (phase, creates);
+        if let Some(tree) = self.tree.as_mut().filter(|_| node.step.is_none()) {
+            tree.enters(node, before);
+        }
         for (todo, more) in node.todo.iter_mut().zip(more) {
             *todo |= more;
         }
@@ -438,24 +454,56 @@ impl<R: Rules> Selective<R> {
     /// Begins again.
     fn restart(&mut self) {
         self.nodes.clear();
+        self.tree = self.tree.take().map(|_| Tree::default());
         self.started = false;
+    }
+
+    /// Has the rules look at state `n` of the trace, to which the present path leads. False: the search begins again.
+    fn accept(&mut self, n: usize, trace: &Trace) -> bool {
+        let before = self.nodes.last();
+        let held = before.map(Node::held_after).unwrap_or_default();
+        let seen = trace.seen.get(n).filter(|_| n < trace.steps.len()).unwrap_or(&trace.last);
+        let phase = before.map_or(&NO_PHASE, |b| &b.phase);
+        let state = State { seen, objects: &trace.objects, held: &held, before: before.map(Node::act), phase };
+        if self.rules.accept(state) {
+            return true;
+        }
+        if self.tree.is_none() {
+            self.restart();
+            return false;
+        }
+        self.refine();
+        true
+    }
+
+    /// Turns the last state of the path to its next step. False: it has none. `None`: there is nothing left.
+    fn advance(&mut self) -> Option<bool> {
+        if self.nodes.is_empty() && !self.reopen() {
+            return None;
+        }
+        let node = self.nodes.last_mut()?;
+        if let Some(tree) = &mut self.tree {
+            tree.leaves(node);
+        }
+        Some(node.advance())
     }
 
     /// Follows the new part of a trace. False: something in it is missing.
     fn follow(&mut self, trace: &Trace) -> bool {
         let (known, total) = (self.nodes.len(), trace.steps.len());
+        if let Some(tree) = &mut self.tree {
+            tree.objects = Arc::new(trace.objects.clone());
+        }
         if total < known {
             return false;
         }
         for n in known.saturating_sub(1)..total {
             if n >= known {
+                if !self.accept(n, trace) {
+                    return true;
+                }
                 if !self.enter(trace, n) {
                     return false;
-                }
-                let before = n.checked_sub(1).map(|b| &self.nodes[b]);
-                if !self.rules.accept(self.nodes[n].state(&trace.objects, before)) {
-                    self.restart();
-                    return true;
                 }
                 if !self.choose(n, &trace.objects) {
                     return true;
@@ -467,11 +515,7 @@ impl<R: Rules> Selective<R> {
             }
             self.execute(n, trace);
         }
-        let last = self.nodes.last();
-        let (before, held) = (last.map(Node::act), &last.map(Node::held_after).unwrap_or_default());
-        let phase = last.map_or(&NO_PHASE, |node| &node.phase);
-        if !self.rules.accept(State { seen: &trace.last, objects: &trace.objects, held, before, phase }) {
-            self.restart();
+        if !self.accept(total, trace) {
             return true;
         }
         if ended_early(trace.end) {
@@ -513,7 +557,7 @@ fn ended_early(end: End) -> bool {
 impl<R: Rules> Search for Selective<R> {
     fn next(&mut self) -> Option<Schedule> {
         if self.started {
-            while !self.nodes.last_mut()?.advance() {
+            while !self.advance()? {
                 self.nodes.pop();
             }
         }
@@ -541,7 +585,7 @@ impl<R: Rules> Search for Selective<R> {
     }
 
     fn exhaustive(&self) -> bool {
-        self.started && self.nodes.is_empty() && !self.partial && self.rules.caveat().is_none()
+        self.started && self.nodes.is_empty() && !self.is_due() && !self.partial && self.rules.caveat().is_none()
     }
 
     fn limit(&self) -> Option<Reason> {

@@ -77,6 +77,12 @@ impl Transactions {
         Transactions::moving(false)
     }
 
+    /// What was assumed wrongly is put right where it was assumed, and the search does not begin again ([`super::refine`]).
+    pub fn incremental(mut self) -> Transactions {
+        self.tree = Some(Default::default());
+        self
+    }
+
     fn moving(rights: bool) -> Transactions {
         let (protecting, orders) = (BTreeMap::new(), BTreeMap::new());
         let movers = Movers { locks: InvisibleFirst::default(), rights, protecting, orders, restarts: 0 };

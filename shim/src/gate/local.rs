@@ -154,6 +154,8 @@ pub struct Local {
     pub touches: bool,
     /// Something was said of who may use memory: where blocks are given out anew is recorded from then on.
     pub claims: bool,
+    /// Uses of memory that the running thread owns, since so many operations of the world: see `touch`.
+    pub own_uses: (u32, u64),
     /// What the running fiber writes when it goes on, where some of that is such memory: first and one past the last address.
     pub to_write: (u64, u64),
     /// What the running fiber alone sees of memory until it comes back to the gate, see `late`.
@@ -220,6 +222,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     quiet_since: 0,
     touches: false,
     claims: false,
+    own_uses: (0, 0),
     to_write: (0, 0),
     own_view: View::NONE,
     late_code: ([0; NAME], 0),

@@ -16,17 +16,19 @@ use vsrun_model::memory::{Found, ATOMIC, FENCED, LATE};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
-use vsrun_model::watch::Entry;
+use vsrun_model::watch::{Entry, Record};
 use vsrun_model::{Kind, ObjId, ObjKind, Op};
 
 use super::late::{self, Then};
-use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, Phase};
+use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase};
 use super::{end, freed, shield, turn, view};
 use crate::sys::{load, readable, store};
 use crate::watch::{self, Touch};
 
 /// So often an instruction finds the same before its loop goes round in one step.
 const EXACT: u32 = 16;
+/// So many uses of memory that a thread owns are no operations, in one transition.
+const OWN_USES: u32 = 1000;
 /// So often it goes round at most. Loops of libraries that spin before they wait do so some ten to a thousand times.
 const MOST_ROUNDS: u32 = 1024;
 
@@ -52,6 +54,9 @@ pub fn touch(touch: Touch) -> bool {
     if !arena().words.as_slice().contains(&Word::at(space, at)) {
         // What was mapped there is gone.
         return false;
+    }
+    if arena().owned.len > 0 && is_own(&touch, space, at) {
+        return true;
     }
     // Calls and operations, also those that are no place to switch, may have done something that another round would not.
     let undisturbed = local().acts == local().quiet_since;
@@ -91,6 +96,32 @@ pub fn touch(touch: Touch) -> bool {
         shield::leave(entered);
     }
     fiber().place = 0;
+    true
+}
+
+/// The running thread owns what it uses, which is recorded and no operation; not where stores go through buffers. In one transition so many
+/// times at most: a loop that waits for another thread would never end.
+fn is_own(touch: &Touch, space: u32, word: u64) -> bool {
+    let (l, ops) = (local(), world().ops);
+    let start = word + (touch.address & 7);
+    if view::is_on() || !arena().owns(l.cur, space, start, start + touch.size) {
+        return false;
+    }
+    let before = if l.own_uses.1 == ops { l.own_uses.0 } else { 0 };
+    if before >= OWN_USES {
+        return false;
+    }
+    l.own_uses = (before + 1, ops);
+    let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+    let what =
+        Record::TOUCHES | flag(touch.writes, Record::WRITES) | flag(touch.writes && touch.locked, Record::LOCKED);
+    let record = Record { address: start, size: touch.size, site: touch.site, thread: l.cur, space, what };
+    let entered = shield::enter();
+    machine().note_memory(record);
+    shield::leave(entered);
+    if touch.writes {
+        forget_reads();
+    }
     true
 }
 

@@ -185,7 +185,9 @@ pub fn anew(address: u64, size: u64) {
     }
     let (space, address) = space_of(address);
     let thread = local().cur;
-    machine().note_memory(Record { address, size, thread, space, what: Record::ANEW, ..Record::default() });
+    let record = Record { address, size, thread, space, what: Record::ANEW, ..Record::default() };
+    machine().note_memory(record);
+    machine().claims(record);
 }
 
 /// The running thread says something of who may use memory of this process: a constant of [`Record`], and to whom it goes. What it has
@@ -199,7 +201,9 @@ pub fn claims(what: u32, address: u64, size: u64, to: Tid) {
         transition_ends();
     }
     let (space, address) = space_of(address);
-    machine().note_memory(Record { address, size, site: to, thread: local().cur, space, what });
+    let record = Record { address, size, site: to, thread: local().cur, space, what };
+    machine().note_memory(record);
+    machine().claims(record);
 }
 
 /// The same where what is recorded goes to a file; not `over`: the log is full.

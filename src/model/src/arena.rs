@@ -14,7 +14,8 @@ use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Gone, Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
-    Act, Closing, Declared, Effects, Files, Noted, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_WORDS,
+    Act, Closing, Declared, Effects, Files, Noted, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_OWNED,
+    MAX_WORDS,
 };
 
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
@@ -423,6 +424,12 @@ pub struct Arena {
     pub records: Records<MAX_RECORDS>,
     /// Records for which there was no room.
     pub records_lost: u64,
+    /// Memory that threads own.
+    pub owned: Table<Owned, MAX_OWNED>,
+    /// Pieces of it for which there was no room.
+    pub owned_lost: u64,
+    /// What is said of it does not count. Written by vsrun.
+    pub distrusts: u64,
 }
 
 impl Arena {
@@ -444,6 +451,7 @@ impl Arena {
         self.known_shared.clear();
         self.words.clear();
         self.declared.clear();
+        self.distrusts = 0;
     }
 
     /// False: somebody who is not to has written to the arena of an execution that was prepared.
@@ -454,6 +462,7 @@ impl Arena {
         let memory = self.regions.is_sealed() && self.segments.is_sealed() && self.attached.is_sealed();
         let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
         let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
+        let known = known && self.owned.is_sealed();
         let trace =
             self.noted.is_sealed() && self.steps.is_sealed() && self.seen.is_sealed() && self.records.is_sealed();
         header && files && memory && schedule && known && trace && self.world.is_sealed()
@@ -487,6 +496,8 @@ impl Arena {
         self.seen.clear();
         self.records.clear();
         self.records_lost = 0;
+        self.owned.clear();
+        self.owned_lost = 0;
         self.noted.clear();
         self.unrecorded = 0;
         self.trail = 0;

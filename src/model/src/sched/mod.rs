@@ -6,6 +6,7 @@ pub mod descriptor;
 pub mod file;
 mod machine;
 mod order;
+mod owned;
 pub mod sharing;
 pub mod step;
 pub mod stream;

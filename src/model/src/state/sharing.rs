@@ -31,6 +31,23 @@ impl Word {
     }
 }
 
+/// Pieces of memory that threads own at a time.
+pub const MAX_OWNED: usize = 1 << 10;
+
+/// Memory of one process that a thread has for itself, by what the program says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Owned {
+    /// First address.
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// The process.
+    pub space: u32,
+    /// Who.
+    pub thread: crate::base::Tid,
+}
+
 numbers! {
     /// What is taken for granted of an object. A transparent integer.
     Sharing(u8):
