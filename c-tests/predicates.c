@@ -1,7 +1,10 @@
 /* Exclusive access predicates: the examples of Stoller and Cohen, Section 2 (semaphores, memory reuse, master and workers), and mutual
  * exclusion by a lock as in their introduction. The first argument is the example, `-broken` behind it a mistake in it; a second argument
- * `plain` leaves the predicates out. */
+ * `plain` leaves the predicates out. What is volatile is used as often as is written, however it is compiled. */
 #include "t.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
 
 #include "../shim/include/vs.h"
 
@@ -36,7 +39,7 @@ static void *takes(void *unused)
 }
 
 /* A lock; broken: one of them lets go of it too early. */
-static struct { int count, sum; } counted;
+static struct { volatile int count, sum; } counted;
 
 static void *counts(void *early)
 {
@@ -54,7 +57,7 @@ static void *counts(void *early)
 
 /* A user thread gets a buffer from the pool, sends a request and waits for the semaphore; a driver serves the requests. Broken: the first user
  * reads its buffer before the request is served. */
-struct buffer { int data[2]; };
+struct buffer { volatile int data[2]; };
 static struct buffer buffers[2];
 static struct { int reads, buffer; sem_t *done; } requests[2];
 static int used, sent, served;
@@ -122,7 +125,7 @@ static void *drives(void *unused)
 }
 
 /* A block is on the free list, under its lock, or in a file, under the file's. Broken: the second thread uses it when it has given it back. */
-static struct { int next, data; } block;
+static struct { volatile int next, data; } block;
 static int is_free = 1;
 static struct { pthread_mutex_t lock; } files[2] = { { PTHREAD_MUTEX_INITIALIZER }, { PTHREAD_MUTEX_INITIALIZER } };
 
@@ -156,7 +159,7 @@ static void *uses_block(void *which)
 }
 
 /* A master makes tasks and gives each to a worker. Broken: it changes a task that it has given away. */
-static struct task { int a, b, result; } tasks[2];
+static struct task { volatile int a, b, result; } tasks[2];
 static struct { struct task *task; sem_t start; } workers[2];
 
 static void *works(void *which)
@@ -219,6 +222,20 @@ static void *sets(void *unused)
     return unused;
 }
 
+/* A futex compares what another thread owns. */
+static void *sleeps(void *unused)
+{
+    syscall(SYS_futex, &v, FUTEX_WAIT, 0, NULL, NULL, 0);
+    return unused;
+}
+
+static void *owns_and_sets(void *unused)
+{
+    VS_own(&v, sizeof v);
+    *(volatile int *)&v = 1;
+    return unused;
+}
+
 /* What is given up is nobody's, until the block is allocated anew. */
 static void *allocates(void *unused)
 {
@@ -270,6 +287,8 @@ int main(int argc, char **argv)
         run(adds, adds, NULL);
     else if (arg_is(argc, argv, "waits"))
         run(waits, sets, NULL);
+    else if (arg_is(argc, argv, "futex"))
+        run(owns_and_sets, sleeps, NULL);
     else
         return 9;
     if (arg_is(argc, argv, "wrong"))

@@ -24,6 +24,7 @@ use vsrun_model::Tid;
 
 use super::access::{Access, Claim, Note};
 use super::conflict::{of_pending, Conflict, Flaw};
+use super::copies;
 use super::order::Order;
 use super::words::Touch;
 use crate::trace::Trace;
@@ -82,10 +83,18 @@ where
     if regions.is_empty() {
         return Vec::new();
     }
+    let mut copied = copies::read(notes.clone());
     let mut owners = Owners { order: Order::new(trace), events: Vec::new(), regions, found: Vec::new() };
     for note in notes {
         match note {
-            Note::Begins { thread, creator, process, parent } => owners.order.begins(thread, creator, process, parent),
+            Note::Begins { thread, creator, process, parent } => {
+                // A fork reads what its child is to read.
+                let segment = owners.order.segment(creator);
+                for access in copied.remove(&process).into_iter().flatten() {
+                    owners.event((creator, segment), Access { space: parent, ..access }, None);
+                }
+                owners.order.begins(thread, creator, process, parent);
+            }
             Note::Step { index } => owners.step(trace, index),
             Note::Ends { thread } => owners.order.ends(thread),
             Note::Anew { space, address, size, .. } => {

@@ -19,6 +19,8 @@ enum Do {
     Sets(Tid, u64),
     Gets(Tid, u64),
     Makes(Tid),
+    /// The first thread forks a process, whose only thread, the second, reads its copy.
+    Forks(Tid, Tid),
 }
 use Do::*;
 
@@ -44,6 +46,11 @@ fn found(all: &[Do]) -> Vec<(u64, Tid, Tid)> {
                     Put(t) => claims(t, Claim::HandsOver(None)),
                     Sets(t, at) => touches(t, at, true),
                     Gets(t, at) => touches(t, at, false),
+                    Forks(creator, thread) => {
+                        notes.push(Note::Begins { thread, creator, process: 1, parent: 0 });
+                        let access = Access { space: 1, address: 64, size: 4, write: false, locked: false, site: 1 };
+                        Note::Touches { thread, access }
+                    }
                     Makes(thread) => Note::Anew { thread, space: 0, address: 64, size: 8 },
                     _ => unreachable!(),
                 });
@@ -118,4 +125,10 @@ fn hand_over() {
     assert_eq!(found(&[puts.clone(), under(2, &[Own(2), Sets(2, 64)])].concat()), NOTHING);
     assert_eq!(found(&[puts.clone(), under(2, &[Sets(2, 64)]), under(1, &[Gets(1, 64)])].concat()), [(64, 2, 1)]);
     assert_eq!(found(&[puts, vec![Sets(2, 64)]].concat()), [(64, 1, 2)]);
+}
+
+#[test]
+fn a_fork_reads_what_its_child_reads() {
+    assert_eq!(found(&[under(1, &[Own(1)]), under(2, &[Forks(2, 3)])].concat()), [(64, 1, 2)]);
+    assert_eq!(found(&[under(1, &[Own(1), Disown(1)]), under(2, &[Own(2), Forks(2, 3)])].concat()), NOTHING);
 }

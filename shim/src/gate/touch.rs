@@ -151,6 +151,12 @@ fn word_of(address: u64, site: u32, writes: bool) -> Option<(ObjId, u8)> {
         watch::kernel_uses(address, 4, site, writes);
         return None;
     }
+    if local().claims {
+        // What is said of who may use it is checked by what is recorded, and this is none of the operations that tell it.
+        let what = Record::TOUCHES | if writes { Record::WRITES } else { 0 };
+        let place = at + (address & 7);
+        machine().note_memory(Record { address: place, size: 4, site, thread: local().cur, space, what });
+    }
     let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (address & 7) as u32) else { no_room() };
     Some((id, 0xf << (address & 7)))
 }
