@@ -7,9 +7,9 @@
 //! Where it does not hold, the search starts over, and nothing that is said counts ([`Arena::distrusts`]).
 
 use crate::arena::Arena;
+use crate::base::watch::Record;
 use crate::base::{Tid, NONE};
 use crate::state::{Owned, SHARED};
-use crate::watch::Record;
 
 impl Arena {
     /// A thread says who may use memory, or memory is given out anew.
