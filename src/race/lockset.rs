@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use vsrun_model::{Kind, ObjId, Tid, NONE};
 
-use super::access::Note;
+use super::access::{Access, Note};
 use super::conflict::{is_atomic, of_pending, Conflict, Flaw};
 use super::held::Held;
 use super::words::Touch;

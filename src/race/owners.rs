@@ -106,6 +106,10 @@ where
                 let segment = owners.order.segment(thread);
                 owners.event((thread, segment), access, None);
             }
+            Note::Runs { thread, access, times } => {
+                let segment = owners.order.segment(thread);
+                access.run(times).for_each(|access| owners.event((thread, segment), access, None));
+            }
             Note::Claims { thread, space, address, size, claim } => {
                 let access = Access { space, address, size, write: true, locked: false, site: claim.site() };
                 let segment = owners.order.segment(thread);

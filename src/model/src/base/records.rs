@@ -15,8 +15,8 @@ struct Packed {
 }
 
 const WHAT: u32 = 56;
-/// Kind of what is no record: those behind it are of thread `site` and space `size`.
-const BY: u32 = 5;
+/// In the place of a kind, of what is no record: those behind it are of thread `site` and space `size`. No step writes.
+const BY: u32 = Record::STEP | Record::WRITES;
 
 /// At most `N` records, or less where threads take turns often.
 #[repr(C)]
@@ -66,7 +66,7 @@ impl<const N: usize> Records<N> {
         self.table.as_slice().iter().filter_map(move |packed| {
             let Packed { place, site, size } = *packed;
             let (address, what) = (place & ((1 << WHAT) - 1), (place >> WHAT) as u32);
-            if what & Record::KIND == BY {
+            if what == BY {
                 (thread, space) = (site, size);
                 return None;
             }
