@@ -38,7 +38,7 @@ fn found(all: &[Do]) -> Vec<(u64, Tid, Tid)> {
             Lock(t, m) => (t, Kind::MUTEX_LOCK, m, 0),
             Unlock(t, m) => (t, Kind::MUTEX_UNLOCK, m, i64::from(t) + 1),
             other => {
-                notes.push(match other {
+                let note = match other {
                     Creates(t, new) => begins(t, new),
                     Own(t) => claims(t, Claim::Owns),
                     Disown(t) => claims(t, Claim::Disowns),
@@ -53,7 +53,8 @@ fn found(all: &[Do]) -> Vec<(u64, Tid, Tid)> {
                     }
                     Makes(thread) => Note::Anew { thread, space: 0, address: 64, size: 8 },
                     _ => unreachable!(),
-                });
+                };
+                notes.push(note);
                 continue;
             }
         };
