@@ -21,6 +21,7 @@ static void *run(void *argument) {
 int main(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, run, "the first");
+    pthread_join(thread, NULL);
     run("the second");
-    return pthread_join(thread, NULL);
+    return 0;
 }

@@ -76,8 +76,8 @@ watched() {
 # Rounds natively, and watched with an operation every 1,000 accesses.
 rounds_of() {
     case $1 in
-        sort) echo 20 2 ;; hash) echo 30 3 ;; bytes) echo 100 2 ;; matrix) echo 30 1 ;;
-        squeeze) echo 6 1 ;; calls) echo 100 400 ;; local) echo 200 30 ;;
+        sort) echo 20 2 ;; hash) echo 30 3 ;; bytes) echo 100 2 ;; matrix) echo 100 4 ;;
+        squeeze) echo 20 2 ;; calls) echo 100 400 ;; local) echo 200 30 ;;
     esac
 }
 

@@ -92,13 +92,13 @@ static uint32_t run_hash(long round) {
 #define BYTES (1 << 20)
 static uint8_t text[BYTES], other[BYTES], swapped[256];
 
-static void some_text(long round) {
+static void some_text(long round, long length) {
     static const char *words[] = {"lock", "thread ", "and", " the ", "of memory", "\n", "is", "a ", "schedule", "0123"};
     uint32_t state = 7 + round;
-    for (long at = 0; at < BYTES;) {
+    for (long at = 0; at < length;) {
         const char *word = words[next(&state) % 10];
-        for (; *word && at < BYTES; word++) text[at++] = *word;
-        if (at < BYTES && next(&state) % 8 == 0) text[at++] = next(&state);
+        for (; *word && at < length; word++) text[at++] = *word;
+        if (at < length && next(&state) % 8 == 0) text[at++] = next(&state);
         made(12);
     }
 }
@@ -106,7 +106,7 @@ static void some_text(long round) {
 static uint32_t run_bytes(long round) {
     uint32_t sum = 0;
     if (round == 0) {
-        some_text(0);
+        some_text(0, BYTES);
         for (int i = 0; i < 256; i++) swapped[i] = i * 7 + 3;
     }
     for (long from = 0; from < BYTES; from += 128) {
@@ -120,7 +120,7 @@ static uint32_t run_bytes(long round) {
     return sum;
 }
 
-#define SIDE 200
+#define SIDE 120
 static double left_side[SIDE][SIDE], right_side[SIDE][SIDE], product[SIDE][SIDE];
 
 static uint32_t run_matrix(long round) {
@@ -139,6 +139,7 @@ static uint32_t run_matrix(long round) {
     return (uint32_t)product[SIDE / 3][SIDE / 2];
 }
 
+#define SQUEEZED (BYTES / 4)
 #define WINDOW 32768
 #define HASHES 32768
 static int32_t head[HASHES], previous[WINDOW];
@@ -147,7 +148,7 @@ static uint32_t literals[286], distances[30], tokens[BYTES];
 static inline uint32_t three(const uint8_t *at) { return (at[0] << 10 ^ at[1] << 5 ^ at[2]) % HASHES; }
 
 static long match(long at, long *distance) {
-    long best = 2, limit = BYTES - at < 258 ? BYTES - at : 258, accesses = 0;
+    long best = 2, limit = SQUEEZED - at < 258 ? SQUEEZED - at : 258, accesses = 0;
     for (long tries = 32, old = head[three(text + at)]; old >= 0 && at - old < WINDOW && tries > 0; tries--) {
         if (text[old + best] == text[at + best]) {
             long n = 0;
@@ -167,12 +168,12 @@ static long match(long at, long *distance) {
 
 static uint32_t run_squeeze(long round) {
     uint32_t n = 0, sum = 0;
-    some_text(round);
+    some_text(round, SQUEEZED);
     memset(head, 0xff, sizeof head);
     memset(literals, 0, sizeof literals);
     memset(distances, 0, sizeof distances);
-    for (long at = 0; at + 3 < BYTES;) {
-        long distance = 0, length = at + 258 < BYTES ? match(at, &distance) : 2;
+    for (long at = 0; at + 3 < SQUEEZED;) {
+        long distance = 0, length = at + 258 < SQUEEZED ? match(at, &distance) : 2;
         if (length < 3) {
             length = 1;
             literals[text[at]]++;
@@ -182,7 +183,7 @@ static uint32_t run_squeeze(long round) {
             distances[31 - __builtin_clz(distance)]++;
             tokens[n++] = length << 16 | distance;
         }
-        for (long end = at + length; at < end && at + 3 < BYTES; at++) {
+        for (long end = at + length; at < end && at + 3 < SQUEEZED; at++) {
             uint32_t hash = three(text + at);
             previous[at % WINDOW] = head[hash];
             head[hash] = at;
