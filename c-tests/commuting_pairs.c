@@ -1,5 +1,5 @@
-/* Two uses of a variable whose only "order" are two operations that commute: `v = 1; FIRST` by a thread, `SECOND; assert(v == 1)` by the
- * one that has created it. The search explores the two operations in one order only; if that counted as an order of the two uses, the race would be hidden.
+/* Two uses of a variable whose only "order" are two operations that commute: `v = 1; FIRST` by the first thread, `SECOND; assert(v == 1)` by another
+ * one, which begins with an operation of its own: so that in the one order that is explored it comes second. The search explores the two operations in one order only; if that counted as an order of the two uses, the race would be hidden.
  * Arguments: FIRST SECOND, and "fixed": what both do is done under a lock, and the second looks only if the first has been there. */
 #include "t.h"
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static pthread_spinlock_t spin;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
 static pthread_once_t done = PTHREAD_ONCE_INIT;
-static sem_t some, none;
+static sem_t start, some, none;
 static int set, event, pipes[2], sockets[2], epolls, appended[2], locked[2], word, queue, segment;
 static union { int whole; volatile unsigned char byte[4]; } bytes;
 static mqd_t messages;
@@ -58,8 +58,8 @@ static void nothing(void) {}
     X(epoll_look, struct epoll_event e; assert(epoll_wait(epolls, &e, 1, 0) == 0)) \
     X(epoll_add, struct epoll_event e = { .events = EPOLLIN }; MUST(epoll_ctl(epolls, EPOLL_CTL_ADD, sockets[me], &e))) \
     X(trylock, assert(pthread_mutex_trylock(&held) == EBUSY)) \
-    X(lock_again, if (me == 1) MUST(pthread_mutex_lock(&again))) \
-    X(trylock_again, if (me == 0) assert(pthread_mutex_trylock(&again) == EBUSY)) \
+    X(lock_again, if (me == 0) MUST(pthread_mutex_lock(&again))) \
+    X(trylock_again, if (me == 1) assert(pthread_mutex_trylock(&again) == EBUSY)) \
     X(lock_own, MUST(pthread_mutex_lock(&each[me])); MUST(pthread_mutex_unlock(&each[me]))) \
     X(tryspin, assert(pthread_spin_trylock(&spin) == EBUSY)) \
     X(read_lock, MUST(pthread_rwlock_rdlock(&rw))) \
@@ -124,14 +124,13 @@ static void (*named(const char *name))(int)
 static void (*first)(int), (*second)(int);
 static int fixed;
 
-/* It runs up to its first operation before its creator goes on. */
-static void *sets(void *unused)
+static void *looks(void *unused)
 {
+    MUST(sem_wait(&start));
     if (fixed)
         MUST(pthread_mutex_lock(&guard));
-    v = 1;
-    first(0);
-    been = 1;
+    second(1);
+    assert(fixed ? !been || v == 1 : v == 1);
     if (fixed)
         MUST(pthread_mutex_unlock(&guard));
     return unused;
@@ -152,7 +151,7 @@ int main(int argc, char **argv)
     MUST(argc < 3);
     first = named(argv[1]), second = named(argv[2]), fixed = argc > 3;
     uses_bytes = strstr(argv[1], "byte") || strstr(argv[2], "look");
-    MUST(sem_init(&some, 0, 4)), MUST(sem_init(&none, 0, 0));
+    MUST(sem_init(&start, 0, 1)), MUST(sem_init(&some, 0, 4)), MUST(sem_init(&none, 0, 0));
     MUST(pthread_spin_init(&spin, 0));
     set = new_sems(3, 4);
     event = eventfd(0, 0);
@@ -183,13 +182,14 @@ int main(int argc, char **argv)
         }
     }
 
-    other = go(sets, NULL);
+    other = go(looks, NULL);
     if (uses_bytes)
         third = go(writes_bytes, NULL);
     if (fixed)
         MUST(pthread_mutex_lock(&guard));
-    second(1);
-    assert(fixed ? !been || v == 1 : v == 1);
+    v = 1;
+    first(0);
+    been = 1;
     if (fixed)
         MUST(pthread_mutex_unlock(&guard));
     join(other);

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 type At = u64;
 
@@ -331,4 +332,37 @@ fn the_pinned_executions_are_the_traces() {
         all.iter().map(|&(case, code, threads, memory)| (case, traces(code, threads, memory))).collect();
     let named: Vec<_> = all.iter().map(|&(case, ..)| (case, pinned(&text, case))).collect();
     assert_eq!(counted, named);
+}
+
+/// Runs the Rust program compiled with these flags; exit status and report.
+fn of_rust(name: &str, flags: &[&str]) -> (Option<i32>, String) {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lock-free-{}-{name}", std::process::id()));
+    fs::create_dir_all(&dir).expect("a directory");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lock_free/mutex.rs");
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["--edition", "2021", "-O", "-g", "-o"])
+        .arg(dir.join(name))
+        .args(flags)
+        .arg(source)
+        .status();
+    assert!(built.expect("rustc").success());
+    let output = Command::new(env!("CARGO_BIN_EXE_vsrun"))
+        .args(["--search", "optimal", "--time", "60", "--scenario-dir"])
+        .arg(&dir)
+        .arg("--")
+        .arg(dir.join(name))
+        .stdin(Stdio::null())
+        .output()
+        .expect("vsrun");
+    let _ = fs::remove_dir_all(&dir);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_mutex_of_rust_is_explored_completely() {
+    let (code, report) = of_rust("right", &[]);
+    assert!(code == Some(0) && report.contains("explored completely. Memory was watched"), "{code:?} {report}");
+    let (code, report) = of_rust("lost", &["--cfg", "lost"]);
+    assert!(code == Some(1), "{code:?} {report}");
 }
