@@ -71,8 +71,10 @@ impl Run<'_> {
 /// A thread's code, by its number.
 type Code = fn(&mut Run, u64) -> Option<()>;
 
-/// Of a place: who wrote it, and who has read that, in the order in which they were; events are (thread, how many before).
-type Order = BTreeMap<At, Vec<(Option<(usize, usize)>, BTreeSet<(usize, usize)>)>>;
+/// A step of a thread: which, and how many it has made before.
+type Event = (usize, usize);
+/// Of a place: who wrote it, and who has read that, in the order in which they were.
+type Order = BTreeMap<At, Vec<(Option<Event>, BTreeSet<Event>)>>;
 
 /// One state of one trace.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -299,6 +301,9 @@ fn once(t: &mut Run, _: u64) -> Option<()> {
     Some(())
 }
 
+/// Name, code, threads, what is in memory at first.
+type Case<'a> = (&'a str, Code, usize, &'a [(At, u64)]);
+
 /// What a case of the file pins.
 fn pinned(text: &str, case: &str) -> usize {
     let section = text.split(&format!("[{case}]\n")).nth(1).unwrap_or_else(|| panic!("no case {case}"));
@@ -313,7 +318,7 @@ fn the_pinned_executions_are_the_traces() {
     let text = fs::read_to_string(file).expect("a file");
     let two = [(A, node(3)), (node(3), node(2))];
     let queued = [(A, node(0)), (B, node(0))];
-    let all: [(&str, Code, usize, &[(At, u64)]); 13] = [
+    let all: [Case; 13] = [
         ("ticket", ticket, 2, &[]),
         ("ticket-three", ticket, 3, &[]),
         ("seqlock", seqlock, 2, &[]),

@@ -60,12 +60,15 @@ pub fn outcomes(program: &Program, most: usize) -> Option<BTreeSet<String>> {
 /// A step of a thread: which, and how many it has made before.
 type Event = (usize, usize);
 
-/// A state with the trace that leads there: of each byte the writes in their order, each with those who have read it.
+/// The writes of a byte in their order, each with those who have read it.
+type Order = Vec<(Option<Event>, BTreeSet<Event>)>;
+
+/// A state with the trace that leads there, byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Traced {
     state: State,
     steps: Vec<usize>,
-    order: BTreeMap<usize, Vec<(Option<Event>, BTreeSet<Event>)>>,
+    order: BTreeMap<usize, Order>,
 }
 
 /// What a step uses, and whether it writes; `None`: it is no use of memory of one word.
