@@ -57,9 +57,10 @@ impl Worker {
         }
         let trace = Trace::read(&self.arena);
         let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
+        let alone = self.diverges_alone();
         self.clean_up(&ending)?;
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
-        Ok(Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step)).with_polled(polled))
+        Ok(Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step)).with_polled(polled, alone))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.

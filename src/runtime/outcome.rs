@@ -97,12 +97,13 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// It ran without end, and read these words again and again: whether others write them is to be seen, so that is no bug yet.
-    pub(super) fn with_polled(mut self, words: BTreeSet<(u32, u64)>) -> Outcome {
-        if !words.is_empty() {
-            self.shown.words.extend(words);
+    /// It ran without end, and read these words again and again: whether others write them is to be seen, so that is no bug yet, unless nobody
+    /// could do so any more (`alone`).
+    pub(super) fn with_polled(mut self, words: BTreeSet<(u32, u64)>, alone: bool) -> Outcome {
+        if !words.is_empty() && !alone {
             self.sign = Sign::Clean;
         }
+        self.shown.words.extend(words);
         self
     }
 

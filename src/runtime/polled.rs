@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use vsrun_model::arena::{POOL_ADDR, POOL_SIZE};
 use vsrun_model::object::SHARED;
 use vsrun_model::watch::{Entry, READ_BIT, WRITE_BIT};
+use vsrun_model::ThreadState;
 
 use super::memory::{MemoryError, ProcessMemory};
 use super::processes::is_stopped;
@@ -27,9 +28,12 @@ const WHILE: Duration = Duration::from_millis(30);
 
 impl Worker {
     /// The words that the running thread, which makes no visible operation, reads over and over and does not write; none that are objects
-    /// already. Nothing if memory is not watched, and if nobody else could write there before this thread goes on.
+    /// already. Nothing if memory is not watched, and if there was nobody else who could have written there.
     pub(super) fn polled(&self) -> Words {
-        if self.arena.moves_alone(self.arena.world.current) {
+        let (threads, own) = (self.arena.world.threads.as_slice(), self.arena.world.current);
+        let pid = threads[own as usize].pid;
+        let of_process = threads.iter().filter(|t| t.state != ThreadState::FREE && t.pid == pid);
+        if self.diverges_alone() && of_process.count() < 2 {
             return Words::new();
         }
         let log = self.arena.control.watching.log;
@@ -40,6 +44,12 @@ impl Worker {
             words.remove(&(word.space, word.address));
         });
         words
+    }
+
+    /// The running thread diverges in any case: nobody else could write anything before it goes on. Others may have done so before, and in
+    /// another order would do so later: that has to be explored all the same.
+    pub(super) fn diverges_alone(&self) -> bool {
+        self.arena.moves_alone(self.arena.world.current)
     }
 }
 
