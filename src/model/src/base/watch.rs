@@ -312,9 +312,9 @@ impl Record {
 }
 
 /// Words of its stack that are kept of each [`Origin`].
-pub const ORIGIN_WORDS: usize = 64;
+pub const ORIGIN_WORDS: usize = 48;
 /// How many a process keeps: the last ones. A power of two.
-pub const ORIGINS: usize = 4096;
+pub const ORIGINS: usize = 1024;
 
 /// Where a block of the heap was given out or freed, in the memory of its process.
 #[derive(Clone, Copy, Debug)]
