@@ -1,5 +1,6 @@
 //! Hand-made traces: threads 1 and 2, created by thread 0, and what they do.
 
+use super::super::access::Access;
 use vsrun_model::arena::Step;
 use vsrun_model::depend::RwState;
 use vsrun_model::library::FUNCTIONS;
