@@ -13,7 +13,8 @@ use std::sync::Arc;
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
 use vsrun_model::watch::{
-    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR, WATCH_MAGIC,
+    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR,
+    WATCH_MAGIC,
 };
 
 use super::memory::{MemoryError, ProcessMemory};

@@ -26,7 +26,8 @@ use vsrun_model::{dependent_composed, Act};
 use super::allowed::Allowed;
 use super::block::Block;
 use super::if_sss::InvisibleFirst;
-use super::sss::{Rules, Selective, State};
+use super::node::{Rules, State};
+use super::sss::Selective;
 
 /// What is invisible belongs to the transition before it.
 #[derive(Debug, Default)]

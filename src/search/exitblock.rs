@@ -15,7 +15,8 @@ use vsrun_model::kind::Role;
 use vsrun_model::{dependent_after, Act, Effects};
 
 use super::allowed::Unknown;
-use super::sss::{Rules, Selective, State};
+use super::node::{Rules, State};
+use super::sss::Selective;
 
 /// Switches only at releases.
 #[derive(Debug)]

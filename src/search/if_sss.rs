@@ -28,7 +28,8 @@ use vsrun_model::kind::{Lock, Role};
 use vsrun_model::{Act, Key, Kind};
 
 use super::allowed::{named, Allowed};
-use super::sss::{Rules, Selective, State};
+use super::node::{Rules, State};
+use super::sss::Selective;
 
 /// So often the search begins again because of single locks; then all releases become visible.
 const MAX_RESTARTS: u32 = 8;

@@ -42,8 +42,9 @@ use vsrun_model::{dependent_composed, Act, Effects, Key, Kind, Uid};
 use super::allowed::Unknown;
 use super::block::Block;
 use super::if_sss::InvisibleFirst;
+use super::node::{Rules, State};
 use super::phase::{Phase, Stage};
-use super::sss::{Rules, Selective, State};
+use super::sss::Selective;
 
 /// So often the search begins again because of orders of locks or unprotected memory; then nothing moves.
 const MAX_RESTARTS: u32 = 64;
