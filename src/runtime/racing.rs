@@ -121,6 +121,9 @@ impl Worker {
         if let Some(name) = &watched.left_alone {
             return Some(format!("not watched: {name} (vsrun doctor PROGRAM says more)"));
         }
+        if let Some((times, first)) = self.later_code() {
+            return Some(format!("not watched: {first} (and what is like it, {times} times in one execution; docs/WATCHING.md says what is not watched)"));
+        }
         if let Some((module, part, places)) = watched.unwatched().filter(|_| self.arena.world.concurrent) {
             return Some(format!(
                 "not watched: code of {}, {places} places, the first at +{:#x}, since {} (vsrun doctor lists them)",
@@ -129,8 +132,7 @@ impl Worker {
                 part.reason
             ));
         }
-        let (times, first) = self.later_code()?;
-        Some(format!("not watched: {first} (and what is like it, {times} times in one execution; docs/WATCHING.md says what is not watched)"))
+        None
     }
 }
 
