@@ -500,3 +500,34 @@ fn the_canary_sings() {
     let said = Command::new(VSRUN).args(["doctor", "/bin/true"]).output().expect("vsrun runs").stdout;
     assert!(String::from_utf8_lossy(&said).contains("sites, "), "{}", String::from_utf8_lossy(&said));
 }
+
+/// What libc makes and ends threads with is recorded no more than other variables of its own; what the program gives is.
+#[test]
+fn sets_of_signals_are_recorded_if_they_are_the_programs() {
+    let dir = TempDir::new("sets");
+    let program = dir.compile("signal_sets.c", &["-O1"]);
+    let log = dir.0.join("log");
+    let mut run = Command::new(VSRUN);
+    run.arg("--once")
+        .arg("--scenario-dir")
+        .arg(&dir.0)
+        .arg("--output")
+        .arg(dir.0.join("out"))
+        .arg("--watch-log")
+        .arg(&log);
+    let run = run.arg(&program).output().expect("vsrun runs");
+    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&run.stdout));
+    let printed = fs::read_to_string(dir.0.join("out")).expect("the output");
+    let address = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("an address");
+    let places: Vec<u64> = printed.split_whitespace().map(address).collect();
+    let mut sets = BTreeSet::new();
+    for entry in fs::read(&log).expect("the log").chunks_exact(24) {
+        let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
+        let address = u64::from(word(0)) | u64::from(word(4)) << 32;
+        let by_mask_call = word(8) == Entry::FUNCTION | Entry::CALL | nix::libc::SYS_rt_sigprocmask as u32;
+        if by_mask_call || places.contains(&address) {
+            sets.insert(address);
+        }
+    }
+    assert_eq!(sets, places.into_iter().collect::<BTreeSet<u64>>());
+}

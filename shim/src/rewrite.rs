@@ -6,15 +6,22 @@
 //! instruction. The bytes of every possible branch are looked at, aligned or not, so the test errs on the side of leaving a
 //! site alone. It is done once, before the root, while the process has one thread.
 //!
+//! NOTE [Own] Each creation of a thread, its beginning and its end block and unblock signals, with sets on libc's own stack frames or in what it
+//! keeps of the thread. Recorded as what the kernel does to the program's memory, these would touch the shadow of a page of each thread's stack: a tenth
+//! of what small executions take. The thunk of a site that no function hands a set of its caller's to says so (`OWN`), and what lies there, or in
+//! libc, is libc's then.
+//!
 //! The two functions in which libc waits for its own locks and wakes who waits for them are rewritten too, at their first instruction:
 //! that is where every use of a stream by a process with several threads comes by (`calls::stream`).
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::calls::futex;
 use crate::gate::fiber::Start;
 use crate::gate::shield;
 use crate::net;
 use crate::sys::elf::{self, Auxv};
-use crate::sys::{any_of, bytes, load, raw, store};
+use crate::sys::{any_of, bytes, fs_base, load, raw, store};
 
 /// Calls whose sites are rewritten.
 fn is_hot(nr: i64) -> bool {
@@ -27,6 +34,16 @@ fn is_hot(nr: i64) -> bool {
         )
     )
 }
+/// Functions that hand sets of their callers' to `rt_sigprocmask` themselves.
+const HANDS_SETS: [&[u8]; 4] = [b"pthread_sigmask", b"getcontext", b"setcontext", b"swapcontext"];
+/// In the number that a thunk gives: see NOTE [Own].
+const OWN: u32 = 1 << 30;
+/// Bytes above the frame of `vs_hot_call` in which variables of a function of libc's lie.
+const FRAME: u64 = 2048;
+/// Bytes of what libc keeps of a thread, at its thread pointer; 0: it does not say.
+static THREAD: AtomicU64 = AtomicU64::new(0);
+/// Where libc's constants are: first and one past the last address.
+static CONSTANTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Sites that are rewritten at most.
 const MAX_SITES: usize = 256;
 /// A jump to a thunk.
@@ -130,12 +147,21 @@ extern "C" fn hot_call(nr: u32, frame: u64) -> i64 {
 
 fn call_of_site(nr: u32, frame: u64) -> i64 {
     let args: [u64; 6] = load(frame);
+    let own = nr & OWN != 0 && args[1..3].iter().all(|&set| is_libcs(set, frame));
+    let nr = nr & !OWN;
     if i64::from(nr) == libc::SYS_clone3 {
         let [rdi, rsi, rdx, r10, r8, r9] = args;
         let start = Start { saved: load(frame + 304), scratch: [r8, r9, r10, rdi, rsi, rdx], rip: load(frame + 352) };
         return net::clone(libc::SYS_clone3, args, start);
     }
-    net::call_of_site(nr as i64, args)
+    net::call_of_site(nr as i64, args, own)
+}
+
+/// A set is none, or lies where libc's own do.
+fn is_libcs(set: u64, frame: u64) -> bool {
+    let [first, end] = [0, 1].map(|n| CONSTANTS[n].load(Relaxed));
+    let of_thread = set.wrapping_sub(fs_base()) < THREAD.load(Relaxed);
+    set == 0 || set.wrapping_sub(frame) < FRAME || (first..end).contains(&set) || of_thread
 }
 
 /// Bytes of the site at `at`; 0: there is none.
@@ -179,8 +205,19 @@ pub fn libc_sites(auxv: &Auxv) {
         raw!(libc::SYS_munmap, thunks, size);
         return;
     }
+    let thread = image.find(b"_thread_db_sizeof_pthread").map_or(0, |at| load::<u32>(at));
+    THREAD.store(thread.into(), Relaxed);
+    let hands_sets = HANDS_SETS.map(|name| image.bounds(name));
+    elf::each_fixed_segment(image.base(), |start, length, _| {
+        if CONSTANTS[0].load(Relaxed) == 0 {
+            CONSTANTS[0].store(start, Relaxed);
+        }
+        CONSTANTS[1].store(start + length, Relaxed);
+    });
     for (i, &site) in sites[..n].iter().enumerate() {
-        write_thunk(thunks + THUNK * i as u64, site, entry);
+        let is_within = |&(first, end): &(u64, u64)| (first..end).contains(&site);
+        let own = hands_sets.iter().all(|bounds| bounds.is_some_and(|bounds| !is_within(&bounds)));
+        write_thunk(thunks + THUNK * i as u64, site, entry, own);
     }
     let handlers = [futex::wait_for_lock as *const () as u64, futex::wake_for_lock as *const () as u64];
     let place = |i: usize| thunks + THUNK * (n + i) as u64;
@@ -232,8 +269,9 @@ fn relative(from: u64, to: u64) -> i32 {
 }
 
 /// The thunk: what stood between number and call, over the red zone, number, call, back behind the site.
-fn write_thunk(at: u64, site: u64, entry: u64) {
+fn write_thunk(at: u64, site: u64, entry: u64, own: bool) {
     let (nr, length): (u32, u64) = (load(site + 1), length_at(site));
+    let own = own && i64::from(nr) == libc::SYS_rt_sigprocmask;
     let mut at = at;
     if length > MOV + SYSCALL {
         let lea: [u8; LEA as usize] = load(site + MOV);
@@ -246,7 +284,7 @@ fn write_thunk(at: u64, site: u64, entry: u64) {
     }
     store(at, [0x48u8, 0x8d, 0x64, 0x24, 0x80]);
     store(at + 5, 0xb8u8);
-    store(at + 6, nr);
+    store(at + 6, nr | if own { OWN } else { 0 });
     store(at + 10, 0xe8u8);
     store(at + 11, relative(at + 15, entry));
     store(at + 15, [0x48u8, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]);

@@ -141,6 +141,12 @@ impl Image {
         Some(choose())
     }
 
+    /// First and one past the last address of the default version of function `name`.
+    pub fn bounds(&self, name: &[u8]) -> Option<(u64, u64)> {
+        let symbol = self.symbol(name)?;
+        self.address(symbol).map(|at| (at, at + load::<u64>(symbol + 16)))
+    }
+
     /// Where the symbol of the default version of `name` is.
     fn symbol(&self, name: &[u8]) -> Option<u64> {
         if self.gnu_hash == 0 {
