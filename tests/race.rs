@@ -15,7 +15,7 @@ use vsrun::incomplete::Reasons;
 use vsrun::race::{first_of, pending, races, Conflict, Note, Race};
 use vsrun::schedule::Schedule;
 use vsrun::search::allowed::Unknown;
-use vsrun::search::{Composed, InOrder, Search, Transactions};
+use vsrun::search::{Composed, IfSss, InOrder, Search, Transactions};
 use vsrun::trace::Trace;
 use vsrun_model::arena::Seen;
 use vsrun_model::{End, Kind};
@@ -102,19 +102,15 @@ fn variable_of(conflict: &Conflict) -> u32 {
     2 * (address / 64) as u32 + u32::from(!address.is_multiple_of(64))
 }
 
-/// Everything there is: outcomes, the variables on which threads race, and those of these where not both uses are atomic; `past_cycles`: behind
-/// circles of locks, too. `None`: too much.
-fn truth(
-    machine: &mut Machine,
-    program: &Program,
-    past_cycles: bool,
-) -> Option<(Outcomes, BTreeSet<u32>, BTreeSet<u32>)> {
+/// Everything there is: outcomes, the variables on which threads race, and those of these where not both uses are atomic; behind circles of
+/// locks, too. `None`: too much.
+fn truth(machine: &mut Machine, program: &Program) -> Option<(Outcomes, BTreeSet<u32>, BTreeSet<u32>)> {
     machine.watched = ALL;
-    let leaves = brute::leaves_of(machine, program, LIMIT, past_cycles)?;
+    let leaves = brute::leaves(machine, program, LIMIT)?;
     let (mut outcomes, mut racy, mut reported) = (Outcomes::new(), BTreeSet::new(), BTreeSet::new());
     for prefix in leaves {
         let record_back = prefix.len() as u32;
-        let schedule = Schedule { prefix, record: true, record_back, past_cycles, ..Schedule::default() };
+        let schedule = Schedule { prefix, record: true, record_back, past_cycles: true, ..Schedule::default() };
         let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
         outcomes.insert(outcome.text);
         for seen in trace.seen.iter().chain([&trace.last]) {
@@ -142,19 +138,19 @@ struct Make {
     new: fn() -> Box<dyn Search>,
     /// It is told what transitions do to memory.
     by_step: bool,
-    /// It goes on behind circles of locks.
-    past_cycles: bool,
     /// It comes to a state in which both uses are next, for each pair that can be. One that keeps no order of blocks does not where a use is
     /// inside of one, so `--race hb` is refused with it.
     reports_all: bool,
 }
 
 const OPTIMAL: Make =
-    Make { new: || Box::new(InOrder::optimal()), by_step: false, past_cycles: true, reports_all: true };
+    Make { new: || Box::new(InOrder::optimal()), by_step: false, reports_all: true };
 const TRANSACTIONS: Make =
-    Make { new: || Box::new(Transactions::new()), by_step: false, past_cycles: false, reports_all: false };
+    Make { new: || Box::new(Transactions::new()), by_step: false, reports_all: false };
+const IF_SSS: Make = Make { new: || Box::new(IfSss::new(Box::new(Unknown))), by_step: false, reports_all: true };
+const DPOR: Make = Make { new: || Box::new(InOrder::dpor()), by_step: false, reports_all: true };
 const COMPOSED: Make =
-    Make { new: || Box::new(Composed::new(Box::new(Unknown))), by_step: true, past_cycles: false, reports_all: false };
+    Make { new: || Box::new(Composed::new(Box::new(Unknown))), by_step: true, reports_all: false };
 
 /// The races on variables that nothing protects.
 fn races_of(trace: &Trace, notes: &[Note]) -> Vec<Race> {
@@ -206,6 +202,16 @@ fn nothing_is_lost_transactions(machine: &mut Machine, program: &Program) -> Res
     nothing_is_lost_by(machine, program, TRANSACTIONS)
 }
 
+/// The same for the invisible-first search.
+fn nothing_is_lost_if_sss(machine: &mut Machine, program: &Program) -> Result<Option<bool>, String> {
+    nothing_is_lost_by(machine, program, IF_SSS)
+}
+
+/// The same for reduction with sleep sets.
+fn nothing_is_lost_dpor(machine: &mut Machine, program: &Program) -> Result<Option<bool>, String> {
+    nothing_is_lost_by(machine, program, DPOR)
+}
+
 fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> Result<Option<bool>, String> {
     // How far a thread got that is ended with its process is told by its log here, and by nothing otherwise; after an assertion that fails
     // nothing is looked at any more. That a thread has ended is told here where it has no operation, and none of a process by a join.
@@ -220,12 +226,8 @@ fn nothing_is_lost_by(machine: &mut Machine, program: &Program, make: Make) -> R
     }
     // A deadline that fires when nothing else can go on orders accesses, as no deadline does in fact.
     (machine.timeouts_any, machine.by_step) = (true, false);
-    let Some((outcomes, racy, reported)) = truth(machine, program, make.past_cycles) else { return Ok(None) };
+    let Some((outcomes, racy, reported)) = truth(machine, program) else { return Ok(None) };
     if refused(outcomes.iter()) {
-        return Ok(None);
-    }
-    // A circle of locks that ends executions ends them sooner where what came before it is no operation.
-    if !make.past_cycles && outcomes.iter().any(|outcome| outcome.starts_with(&format!("{:?}", End::CYCLE))) {
         return Ok(None);
     }
     let (mut watched, mut first) = (0, true);
@@ -293,6 +295,12 @@ lost! {
     nothing_is_lost_with_processes: Process, nothing_is_lost;
     nothing_is_lost_with_events: Event, nothing_is_lost;
     nothing_is_lost_with_sockets: Socket, nothing_is_lost;
+    nothing_is_lost_with_mutexes_if_sss: Mutex, nothing_is_lost_if_sss;
+    nothing_is_lost_with_conditions_if_sss: Cond, nothing_is_lost_if_sss;
+    nothing_is_lost_with_semaphores_if_sss: Sem, nothing_is_lost_if_sss;
+    nothing_is_lost_with_barriers_spinlocks_once_if_sss: Barrier, nothing_is_lost_if_sss;
+    nothing_is_lost_with_mutexes_dpor: Mutex, nothing_is_lost_dpor;
+    nothing_is_lost_with_conditions_dpor: Cond, nothing_is_lost_dpor;
     nothing_is_lost_with_mutexes_composed: Mutex, nothing_is_lost_composed;
     nothing_is_lost_with_conditions_composed: Cond, nothing_is_lost_composed;
     nothing_is_lost_with_barriers_spinlocks_once_composed: Barrier, nothing_is_lost_composed;

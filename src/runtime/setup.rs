@@ -104,7 +104,8 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
         watches: spec.watch.is_some(),
         merges: spec.merges,
-        past_cycles: schedule.past_cycles,
+        // Of two uses of memory that come right before different circles close, an execution that ends there has one.
+        past_cycles: schedule.past_cycles || spec.watch.is_some() && schedule.record,
         wake_by_effects: schedule.wake_by_effects,
         expected_effects: schedule.expected_effects,
         late_wake: schedule.late_wake,

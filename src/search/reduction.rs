@@ -114,7 +114,7 @@ impl Reduction {
             record: true,
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
             unsure: self.tree.node(leaf).unsure,
-            past_cycles: self.insertion == Insertion::Sequence,
+            past_cycles: true,
             wake_by_effects: self.insertion == Insertion::FirstStep,
             expected_effects: self.tree.node(leaf).step.map_or(Effects::NONE, |s| s.did),
             ..Schedule::default()
@@ -189,10 +189,8 @@ impl Reduction {
     /// True if threads may have been enabled in the last state all the same.
     fn ended_early(&self, end: End) -> bool {
         match end {
-            End::FINISHED | End::DEADLOCK | End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => {
-                false
-            }
-            End::CYCLE => self.insertion == Insertion::FirstStep,
+            End::FINISHED | End::DEADLOCK | End::CYCLE | End::SLEEP_BLOCKED => false,
+            End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => false,
             _ => true,
         }
     }

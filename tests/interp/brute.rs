@@ -63,16 +63,22 @@ fn siblings(
     })
 }
 
+/// The same where a circle of locks ends no execution that can go on, without the edges.
+#[allow(dead_code)]
+pub fn explore_past_circles(machine: &mut Machine, program: &Program, limit: u64) -> Option<Everything> {
+    let leaves = leaves(machine, program, limit)?;
+    let mut all = Everything { leaves: leaves.len() as u64, ..Everything::default() };
+    for prefix in leaves {
+        let schedule = Schedule { prefix, past_cycles: true, ..Schedule::default() };
+        all.outcomes.insert(machine.run(program, &schedule, u64::MAX).1.text);
+    }
+    Some(all)
+}
+
 /// The choices of every execution, circles of locks not ending any that could go on; `None` if there are more than
 /// `limit`.
 #[allow(dead_code)]
 pub fn leaves(machine: &mut Machine, program: &Program, limit: u64) -> Option<Vec<Vec<Choice>>> {
-    leaves_of(machine, program, limit, true)
-}
-
-/// The same; `past_cycles`: circles of locks end no execution that could go on.
-#[allow(dead_code)]
-pub fn leaves_of(machine: &mut Machine, program: &Program, limit: u64, past_cycles: bool) -> Option<Vec<Vec<Choice>>> {
     let mut leaves = Vec::new();
     let mut todo: Vec<Vec<Choice>> = vec![Vec::new()];
     while let Some(prefix) = todo.pop() {
@@ -80,7 +86,7 @@ pub fn leaves_of(machine: &mut Machine, program: &Program, limit: u64, past_cycl
             return None;
         }
         let from = prefix.len();
-        let schedule = Schedule { prefix, record: true, past_cycles, ..Schedule::default() };
+        let schedule = Schedule { prefix, record: true, past_cycles: true, ..Schedule::default() };
         let (trace, _) = machine.run(program, &schedule, u64::MAX);
         let taken = trace.choices(trace.steps.len());
         for n in from..taken.len() {
