@@ -22,7 +22,7 @@ vsrun=$PWD/target/release/vsrun
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-searches='naive sss if-sss dpor optimal'
+searches='naive sss if-sss composed transactions dpor optimal'
 
 # program and arguments
 programs='philosophers_sysv 2

@@ -3,17 +3,17 @@
 //!
 //! NOTE [Addresses]. The analysis takes addresses from the program as it stands at its root, which are the same in every
 //! execution, so an address it finds is that of an object in the private memory of a process. Of shared memory it
-//! knows no addresses: there it says "any".
+//! knows no addresses: there it says "any". Nor does it know who uses which memory: where that is an object (`--race`), any thread may.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use vsrun_model::Kind;
+use vsrun_model::{Kind, ObjKind};
 
 use crate::binary::allowed::Program;
 use crate::binary::modules::Modules;
 use crate::binary::symbols::SymbolCache;
-use crate::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
+use crate::search::allowed::{Allowed, AllowedOps, KindClass, Operand, ThreadOrigin, Unknown};
 
 /// Sentences that a note quotes on why nothing is known.
 const MAX_WHY: usize = 2;
@@ -67,7 +67,8 @@ impl FromCode {
             class => class,
         };
         let ops = found.ops.iter().map(|&(kind, operand)| (class(kind), operand));
-        AllowedOps { anything: found.anything, ops: ops.collect() }
+        let memory = (KindClass::On(ObjKind::MEMORY), Operand::Any);
+        AllowedOps { anything: found.anything, ops: ops.chain([memory]).collect() }
     }
 }
 

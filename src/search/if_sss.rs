@@ -18,6 +18,8 @@
 //!   that does not hold it, nor a wait that gives up (which leaves the queue without the mutex), nor the destruction of the condition variable. Until a wait has been seen the mutex is not
 //!   known, and the notify visible.
 //! * Posts of semaphores are visible: these are communication objects in the paper as well.
+//! * Uses of memory are operations where threads use it without an order at some time, or where it is declared so. They are invisible as long as
+//!   all uses of the same bytes have been seen under a common lock ([`super::protected`]).
 //! * A transition that ends its thread or leads to a yield is visible, see [`super::sss`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +31,7 @@ use vsrun_model::{Act, Key, Kind};
 
 use super::allowed::{named, Allowed};
 use super::node::{Rules, State};
+use super::protected::Protected;
 use super::sss::Selective;
 
 /// So often the search begins again because of single locks; then all releases become visible.
@@ -44,6 +47,7 @@ pub struct InvisibleFirst {
     /// The mutex with which threads wait on a condition variable.
     partners: BTreeMap<Key, Key>,
     restarts: u32,
+    memory: Protected,
 }
 
 /// The invisible-first search.
@@ -98,6 +102,11 @@ impl InvisibleFirst {
         self.all || self.exposed.contains(lock)
     }
 
+    /// All that the operation does is to use memory that locks protect.
+    pub(super) fn protects(&self, act: &Act, state: State) -> bool {
+        !self.all && self.memory.protects(act, state)
+    }
+
     /// Takes note of what the pending operation `act` shows. True: it shows something new.
     fn learn(&mut self, act: &Act, state: State) -> bool {
         let key = |object: u32| state.objects.get(object as usize).copied();
@@ -140,16 +149,20 @@ impl InvisibleFirst {
 
 impl Rules for InvisibleFirst {
     fn accept(&mut self, state: State) -> bool {
-        let mut news = false;
+        let (mut news, mut violated) = (false, false);
         for s in state.seen {
             news |= !self.all && self.learn(&s.act, state);
+            violated |= !self.all && self.memory.learn(&s.act, state);
         }
         self.restarts += u32::from(news);
         self.all |= self.restarts >= MAX_RESTARTS;
-        !news
+        !news && !violated
     }
 
     fn invisible(&self, act: &Act, state: State) -> bool {
+        if self.protects(act, state) {
+            return true;
+        }
         let harmless = match act.op.kind.row().role {
             Role::Releases(_) => releases_held(act),
             Role::Notifies => self.holds_partner(act, state),

@@ -22,6 +22,7 @@ mod node;
 mod pct;
 mod persistent;
 mod phase;
+mod protected;
 mod races;
 mod random;
 mod reduction;

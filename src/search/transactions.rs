@@ -37,7 +37,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vsrun_model::depend::only_locks;
-use vsrun_model::{dependent_composed, Act, Effects, Key, Kind, Uid};
+use vsrun_model::{dependent_composed, Act, Effects, Key, Uid};
 
 use super::allowed::Unknown;
 use super::block::Block;
@@ -46,7 +46,7 @@ use super::node::{Rules, State};
 use super::phase::{Phase, Stage};
 use super::sss::Selective;
 
-/// So often the search begins again because of orders of locks or unprotected memory; then nothing moves.
+/// So often the search begins again because of orders of locks; then nothing moves.
 const MAX_RESTARTS: u32 = 64;
 
 /// What is known of who moves.
@@ -56,8 +56,6 @@ pub struct Movers {
     locks: InvisibleFirst,
     /// Right movers are used.
     rights: bool,
-    /// By byte of memory (object and number): the locks that were held at each use seen.
-    protecting: BTreeMap<(Key, u32), BTreeSet<Key>>,
     /// Locks, and those that were acquired after them in one transaction.
     orders: BTreeMap<Key, BTreeSet<Key>>,
     restarts: u32,
@@ -85,8 +83,7 @@ impl Transactions {
     }
 
     fn moving(rights: bool) -> Transactions {
-        let (protecting, orders) = (BTreeMap::new(), BTreeMap::new());
-        let movers = Movers { locks: InvisibleFirst::default(), rights, protecting, orders, restarts: 0 };
+        let movers = Movers { locks: InvisibleFirst::default(), rights, orders: BTreeMap::new(), restarts: 0 };
         Selective::with(movers, Box::new(Unknown))
     }
 }
@@ -106,14 +103,6 @@ impl Default for Transactions {
     }
 }
 
-/// The bytes that an operation uses of a memory object.
-fn bytes(act: &Act, state: State) -> impl Iterator<Item = (Key, u32)> {
-    let uses = matches!(act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE) && act.op.signals == 0 && !act.op.looks();
-    let key = state.objects.get(act.op.obj as usize).copied().filter(|_| uses);
-    let [mask, _] = act.op.bytes();
-    key.into_iter().flat_map(move |key| (0..8).filter(move |b| mask & 1 << b != 0).map(move |b| (key, b)))
-}
-
 impl Movers {
     fn acquires(&self, act: &Act, state: State) -> Option<Key> {
         let key = state.objects.get(act.op.obj as usize).copied()?;
@@ -122,31 +111,6 @@ impl Movers {
 
     fn moves_right(&self, act: &Act, state: State) -> bool {
         self.rights && self.acquires(act, state).is_some()
-    }
-
-    fn moves_left(&self, act: &Act, state: State) -> bool {
-        self.locks.invisible(act, state) || self.is_protected(act, state)
-    }
-
-    /// It uses memory of which all uses were made under a common lock.
-    fn is_protected(&self, act: &Act, state: State) -> bool {
-        let mut used = bytes(act, state).peekable();
-        let protected = |byte| self.protecting.get(&byte).is_some_and(|locks| !locks.is_empty());
-        !self.locks.is_all() && used.peek().is_some() && used.all(protected)
-    }
-
-    /// Takes note of the locks under which memory is used. True: some was taken for protected and is not.
-    fn learn_use(&mut self, act: &Act, state: State) -> bool {
-        let mut news = false;
-        let held = state.held.range((act.tid, 0)..=(act.tid, u32::MAX));
-        let held: BTreeSet<Key> = held.filter_map(|&(_, o)| state.objects.get(o as usize).copied()).collect();
-        for byte in bytes(act, state) {
-            let locks = self.protecting.entry(byte).or_insert_with(|| held.clone());
-            let before = !locks.is_empty();
-            locks.retain(|lock| held.contains(lock));
-            news |= before && locks.is_empty();
-        }
-        news
     }
 
     /// Takes note of the order in which the thread that moved last acquires locks. True: that closes a circle.
@@ -191,7 +155,6 @@ impl Rules for Movers {
         }
         let mut news = false;
         for act in state.seen.iter().map(|seen| &seen.act) {
-            news |= self.learn_use(act, state);
             if state.before.is_some_and(|before| before.uid == act.uid) {
                 news |= self.learn_order(act, state);
             }
@@ -210,7 +173,7 @@ impl Rules for Movers {
         match state.phase.stage {
             Stage::Outside => false,
             Stage::Before => !self.is_on_circle(act, state),
-            Stage::Behind => self.moves_left(act, state),
+            Stage::Behind => self.locks.invisible(act, state),
         }
     }
 
@@ -225,7 +188,7 @@ impl Rules for Movers {
             let taken = before.iter().copied().chain([act.op.obj]).collect();
             return Phase { stage: Stage::Before, taken };
         }
-        if right && alone && self.is_protected(act, state) {
+        if right && alone && self.locks.protects(act, state) {
             return state.phase.clone();
         }
         Phase { stage: Stage::Behind, taken: Vec::new() }
