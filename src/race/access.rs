@@ -22,14 +22,25 @@ pub struct Access {
 }
 
 impl Access {
-    /// This one and those behind it, `times` in all.
-    pub fn run(self, times: u32) -> impl Iterator<Item = Access> {
-        (0..u64::from(times)).map(move |n| Access { address: self.address + n * self.size, ..self })
+    /// This one and those `stride`, `2 * stride`, .. bytes behind it, `times` in all.
+    pub fn run(self, times: u32, stride: i64) -> impl Iterator<Item = Access> {
+        let of = move |n: i64| Access { address: self.address.wrapping_add_signed(n * stride), ..self };
+        (0..i64::from(times)).map(of)
     }
 
-    /// The memory of [`run`](Access::run), as one access.
-    pub fn whole(self, times: u32) -> Access {
-        Access { size: self.size * u64::from(times), ..self }
+    /// All memory from the lowest to the highest byte of [`run`](Access::run), as one access.
+    pub fn whole(self, times: u32, stride: i64) -> Access {
+        let last = i64::from(times.saturating_sub(1)) * stride;
+        let address = self.address.wrapping_add_signed(last.min(0));
+        Access { address, size: last.unsigned_abs() + self.size, ..self }
+    }
+
+    /// The same as accesses that have bytes in the same words, and in no others, as those of [`run`](Access::run) if `granule` is that of
+    /// words, and likewise for pages and what else memory is told apart by: all of it at once where no granule of that many bytes is left out.
+    pub fn covering(self, times: u32, stride: i64, granule: u64) -> impl Iterator<Item = Access> {
+        let dense = stride.unsigned_abs() <= self.size.max(granule);
+        let (first, times) = if dense { (self.whole(times, stride), 1) } else { (self, times) };
+        first.run(times, stride)
     }
 
     /// The order of both can be told, if nothing else orders them.
@@ -110,7 +121,7 @@ pub enum Note {
         /// What.
         access: Access,
     },
-    /// `thread` touches memory so many times, the first time as `access` says, and then each time right behind that.
+    /// `thread` touches memory so many times, the first time as `access` says, and then each time at the same distance from the time before.
     Runs {
         /// The thread.
         thread: Tid,
@@ -118,6 +129,8 @@ pub enum Note {
         access: Access,
         /// How many there are.
         times: u32,
+        /// Bytes from each to the next one, less than 0 if that lies below; the access's own size if they lie side by side.
+        stride: i64,
     },
     /// `thread` says who may use memory from here on.
     Claims {

@@ -24,7 +24,9 @@ where
         match note {
             Note::Step { index } => now = Some(index as usize),
             Note::Touches { access, .. } => add(now, &access),
-            Note::Runs { access, times, .. } => add(now, &access.whole(times)),
+            Note::Runs { access, times, stride, .. } => {
+                access.covering(times, stride, 1).for_each(|access| add(now, &access));
+            }
             Note::Begins { process, parent, .. } => {
                 let reads = copied.remove(&process).into_iter().flatten();
                 reads.for_each(|access| add(now, &Access { space: parent, ..access }));

@@ -66,7 +66,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    const LAST: usize = 64;
+    const LAST: usize = 256;
 
     /// The number of a page, if it has one.
     pub fn get(&mut self, page: (u32, u64)) -> Option<u32> {

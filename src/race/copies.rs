@@ -88,9 +88,9 @@ pub fn read(notes: impl Iterator<Item = Note>) -> HashMap<Pid, Vec<Access>> {
                     copies[at].1.touch(access);
                 }
             }
-            Note::Runs { access, times, .. } if !places.is_empty() => {
+            Note::Runs { access, times, stride, .. } if !places.is_empty() => {
                 if let Some(&at) = places.get(&access.space) {
-                    access.run(times).for_each(|access| copies[at].1.touch(access));
+                    access.run(times, stride).for_each(|access| copies[at].1.touch(access));
                 }
             }
             Note::Anew { space, address, size, .. } if !places.is_empty() => {

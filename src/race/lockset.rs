@@ -170,7 +170,9 @@ pub fn violations(trace: &Trace, notes: impl IntoIterator<Item = Note>) -> Vec<C
                 machine.forget(space, address, end);
             }
             Note::Touches { thread, access } => machine.access(thread, access),
-            Note::Runs { thread, access, times } => access.run(times).for_each(|access| machine.access(thread, access)),
+            Note::Runs { thread, access, times, stride } => {
+                access.run(times, stride).for_each(|access| machine.access(thread, access));
+            }
         }
     }
     machine.found

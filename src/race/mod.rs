@@ -40,9 +40,10 @@ pub use words::{Race, Touch, Words};
 
 use std::collections::{BTreeSet, HashMap};
 
-use contended::Contended;
+use contended::{Contended, PAGE};
 use vsrun_model::{Pid, Tid, NONE};
 
+use crate::touched::WORD;
 use crate::trace::Trace;
 
 /// The pairs of accesses of an execution that conflict and that nothing orders: each pair of instructions once for each piece of memory.
@@ -72,7 +73,7 @@ where
             Note::Ends { thread } => order.ends(thread),
             Note::Anew { space, address, size, .. } => words.anew(space, address, size),
             Note::Touches { thread, access } => words.touch(&order, thread, access),
-            Note::Runs { thread, access, times } => words.touch_each(&order, thread, (access, times)),
+            Note::Runs { thread, access, times, stride } => words.touch_each(&order, thread, (access, times, stride)),
             Note::Claims { .. } => {}
         }
     }
@@ -83,7 +84,11 @@ where
 fn contended(notes: impl Iterator<Item = Note> + Clone) -> (Contended, HashMap<Pid, Vec<Access>>) {
     let mut contended = Contended::default();
     let (mut forks, mut meet) = (Vec::new(), false);
-    each(notes.clone(), |thread, access| meet |= contended.page_of(thread, access), |fork| forks.push(fork));
+    each(
+        (notes.clone(), PAGE as u64 * WORD),
+        |thread, access| meet |= contended.page_of(thread, access),
+        |fork| forks.push(fork),
+    );
     let copied = if forks.is_empty() { HashMap::new() } else { copies::read(notes.clone()) };
     let of_forks = || {
         let of = |&(creator, process, parent): &(Tid, Pid, Pid)| {
@@ -94,15 +99,15 @@ fn contended(notes: impl Iterator<Item = Note> + Clone) -> (Contended, HashMap<P
     };
     of_forks().for_each(|(thread, access)| meet |= contended.page_of(thread, &access));
     if meet {
-        each(notes, |thread, access| contended.touch(thread, access), |_| {});
+        each((notes, WORD), |thread, access| contended.touch(thread, access), |_| {});
         of_forks().for_each(|(thread, access)| contended.touch(thread, &access));
     }
     (contended, copied)
 }
 
-/// Accesses with their threads, and processes that are forked: creator, process and parent.
+/// Accesses with their threads, those of a run as [`Access::covering`] gives them, and processes that are forked: creator, process and parent.
 fn each(
-    notes: impl Iterator<Item = Note>,
+    (notes, granule): (impl Iterator<Item = Note>, u64),
     mut touch: impl FnMut(Tid, &Access),
     mut forks: impl FnMut((Tid, Pid, Pid)),
 ) {
@@ -111,7 +116,9 @@ fn each(
             Note::Begins { parent: NONE, .. } => {}
             Note::Begins { creator, process, parent, .. } => forks((creator, process, parent)),
             Note::Touches { thread, access } => touch(thread, &access),
-            Note::Runs { thread, access, times } => touch(thread, &access.whole(times)),
+            Note::Runs { thread, access, times, stride } => {
+                access.covering(times, stride, granule).for_each(|access| touch(thread, &access));
+            }
             Note::Step { .. } | Note::Ends { .. } | Note::Anew { .. } | Note::Claims { .. } => {}
         }
     }

@@ -106,9 +106,9 @@ where
                 let segment = owners.order.segment(thread);
                 owners.event((thread, segment), access, None);
             }
-            Note::Runs { thread, access, times } => {
+            Note::Runs { thread, access, times, stride } => {
                 let segment = owners.order.segment(thread);
-                access.run(times).for_each(|access| owners.event((thread, segment), access, None));
+                access.run(times, stride).for_each(|access| owners.event((thread, segment), access, None));
             }
             Note::Claims { thread, space, address, size, claim } => {
                 let access = Access { space, address, size, write: true, locked: false, site: claim.site() };

@@ -121,12 +121,12 @@ impl Words {
     }
 
     /// The same for each access of a run.
-    pub fn touch_each(&mut self, order: &Order, thread: Tid, (first, times): (Access, u32)) {
-        let mut whole = pieces(&first.whole(times));
+    pub fn touch_each(&mut self, order: &Order, thread: Tid, (first, times, stride): (Access, u32, i64)) {
+        let mut whole = first.covering(times, stride, PAGE as u64 * WORD).flat_map(|access| pieces(&access));
         let contended = &mut self.contended;
         let concerns = |piece: Piece| contended.page(first.space, piece.page).is_some();
         if whole.any(concerns) {
-            first.run(times).for_each(|access| self.touch(order, thread, access));
+            first.run(times, stride).for_each(|access| self.touch(order, thread, access));
         }
     }
 

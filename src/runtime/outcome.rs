@@ -168,7 +168,7 @@ fn settled_first(races: Vec<Race>) -> Vec<Race> {
 /// What was done to watched memory.
 pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
     arena.records.iter().map(|record| {
-        let Record { address, size, site, thread, space, what } = record;
+        let Record { address, size, stride, site, thread, space, what } = record;
         match what & Record::KIND {
             Record::STEP => Note::Step { index: address as u32 },
             Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
@@ -185,7 +185,10 @@ pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
                 let of = |size| Access { space, address, size, write, locked, site };
                 match record.unit() {
                     None => Note::Touches { thread, access: of(size) },
-                    Some(unit) => Note::Runs { thread, access: of(unit), times: (size / unit) as u32 },
+                    Some(unit) => {
+                        let stride = if stride == 0 { unit as i64 } else { stride };
+                        Note::Runs { thread, access: of(unit), times: (size / unit) as u32, stride }
+                    }
                 }
             }
         }

@@ -95,13 +95,18 @@ fn place_of(address: u64, maps: &[Mapping]) -> Option<(u32, u64)> {
     (!mapping.perms.ends_with('s')).then_some((0, address))
 }
 
+/// Those that lie apart one by one.
 fn entries(memory: &ProcessMemory, start: u64, next: u64) -> Result<Vec<Entry>, MemoryError> {
     let mut bytes = vec![0; next.saturating_sub(start).min(64 << 20) as usize];
     memory.read(start, &mut bytes)?;
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, &b| all << 8 | u64::from(b));
     let entry =
         |e: &[u8]| Entry { address: number(&e[..8]), site: number(&e[8..12]) as u32, what: number(&e[12..16]) as u32 };
-    Ok(bytes.chunks_exact(ENTRY as usize).map(entry).collect())
+    let each = |entry: Entry| {
+        let (whole, parts) = if entry.is_strided() { (None, Some(entry.parts())) } else { (Some(entry), None) };
+        whole.into_iter().chain(parts.into_iter().flatten())
+    };
+    Ok(bytes.chunks_exact(ENTRY as usize).map(entry).flat_map(each).collect())
 }
 
 /// Stops the process. False: it is gone.

@@ -22,7 +22,7 @@ pub fn close() {
 #[cold]
 fn really_close() {
     const MAX_THREADS: u32 = 256;
-    const MAX_RECORDS: u32 = 1 << 15;
+    const MAX_RECORDS: u32 = 1 << 13;
     let allowed = arena().control.guarded;
     let costly = world().threads.len > MAX_THREADS || arena().records.kept() > MAX_RECORDS;
     if allowed != GUARDED_ALWAYS && costly {

@@ -115,7 +115,7 @@ fn is_own(touch: &Touch, space: u32, word: u64) -> bool {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     let what =
         Record::TOUCHES | flag(touch.writes, Record::WRITES) | flag(touch.writes && touch.locked, Record::LOCKED);
-    let record = Record { address: start, size: touch.size, site: touch.site, thread: l.cur, space, what };
+    let record = Record { address: start, size: touch.size, stride: 0, site: touch.site, thread: l.cur, space, what };
     let entered = shield::enter();
     machine().note_memory(record);
     shield::leave(entered);
@@ -155,7 +155,7 @@ fn word_of(address: u64, site: u32, writes: bool) -> Option<(ObjId, u8)> {
         // What is said of who may use it is checked by what is recorded, and this is none of the operations that tell it.
         let what = Record::TOUCHES | if writes { Record::WRITES } else { 0 };
         let place = at + (address & 7);
-        machine().note_memory(Record { address: place, size: 4, site, thread: local().cur, space, what });
+        machine().note_memory(Record { address: place, size: 4, stride: 0, site, thread: local().cur, space, what });
     }
     let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (address & 7) as u32) else { no_room() };
     Some((id, 0xf << (address & 7)))

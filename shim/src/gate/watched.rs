@@ -5,7 +5,7 @@
 //! thread that made them, when it publishes its next visible operation, before the model knows of that, or when the log is full; the
 //! arena is open then. It must not allocate or pass the turn.
 
-use vsrun_model::arena::{MAX_PATH, POOL_ADDR};
+use vsrun_model::arena::{MAX_PATH, POOL_ADDR, POOL_SIZE};
 use vsrun_model::object::NONE;
 use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
@@ -201,7 +201,7 @@ pub fn claims(what: u32, address: u64, size: u64, to: Tid) {
         transition_ends();
     }
     let (space, address) = space_of(address);
-    let record = Record { address, size, site: to, thread: local().cur, space, what };
+    let record = Record { address, size, stride: 0, site: to, thread: local().cur, space, what };
     machine().note_memory(record);
     machine().claims(record);
 }
@@ -355,20 +355,46 @@ fn consume(entry: &Entry) {
         // See `Operand::OF_FENCE`, and `hand_over`.
         return;
     }
-    let (space, address) = space_of(entry.address);
-    let (size, mut unit) = (entry.size(), entry.what >> Entry::UNIT);
-    if entry.unit() == size {
-        unit = 0;
-    } else if space_of(entry.address + (size - 1)) != (space, address + (size - 1)) {
-        // It reaches into a mapping of another kind.
-        return entry.parts().for_each(|part| consume(&part));
+    let near_pool = entry.address.wrapping_sub(POOL_ADDR - REACH) < POOL_SIZE + 2 * REACH;
+    if near_pool || local().n_ranges > 0 {
+        return consume_shared(entry);
     }
-    let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-    let what = unit << Record::UNIT
-        | Record::TOUCHES
-        | flag(entry.writes(), Record::WRITES)
-        | flag(entry.is_locked(), Record::LOCKED);
-    machine().note_memory(Record { address, size, site: entry.site, thread: local().cur, space, what });
+    keep(entry, local().pid, entry.address);
+}
+
+/// Bytes from the first address of an entry to any other one of it are less.
+const REACH: u64 = 1 << 33;
+const _: () = assert!((Entry::MOST as u64) << (Entry::UNIT - Entry::STRIDE - 1 + 6) < REACH && Entry::MAX_SIZE < REACH);
+
+/// The same where memory may be one that processes share.
+#[cold]
+#[inline(never)]
+fn consume_shared(entry: &Entry) {
+    let (space, address) = space_of(entry.address);
+    let is_there =
+        |further: u64| space_of(entry.address.wrapping_add(further)) == (space, address.wrapping_add(further));
+    let whole = match entry.is_strided() {
+        true => {
+            let of = |part: Entry| part.address.wrapping_sub(entry.address);
+            entry.parts().all(|part| is_there(of(part)) && is_there(of(part).wrapping_add(part.size() - 1)))
+        }
+        // Of one that reaches into a mapping of another kind, where it begins counts.
+        false => entry.unit() == entry.size() || is_there(entry.size() - 1),
+    };
+    if whole {
+        keep(entry, space, address);
+    } else {
+        for part in entry.parts() {
+            let (space, address) = space_of(part.address);
+            keep(&part, space, address);
+        }
+    }
+}
+
+/// Records it as one of these memories.
+#[inline]
+fn keep(entry: &Entry, space: u32, address: u64) {
+    machine().note_access(entry, local().cur, space, address);
     if arena().records.kept() % PREPARED == PREPARED - 1 {
         prepare();
     }

@@ -7,7 +7,8 @@
 //! NOTE [Objects] The shadow of memory of which each use is an operation is [`OBJECT`] throughout: no check takes it for recorded, and
 //! the slow paths find it there. It is never marked otherwise, and what is recorded leaves it out.
 //! NOTE [Runs] A loop over memory makes one entry for each of its sites: an access right behind, or before, those that an entry of the same site
-//! stands for is added to that entry. So it comes earlier than it was made, which is no matter within a transition, but in one case: what the child of
+//! stands for is added to that entry. Of others the first two of a site make one entry with their distance, if that is not large, and those that come
+//! after them in the same distance are added: a column of a matrix, say. So an access comes earlier than it was made, which is no matter within a transition, but in one case: what the child of
 //! a fork reads before it has written it is what its parent has left. There reads may come earlier, but writes may not.
 
 use core::cell::UnsafeCell;
@@ -99,12 +100,30 @@ pub struct Log {
     /// A read that lies right beside what the same site has read is added to its entry, and a write likewise, see NOTE [Runs].
     merges: [bool; 2],
     /// The last entry that a slow path has made for a site, by some bits of its number.
-    last: [u64; LAST],
+    last: [Last; LAST],
+}
+
+/// The last entry of a site. The rest is of an entry with [`Entry::STRIDED`] alone: who makes one of an entry writes that here, so as long as the
+/// entry is there it is of that entry.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Last {
+    /// Where it is; that may be beyond the end of the log, or another entry by now.
+    entry: u64,
+    /// Where its next access is, if it is one that can be added.
+    next: u64,
+    /// Bytes from each access to the next one.
+    stride: u64,
+    reserved: u64,
+}
+
+impl Last {
+    const NONE: Last = Last { entry: u64::MAX, next: 0, stride: 0, reserved: 0 };
 }
 
 /// Sites of which the last entry is known.
 pub const LAST: usize = 64;
-const _: () = assert!(LAST.is_power_of_two() && LAST <= 256);
+const _: () = assert!(LAST.is_power_of_two() && LAST <= 256 && size_of::<Last>() == 1 << LAST_SIZE);
 
 #[repr(transparent)]
 pub struct Cell(UnsafeCell<Log>);
@@ -116,6 +135,10 @@ unsafe impl Sync for Cell {}
 pub const RECORDING: usize = core::mem::offset_of!(Log, recording);
 pub const MERGES: usize = core::mem::offset_of!(Log, merges);
 pub const LAST_AT: usize = core::mem::offset_of!(Log, last);
+/// The logarithm of the size of a [`Last`], and where its fields are.
+pub const LAST_SIZE: u32 = 5;
+pub const LAST_NEXT: usize = core::mem::offset_of!(Last, next);
+pub const LAST_STRIDE: usize = core::mem::offset_of!(Last, stride);
 
 pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     next: 0,
@@ -131,7 +154,7 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Log {
     hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
     path: 0,
     merges: [false; 2],
-    last: [u64::MAX; LAST],
+    last: [Last::NONE; LAST],
 }));
 
 fn log() -> &'static mut Log {
@@ -177,7 +200,7 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
             hooks,
             path,
             merges: [false; 2],
-            last: [u64::MAX; LAST],
+            last: [Last::NONE; LAST],
         };
     }
     error
@@ -249,7 +272,9 @@ pub fn has_written_outside(a: u64, b: u64, c: u64, d: u64) -> bool {
     let entries = (log().start..log().next).step_by(ENTRY as usize);
     // SAFETY: between start and next there are whole entries, which slow paths have written.
     let mut entries = entries.map(|at| unsafe { (at as *const Entry).read() });
-    log().overflown || entries.any(|e| e.writes() && !within(&e, a, b) && !within(&e, c, d))
+    let is_outside = |e: &Entry| !within(e, a, b) && !within(e, c, d);
+    let outside = |e: Entry| if e.is_strided() { e.parts().any(|part| is_outside(&part)) } else { is_outside(&e) };
+    log().overflown || entries.any(|e| e.writes() && outside(e))
 }
 
 /// Where the state of the log is.
@@ -361,9 +386,22 @@ fn has_shadow(address: u64, size: u64) -> bool {
     MEMORY.iter().any(|[start, end]| (*start..*end).contains(&address) && size <= end - address)
 }
 
+#[inline]
 fn unmark(entry: &Entry) {
-    let size = entry.size();
-    if !has_shadow(entry.address, size) {
+    let (mut at, size) = (entry.address, entry.size());
+    if entry.is_strided() {
+        let (unit, stride) = (entry.unit(), entry.stride() as u64);
+        for _ in 0..entry.times() {
+            fill(at ^ 1 << READ_BIT, unit, 0);
+            if entry.writes() {
+                fill(at ^ 1 << WRITE_BIT, unit, 0);
+            }
+            at = at.wrapping_add(stride);
+        }
+        return;
+    }
+    // What a slow path in assembly has made an entry of has a shadow, which it has marked.
+    if entry.what >> Entry::UNIT == 0 && !has_shadow(at, size) {
         return;
     }
     fill(entry.address ^ 1 << READ_BIT, size, 0);

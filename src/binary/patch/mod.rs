@@ -11,6 +11,7 @@
 
 mod check;
 mod emit;
+mod evict;
 mod place;
 mod plan;
 mod space;

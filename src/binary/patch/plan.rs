@@ -1,5 +1,6 @@
 //! The plan: where trampolines lie, what is written where.
 
+use std::collections::HashMap;
 use std::ops::{AddAssign, Range};
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
@@ -12,14 +13,14 @@ use super::place::Slots;
 use super::space::Space;
 
 const INT3: u8 = 0xcc;
-const JMP: u8 = 0xe9;
+pub(super) const JMP: u8 = 0xe9;
 /// A prefix that a jump ignores.
-const PREFIX: u8 = 0x2e;
+pub(super) const PREFIX: u8 = 0x2e;
 /// What a trampoline takes at most for each instruction that is moved, with checks, slow paths and what surrounds it. Twice what was
 /// seen.
 const PER_UNIT: u64 = 512;
 /// How far trampolines lie from their module at most, and at least.
-const FAR: u64 = 1 << 30;
+pub(super) const FAR: u64 = 1 << 30;
 const NEAR: u64 = 1 << 20;
 
 /// A module in a process.
@@ -92,8 +93,8 @@ pub struct Plan {
 
 /// Plans for one process.
 pub struct Planner {
-    space: Space,
-    slots: Slots,
+    pub(super) space: Space,
+    pub(super) slots: Slots,
     slow: [u64; SLOW_PATHS],
     plan: Plan,
     /// Sites of the modules so far.
@@ -114,17 +115,19 @@ pub enum Form {
 }
 
 /// A module's code while it is patched.
-struct Text(Vec<(u64, Vec<u8>)>);
+pub(super) struct Text(Vec<(u64, Vec<u8>)>);
 
 impl Text {
-    fn at(&self, address: u64, length: usize) -> Option<&[u8]> {
+    /// So many bytes from there, if they are all in one part.
+    pub fn at(&self, address: u64, length: usize) -> Option<&[u8]> {
         let (start, bytes) =
             self.0.iter().find(|(start, bytes)| (*start..start + bytes.len() as u64).contains(&address))?;
         let from = (address - start) as usize;
         bytes.get(from..from.checked_add(length)?)
     }
 
-    fn write(&mut self, address: u64, new: &[u8]) {
+    /// Writes there.
+    pub fn write(&mut self, address: u64, new: &[u8]) {
         let inside = |(start, bytes): &&mut (u64, Vec<u8>)| (*start..*start + bytes.len() as u64).contains(&address);
         if let Some((start, bytes)) = self.0.iter_mut().find(inside) {
             let from = (address - *start) as usize;
@@ -136,15 +139,17 @@ impl Text {
 }
 
 /// A module that is being planned.
-struct Module<'a> {
-    input: &'a Input<'a>,
-    text: Text,
+pub(super) struct Module<'a> {
+    pub(super) input: &'a Input<'a>,
+    pub(super) text: Text,
     buffer: Buffer,
     table: u64,
     first_id: usize,
     statistics: Statistics,
     moves: Vec<Place>,
     unwatched: Vec<Unwatched>,
+    /// By place of a jump that has been written: bytes that are its own, and the trampoline to which it leads.
+    pub(super) jumps: HashMap<u64, (usize, u64)>,
 }
 
 impl Planner {
@@ -169,8 +174,8 @@ impl Planner {
         let mut buffer = Buffer::new(base);
         self.slow.iter().for_each(|address| buffer.raw(&address.to_le_bytes()));
         let (text, table) = (Text(input.text.clone()), base);
-        let (statistics, moves, unwatched) = Default::default();
-        let mut module = Module { input, text, buffer, table, first_id, statistics, moves, unwatched };
+        let (statistics, moves, unwatched, jumps) = Default::default();
+        let mut module = Module { input, text, buffer, table, first_id, statistics, moves, unwatched, jumps };
         let later = module.jumps(self.form);
         module.puns(later, self);
         module.statistics.sites = input.sites.sites.len();
@@ -230,7 +235,7 @@ fn changes(old: &[(u64, Vec<u8>)], new: &[(u64, Vec<u8>)]) -> Vec<(u64, Vec<u8>)
 
 impl Module<'_> {
     /// Decodes the instructions of a unit, at their addresses in the process.
-    fn decode(&self, unit: &Unit) -> Option<Vec<Instruction>> {
+    pub(super) fn decode(&self, unit: &Unit) -> Option<Vec<Instruction>> {
         const LONGEST: usize = 15;
         let at = unit.at.wrapping_add(self.input.bias);
         let most = LONGEST * usize::from(unit.count);
@@ -255,6 +260,7 @@ impl Module<'_> {
                     bytes[0] = JMP;
                     bytes[1..JUMP].copy_from_slice(&distance.to_le_bytes());
                     self.text.write(at, &bytes);
+                    self.jumps.insert(at, (bytes.len(), to));
                     let first = if unit.count == 1 { &mut self.statistics.jump } else { &mut self.statistics.group };
                     *first += 1;
                     self.statistics.inside += sites - 1;
@@ -276,14 +282,24 @@ impl Module<'_> {
         own.filter(|unit| self.input.sites.at(unit.at).is_some_and(|(_, site)| !site.repeated)).collect()
     }
 
+    /// The code that trampolines have so far, to forget what comes then.
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.buffer.len(), self.moves.len())
+    }
+
+    /// Forgets all of the trampolines that came after that mark.
+    pub(super) fn forget(&mut self, (length, moves): (usize, usize)) {
+        self.buffer.truncate(length);
+        self.moves.truncate(moves);
+    }
+
     /// Moves a unit to a trampoline: where, and how many sites it checks.
-    fn move_unit(&mut self, unit: &Unit) -> Result<(u64, usize), Impossible> {
+    pub(super) fn move_unit(&mut self, unit: &Unit) -> Result<(u64, usize), Impossible> {
         let code = self.decode(unit).ok_or(Impossible)?;
-        let (at, length, moves) = (self.buffer.here(), self.buffer.len(), self.moves.len());
+        let (at, before) = (self.buffer.here(), self.mark());
         let result = self.emit(&code);
         if result.is_err() {
-            self.buffer.truncate(length);
-            self.moves.truncate(moves);
+            self.forget(before);
         }
         result.map(|sites| (at, sites))
     }
@@ -340,7 +356,11 @@ impl Module<'_> {
                 self.unwatched.push(Unwatched { at: unit.at, length: unit.room.into(), reason: Reason::Fixed });
                 continue;
             };
-            if planner.form != Form::Trapped && self.pun(at, usize::from(unit.room), to, planner).is_some() {
+            let length = usize::from(unit.room);
+            let jumps = |module: &mut Self, planner: &mut Planner| {
+                module.pun(at, length, to, planner).or_else(|| module.evict(at, length, to, planner))
+            };
+            if planner.form != Form::Trapped && jumps(self, planner).is_some() {
                 self.statistics.punned += 1;
             } else {
                 self.text.write(at, &[INT3]);
@@ -368,6 +388,7 @@ impl Module<'_> {
             jump.push(JMP);
             jump.extend(&distance.to_le_bytes()[..own]);
             self.text.write(at, &jump);
+            self.jumps.insert(at, (length, to));
             return Some(());
         }
         None

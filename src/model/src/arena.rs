@@ -11,7 +11,7 @@
 
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
-use crate::base::watch::{Gone, Record, Watching};
+use crate::base::watch::{Entry, Gone, Record, Watching};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_OWNED,
@@ -21,7 +21,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 53;
+pub const VERSION: u32 = 54;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -593,12 +593,20 @@ impl Arena {
         }
     }
 
+    /// Records that `thread` has made the accesses of an entry, which lie at `address` of `space`, where that is asked for.
+    #[inline]
+    pub fn note_access(&mut self, entry: &Entry, thread: Tid, space: u32, address: u64) {
+        if self.plan.watches && !self.records.push_access(entry, thread, space, address) {
+            self.records_lost += 1;
+        }
+    }
+
     /// Thread `t` begins, created by `creator`.
     pub fn note_begin(&mut self, t: Tid, creator: Tid) {
         let space = self.pid_of(t);
         let parent = self.world.procs.get(space).map_or(NONE, |p| p.creator);
         let what = Record::BEGINS;
-        self.note_memory(Record { address: parent.into(), size: 0, site: creator, thread: t, space, what });
+        self.note_memory(Record { address: parent.into(), site: creator, thread: t, space, what, ..Record::default() });
     }
 
     /// Code named `name` came after the patches, or a call is made of which it is not known what it does to memory: that is not watched.

@@ -2,7 +2,7 @@
 
 use crate::base::ids::Tid;
 use crate::base::table::Table;
-use crate::base::watch::Record;
+use crate::base::watch::{Entry, Record};
 
 /// A record as it is kept: address and kind, site, bytes. Whose it is, is that of the last [`BY`] before.
 #[derive(Clone, Copy)]
@@ -10,9 +10,15 @@ use crate::base::watch::Record;
 struct Packed {
     /// [`Record::address`], and from [`WHAT`] on [`Record::what`].
     place: u64,
+    /// [`Record::site`], with [`Entry::STRIDED`] where there is a stride.
     site: u32,
+    /// Bytes; where there is a stride, how many accesses there are, and from [`STRIDE`] on the stride, both in accesses.
     size: u32,
 }
+
+/// See [`Packed::size`].
+const STRIDE: u32 = 8;
+const _: () = assert!(Entry::STRIDE == STRIDE + 2);
 
 const WHAT: u32 = 56;
 /// In the place of a kind, of what is no record: those behind it are of thread `site` and space `size`. No step writes.
@@ -44,6 +50,10 @@ impl<const N: usize> Records<N> {
             // No memory is there: whatever uses it does not come back from that.
             return true;
         }
+        if let Some(unit) = record.unit().filter(|_| record.stride != 0) {
+            let size = (record.size / unit) as u32 | ((record.stride / unit as i64) as u32) << STRIDE;
+            return self.keep(record.address, record.what, (record.site | Entry::STRIDED, size));
+        }
         let (mut address, mut left) = (record.address, record.size);
         while left > u64::from(u32::MAX) {
             if !self.keep(address, record.what, (record.site, u32::MAX)) {
@@ -52,6 +62,32 @@ impl<const N: usize> Records<N> {
             (address, left) = (address + u64::from(u32::MAX), left - u64::from(u32::MAX));
         }
         self.keep(address, record.what, (record.site, left as u32))
+    }
+
+    /// Appends the accesses of an entry, by `thread` at `address` of `space`. False: there is no room.
+    #[inline]
+    pub fn push_access(&mut self, entry: &Entry, thread: Tid, space: u32, address: u64) -> bool {
+        if (thread, space) != (self.thread, self.space) {
+            if !self.keep(0, BY, (thread, space)) {
+                return false;
+            }
+            (self.thread, self.space) = (thread, space);
+        }
+        if address >> WHAT != 0 {
+            // As in `push`.
+            return true;
+        }
+        let flags =
+            if entry.writes() { Record::WRITES } else { 0 } | if entry.is_locked() { Record::LOCKED } else { 0 };
+        let unit = entry.what >> Entry::UNIT;
+        if entry.is_strided() {
+            // The same fields, at other places: all below the unit and above the flags.
+            let above = u32::BITS - Entry::UNIT;
+            let size = ((entry.what << above) as i32 >> (above + 2)) as u32;
+            return self.keep(address, Record::TOUCHES | flags | unit << Record::UNIT, (entry.site, size));
+        }
+        let unit = if entry.unit() == entry.size() { 0 } else { unit };
+        self.keep(address, Record::TOUCHES | flags | unit << Record::UNIT, (entry.site, entry.size() as u32))
     }
 
     #[inline]
@@ -70,7 +106,16 @@ impl<const N: usize> Records<N> {
                 (thread, space) = (site, size);
                 return None;
             }
-            Some(Record { address, size: size.into(), site, thread, space, what })
+            let record = Record { address, size: size.into(), stride: 0, site, thread, space, what };
+            match record.unit() {
+                Some(unit) if site & (Entry::FUNCTION | Entry::STRIDED) == Entry::STRIDED => Some(Record {
+                    size: u64::from(size & ((1 << STRIDE) - 1)) * unit,
+                    stride: i64::from(size as i32 >> STRIDE) * unit as i64,
+                    site: site & !Entry::STRIDED,
+                    ..record
+                }),
+                _ => Some(record),
+            }
         })
     }
 
@@ -116,13 +161,15 @@ mod tests {
     }
 
     fn touch(thread: Tid, space: u32, address: u64, size: u64) -> Record {
-        Record { address, size, site: 1 << 31 | 5, thread, space, what: Record::WRITES | 3 << Record::UNIT }
+        let what = Record::WRITES | 3 << Record::UNIT;
+        Record { address, size, stride: 0, site: 1 << 31 | 5, thread, space, what }
     }
 
     #[test]
     fn what_is_kept_comes_back() {
         let mut all = empty::<16>();
-        let begins = Record { address: NONE.into(), size: 0, site: 4, thread: 5, space: 2, what: Record::BEGINS };
+        let begins =
+            Record { address: NONE.into(), site: 4, thread: 5, space: 2, what: Record::BEGINS, ..Record::default() };
         let step = Record { address: 9, what: Record::STEP, ..Record::default() };
         let ends = Record { thread: 5, what: Record::ENDS, space: 2, ..Record::default() };
         let records = [touch(0, 0, 0x7fff_ffff_f000, 8), touch(3, 0, 8, 1 << 26), begins, touch(5, 1 << 31, 0, 64)];
@@ -141,6 +188,61 @@ mod tests {
         assert_eq!(all.iter().count(), 0);
         // Those of thread 0 need no word about it.
         assert!(all.push(touch(0, 0, 8, 8)) && all.kept() == 1);
+    }
+
+    #[test]
+    fn strides_come_back() {
+        let mut all = empty::<8>();
+        let strided = |unit: u64, stride: i64, times: u64| Record {
+            stride,
+            size: unit * times,
+            site: 5,
+            what: (unit.ilog2() + 1) << Record::UNIT,
+            ..touch(0, 0, 1 << 40, 0)
+        };
+        let most = u64::from(Entry::MOST);
+        let records =
+            [strided(8, 960, 120), strided(4, -4 << 18, 2), strided(1, (1 << 18) - 1, most), strided(64, -64, 3)];
+        for record in records {
+            assert!(all.push(record));
+        }
+        let back: Vec<Record> = all.iter().collect();
+        assert_eq!(back, records);
+        assert_eq!(all.kept(), 4);
+    }
+
+    #[test]
+    fn entries_are_the_records_of_their_accesses() {
+        let mut all = empty::<64>();
+        let what = |unit: u32, times: u32, stride: i32| {
+            (unit.ilog2() + 1) << Entry::UNIT | (stride as u32) << Entry::STRIDE & ((1 << Entry::UNIT) - 1) | times << 2
+        };
+        let run = |unit: u32, times: u32| (unit.ilog2() + 1) << Entry::UNIT | unit * times << 2;
+        let of = |site: u32, what: u32| Entry { address: 1 << 40, site, what };
+        let entries = [
+            of(5, 8 << 2 | 1),
+            of(1 << 31 | 7, (1 << 26) << 2 | 3),
+            of(5, run(4, 1) | 1),
+            of(5, run(4, 100)),
+            of(5 | Entry::STRIDED, what(8, 120, 120) | 1),
+            of(5 | Entry::STRIDED, what(4, 2, -1 << 18)),
+            of(5 | Entry::STRIDED, what(64, Entry::MOST, (1 << 18) - 1) | 3),
+        ];
+        for entry in &entries {
+            assert!(all.push_access(entry, 3, 9, entry.address + 8));
+        }
+        let back: Vec<Record> = all.iter().collect();
+        assert_eq!(back.len(), entries.len());
+        for (record, entry) in back.iter().zip(&entries) {
+            let parts: Vec<(u64, u64, u32)> = entry.parts().map(|p| (p.address + 8, p.size(), p.site)).collect();
+            let unit = record.unit().unwrap_or(record.size);
+            let stride = if record.stride == 0 { unit as i64 } else { record.stride };
+            let of = |n: u64| (record.address.wrapping_add_signed(n as i64 * stride), unit, record.site);
+            assert_eq!((0..record.size / unit).map(of).collect::<Vec<_>>(), parts, "{entry:?}");
+            let flags = (record.what & Record::WRITES != 0, record.what & Record::LOCKED != 0);
+            assert_eq!((flags, record.what & Record::KIND), ((entry.writes(), entry.is_locked()), Record::TOUCHES));
+            assert_eq!((record.thread, record.space), (3, 9));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0007;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0008;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -210,7 +210,9 @@ pub struct Entry {
     /// The number of the site, or [`Entry::FUNCTION`] and the number of a function of libc.
     pub site: u32,
     /// Bytes, times four; plus 1: it writes; plus 2: it is locked; from [`Entry::UNIT`] on, if it may be several accesses of that site, each right
-    /// behind the one before in memory, one more than the logarithm of how many bytes each of them has.
+    /// behind the one before in memory, one more than the logarithm of how many bytes each of them has. With [`Entry::STRIDED`] in the number of the
+    /// site, in the place of bytes: how many accesses there are, and from [`Entry::STRIDE`] on the distance from each to the next one, in units of
+    /// their bytes.
     pub what: u32,
 }
 
@@ -225,13 +227,41 @@ impl Entry {
     pub const MAX_SIZE: u64 = 1 << 26;
     /// See [`Entry::what`].
     pub const UNIT: u32 = 29;
+    /// In the number of a site: it is several accesses with the same distance from each to the next.
+    pub const STRIDED: u32 = 1 << 28;
+    /// See [`Entry::what`]. Below it lies the number of accesses, from bit 2 on.
+    pub const STRIDE: u32 = 10;
+    /// Most accesses that lie apart in one entry.
+    pub const MOST: u32 = (1 << (Entry::STRIDE - 2)) - 1;
 
-    /// Bytes.
+    /// It is several accesses that need not lie side by side.
+    #[inline]
+    pub const fn is_strided(&self) -> bool {
+        self.site & (Entry::FUNCTION | Entry::STRIDED) == Entry::STRIDED
+    }
+
+    /// Bytes from each of its accesses to the next one.
+    #[inline]
+    pub const fn stride(&self) -> i64 {
+        if !self.is_strided() {
+            return self.unit() as i64;
+        }
+        let above = u32::BITS - Entry::UNIT;
+        let units = (self.what << above) as i32 >> (above + Entry::STRIDE);
+        units as i64 * self.unit() as i64
+    }
+
+    /// Bytes of all that it stands for.
+    #[inline]
     pub const fn size(&self) -> u64 {
+        if self.is_strided() {
+            return self.times() * self.unit();
+        }
         ((self.what & ((1 << Entry::UNIT) - 1)) >> 2) as u64
     }
 
     /// Bytes of each of the accesses that it stands for.
+    #[inline]
     pub const fn unit(&self) -> u64 {
         match self.what >> Entry::UNIT {
             0 => self.size(),
@@ -239,20 +269,29 @@ impl Entry {
         }
     }
 
-    /// The accesses that it stands for, by address.
+    /// How many accesses it stands for, if it is strided.
+    #[inline]
+    pub const fn times(&self) -> u64 {
+        (self.what >> 2 & Entry::MOST) as u64
+    }
+
+    /// The accesses that it stands for, from the first address on.
     pub fn parts(self) -> impl Iterator<Item = Entry> {
-        let unit = self.unit();
+        let (unit, stride) = (self.unit(), self.stride() as u64);
         let what = (unit as u32) << 2 | self.what & 3;
-        let of = move |n: u64| Entry { address: self.address.wrapping_add(n * unit), what, ..self };
+        let site = if self.is_strided() { self.site & !Entry::STRIDED } else { self.site };
+        let of = move |n: u64| Entry { address: self.address.wrapping_add(n.wrapping_mul(stride)), what, site };
         (0..self.size() / unit.max(1)).map(of)
     }
 
     /// It writes.
+    #[inline]
     pub const fn writes(&self) -> bool {
         self.what & 1 != 0
     }
 
     /// It is locked.
+    #[inline]
     pub const fn is_locked(&self) -> bool {
         self.what & 2 != 0
     }
@@ -264,9 +303,11 @@ impl Entry {
 pub struct Record {
     /// The first byte; in memory that processes share the place there, not the address.
     pub address: u64,
-    /// Bytes.
+    /// Bytes, of all accesses.
     pub size: u64,
-    /// As in [`Entry`].
+    /// Of an access that is several, bytes from each to the next one; 0: they lie side by side.
+    pub stride: i64,
+    /// As in [`Entry`], but for [`Entry::STRIDED`].
     pub site: u32,
     /// Who.
     pub thread: Tid,
@@ -303,6 +344,7 @@ impl Record {
     pub const KIND: u32 = 7;
 
     /// Of an access that is several, how many bytes each of them has.
+    #[inline]
     pub const fn unit(&self) -> Option<u64> {
         match self.what >> Record::UNIT {
             0 => None,

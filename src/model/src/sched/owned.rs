@@ -14,7 +14,7 @@ use crate::state::{Owned, SHARED};
 impl Arena {
     /// A thread says who may use memory, or memory is given out anew.
     pub fn claims(&mut self, record: Record) {
-        let Record { address, size, site: to, thread, space, what } = record;
+        let Record { address, size, site: to, thread, space, what, .. } = record;
         let piece = Owned { start: address, end: address.saturating_add(size), space, thread };
         // Memory that processes share has several addresses, and other processes' loops wait for what is there.
         if space & SHARED != 0 || size == 0 {
