@@ -2,7 +2,8 @@
  * of which is read in a function of its own; what is written comes and goes. "clock" and "own": the loop does something in each round
  * that is no visible operation, it reads the clock, or takes a lock that nobody else has. "processes": the word is shared between
  * processes. "copied": what is waited for is written by memcpy. "circle": the loop is back where it was after five rounds only; in "stuck"
- * it is after forty, which is more than are explored one by one, and nobody writes what it waits for. */
+ * it is after forty, which is more than are explored one by one, and nobody writes what it waits for. "seldom": of twenty rounds one looks at a second word; the
+ * loop is back where it was when it last was explored round by round, and has not looked there since, but in the rounds that were made in one step. */
 #include "t.h"
 
 #pragma GCC optimize("O0")
@@ -90,6 +91,26 @@ static void *ends_the_circle(void *unused)
     return unused;
 }
 
+static void *looks_seldom(void *unused)
+{
+    for (int at = 0; !__atomic_load_n(&x, __ATOMIC_SEQ_CST); at = (at + 1) % 20)
+        if (at == 10 && __atomic_load_n(&y, __ATOMIC_SEQ_CST))
+            break;
+    return unused;
+}
+
+static void *ends_it(void *unused)
+{
+    __atomic_store_n(&y, 1, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
+static void *sets_nothing(void *unused)
+{
+    __atomic_store_n(&x, 0, __ATOMIC_SEQ_CST);
+    return unused;
+}
+
 static void *does_not(void *unused)
 {
     __atomic_store_n(&y, 1, __ATOMIC_SEQ_CST);
@@ -121,6 +142,7 @@ static void two_processes(void)
 static const struct { const char *name; void *(*one)(void *), *(*two)(void *), *(*three)(void *); } ALL[] = {
     { "levels", levels, comes_and_goes, levels }, { "clock", reads_the_clock, writes, NULL },
     { "own", takes_a_lock, writes, NULL },        { "copied", awaits_copy, copies, NULL },
+    { "seldom", looks_seldom, ends_it, sets_nothing },
     { "circle", goes_in_a_circle, ends_the_circle, NULL }, { "stuck", goes_far, does_not, NULL },
 };
 

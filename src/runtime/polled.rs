@@ -7,8 +7,8 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use vsrun_model::arena::{POOL_ADDR, POOL_SIZE};
 use vsrun_model::object::SHARED;
-use vsrun_model::watch::{Entry, READ_BIT, WRITE_BIT};
-use vsrun_model::ThreadState;
+use vsrun_model::watch::{Entry, Range, Watching, MAX_RANGES, READ_BIT, WRITE_BIT};
+use vsrun_model::Tid;
 
 use super::memory::{MemoryError, ProcessMemory};
 use super::processes::is_stopped;
@@ -28,22 +28,29 @@ const WHILE: Duration = Duration::from_millis(30);
 
 impl Worker {
     /// The words that the running thread, which makes no visible operation, reads over and over and does not write; none that are objects
-    /// already. Nothing if memory is not watched, and if there was nobody else who could have written there.
+    /// already. Not those that nobody else could have written in another order, where nobody could any more in this one.
     pub(super) fn polled(&self) -> Words {
-        let (threads, own) = (self.arena.world.threads.as_slice(), self.arena.world.current);
-        let pid = threads[own as usize].pid;
-        let of_process = threads.iter().filter(|t| t.state != ThreadState::FREE && t.pid == pid);
-        if self.diverges_alone() && of_process.count() < 2 {
-            return Words::new();
-        }
-        let log = self.arena.control.watching.log;
+        let Watching { log, ranges, .. } = self.arena.control.watching;
         let holder = self.turn_holder().filter(|_| self.watched.is_some() && log != 0);
-        let mut words = holder.and_then(|pid| polled(pid, log).ok()).unwrap_or_default();
+        let mut words = holder.and_then(|pid| polled(pid, log, ranges).ok()).unwrap_or_default();
+        if self.diverges_alone() {
+            let (own, processes) = (self.memory_had_others(), self.arena.world.procs.len > 1);
+            words.retain(|word| if word.0 & SHARED != 0 { processes } else { own });
+        }
         // A loop that reads only these diverges all the same.
         self.arena.words.as_slice().iter().for_each(|word| {
             words.remove(&(word.space, word.address));
         });
         words
+    }
+
+    /// Threads other than the running one have used the memory of its process, or what a fork has copied into it.
+    fn memory_had_others(&self) -> bool {
+        let world = &self.arena.world;
+        let process = |t: Tid| world.threads.get(t).map(|thread| thread.pid);
+        let copied_from = |&pid: &u32| world.procs.get(pid).and_then(|p| world.procs.get(p.creator).map(|_| p.creator));
+        let several = |pid: u32| world.threads.as_slice().iter().filter(|t| t.pid == pid).count() > 1;
+        std::iter::successors(process(world.current), copied_from).any(several)
     }
 
     /// The running thread diverges in any case: nobody else could write anything before it goes on. Others may have done so before, and in
@@ -53,8 +60,8 @@ impl Worker {
     }
 }
 
-/// What the log of `pid`, whose state lies at `log`, has of the loop that it is in.
-fn polled(pid: Pid, log: u64) -> Result<Words, MemoryError> {
+/// What the log of `pid`, whose state lies at `log`, has of the loop that it is in. See [`Watching::ranges`].
+fn polled(pid: Pid, log: u64, ranges: [u64; 2]) -> Result<Words, MemoryError> {
     let memory = ProcessMemory::open(pid)?;
     if !stops(pid) {
         return Ok(Words::new());
@@ -76,23 +83,43 @@ fn polled(pid: Pid, log: u64) -> Result<Words, MemoryError> {
     }
     let found = entries(&memory, start, memory.read_u64(log)?)?;
     let maps = Mapping::parse_all(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default());
+    let shared = shared(&memory, ranges)?;
     let words = |writes: bool| -> Words {
         let wanted =
             found.iter().filter(|entry| entry.writes() == writes && entry.unit() <= 64 && entry.size() <= LONGEST);
         let of = |entry: &Entry| (entry.address & !7..entry.address + entry.size()).step_by(8);
-        wanted.flat_map(of).filter_map(|address| place_of(address, &maps)).collect()
+        wanted.flat_map(of).filter_map(|address| place_of(address, &shared, &maps)).collect()
     };
     let read = &words(false) - &words(true);
     Ok(if read.len() <= MOST { read } else { Words::new() })
 }
 
-/// Space and address of a word; `None`: in a mapping that processes share, of which only the library knows which it is.
-fn place_of(address: u64, maps: &[Mapping]) -> Option<(u32, u64)> {
+/// Space and address of a word; `None`: in a mapping that processes share of which the library does not know.
+fn place_of(address: u64, shared: &[Range], maps: &[Mapping]) -> Option<(u32, u64)> {
     if address.wrapping_sub(POOL_ADDR) < POOL_SIZE {
         return Some((SHARED | 0x3fff_ffff, address - POOL_ADDR));
     }
+    if let Some(range) = shared.iter().find(|range| (range.start..range.end).contains(&address)) {
+        return Some((range.space, address - range.start + range.offset));
+    }
     let mapping = maps.iter().find(|m| (m.start..m.end).contains(&address))?;
     (!mapping.perms.ends_with('s')).then_some((0, address))
+}
+
+/// What the process has mapped that others may share.
+fn shared(memory: &ProcessMemory, [number, first]: [u64; 2]) -> Result<Vec<Range>, MemoryError> {
+    let mut bytes = vec![0; (memory.read_u64(number)? as usize).min(MAX_RANGES) * size_of::<Range>()];
+    memory.read(first, &mut bytes)?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let range = |of: &[u64]| Range {
+        start: of[0],
+        end: of[1],
+        offset: of[2],
+        space: of[3] as u32,
+        segment: (of[3] >> 32) as u32,
+    };
+    Ok(words.chunks_exact(size_of::<Range>() / 8).map(range).collect())
 }
 
 /// Those that lie apart one by one.

@@ -4,9 +4,10 @@
 use vsrun_model::arena::{Arena, Segment, POOL_ADDR, POOL_FD, POOL_SIZE, RANDOM_FD};
 use vsrun_model::inject as fault;
 use vsrun_model::object::SHARED;
+use vsrun_model::watch::Range;
 
 use super::{files, time};
-use crate::gate::local::{add_range, arena, local, machine, remove_range, world, Range, POOL_REGION};
+use crate::gate::local::{add_range, arena, local, machine, remove_range, world, POOL_REGION};
 use crate::gate::pages::be_whole;
 use crate::gate::{end, inject, through, watched};
 use crate::sys::errno::*;

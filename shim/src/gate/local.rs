@@ -5,28 +5,11 @@ use core::cell::UnsafeCell;
 use vsrun_model::arena::{Arena, ARENA_ADDR, POOL_ADDR, POOL_SIZE};
 use vsrun_model::carrier::{FiberState, ProcessState};
 use vsrun_model::object::{NONE, SHARED};
+use vsrun_model::watch::{Range, MAX_RANGES};
 use vsrun_model::{Op, Pid, Thread, Tid, World};
-
-/// Shared mappings of one process that can be told apart.
-const MAX_RANGES: usize = 1024;
 
 /// Region number of the pool (named semaphores, SysV shared memory).
 pub const POOL_REGION: u32 = SHARED | 0x3fff_ffff;
-
-/// A shared mapping.
-#[derive(Clone, Copy)]
-pub struct Range {
-    /// First address.
-    pub start: u64,
-    /// One past the last.
-    pub end: u64,
-    /// The space of keys for objects in it.
-    pub space: u32,
-    /// Offset of `start` in what is mapped.
-    pub offset: u64,
-    /// Index of the SysV segment + 1, or 0.
-    pub segment: u32,
-}
 
 /// What the program asked rt_sigaction for.
 #[derive(Clone, Copy)]
@@ -211,7 +194,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     borrowed: false,
     child_has_pidfd: false,
     n_ranges: 0,
-    ranges: [Range { start: 0, end: 0, space: 0, offset: 0, segment: 0 }; MAX_RANGES],
+    ranges: [Range::NONE; MAX_RANGES],
     actions: [Action::NONE; 65],
     onces: [(NONE, NONE, 0, 0); 16],
     n_onces: 0,
@@ -323,6 +306,12 @@ pub fn space_of(addr: u64) -> (u32, u64) {
         }
     }
     (l.pid, addr)
+}
+
+/// Where the number of shared mappings is, and the first of them.
+pub fn ranges() -> [u64; 2] {
+    let l = local();
+    [&raw const l.n_ranges as u64, l.ranges.as_ptr() as u64]
 }
 
 /// Notes that [start, end) is mapped shared; what was there is forgotten. False: no room.

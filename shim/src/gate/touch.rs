@@ -248,7 +248,9 @@ fn reads(id: ObjId, touch: &Touch) {
         forget_reads();
         return reads(id, touch);
     }
-    if let Some([first, second]) = round {
+    if let Some(words) = round {
+        // The instruction is about the first, which it may have read last.
+        let [first, second] = if words[1].is_some_and(|word| word.0 == id) { [words[1], words[0]] } else { words };
         let awaits = [first, second].map(|word| word.map_or(Found::default(), |w| w.1));
         model().awaits(local().cur, awaits);
         let bytes = |found: Found| (0..8).filter(|n| found.mask >> (8 * n) & 0xff != 0).map(|n| 1 << n).sum::<u32>();

@@ -10,7 +10,9 @@ use vsrun_model::object::NONE;
 use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
-use super::local::{arena, fiber, forget_reads, local, machine, model, space_of, world, Phase, NAME, POOL_REGION};
+use super::local::{
+    arena, fiber, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
+};
 use super::{freed, origins, shield, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Touch};
@@ -19,7 +21,7 @@ use crate::watch::{self, Touch};
 pub fn announce(stand_ins: fn() -> u64) {
     if arena().control.watching.state == state::ASKED {
         let mut told = watch::announce(&arena().control.watching, stand_ins());
-        told.origins = origins::table();
+        (told.origins, told.ranges) = (origins::table(), ranges());
         machine().watching_is(told);
     }
 }

@@ -396,6 +396,30 @@ impl Origin {
     pub const SIZE: usize = size_of::<Origin>();
 }
 
+/// A shared mapping, in the memory of its process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// Offset of `start` in what is mapped.
+    pub offset: u64,
+    /// The space of keys for objects in it.
+    pub space: u32,
+    /// Index of the SysV segment + 1, or 0.
+    pub segment: u32,
+}
+
+impl Range {
+    /// None.
+    pub const NONE: Range = Range { start: 0, end: 0, offset: 0, space: 0, segment: 0 };
+}
+
+/// Shared mappings of one process that can be told apart.
+pub const MAX_RANGES: usize = 1024;
+
 /// The use of freed memory that has ended an execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -445,6 +469,8 @@ pub struct Watching {
     pub functions: u64,
     /// Address of the [`ORIGINS`] [`Origin`]s of each process; 0: nothing is known of them.
     pub origins: u64,
+    /// In each process: address of the number of its shared mappings, and of the first [`Range`].
+    pub ranges: [u64; 2],
     /// How the execution ended, if that is by a use of freed memory.
     pub gone: Gone,
     /// The first of what came later, a name that ends with NUL.
