@@ -1,6 +1,6 @@
 /* Code that comes while the program runs, or that the program has written itself, is not watched: whoever comes to threads or memory that others
- * reach with it is told, and nothing is called complete. By argument: a library that main, a thread or a child opens, in the program's namespace or
- * another; a program that is executed, by a child, a child of vfork or posix_spawn; memory that gets executable in each way there is; a function that the
+ * reach with it is told, and nothing is called complete. By argument: a library that is opened in another namespace (those in the program's
+ * own are watched: late_library); a program that is executed, by a child, a child of vfork or posix_spawn; memory that gets executable in each way there is; a function that the
  * program writes over, through mprotect, /proc/self/mem or where it lies in memory that can be written; what a constructor has made. */
 #include "t.h"
 #include <dlfcn.h>
@@ -57,12 +57,6 @@ static int both(void)
     return 0;
 }
 
-static void *opens(void *unused)
-{
-    assert(dlopen("libm.so.6", RTLD_NOW));
-    return unused;
-}
-
 static int of_child(pid_t child)
 {
     int status;
@@ -81,14 +75,7 @@ int main(int argc, char **argv)
 {
     const int all = PROT_READ | PROT_WRITE | PROT_EXEC, text = PROT_READ | PROT_EXEC, data = PROT_READ | PROT_WRITE;
     char *again[] = {argv[0], "plain", NULL};
-    if (arg_is(argc, argv, "main")) opens(NULL);
-    if (arg_is(argc, argv, "thread")) join(go(opens, NULL));
     if (arg_is(argc, argv, "namespace")) assert(dlmopen(LM_ID_NEWLM, "libm.so.6", RTLD_NOW));
-    if (arg_is(argc, argv, "child")) {
-        pid_t child = fork();
-        if (child == 0) opens(NULL), _exit(both());
-        return of_child(child);
-    }
     if (arg_is(argc, argv, "exec")) execv(argv[0], again);
     if (arg_is(argc, argv, "child-execs") || arg_is(argc, argv, "vfork")) {
         pid_t child = arg_is(argc, argv, "vfork") ? vfork() : fork();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::sharing::{Declared, Sharing, Word, MAX_DECLARED, MAX_KNOWN, MAX_WORDS};
+use vsrun_model::watch::LateFile;
 use vsrun_model::Arena;
 
 /// What is said of an object.
@@ -68,6 +69,9 @@ pub struct Objects {
     /// What the program says of who may use memory does not count: it was found not to hold.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub distrusts: bool,
+    /// Paths of libraries that come while the program runs, and are to be watched then.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub late: BTreeSet<String>,
 }
 
 impl Objects {
@@ -127,6 +131,8 @@ pub struct Shown {
     pub words: BTreeSet<(u32, u64)>,
     /// What the program says of who may use memory does not hold, and was relied on.
     pub trespass: bool,
+    /// Paths of libraries that came while the program ran, and that it was not known of: what they did to memory was not seen.
+    pub late: BTreeSet<String>,
     /// Declarations that do not hold, by index.
     pub refuted: BTreeSet<u32>,
     /// Operations that were no transitions.
@@ -136,13 +142,18 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Looks at an execution, right after its end.
-    pub fn read(arena: &Arena) -> Shown {
+    /// Looks at an execution, right after its end. Of `known` libraries it is known that they come.
+    pub fn read(arena: &Arena, known: &BTreeSet<String>) -> Shown {
         let noted = arena.noted.as_slice();
+        // Where nobody could tell what is done by code that comes later, it is none of anybody's business.
+        let told = arena.control.watching.later > 0;
+        let path = |file: &LateFile| String::from_utf8(file.path.iter().copied().take_while(|&b| b != 0).collect());
+        let late = arena.late.as_slice().iter().filter(|_| told).filter_map(|file| path(file).ok());
         Shown {
             names: noted.iter().map(|n| n.name).collect(),
             words: BTreeSet::new(),
             trespass: false,
+            late: late.filter(|path| path.starts_with('/') && !known.contains(path)).collect(),
             refuted: noted.iter().filter_map(|n| n.declared.checked_sub(1)).collect(),
             passed: arena.world.passed,
             last: arena.passed_last(),
@@ -151,6 +162,6 @@ impl Shown {
 
     /// True if it showed that the search knew too little.
     pub fn is_new(&self) -> bool {
-        !self.names.is_empty() || !self.words.is_empty() || self.trespass
+        !self.names.is_empty() || !self.words.is_empty() || self.trespass || !self.late.is_empty()
     }
 }

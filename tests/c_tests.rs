@@ -56,6 +56,8 @@ struct Case {
     name: String,
     args: Vec<String>,
     cflags: Vec<String>,
+    /// The source makes a library, too: PROGRAM.so.
+    library: bool,
     verdict: String,
     exit: Option<i32>,
     options: Option<Vec<String>>,
@@ -83,6 +85,7 @@ impl Case {
         match key {
             "args" => self.args = words(),
             "cflags" => self.cflags = words(),
+            "library" => self.library = value == "yes",
             "verdict" => self.verdict = value.into(),
             "exit" => self.exit = Some(number()? as i32),
             "options" => self.options = Some(words()),
@@ -306,6 +309,17 @@ impl Program {
         let done = run(&mut command, &dir, LIMIT)?;
         if !done.status.success() {
             return Err(format!("does not compile: {}", last_lines(&done.stderr)));
+        }
+        if case.library {
+            let mut command = Command::new("gcc");
+            command
+                .args(&case.cflags)
+                .args(["-O1", "-shared", "-fPIC", "-DLIBRARY", "-o"])
+                .arg(dir.join(format!("{}.so", self.name)));
+            let done = run(command.arg(&self.source), &dir, LIMIT)?;
+            if !done.status.success() {
+                return Err(format!("the library does not compile: {}", last_lines(&done.stderr)));
+            }
         }
         known.insert(case.cflags.clone(), binary.clone());
         Ok(binary)

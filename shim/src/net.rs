@@ -102,7 +102,7 @@ fn perform(nr: i64, a: [u64; 6], context: u64, within: bool) -> i64 {
     }
     let result = buffers::around(nr, a, |a| performed(nr, a, context, within));
     if matches!(nr, any_of!(SYS_mmap SYS_mprotect SYS_pkey_mprotect)) && result >= 0 {
-        watched::code_comes(nr, a);
+        watched::code_comes(nr, a, result as u64);
         toss::code_comes(nr, a);
     }
     result

@@ -114,12 +114,12 @@ impl Load {
 }
 
 /// `address` rounded down to its page.
-pub(super) fn floor(address: u64) -> u64 {
+pub(crate) fn floor(address: u64) -> u64 {
     address & !(PAGE - 1)
 }
 
 /// `address` rounded up to a page.
-pub(super) fn ceil(address: u64) -> u64 {
+pub(crate) fn ceil(address: u64) -> u64 {
     floor(address.saturating_add(PAGE - 1))
 }
 
@@ -207,16 +207,32 @@ impl ElfFile {
         self.segments.iter().filter(|s| s.p_type == PT_LOAD).map(load).collect()
     }
 
-    /// The dynamic section, or None if there is none.
-    pub fn dynamic(&self) -> Result<Option<Dynamic>, ElfError> {
+    /// The largest alignment of a loadable segment.
+    pub fn loads_align(&self) -> u64 {
+        self.segments.iter().filter(|s| s.p_type == PT_LOAD).map(|s| s.p_align).max().unwrap_or(0)
+    }
+
+    /// Relocations change code, or what is said of that cannot be read.
+    pub fn has_text_relocations(&self) -> bool {
+        const DT_TEXTREL: u64 = 22;
+        const DT_FLAGS: u64 = 30;
+        const DF_TEXTREL: u64 = 4;
+        let says = |(tag, value): &(u64, u64)| *tag == DT_TEXTREL || *tag == DT_FLAGS && value & DF_TEXTREL != 0;
+        self.dynamic_entries().map_or(true, |entries| entries.iter().flatten().any(says))
+    }
+
+    /// What stands in the dynamic section, by tag.
+    fn dynamic_entries(&self) -> Result<Option<Vec<(u64, u64)>>, ElfError> {
         let Some(segment) = self.segments.iter().find(|s| s.p_type == PT_DYNAMIC) else { return Ok(None) };
         let bytes = self.bytes(segment.p_offset, segment.p_filesz, "the dynamic section")?;
         let word = |at: &[u8]| u64::from_le_bytes(at.try_into().unwrap_or_default());
-        let entries: Vec<(u64, u64)> = bytes
-            .chunks_exact(16)
-            .map(|e| (word(&e[..8]), word(&e[8..])))
-            .take_while(|(tag, _)| *tag != DT_NULL)
-            .collect();
+        let entries = bytes.chunks_exact(16).map(|e| (word(&e[..8]), word(&e[8..])));
+        Ok(Some(entries.take_while(|(tag, _)| *tag != DT_NULL).collect()))
+    }
+
+    /// The dynamic section, or None if there is none.
+    pub fn dynamic(&self) -> Result<Option<Dynamic>, ElfError> {
+        let Some(entries) = self.dynamic_entries()? else { return Ok(None) };
         let strings = self.dynamic_strings(&entries)?;
         let mut dynamic = Dynamic::default();
         for (tag, value) in entries {

@@ -38,6 +38,7 @@ fn saved() -> Saved {
             declared: Vec::new(),
             words: [(0, 8)].into(),
             distrusts: true,
+            late: ["/usr/lib/a.so".into()].into(),
         },
         restarts: 2,
     };

@@ -187,6 +187,11 @@ impl Sharing {
         [self.restarts, self.earlier, self.passed]
     }
 
+    /// The search starts over with what turns out to be so.
+    pub fn starts_over(&self) -> bool {
+        self.systematic
+    }
+
     /// True if the search has to start over.
     pub fn is_due(&self) -> bool {
         self.due
@@ -197,19 +202,21 @@ impl Sharing {
         self.passed += shown.passed;
         self.refuted.extend(shown.refuted);
         let trusts = !shown.trespass || self.objects.distrusts;
-        if trusts && shown.names.is_subset(&self.objects.shared) && shown.words.is_subset(&self.objects.words) {
+        let (names, words) = (shown.names.is_subset(&self.objects.shared), shown.words.is_subset(&self.objects.words));
+        if trusts && names && words && shown.late.is_subset(&self.objects.late) {
             return;
         }
         let distrusts = self.objects.distrusts || shown.trespass;
         let shared = &self.objects.shared | &shown.names;
+        let late = &self.objects.late | &shown.late;
         let mut words = &self.objects.words | &shown.words;
         while words.len() > MAX_WORDS {
             words.pop_last();
         }
         let objects = match shared.len() <= MAX_KNOWN {
-            true => Objects { shared, words, distrusts, ..(*self.objects).clone() },
+            true => Objects { shared, words, distrusts, late, ..(*self.objects).clone() },
             // Too many: then every object is shared.
-            false => Objects { words, distrusts, ..Objects::default() },
+            false => Objects { words, distrusts, late, ..Objects::default() },
         };
         if objects == *self.objects {
             return;
@@ -270,8 +277,9 @@ impl Sharing {
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };
+            let late = if self.objects.late.is_empty() { "" } else { ", or libraries to come late" };
             notes.push(format!(
-                "the search started over {times}, when objects turned out to be shared (executions before that: {})",
+                "the search started over {times}, when objects turned out to be shared{late} (executions before that: {})",
                 self.earlier
             ));
         }

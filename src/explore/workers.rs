@@ -494,8 +494,10 @@ impl<'a> Shared<'a> {
                 false => races.iter().for_each(|text| state.counts.race(text)),
             }
         }
+        let will_start_over = state.sharing.starts_over();
         let counts = &mut state.counts;
-        if let Some(text) = unseen {
+        // What the code of these did is seen when the search has started over.
+        if let Some(text) = unseen.filter(|_| shown.late.is_empty() || !will_start_over) {
             counts.see(&[Reason::Unwatched].into());
             counts.note(&text);
         }

@@ -60,7 +60,8 @@ impl Worker {
         let alone = self.diverges_alone();
         self.clean_up(&ending)?;
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
-        Ok(Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step)).with_polled(polled, alone))
+        let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), &self.spec.objects.late);
+        Ok(outcome.with_polled(polled, alone))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.

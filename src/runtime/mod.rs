@@ -6,6 +6,7 @@ pub mod checkpoint;
 mod execute;
 pub mod halt;
 mod inspect;
+mod late;
 pub mod limits;
 pub(crate) mod look;
 pub mod memory;

@@ -68,10 +68,17 @@ pub enum Sign {
 
 impl Outcome {
     /// From the arena of an execution whose processes are gone.
-    /// `flaws`: what is looked for; `by_step`: its trace is to tell what each transition did to memory.
-    pub fn new(arena: &Arena, mut trace: Trace, ending: Ending, (flaws, by_step): (Flaws, bool)) -> Outcome {
+    /// `flaws`: what is looked for; `by_step`: its trace is to tell what each transition did to memory; `known`: libraries of which it was known
+    /// that they come while the program runs.
+    pub fn new(
+        arena: &Arena,
+        mut trace: Trace,
+        ending: Ending,
+        (flaws, by_step): (Flaws, bool),
+        known: &BTreeSet<String>,
+    ) -> Outcome {
         let sign = sign(&arena.world, &trace, &ending);
-        let mut shown = Shown::read(arena);
+        let mut shown = Shown::read(arena, known);
         // What could not be recorded may be anything.
         if is_told(arena, &ending) && by_step && arena.records_lost == 0 {
             trace.touched = race::by_step(trace.steps.len(), notes(arena));

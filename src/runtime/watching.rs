@@ -13,10 +13,11 @@ use std::sync::Arc;
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
 use vsrun_model::watch::{
-    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR,
+    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR,
     WATCH_MAGIC,
 };
 
+use super::late::{libraries, Late};
 use super::memory::{MemoryError, ProcessMemory};
 use super::session::{PrivateDir, SHIM_NAME};
 use super::setup::StartError;
@@ -36,15 +37,17 @@ pub(super) fn is_left_out(name: &str) -> bool {
     LEFT_OUT.iter().chain(&["linux-vdso", "[", SHIM_NAME]).any(|start| name.starts_with(start))
 }
 
-/// A module at the root.
-struct Loaded {
-    path: PathBuf,
-    name: String,
-    bias: u64,
+/// A module at the root, or one that comes later.
+pub(super) struct Loaded {
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) bias: u64,
     /// Its executable parts.
-    text: Vec<(u64, Vec<u8>)>,
+    pub(super) text: Vec<(u64, Vec<u8>)>,
     /// Those are what the file has.
-    intact: bool,
+    pub(super) intact: bool,
+    /// It is not there yet.
+    pub(super) is_late: bool,
 }
 
 impl Worker {
@@ -67,17 +70,26 @@ impl Worker {
         let memory = ProcessMemory::open(self.root).map_err(io::Error::other)?;
         let maps = std::fs::read(format!("/proc/{}/maps", self.root))?;
         let changed = patched(&self.tossed);
-        let (loaded, left_out) = modules(&maps, &memory, &changed);
+        let (mut loaded, left_out) = modules(&maps, &memory, &changed);
+        let late = libraries(&self.spec.objects.late);
+        loaded.extend(late.iter().filter_map(Late::loaded));
         let mut sites = analyse(&loaded, watch.choice);
         loaded.iter().zip(&mut sites).for_each(|(module, sites)| leave_alone(sites, module.bias, &changed));
         let inputs = loaded.iter().zip(&sites).map(|(m, sites)| Input { sites, bias: m.bias, text: m.text.clone() });
         let inputs: Vec<Input> = inputs.collect();
-        let (plan, results) = plan(&inputs, space(&maps), self.arena.control.watching.slow, watch.form);
+        let mut space = space(&maps);
+        late.iter().for_each(|late| space.take(late.range.start - PAGE..late.range.end + PAGE));
+        let (mut plan, results) = plan(&inputs, space, self.arena.control.watching.slow, watch.form);
         drop(inputs);
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_alone = left_alone(&loaded, &maps);
         watched.left_out = left_out;
-        watched.places = Modules::parse(&maps, &mut SymbolCache::new());
+        let all_maps = late.iter().fold(maps.clone(), |maps, late| [maps, late.maps()].concat());
+        watched.places = Modules::parse(&all_maps, &mut SymbolCache::new());
+        let own_traps = if watch.by_itself { &plan.traps[..] } else { &[] };
+        let parts = late.iter().flat_map(|late| late.parts(&plan.writes, own_traps)).collect();
+        let is_late = |at: u64| late.iter().any(|late| late.range.contains(&at));
+        plan.writes.retain(|(at, _)| !is_late(*at));
         let (calls, others) = stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
         let mut originals = Vec::new();
         for (at, bytes) in &plan.writes {
@@ -89,11 +101,11 @@ impl Worker {
         let mut writes = [plan.writes.clone(), self.stand_in(&calls)].concat();
         let mut changes = Changes::default();
         if watch.by_itself {
-            writes.extend(plan.traps.iter().map(|trap| (trap.at, vec![TRAP_ALONE])));
+            writes.extend(plan.traps.iter().filter(|trap| !is_late(trap.at)).map(|trap| (trap.at, vec![TRAP_ALONE])));
             changes = Changes::new(&writes, &memory).map_err(io::Error::other)?;
         }
         let log = watch.log.as_deref();
-        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), changes, log };
+        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), changes, parts, log };
         let file = file_of(&watched, &plan, rest);
         if watch.by_itself {
             self.patches = Some(file);
@@ -141,7 +153,7 @@ pub(super) fn put_beside(dir: &PrivateDir, bytes: &[u8]) -> io::Result<PathBuf> 
 
 /// What a process is to write over its own memory: words of [`Change`]s, with offsets from where the bytes begin, and these.
 #[derive(Default)]
-struct Changes {
+pub(super) struct Changes {
     words: Vec<[u64; 4]>,
     bytes: Vec<u8>,
 }
@@ -151,13 +163,18 @@ impl Changes {
     fn new(writes: &[(u64, Vec<u8>)], memory: &ProcessMemory) -> Result<Changes, MemoryError> {
         let mut all = Changes::default();
         for (at, bytes) in writes {
-            let (was, length) = (all.bytes.len(), bytes.len());
-            all.bytes.resize(was + length, 0);
-            memory.read(*at, &mut all.bytes[was..])?;
-            all.bytes.extend(bytes);
-            all.words.push([*at, length as u64, was as u64, (was + length) as u64]);
+            let mut was = vec![0; bytes.len()];
+            memory.read(*at, &mut was)?;
+            all.add(*at, &was, bytes);
         }
         Ok(all)
+    }
+
+    /// One more: what is there before, and after.
+    pub(super) fn add(&mut self, at: u64, was: &[u8], is: &[u8]) {
+        let from = self.bytes.len() as u64;
+        self.bytes.extend(was.iter().chain(is));
+        self.words.push([at, is.len() as u64, from, from + was.len() as u64]);
     }
 }
 
@@ -194,9 +211,10 @@ fn stand_ins(
                 continue;
             }
             let at = at.wrapping_add(module.bias);
-            let there = memory.read_u64(at)?;
+            // What comes later is bound to the stand-ins by the tables of symbols, which lead there.
+            let there = if loaded.is_late { 0 } else { memory.read_u64(at)? };
             // One that the loader has not filled yet leads back into the module.
-            if !own(there) && !ranges.iter().any(|range| range.contains(&there)) {
+            if !loaded.is_late && !own(there) && !ranges.iter().any(|range| range.contains(&there)) {
                 continue;
             }
             let number = match known {
@@ -210,7 +228,9 @@ fn stand_ins(
                     None => continue,
                 },
             };
-            calls.push(StandIn { at, number });
+            if !loaded.is_late {
+                calls.push(StandIn { at, number });
+            }
         }
     }
     Ok((calls, others))
@@ -273,7 +293,7 @@ fn modules(maps: &[u8], memory: &ProcessMemory, changed: &[Range<u64>]) -> (Vec<
             intact &= is_of_file(&path, mapping.offset, &bytes, (mapping.start, changed));
             text.push((mapping.start, bytes));
         }
-        loaded.push(Loaded { path, name, bias: module.bias, text, intact });
+        loaded.push(Loaded { path, name, bias: module.bias, text, intact, is_late: false });
     }
     loaded.sort_by_key(|m| m.text.first().map(|t| t.0));
     (loaded, left_out)
@@ -425,6 +445,16 @@ impl FileImage {
         table
     }
 
+    /// Adds [`Change`]s and their bytes, and gives where they are and how many.
+    fn changes(&mut self, all: Changes) -> [u64; 2] {
+        let bytes_at = self.0.len() as u64;
+        self.0.extend(all.bytes);
+        // Words follow.
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+        let placed = |[at, length, was, is]: [u64; 4]| [at, length, was + bytes_at, is + bytes_at];
+        self.table(all.words.into_iter().flat_map(placed), size_of::<Change>())
+    }
+
     fn fill_page(&mut self) {
         self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
     }
@@ -446,6 +476,8 @@ struct Rest<'a> {
     thread_local: u64,
     /// What the process is to write itself.
     changes: Changes,
+    /// Of libraries that come later.
+    parts: Vec<(Part, Changes)>,
     log: Option<&'a Path>,
 }
 
@@ -472,11 +504,13 @@ fn file_of(watched: &Watched, plan: &Plan, rest: Rest) -> Vec<u8> {
     let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
     let others = file.names(&rest.others);
     let originals = file.originals(&rest.originals);
-    let bytes_at = file.0.len() as u64;
-    file.0.extend(rest.changes.bytes);
-    file.0.resize(file.0.len().next_multiple_of(8), 0);
-    let placed = |[at, length, was, is]: [u64; 4]| [at, length, was + bytes_at, is + bytes_at];
-    let changes = file.table(rest.changes.words.into_iter().flat_map(placed), size_of::<Change>());
+    let changes = file.changes(rest.changes);
+    let mut parts = Vec::new();
+    for (part, changes) in rest.parts {
+        let Part { file: id, whole, around, part, .. } = part;
+        parts.extend(id.into_iter().chain(whole).chain([around]).chain(part).chain(file.changes(changes)));
+    }
+    let parts = file.table(parts.into_iter(), size_of::<Part>());
     let whole = |bytes: &[u8]| (bytes.len() as u64).next_multiple_of(PAGE);
     let tables = (file.0.len() + plan.mapped.len() * size_of::<Mapped>()) as u64;
     let mut offset = tables.next_multiple_of(PAGE);
@@ -494,7 +528,7 @@ fn file_of(watched: &Watched, plan: &Plan, rest: Rest) -> Vec<u8> {
     let mut header: Vec<u8> = Vec::new();
     let fields = [mappings, traps, moves, [sites_at, count], operands, others, originals];
     let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten());
-    let words = words.chain([rest.thread_local]).chain(changes);
+    let words = words.chain([rest.thread_local]).chain(changes).chain(parts);
     words.for_each(|w| header.extend(w.to_le_bytes()));
     let name = rest.log.map_or(&[][..], |path| path.as_os_str().as_bytes());
     header.extend(name.get(..255).unwrap_or(name));

@@ -90,6 +90,9 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    cpu: Option<usize>,
+    /// Its processes are gone, and another worker has its place.
+    is_over: bool,
 }
 
 impl Worker {
@@ -152,6 +155,8 @@ impl Worker {
             tossed: Vec::new(),
             points: Watchpoints::default(),
             list: Watchlist::default(),
+            cpu,
+            is_over: false,
         };
         worker.bring_to_root(root)?;
         Ok(worker)
@@ -311,12 +316,26 @@ impl Worker {
     /// What is known of the sharing of objects from the next execution on.
     ///
     /// # Errors
-    /// It is more than an arena has room for.
+    /// It is more than an arena has room for. Those of [`Worker::start`], where other libraries are known to come later.
     pub fn use_objects(&mut self, objects: &Arc<Objects>) -> Result<(), StartError> {
+        if self.spec.watch.is_some() && self.spec.objects.late != objects.late {
+            self.spec.objects = Arc::clone(objects);
+            return self.begin_anew();
+        }
         if !Arc::ptr_eq(&self.spec.objects, objects) {
             objects.write(&mut self.arena).map_err(|e| StartError::Environment(e.into()))?;
             self.spec.objects = Arc::clone(objects);
         }
+        Ok(())
+    }
+
+    /// Ends the world and begins another one with what is known now: patches are made once, at the root.
+    fn begin_anew(&mut self) -> Result<(), StartError> {
+        let input = self.input.another()?;
+        let (spec, echo) = (self.spec.clone(), self.echo.take());
+        // All that this thread has forked is taken for the worker's.
+        self.end();
+        *self = Worker::start_on(self.cpu, Arc::clone(&self.halt), spec, input, echo)?;
         Ok(())
     }
 
@@ -331,8 +350,12 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
+impl Worker {
+    /// Ends all that it has started.
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
         let _ = kill(self.root, Signal::SIGKILL);
         let guard = self.dir.guard_pid();
         // What forks while it is listed has a child that is not in the list.
@@ -344,6 +367,12 @@ impl Drop for Worker {
             }
             reap(left, &self.dir);
         }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -48,6 +48,7 @@ fn sample() -> Scenario {
             declared: vec![Declaration { symbol: "lock".into(), what: What::Atomic, start: 0x4000, size: 40 }],
             words: [(0, 8), (1, 0x4000)].into(),
             distrusts: true,
+            late: ["/usr/lib/a.so".into()].into(),
         },
     }
 }

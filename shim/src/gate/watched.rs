@@ -7,7 +7,7 @@
 
 use vsrun_model::arena::{MAX_PATH, POOL_ADDR, POOL_SIZE};
 use vsrun_model::object::NONE;
-use vsrun_model::watch::{state, Entry, Record, FENCE, LEFT_OUT};
+use vsrun_model::watch::{state, Entry, Record, FENCE, LATE_PATH, LEFT_OUT};
 use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 
 use super::local::{
@@ -227,9 +227,10 @@ fn append(over: bool) {
     sink.flush();
 }
 
-/// Memory has become executable by call `nr` with these arguments: what is in it is not watched.
+/// Memory has become executable by call `nr` with these arguments, which gave `result`: what is in it is not watched, but libraries that the tool
+/// knows.
 #[inline]
-pub fn code_comes(nr: i64, a: [u64; 6]) {
+pub fn code_comes(nr: i64, a: [u64; 6], result: u64) {
     if nr != libc::SYS_mmap && a[2] as i32 & libc::PROT_WRITE != 0 && watch::holds_patches(a[0], a[1]) {
         code_changes(nr, a);
         return;
@@ -239,7 +240,10 @@ pub fn code_comes(nr: i64, a: [u64; 6]) {
     }
     let file = nr == libc::SYS_mmap && a[3] as i32 & libc::MAP_ANONYMOUS == 0;
     if watch::is_mapped() {
-        note_code(if file { Some(a[4] as i32) } else { None });
+        let can_be_written = a[2] as i32 & libc::PROT_WRITE != 0;
+        if !file || can_be_written || !watch::patch(result, a[1], a[4] as i32, a[5]) {
+            note_code(if file { Some(a[4] as i32) } else { None });
+        }
     } else if local().phase == Phase::BeforeRoot && !file {
         // What has a file the tool sees at the root. This is told when others can reach this process.
         remember(b"anonymous memory");
@@ -322,18 +326,22 @@ pub fn is_reached() {
 #[cold]
 fn note_code(file: Option<i32>) {
     let Some(file) = file else { return late_code(b"anonymous memory") };
-    let (mut path, mut name) = ([0; 40], [0; NAME]);
+    let (mut path, mut name) = ([0; 40], [0; LATE_PATH]);
     let digits = decimal(file);
     let parts = [b"/proc/self/fd/".as_slice(), &digits];
     for (to, byte) in path.iter_mut().zip(parts.into_iter().flatten()) {
         *to = *byte;
     }
-    let n = raw!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), NAME);
-    let name = &name[..n.clamp(0, NAME as i64) as usize];
-    let file = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
-    if !LEFT_OUT.iter().any(|start| file.starts_with(start.as_bytes())) {
-        late_code(name);
+    let n = raw!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), LATE_PATH).clamp(0, LATE_PATH as i64) as usize;
+    let file = name[..n].rsplit(|&b| b == b'/').next().unwrap_or(&[]);
+    if LEFT_OUT.iter().any(|start| file.starts_with(start.as_bytes())) {
+        return;
     }
+    // A longer path is not whole.
+    if n < LATE_PATH {
+        machine().note_late_file(&name);
+    }
+    late_code(&name[..n.min(NAME)]);
 }
 
 /// The log is full.

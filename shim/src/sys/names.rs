@@ -14,9 +14,8 @@ const STT_GNU_IFUNC: u8 = 10;
 /// The shim's functions are found where libc's of the same name are asked for. What the shim wants of libc itself it has found by now.
 /// Whatever stands in the way, they are found as before.
 pub fn lead_here() {
-    let own_map = find_map(|map| load::<u64>(map) == own_base());
-    let Some(own) = own_map.map(Image::of_map) else { return };
-    lead(|libc| {
+    let Some(own) = own() else { return };
+    lead(libc(), |libc| {
         own.each_symbol(|symbol| {
             let function = own.function_at(symbol);
             if function != 0 {
@@ -26,24 +25,34 @@ pub fn lead_here() {
     });
 }
 
-/// Has `all` lead names of libc elsewhere, by [`lead_to`].
-pub fn lead(all: impl FnOnce(&Image)) {
-    let Some(libc) = find_map(|map| is_named(map, b"/libc.so.6")).map(Image::of_map) else { return };
-    let (start, length, prot) = libc.symbols_segment();
+/// The loaded libc.
+pub fn libc() -> Option<Image> {
+    find_map(|map| is_named(map, b"/libc.so.6")).map(Image::of_map)
+}
+
+/// The shim.
+pub fn own() -> Option<Image> {
+    find_map(|map| load::<u64>(map) == own_base()).map(Image::of_map)
+}
+
+/// Has `all` lead names of an image elsewhere, by [`lead_to`].
+pub fn lead(image: Option<Image>, all: impl FnOnce(&Image)) {
+    let Some(image) = image else { return };
+    let (start, length, prot) = image.symbols_segment();
     if length == 0 || raw!(libc::SYS_mprotect, start, length, prot | libc::PROT_WRITE) < 0 {
         return;
     }
-    all(&libc);
+    all(&image);
     raw!(libc::SYS_mprotect, start, length, prot);
 }
 
 /// Each version of function `name` is at `function`.
-pub fn lead_to(libc: &Image, name: &[u8], function: u64) {
-    libc.each_named(name, |symbol, _| {
+pub fn lead_to(image: &Image, name: &[u8], function: u64) {
+    image.each_named(name, |symbol, _| {
         let info: u8 = load(symbol + 4);
-        if matches!(info & 15, STT_FUNC | STT_GNU_IFUNC) && libc.address(symbol).is_some() {
+        if matches!(info & 15, STT_FUNC | STT_GNU_IFUNC) && image.address(symbol).is_some() {
             store(symbol + 4, info & !15 | STT_FUNC);
-            store(symbol + 8, function.wrapping_sub(libc.base()));
+            store(symbol + 8, function.wrapping_sub(image.base()));
         }
         true
     });

@@ -5,6 +5,7 @@
 //! loader, or on a small stack. Below the gate, which says when transitions end and who gets the log.
 
 mod faults;
+mod late;
 mod log;
 mod map;
 mod slow;
@@ -12,6 +13,7 @@ mod state;
 mod undo;
 
 pub use faults::{mends, moved_from, moved_to, trap};
+pub use late::{patch, place};
 pub use log::{
     appends_to, begin, begins, call_reads, call_writes, call_wrote, discard, end_of_transition, hand_over, has_fenced,
     has_object, has_objects, is_mapped, is_object, is_recording, is_special, keeps_writes_apart, kernel_uses, range,

@@ -5,6 +5,7 @@
 
 use vsrun_model::watch::{Header, Original, WATCH_ADDR};
 
+use super::late;
 use super::log::{is_patched, is_undone};
 use crate::sys::{load, raw, store};
 
@@ -43,7 +44,7 @@ pub fn holds_patches(start: u64, length: u64) -> bool {
             high = middle;
         }
     }
-    low < header.originals[1] && first_page(&original(&header, low)) < end
+    low < header.originals[1] && first_page(&original(&header, low)) < end || late::holds_late_patches(start, length)
 }
 
 /// Puts back what was there before the patches. Nobody executes a patch meanwhile: threads are in the library, or in a trampoline, which goes on
@@ -67,6 +68,7 @@ pub fn undo() {
         }
         n = next;
     }
+    late::undo();
     is_undone();
 }
 

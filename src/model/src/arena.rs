@@ -7,11 +7,11 @@
 //! | `control` | as its fields say | both |
 //! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
-//! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted` | the holder of the turn | anyone who knows that the world stands still |
+//! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted`, `late` | the holder of the turn | anyone who knows that the world stands still |
 
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
-use crate::base::watch::{Entry, Gone, Record, Watching};
+use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
 use crate::base::{numbers, Kind, Op, Pid, Table, Tid, Uid, NONE};
 use crate::state::{
     Act, Closing, Declared, Effects, Files, Noted, Owned, Word, World, MAX_DECLARED, MAX_KNOWN, MAX_NOTED, MAX_OWNED,
@@ -414,6 +414,8 @@ pub struct Arena {
     pub declared: Table<Declared, MAX_DECLARED>,
     /// Names of what turned out to be shared in this execution.
     pub noted: Table<Noted, MAX_NOTED>,
+    /// Libraries that came after the patches in this execution, each once.
+    pub late: Table<LateFile, MAX_LATE>,
     /// The prefix of the schedule.
     pub prefix: [Choice; MAX_PREFIX],
     /// The trace.
@@ -462,7 +464,7 @@ impl Arena {
         let memory = self.regions.is_sealed() && self.segments.is_sealed() && self.attached.is_sealed();
         let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
         let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
-        let known = known && self.owned.is_sealed();
+        let known = known && self.owned.is_sealed() && self.late.is_sealed();
         let trace =
             self.noted.is_sealed() && self.steps.is_sealed() && self.seen.is_sealed() && self.records.is_sealed();
         header && files && memory && schedule && known && trace && self.world.is_sealed()
@@ -499,6 +501,7 @@ impl Arena {
         self.owned.clear();
         self.owned_lost = 0;
         self.noted.clear();
+        self.late.clear();
         self.unrecorded = 0;
         self.trail = 0;
         self.last = Kind::default();
@@ -617,6 +620,13 @@ impl Arena {
             let n = name.len().min(watching.name.len() - 1);
             watching.name[..n].copy_from_slice(&name[..n]);
             watching.name[n..].fill(0);
+        }
+    }
+
+    /// The library at `path`, NUL-terminated, came after the patches. More of them than there is room for are told another time.
+    pub fn note_late_file(&mut self, path: &[u8; LATE_PATH]) {
+        if self.late.as_slice().iter().all(|known| known.path != *path) {
+            self.late.push(LateFile { path: *path });
         }
     }
 

@@ -212,21 +212,25 @@ pub fn find_others() {
     }
 }
 
-/// Who asks libc for one of these functions (dlsym) gets what stands for it: see `sys::names`. Those that are no symbol of the shim's: of these the
-/// shim's own is what libc's table says, and has been.
+/// Who asks libc for one of these functions (dlsym) gets what stands for it: see `sys::names`. So does who asks the shim, which defines some of them: that
+/// is how libraries that come later are bound.
 pub fn lead_here() {
+    for image in [names::libc(), names::own()] {
+        names::lead(image, lead_from);
+    }
+}
+
+fn lead_from(image: &elf::Image) {
     let stand_in = |n: usize| &raw const vs_stand_ins as u64 + STRIDE * n as u64;
-    names::lead(|libc| {
-        let known = FUNCTIONS.iter().enumerate().filter(|(_, f)| f.does != Does::Nothing);
-        for (n, function) in known.filter(|&(n, _)| frame::real(n) != 0) {
-            names::lead_to(libc, function.name.as_bytes(), stand_in(n));
+    let known = FUNCTIONS.iter().enumerate().filter(|(_, f)| f.does != Does::Nothing);
+    for (n, function) in known.filter(|&(n, _)| frame::real(n) != 0) {
+        names::lead_to(image, function.name.as_bytes(), stand_in(n));
+    }
+    for (n, other) in others().enumerate().map(|(n, other)| (FUNCTIONS.len() + n, other)) {
+        if frame::real(n) != 0 {
+            names::lead_to(image, name_of(&other), stand_in(n));
         }
-        for (n, other) in others().enumerate().map(|(n, other)| (FUNCTIONS.len() + n, other)) {
-            if frame::real(n) != 0 {
-                names::lead_to(libc, name_of(&other), stand_in(n));
-            }
-        }
-    });
+    }
 }
 
 fn name_of(other: &Other) -> &[u8] {

@@ -141,6 +141,8 @@ pub struct Header {
     pub thread_local: u64,
     /// Offset and number of [`Change`]s, where the process makes them itself; else none.
     pub changes: [u64; 2],
+    /// Offset and number of [`Part`]s.
+    pub parts: [u64; 2],
     /// File to which what is recorded is appended, NUL-terminated; empty: none.
     pub log: [u8; 256],
 }
@@ -189,6 +191,35 @@ pub struct Change {
     pub was: u64,
     /// and of what is there afterwards.
     pub is: u64,
+}
+
+/// An executable part of a library that the program loads later. The process gives the library its place, and patches the part once it is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Part {
+    /// What fstat tells of the file: device, inode, bytes, seconds and nanoseconds of its last change.
+    pub file: [u64; 5],
+    /// Where the library is to lie, and bytes of all of it, whole pages; where in the file its first page is.
+    pub whole: [u64; 3],
+    /// Bytes that the loader takes before that, to choose a place in it by itself, where a segment is to lie at a multiple of more than a page.
+    pub around: u64,
+    /// As `whole`, of the part.
+    pub part: [u64; 3],
+    /// Offset and number of [`Change`]s.
+    pub changes: [u64; 2],
+}
+
+/// Longest path of a library that came later, with the NUL behind it.
+pub const LATE_PATH: usize = 256;
+/// Libraries that come later in an execution, of which vsrun is told at once.
+pub const MAX_LATE: usize = 64;
+
+/// The path of a library that came later and is not watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct LateFile {
+    /// Ends with NUL.
+    pub path: [u8; LATE_PATH],
 }
 
 /// An address and another.
