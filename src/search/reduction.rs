@@ -523,7 +523,8 @@ impl Reduction {
         // Others are found once the first of them has been run there.
         let same = |&value: &u32| self.means_the_same(run, n, p, value, taken);
         let value = self.alternative_of(run, n, p).filter(same).unwrap_or(0);
-        let mut last = vec![Step { act, value, did }];
+        let did_there = if did.has(Effects::LEAVES_ONE) { self.did_without(run, n, taken) } else { did };
+        let mut last = vec![Step { act, value, did: did_there }];
         last.extend(comes_after(self.step(run, at), &act));
         match self.insertion {
             Insertion::Sequence => {
@@ -621,6 +622,28 @@ impl Reduction {
         (at..n).any(|k| waits(&self.step(run, k).act)) || pending(at) || pending(n)
     }
 
+    /// What step `k` does beyond its operation without the steps `taken` and what follows them: it does not leave one thread alone in its process
+    /// where another one has come to its end with a step that is taken away. The ends of threads commute, so such a step
+    /// is kept; taken for one that leaves one, it would wake what sleeps, and a trace would be run again.
+    fn did_without(&self, run: &Run, k: usize, taken: &[usize]) -> Effects {
+        let (step, at) = (self.step(run, k), taken[0]);
+        let pid = step.act.pid;
+        let there = |thread: u32| self.pending_of(run.path[at], thread).is_some();
+        let ended = |d: usize| {
+            let other = self.step(run, d);
+            let ends = other.act.pid == pid && other.did.has(Effects::ENDS) && there(other.thread());
+            ends && self.follows(run, d, taken)
+        };
+        // Threads that only begin after what is taken away do not count.
+        let left = || self.tree.node(run.path[k + 1]).pending.iter().filter(|p| p.act.pid == pid);
+        let stale = step.did.has(Effects::LEAVES_ONE) && (at..k).any(ended) && left().all(|p| there(p.act.tid));
+        if stale {
+            step.did.without(Effects::LEAVES_ONE)
+        } else {
+            step.did
+        }
+    }
+
     /// Step `k` happens after one of the steps `taken`, or is one.
     fn follows(&self, run: &Run, k: usize, taken: &[usize]) -> bool {
         let clock = self.clock(run, k);
@@ -637,7 +660,8 @@ impl Reduction {
         let at = race.taken[0];
         let free = |from: usize, to: usize| {
             let stays = |&k: &usize| k != n && !self.follows(run, k, &race.taken);
-            (from..to).filter(stays).map(|k| *self.step(run, k)).collect::<Vec<Step>>()
+            let step = |k: usize| Step { did: self.did_without(run, k, &race.taken), ..*self.step(run, k) };
+            (from..to).filter(stays).map(step).collect::<Vec<Step>>()
         };
         let settled: Vec<Step> = free(at, n).into_iter().chain(race.last.iter().copied()).collect();
         // It may be blocked after the last step, or killed by step `n`.

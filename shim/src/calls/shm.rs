@@ -196,7 +196,8 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
         Err(error) => return error,
     };
     let segment = arena().segments[index];
-    let prot = if flags & libc::SHM_RDONLY != 0 { libc::PROT_READ } else { libc::PROT_READ | libc::PROT_WRITE };
+    let write = if flags & libc::SHM_RDONLY != 0 { 0 } else { libc::PROT_WRITE };
+    let prot = libc::PROT_READ | write | if flags & libc::SHM_EXEC != 0 { libc::PROT_EXEC } else { 0 };
     let addr = if flags & libc::SHM_RND != 0 { addr & !(PAGE - 1) } else { addr };
     let fixed = if addr != 0 { 0x10_0000 } else { 0 };
     let len = pages(segment.size);
@@ -216,6 +217,7 @@ fn attach(id: i32, addr: u64, flags: i32) -> i64 {
     if !add_range(range) {
         too_many();
     }
+    watched::code_comes(libc::SYS_mmap, [start, len, prot as u64, libc::MAP_ANONYMOUS as u64, 0, 0], start);
     watched::shares(None, true);
     watched::mark_objects();
     if !machine().segment_attach(own, index) {

@@ -13,7 +13,7 @@ use crate::sys::load;
 const MOST: u64 = 16 << 10;
 /// How far below its stack pointer a thread has left what is nothing to it any more.
 const LEFT: u64 = 2 << 10;
-/// What XSAVE writes of the x87 and SSE registers, components 0 and 1, and where it says which components are not as they are at first.
+/// What XSAVE writes of the x87 and SSE registers, components 0 and 1, and where it says which components may not be as they are at first.
 const LEGACY: u64 = 416;
 const COMPONENTS: u64 = 512;
 
@@ -33,12 +33,13 @@ pub fn of(frame: u64, fs: u64, first: u64) -> Option<u64> {
     }
     let saved = (frame - log::state_size_in_use()) & !63;
     let components: u64 = load(saved + COMPONENTS);
-    let mut hash = Hash(components);
+    let mut hash = Hash(0);
     hash.add(saved, saved + LEGACY);
     let mut further = components & !3;
     while further != 0 {
-        let [at, len] = log::component(further.trailing_zeros())?;
-        hash.add(saved + at, saved + at + len);
+        let number = further.trailing_zeros();
+        let [at, len] = log::component(number)?;
+        hash.add_component(number, saved + at, saved + at + len);
         further &= further - 1;
     }
     hash.add(frame, top);
@@ -51,6 +52,15 @@ pub fn of(frame: u64, fs: u64, first: u64) -> Option<u64> {
 struct Hash(u64);
 
 impl Hash {
+    /// A further component of the processor's state. All of them are zeros at first, and whether one that is so again is told as being in its
+    /// first state is up to the processor, and to whether the kernel has switched to others meanwhile (Intel SDM, volume 1, 13.6).
+    fn add_component(&mut self, number: u32, from: u64, end: u64) {
+        if (from..end).step_by(8).any(|at| load::<u64>(at) != 0) {
+            self.0 ^= u64::from(number);
+            self.add(from, end);
+        }
+    }
+
     /// Whole words. Where two states differ in one word their hashes do.
     fn add(&mut self, from: u64, end: u64) {
         for at in (from & !7..end).step_by(8) {

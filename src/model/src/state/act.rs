@@ -117,4 +117,8 @@ impl Effects {
     pub fn with(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)
     }
+
+    pub fn without(self, other: Effects) -> Effects {
+        Effects(self.0 & !other.0)
+    }
 }
