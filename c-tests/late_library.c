@@ -12,6 +12,7 @@ static int counter, begun;
 __asm__(".text; .quad stdout; .previous");
 #endif
 static char text[8];
+static volatile size_t much = sizeof text;
 
 __attribute__((constructor)) static void begins(void)
 {
@@ -34,10 +35,20 @@ int count(void)
     return counter;
 }
 
+#ifdef DEFINES
+/* Of the name of a function of libc, which nobody but the library itself calls by it. */
+__attribute__((noinline)) void *memcpy(void *to, const void *from, size_t n)
+{
+    char *t = to;
+    for (size_t i = 0; i < n; i++) ((volatile char *)t)[i] = ((const char *)from)[i];
+    return to;
+}
+#endif
+
 /* By a function of libc. */
 void copy(const char *from)
 {
-    memcpy(text, from, sizeof text);
+    memcpy(text, from, much);
 }
 
 int is_whole(void)
@@ -125,6 +136,26 @@ static void *calls_back(void *unused)
     return unused;
 }
 
+static volatile size_t size = 8;
+static char mine[8];
+
+static void *copies(void *unused)
+{
+    memcpy(mine, fixed ? "aaaaaaa" : "bbbbbbb", size);
+    return unused;
+}
+
+static void (*copy)(const char *);
+static int (*is_whole)(void);
+
+static void *copies_there(void *text)
+{
+    if (fixed) MUST(pthread_mutex_lock(&lock));
+    copy(text);
+    if (fixed) MUST(pthread_mutex_unlock(&lock));
+    return NULL;
+}
+
 static void *lasts(void *unused)
 {
     if (fixed) MUST(pthread_mutex_lock(&lock));
@@ -155,6 +186,20 @@ int main(int argc, char **argv)
         join(one), join(two);
         assert(more == 2);
         return 0;
+    }
+    if (arg_is(argc, argv, "own-copies")) {
+        opens(NULL);
+        pthread_t one = go(copies, NULL), two = go(copies, NULL);
+        join(one), join(two);
+        return mine[0] != 'b';
+    }
+    if (arg_is(argc, argv, "copies")) {
+        void *library = opened();
+        copy = (void (*)(const char *))dlsym(library, "copy");
+        is_whole = (int (*)(void))dlsym(library, "is_whole");
+        pthread_t one = go(copies_there, "aaaaaaa"), two = go(copies_there, "bbbbbbb");
+        join(one), join(two);
+        return !is_whole();
     }
     if (arg_is(argc, argv, "timed")) {
         opens(NULL);

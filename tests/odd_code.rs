@@ -120,6 +120,80 @@ fn unwind_information_that_is_noise_crashes_nothing() {
     }
 }
 
+/// Calls `change` with first address, as it stands there, and length of each function, in call frame information of a small program.
+fn each_function(frames: &mut [u8], mut change: impl FnMut(&mut i32, &mut u32)) {
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let mut at = 0;
+    while at + 16 <= frames.len() && word(frames, at) != 0 {
+        // What has a zero there is common to several functions.
+        if word(frames, at + 4) != 0 {
+            let (mut start, mut length) = (word(frames, at + 8) as i32, word(frames, at + 12));
+            change(&mut start, &mut length);
+            frames[at + 8..at + 12].copy_from_slice(&start.to_le_bytes());
+            frames[at + 12..at + 16].copy_from_slice(&length.to_le_bytes());
+        }
+        at += 4 + word(frames, at) as usize;
+    }
+}
+
+/// The unwind information of the program is changed so; with `table`, its table of where functions begin, too.
+fn survives(name: &str, table: Option<i32>, change: fn(&mut i32, &mut u32)) {
+    for stripped in [false, true] {
+        let place = Place::new(&format!("{name}-{stripped}"), &[]);
+        let mut bytes = place.frames();
+        let before = bytes.clone();
+        each_function(&mut bytes, change);
+        assert_ne!(bytes, before);
+        place.put_frames(&bytes);
+        if let Some(more) = table {
+            place.tool("objcopy", &["--dump-section", ".eh_frame_hdr=table", "program", "copy"]);
+            let mut table = fs::read(place.0.join("table")).expect("the section");
+            // Four bytes of encodings, the place of the information, how many there are; then for each where it begins, and where that is said.
+            for entry in table[12..].chunks_exact_mut(8) {
+                let start = i32::from_le_bytes(entry[..4].try_into().expect("four bytes")) + more;
+                entry[..4].copy_from_slice(&start.to_le_bytes());
+            }
+            fs::write(place.0.join("table"), table).expect("the section");
+            place.tool("objcopy", &["--update-section", ".eh_frame_hdr=table", "program"]);
+        }
+        if stripped {
+            place.tool("strip", &["-s", "program"]);
+        }
+        place.does_the_same("nothing");
+        let report = place.explore(&["nothing", "racy"]);
+        assert!(report["verdict"] == "assert" || is_not_watched(&report), "{name} {stripped}: {report}");
+        // What the symbols bound is watched all the same.
+        assert!(stripped || report["verdict"] == "assert", "{name}: {report}");
+    }
+}
+
+#[test]
+fn functions_that_are_said_to_end_early_are_no_harm() {
+    survives("short", None, |_, length| *length /= 2);
+}
+
+#[test]
+fn functions_that_are_said_to_overlap_are_no_harm() {
+    survives("long", None, |_, length| *length *= 3);
+}
+
+#[test]
+fn functions_that_are_said_to_begin_elsewhere_than_in_the_table_are_no_harm() {
+    survives("moved", None, |start, _| *start += 1);
+}
+
+#[test]
+fn functions_that_are_said_to_begin_within_an_instruction_are_no_harm() {
+    survives("within", Some(1), |start, _| *start += 1);
+    survives("behind", Some(5), |start, _| *start += 5);
+}
+
+#[test]
+fn functions_that_are_said_to_begin_early_are_no_harm() {
+    survives("early", Some(-1), |start, _| *start -= 1);
+    survives("earlier", Some(-7), |start, _| *start -= 7);
+}
+
 #[test]
 fn what_is_as_compilers_leave_it_is_complete() {
     let report = Place::new("plain", &[]).does_the_same("nothing");

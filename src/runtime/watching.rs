@@ -193,7 +193,9 @@ fn stand_ins(
     maps: &[u8],
     memory: &ProcessMemory,
 ) -> Result<(Vec<StandIn>, Vec<String>), MemoryError> {
-    let defined: BTreeSet<&str> = watched.modules.iter().flat_map(|m| &m.sites.defines).map(String::as_str).collect();
+    // What comes later has no say in how calls of what is loaded are bound.
+    let is_there = watched.modules.iter().zip(loaded).filter(|(_, loaded)| !loaded.is_late);
+    let defined: BTreeSet<&str> = is_there.flat_map(|(m, _)| &m.sites.defines).map(String::as_str).collect();
     let mappings = Mapping::parse_all(maps);
     let of = |start: &'static str| {
         mappings.iter().filter(move |m| m.file().is_some_and(|f| file_name(f).starts_with(start)))

@@ -35,10 +35,24 @@ impl Extents {
         for f in functions.iter().filter(|f| f.sized) {
             all.add(image, f.start.wrapping_add(bias), f.end.wrapping_add(bias), Some(&f.name), true);
         }
-        for frame in frames.map(|at| unwind::frames(image, at)).unwrap_or_default() {
-            all.add(image, frame.start, frame.end, None, true);
-            if let Some(extent) = all.0.get_mut(&frame.start) {
-                extent.handlers = frame.handlers;
+        let frames = frames.map(|at| unwind::frames(image, at)).unwrap_or_default();
+        // Where they cannot be believed any function may have landing pads.
+        if !frames.sound {
+            all.0.values_mut().for_each(|extent| extent.handlers = Some(unwind::UNKNOWN));
+        }
+        for frame in frames.all.iter().filter(|_| frames.sound) {
+            // Symbols say better where functions begin than what begins inside of one.
+            match all.start_of(frame.start).filter(|&start| start != frame.start && all.0[&start].name.is_some()) {
+                Some(around) => {
+                    let handlers = frame.handlers.map(|_| unwind::UNKNOWN);
+                    all.0.entry(around).and_modify(|extent| extent.handlers = extent.handlers.or(handlers));
+                }
+                None => {
+                    all.add(image, frame.start, frame.end, None, true);
+                    if let Some(extent) = all.0.get_mut(&frame.start) {
+                        extent.handlers = frame.handlers;
+                    }
+                }
             }
         }
         // Labels of assembly code say where something starts, unless it is in the middle of something.

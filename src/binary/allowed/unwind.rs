@@ -17,28 +17,52 @@ pub struct Frame {
     pub handlers: Option<u64>,
 }
 
-/// The entries, up to the first that is damaged; `header` is the address of `.eh_frame_hdr`.
-pub fn frames(image: &Memory, header: u64) -> Vec<Frame> {
+/// The call frame information of an image.
+#[derive(Default)]
+pub struct Frames {
+    /// Its entries, up to the first that is damaged.
+    pub all: Vec<Frame>,
+    /// They begin where the table in the header says, and none reaches into the next one. Linkers write both from the same numbers, so if not,
+    /// something is damaged.
+    pub sound: bool,
+}
+
+/// What is found by the header `.eh_frame_hdr` at that address.
+pub fn frames(image: &Memory, header: u64) -> Frames {
+    let mut frames = Frames::default();
     let bases = BaseAddresses::default().set_eh_frame_hdr(header);
-    let Ok(parsed) = EhFrameHdr::new(image.tail(header), LittleEndian).parse(&bases, 8) else { return Vec::new() };
-    let Pointer::Direct(start) = parsed.eh_frame_ptr() else { return Vec::new() };
+    let Ok(parsed) = EhFrameHdr::new(image.tail(header), LittleEndian).parse(&bases, 8) else { return frames };
+    let Pointer::Direct(start) = parsed.eh_frame_ptr() else { return frames };
     let bases = bases.set_eh_frame(start);
     let section = EhFrame::new(image.tail(start), LittleEndian);
     let mut entries = section.entries(&bases);
-    let mut all = Vec::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(fde) = entry else { continue };
         let Ok(fde) = fde.parse(EhFrame::cie_from_offset) else { continue };
         let handlers = match fde.lsda() {
             Some(Pointer::Direct(at)) if at != 0 => Some(at),
-            // Kept in a word elsewhere: no compiler for this machine does so. 0 is no table, so the pads are unknown.
-            Some(Pointer::Indirect(_)) => Some(0),
+            // Kept in a word elsewhere: no compiler for this machine does so.
+            Some(Pointer::Indirect(_)) => Some(UNKNOWN),
             _ => None,
         };
-        all.push(Frame { start: fde.initial_address(), end: fde.end_address(), handlers });
+        frames.all.push(Frame { start: fde.initial_address(), end: fde.end_address(), handlers });
     }
-    all
+    let mut ranges: Vec<(u64, u64)> = frames.all.iter().map(|frame| (frame.start, frame.end)).collect();
+    ranges.sort_unstable();
+    let apart = ranges.windows(2).all(|two| two[0].1 <= two[1].0);
+    frames.sound = apart
+        && parsed.table().is_none_or(|table| {
+            let (mut listed, mut table) = (BTreeSet::new(), table.iter(&bases));
+            while let Ok(Some((Pointer::Direct(at), _))) = table.next() {
+                listed.insert(at);
+            }
+            listed == frames.all.iter().map(|frame| frame.start).collect()
+        });
+    frames
 }
+
+/// The place of a table of landing pads of which nothing is known: there is no table at 0.
+pub const UNKNOWN: u64 = 0;
 
 /// The landing pads of the function at `start` with language-specific data at `at`. None: not understood.
 pub fn landing_pads(image: &Memory, start: u64, at: u64) -> Option<BTreeSet<u64>> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use goblin::elf::section_header::SHF_EXECINSTR;
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use vsrun_model::watch::Operand;
 
 use super::super::allowed::code::fixed_pointers;
@@ -16,7 +16,7 @@ use super::super::allowed::images::Images;
 use super::super::allowed::unwind;
 use super::super::elf::{ElfError, ElfFile};
 use super::access::{self, Around};
-use super::body::{Body, References};
+use super::body::{ends, Body, References};
 use super::groups;
 use super::live::{self, Effect};
 use super::rounds;
@@ -79,13 +79,25 @@ fn find_in(image: Image, choice: Choice, sections: &[(u64, u64)]) -> Sites {
     let Some(image) = images.all().first() else { return Sites::default() };
     let mut sites = Sites::default();
     let mut bodies = Vec::new();
-    for extent in image.extents.all() {
+    for mut extent in image.extents.all() {
+        // None reaches from one section into another, whatever is said of it.
+        let around = sections.iter().find(|(start, end)| (*start..*end).contains(&extent.start));
+        extent.end = around.map_or(extent.end, |section| extent.end.min(section.1));
         if extent.bounded {
             bodies.push(Body::new(image, extent));
         }
     }
     let functions: Vec<(u64, u64)> = bodies.iter().map(|body| (body.extent.start, body.extent.end)).collect();
     sites.unwatched = uncovered(image, &functions, sections);
+    for body in &mut bodies {
+        if sites
+            .unwatched
+            .iter()
+            .any(|part| part.reason == Reason::Unbounded && runs_into(image, part, body.extent.start))
+        {
+            body.until = 0;
+        }
+    }
     let mut references = References::collect(image, &bodies);
     take_from_data(image, &mut references);
     let understood = follow_jumps(&images, image, &mut bodies, &mut references);
@@ -99,6 +111,17 @@ fn find_in(image: Image, choice: Choice, sections: &[(u64, u64)]) -> Sites {
     sites.units.sort_by_key(|unit| unit.at);
     sites.unwatched.sort();
     sites
+}
+
+/// The code of no known function goes on where `function` is said to start, or within an instruction there: that is not where one starts.
+fn runs_into(image: &Image, part: &Unwatched, function: u64) -> bool {
+    if part.at + part.length != function {
+        return false;
+    }
+    let bytes = image.tail(part.at);
+    let bytes = &bytes[..bytes.len().min(part.length as usize)];
+    let last = Decoder::with_ip(64, bytes, part.at, DecoderOptions::NONE).into_iter().last();
+    !last.is_some_and(|i| !i.is_invalid() && (ends(&i) || matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)))
 }
 
 /// Which functions of others the module may call, and which it defines. libc has no names of C++.
