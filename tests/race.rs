@@ -143,14 +143,11 @@ struct Make {
     reports_all: bool,
 }
 
-const OPTIMAL: Make =
-    Make { new: || Box::new(InOrder::optimal()), by_step: false, reports_all: true };
-const TRANSACTIONS: Make =
-    Make { new: || Box::new(Transactions::new()), by_step: false, reports_all: false };
+const OPTIMAL: Make = Make { new: || Box::new(InOrder::optimal()), by_step: false, reports_all: true };
+const TRANSACTIONS: Make = Make { new: || Box::new(Transactions::new()), by_step: false, reports_all: false };
 const IF_SSS: Make = Make { new: || Box::new(IfSss::new(Box::new(Unknown))), by_step: false, reports_all: true };
 const DPOR: Make = Make { new: || Box::new(InOrder::dpor()), by_step: false, reports_all: true };
-const COMPOSED: Make =
-    Make { new: || Box::new(Composed::new(Box::new(Unknown))), by_step: true, reports_all: false };
+const COMPOSED: Make = Make { new: || Box::new(Composed::new(Box::new(Unknown))), by_step: true, reports_all: false };
 
 /// The races on variables that nothing protects.
 fn races_of(trace: &Trace, notes: &[Note]) -> Vec<Race> {

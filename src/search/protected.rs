@@ -37,7 +37,10 @@ fn bytes(act: &Act, state: State) -> (Vec<(Key, u32)>, bool) {
     let plain = matches!(act.op.kind, Kind::MEM_READ | Kind::MEM_WRITE) && act.op.signals == 0 && !act.op.looks();
     let masks = if plain { act.op.bytes() } else { [u8::MAX; 2] };
     let objects = [act.op.obj, act.op.obj2].map(|object| state.objects.get(object as usize).copied());
-    let memory = objects.iter().zip(masks).filter_map(|(key, mask)| key.filter(|k| k.kind == ObjKind::MEMORY).map(|k| (k, mask)));
+    let memory = objects
+        .iter()
+        .zip(masks)
+        .filter_map(|(key, mask)| key.filter(|k| k.kind == ObjKind::MEMORY).map(|k| (k, mask)));
     let of = |(key, mask)| (0..8).filter(move |b| mask & 1 << b != 0).map(move |b| (key, b));
     (memory.flat_map(of).collect(), plain)
 }
