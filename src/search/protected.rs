@@ -1,18 +1,22 @@
 //! Memory that locks protect: the objects of the mutex locking discipline (MLD': Stoller, TR 536, Sections 2.2 and 9) among those whose
 //! uses are operations.
 //!
-//! Of each byte the *candidate set* is kept: the locks that were held at all uses seen, pending in any state explored. While it is not
-//! empty the byte is protected and its uses are invisible. Candidate sets are those of the stricter MLD-L at the end of Section 8: one lock for all executions,
-//! so going back in the search does not undo what has been taken out of them. A use that empties one violates the discipline, and the search begins
-//! again with the uses of that byte visible. Where the discipline holds in each execution with another lock, uses are visible, which is more than MLD' needs and loses
-//! nothing.
+//! Of each byte the *candidate set* is kept: the locks that were held at all uses seen, pending in any state explored. While it
+//! is not empty the byte is protected and its uses are invisible. Candidate sets are those of the stricter MLD-L at the end of
+//! Section 8: one lock for all executions, so going back in the search does not undo what has been taken out of them. A use
+//! that empties one violates the discipline, and the search begins again with the uses of that byte visible. Where the
+//! discipline holds in each execution with another lock, uses are visible, which is more than MLD' needs and loses nothing.
 //!
-//! **pendInvisOps.** In the paper's Algorithm 2-MLD' the operations that the candidate sets allow a pending transition beside its visible one
-//! bring other threads into a persistent set (formula (6)). Here none does, since none has to. Let T be closed for the visible operations alone, w what
-//! threads outside of T do while T stands still, t a pending transition of a thread in T, and let the last of w and t use the same protected byte, for the first time. Its lock
-//! is held by the thread of t in that state, and then nobody gets it in w; or t acquires it, and then the thread that gets it in w performs an operation
-//! that depends on a visible one of T, so it is in T; or one of the two uses is made without the lock, and that is a violation, which is
-//! reachable from here, and looked for. For memory that is no operation the order of happens-before says the same (`src/race`). `tests/search_mld.rs` has the
+//! **pendInvisOps.** In the paper's Algorithm 2-MLD' the operations that the candidate sets allow a pending transition beside
+//! its visible one bring other threads into a persistent set (formula (6)). Here none does, since none has to. Let T be closed
+//! for the visible operations alone, w what threads outside of T do while T stands still, t a pending transition of a thread in
+//! T, and let the last of w and t be the first to use the same protected byte. Either
+//! * its lock is held by the thread of t, and then nobody gets it in w;
+//! * or t acquires it, and then the thread that gets it in w performs an operation that depends on a visible one of T, so it is
+//!   in T;
+//! * or one of the two uses is made without the lock: a violation, which is reachable from here, and looked for.
+//!
+//! For memory that is no operation the order of happens-before says the same (`src/race`). `tests/search_mld.rs` has the
 //! algorithm as printed, to compare with.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -79,6 +79,12 @@ struct Run {
     any_moment: bool,
 }
 
+/// True if threads may have been enabled in the last state all the same.
+fn ended_early(end: End) -> bool {
+    let nothing_left = matches!(end, End::FINISHED | End::DEADLOCK | End::CYCLE | End::WAITS_OUTSIDE);
+    !nothing_left && !matches!(end, End::SLEEP_BLOCKED | End::DEPTH | End::MISMATCH)
+}
+
 impl Reduction {
     /// A search that has not begun.
     pub fn new(insertion: Insertion) -> Reduction {
@@ -169,7 +175,7 @@ impl Reduction {
             let last = path.last().copied().unwrap_or(0);
             gone = self.tree.cut(last);
             // It ended where another one, which went the same way, went on: something in it is not controlled.
-            if !self.ended_early(trace.end) || path.len() < visited {
+            if !ended_early(trace.end) || path.len() < visited {
                 self.partial = true;
                 self.tree.complete(last);
                 return gone;
@@ -184,15 +190,6 @@ impl Reduction {
         let last = run.path.last().copied().unwrap_or(leaf);
         self.tree.complete(last);
         gone
-    }
-
-    /// True if threads may have been enabled in the last state all the same.
-    fn ended_early(&self, end: End) -> bool {
-        match end {
-            End::FINISHED | End::DEADLOCK | End::CYCLE | End::SLEEP_BLOCKED => false,
-            End::DEPTH | End::MISMATCH | End::WAITS_OUTSIDE => false,
-            _ => true,
-        }
     }
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
@@ -213,7 +210,7 @@ impl Reduction {
                 return false;
             }
             let mut did = step.did;
-            if n + 1 == trace.steps.len() && self.ended_early(trace.end) {
+            if n + 1 == trace.steps.len() && ended_early(trace.end) {
                 did = did.with(Effects::LAST);
             }
             let new = Step { act: canon.act(&step.act), value: step.value, did };
@@ -362,7 +359,7 @@ impl Reduction {
                 }
             }
         }
-        if !self.ended_early(trace.end) {
+        if !ended_early(trace.end) {
             for p in Arc::clone(&self.tree.node(run.path[total]).pending).iter() {
                 if trace.end == End::SLEEP_BLOCKED && self.insertion == Insertion::Sequence {
                     // What slept for the execution need not sleep here: effects were not known to it.
