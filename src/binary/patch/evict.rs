@@ -166,15 +166,15 @@ mod tests {
 
     #[test]
     fn where_a_jump_with_chosen_bytes_leads() {
-        let jump = Partly { at: 0x1000_0000, prefixes: 1, own: 3, chosen: 1, bytes: [0x5a, 0, 0, 0xff] };
+        let jump = Partly { at: 0x5555_0000_0000, prefixes: 1, own: 3, chosen: 1, bytes: [0x5a, 0, 0, 0xff] };
         let (many, place) = jump.places();
         assert_eq!(
             (many, place(0), place(1)),
-            (1 << 16, 0x1000_0006 - 0x100_0000 + 0x5a, 0x1000_0006 - 0x100_0000 + 0x15a)
+            (1 << 16, 0x5555_0000_0006 - 0x100_0000 + 0x5a, 0x5555_0000_0006 - 0x100_0000 + 0x15a)
         );
         assert_eq!(jump.written(place(3)).unwrap(), [PREFIX, JMP, 0x5a, 3, 0]);
         // All of it is others'.
-        let jump = Partly { at: 0x1000_0000, prefixes: 0, own: 1, chosen: 1, bytes: [1, 2, 3, 0x80] };
-        assert_eq!((jump.places().0, jump.places().1(0)), (1, 0x1000_0005 - 0x8000_0000 + 0x3_0201));
+        let jump = Partly { at: 0x5555_0000_0000, prefixes: 0, own: 1, chosen: 1, bytes: [1, 2, 3, 0x80] };
+        assert_eq!((jump.places().0, jump.places().1(0)), (1, 0x5555_0000_0005 - 0x8000_0000 + 0x3_0201));
     }
 }

@@ -23,27 +23,32 @@ const SOURCE: &str = "
 
 struct Case {
     _dir: TempDir,
+    bias: u64,
     sites: Sites,
     text: Vec<(u64, Vec<u8>)>,
 }
 
 fn case(flags: &[&str]) -> Case {
+    case_at(flags, BIAS)
+}
+
+fn case_at(flags: &[&str], bias: u64) -> Case {
     let dir = TempDir::new();
     let program = dir.compile("p", "c", SOURCE, flags);
     let sites = find(&program, Choice::default()).unwrap();
-    let text = text_of(&program);
-    Case { _dir: dir, sites, text }
+    let text = text_of(&program, bias);
+    Case { _dir: dir, bias, sites, text }
 }
 
-fn text_of(program: &Path) -> Vec<(u64, Vec<u8>)> {
-    let image = Image::load(program, BIAS).unwrap();
+fn text_of(program: &Path, bias: u64) -> Vec<(u64, Vec<u8>)> {
+    let image = Image::load(program, bias).unwrap();
     image.code().map(|(start, bytes)| (start, bytes.to_vec())).collect()
 }
 
 fn planned(case: &Case, form: Form) -> (Plan, Statistics) {
     let slow: [u64; SLOW_PATHS] = std::array::from_fn(|n| 0x7fff_f7f0_0000 + 64 * n as u64);
     let taken = case.text.iter().map(|(start, bytes)| *start - 0x1000..*start + bytes.len() as u64 + 0x4000);
-    let input = Input { sites: &case.sites, bias: BIAS, text: case.text.clone() };
+    let input = Input { sites: &case.sites, bias: case.bias, text: case.text.clone() };
     let (plan, modules) = plan(&[input], Space::new(taken), slow, form);
     assert!(modules[0].1.is_empty(), "{:?}", modules[0].1);
     (plan, modules[0].0)
@@ -120,6 +125,32 @@ fn follow(plan: &Plan, text: &[(u64, Vec<u8>)], memory: &[(u64, Vec<u8>)], at: u
         }
     }
     panic!("a trampoline without end at {first:#x}");
+}
+
+#[test]
+fn what_is_behind_is_moved_where_puns_lead_nowhere() {
+    // Where libraries lie, half of all distances lead beyond the address space.
+    const HIGH: u64 = 0x7fff_f7c0_0000;
+    let mut evicted = 0;
+    for flags in [&["-O1"][..], &["-O2"], &["-Os"]] {
+        let case = case_at(flags, HIGH);
+        let (plan, statistics) = planned(&case, Form::Punned);
+        let text = patched(&case, &plan);
+        let memory: Vec<_> = plan.mapped.iter().map(|m| (m.at, m.bytes.clone())).collect();
+        let is_site = |at: u64| case.sites.at(at - HIGH).is_some_and(|(_, site)| !site.repeated);
+        for place in &plan.moves {
+            if is_site(place.to) {
+                follow(&plan, &text, &memory, place.to, Form::Best);
+                continue;
+            }
+            // It is no site: its place leads to it, by a slot.
+            let jump = decode(&text, place.to).filter(|i| i.flow_control() == FlowControl::UnconditionalBranch).unwrap();
+            assert_eq!(decode(&memory, jump.near_branch_target()).unwrap().near_branch_target(), place.at);
+            evicted += 1;
+        }
+        assert!(20 * statistics.trap < case.sites.checked(), "{flags:?}: {statistics:?}");
+    }
+    assert!(evicted > 3, "{evicted}");
 }
 
 #[test]

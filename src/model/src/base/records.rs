@@ -217,7 +217,7 @@ mod tests {
         let what = |unit: u32, times: u32, stride: i32| {
             (unit.ilog2() + 1) << Entry::UNIT | (stride as u32) << Entry::STRIDE & ((1 << Entry::UNIT) - 1) | times << 2
         };
-        let run = |unit: u32, times: u32| (unit.ilog2() + 1) << Entry::UNIT | unit * times << 2;
+        let run = |unit: u32, times: u32| (unit.ilog2() + 1) << Entry::UNIT | (unit * times) << 2;
         let of = |site: u32, what: u32| Entry { address: 1 << 40, site, what };
         let entries = [
             of(5, 8 << 2 | 1),
