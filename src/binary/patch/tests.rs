@@ -29,10 +29,7 @@ struct Case {
 }
 
 fn case(flags: &[&str]) -> Case {
-    case_at(flags, BIAS)
-}
-
-fn case_at(flags: &[&str], bias: u64) -> Case {
+    let bias = BIAS;
     let dir = TempDir::new();
     let program = dir.compile("p", "c", SOURCE, flags);
     let sites = find(&program, Choice::default()).unwrap();
@@ -125,32 +122,6 @@ fn follow(plan: &Plan, text: &[(u64, Vec<u8>)], memory: &[(u64, Vec<u8>)], at: u
         }
     }
     panic!("a trampoline without end at {first:#x}");
-}
-
-#[test]
-fn what_is_behind_is_moved_where_puns_lead_nowhere() {
-    // Where libraries lie, half of all distances lead beyond the address space.
-    const HIGH: u64 = 0x7fff_f7c0_0000;
-    let mut evicted = 0;
-    for flags in [&["-O1"][..], &["-O2"], &["-Os"]] {
-        let case = case_at(flags, HIGH);
-        let (plan, statistics) = planned(&case, Form::Punned);
-        let text = patched(&case, &plan);
-        let memory: Vec<_> = plan.mapped.iter().map(|m| (m.at, m.bytes.clone())).collect();
-        let is_site = |at: u64| case.sites.at(at - HIGH).is_some_and(|(_, site)| !site.repeated);
-        for place in &plan.moves {
-            if is_site(place.to) {
-                follow(&plan, &text, &memory, place.to, Form::Best);
-                continue;
-            }
-            // It is no site: its place leads to it, by a slot.
-            let jump = decode(&text, place.to).filter(|i| i.flow_control() == FlowControl::UnconditionalBranch).unwrap();
-            assert_eq!(decode(&memory, jump.near_branch_target()).unwrap().near_branch_target(), place.at);
-            evicted += 1;
-        }
-        assert!(20 * statistics.trap < case.sites.checked(), "{flags:?}: {statistics:?}");
-    }
-    assert!(evicted > 3, "{evicted}");
 }
 
 #[test]
