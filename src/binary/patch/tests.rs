@@ -23,29 +23,27 @@ const SOURCE: &str = "
 
 struct Case {
     _dir: TempDir,
-    bias: u64,
     sites: Sites,
     text: Vec<(u64, Vec<u8>)>,
 }
 
 fn case(flags: &[&str]) -> Case {
-    let bias = BIAS;
     let dir = TempDir::new();
     let program = dir.compile("p", "c", SOURCE, flags);
     let sites = find(&program, Choice::default()).unwrap();
-    let text = text_of(&program, bias);
-    Case { _dir: dir, bias, sites, text }
+    let text = text_of(&program);
+    Case { _dir: dir, sites, text }
 }
 
-fn text_of(program: &Path, bias: u64) -> Vec<(u64, Vec<u8>)> {
-    let image = Image::load(program, bias).unwrap();
+fn text_of(program: &Path) -> Vec<(u64, Vec<u8>)> {
+    let image = Image::load(program, BIAS).unwrap();
     image.code().map(|(start, bytes)| (start, bytes.to_vec())).collect()
 }
 
 fn planned(case: &Case, form: Form) -> (Plan, Statistics) {
     let slow: [u64; SLOW_PATHS] = std::array::from_fn(|n| 0x7fff_f7f0_0000 + 64 * n as u64);
     let taken = case.text.iter().map(|(start, bytes)| *start - 0x1000..*start + bytes.len() as u64 + 0x4000);
-    let input = Input { sites: &case.sites, bias: case.bias, text: case.text.clone() };
+    let input = Input { sites: &case.sites, bias: BIAS, text: case.text.clone() };
     let (plan, modules) = plan(&[input], Space::new(taken), slow, form);
     assert!(modules[0].1.is_empty(), "{:?}", modules[0].1);
     (plan, modules[0].0)
