@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use vsrun_model::watch::{Part, Place, TRAP_ALONE};
 
-use super::watching::{is_left_out, Changes, Loaded};
+use super::loaded::{is_left_out, Changes, Loaded};
 use crate::binary::elf::{ceil, floor, ElfFile, Load};
 
 /// Where the first one lies: in memory that is watched, and where neither the kernel nor a program maps anything by itself.

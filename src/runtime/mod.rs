@@ -8,6 +8,7 @@ pub mod halt;
 mod inspect;
 mod late;
 pub mod limits;
+mod loaded;
 pub(crate) mod look;
 pub mod memory;
 mod origins;

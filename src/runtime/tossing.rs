@@ -10,11 +10,12 @@ use vsrun_model::arena::Command;
 use vsrun_model::toss::MAX_TOSSES;
 use vsrun_model::watch::Place;
 
+use super::loaded::is_left_out;
 use super::memory::ProcessMemory;
 use super::session::SHIM_NAME;
 use super::setup::StartError;
 use super::tossed::{Patch, Tossed};
-use super::watching::{is_left_out, space};
+use super::watching::space;
 use super::worker::Worker;
 use crate::base::text::escape;
 use crate::binary::entries::{Functions, LONGEST};

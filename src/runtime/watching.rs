@@ -13,11 +13,12 @@ use std::sync::Arc;
 use vsrun_model::arena::Command;
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
 use vsrun_model::watch::{
-    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, LEFT_OUT, TRAP_ALONE, WATCH_ADDR,
+    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, TRAP_ALONE, WATCH_ADDR,
     WATCH_MAGIC,
 };
 
 use super::late::{libraries, Late};
+use super::loaded::{is_left_out, Changes, Loaded};
 use super::memory::{MemoryError, ProcessMemory};
 use super::session::{PrivateDir, SHIM_NAME};
 use super::setup::StartError;
@@ -31,24 +32,6 @@ use crate::binary::sites::{self, Choice, Reason, Sites, Unit, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
 
 const PAGE: u64 = 4096;
-
-/// Modules that are not watched.
-pub(super) fn is_left_out(name: &str) -> bool {
-    LEFT_OUT.iter().chain(&["linux-vdso", "[", SHIM_NAME]).any(|start| name.starts_with(start))
-}
-
-/// A module at the root, or one that comes later.
-pub(super) struct Loaded {
-    pub(super) path: PathBuf,
-    pub(super) name: String,
-    pub(super) bias: u64,
-    /// Its executable parts.
-    pub(super) text: Vec<(u64, Vec<u8>)>,
-    /// Those are what the file has.
-    pub(super) intact: bool,
-    /// It is not there yet.
-    pub(super) is_late: bool,
-}
 
 impl Worker {
     /// How memory is watched, if it is.
@@ -149,33 +132,6 @@ pub(super) fn put_beside(dir: &PrivateDir, bytes: &[u8]) -> io::Result<PathBuf> 
     let path = dir.shim().with_file_name("watch");
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(bytes)?;
     Ok(path)
-}
-
-/// What a process is to write over its own memory: words of [`Change`]s, with offsets from where the bytes begin, and these.
-#[derive(Default)]
-pub(super) struct Changes {
-    words: Vec<[u64; 4]>,
-    bytes: Vec<u8>,
-}
-
-impl Changes {
-    /// These, in the process with that memory, which has not been changed yet.
-    fn new(writes: &[(u64, Vec<u8>)], memory: &ProcessMemory) -> Result<Changes, MemoryError> {
-        let mut all = Changes::default();
-        for (at, bytes) in writes {
-            let mut was = vec![0; bytes.len()];
-            memory.read(*at, &mut was)?;
-            all.add(*at, &was, bytes);
-        }
-        Ok(all)
-    }
-
-    /// One more: what is there before, and after.
-    pub(super) fn add(&mut self, at: u64, was: &[u8], is: &[u8]) {
-        let from = self.bytes.len() as u64;
-        self.bytes.extend(was.iter().chain(is));
-        self.words.push([at, is.len() as u64, from, from + was.len() as u64]);
-    }
 }
 
 /// A word of a module that is to have the address of a stand-in.

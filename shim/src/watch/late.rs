@@ -66,10 +66,19 @@ pub fn patch(at: u64, length: u64, fd: i32, offset: u64) -> bool {
     changes(&part).all(|c| has(&c, c.was)) && write(&part, |change| change.is)
 }
 
+/// Where the words of so many bytes begin, and the bytes behind the last whole word.
+fn words_and_bytes(length: u64) -> (impl Iterator<Item = u64>, impl Iterator<Item = u64>) {
+    let words = length & !7;
+    ((0..words).step_by(8), words..length)
+}
+
 /// At the place of the change is what lies at that offset in the file.
 fn has(change: &Change, offset: u64) -> bool {
-    let byte = |n: u64| load::<u8>(change.at + n) == load::<u8>(WATCH_ADDR + offset + n);
-    readable(change.at, change.length) == change.length && (0..change.length).all(byte)
+    let (mut words, mut bytes) = words_and_bytes(change.length);
+    let (at, from) = (change.at, WATCH_ADDR + offset);
+    readable(at, change.length) == change.length
+        && words.all(|n| load::<u64>(at + n) == load::<u64>(from + n))
+        && bytes.all(|n| load::<u8>(at + n) == load::<u8>(from + n))
 }
 
 /// Writes what the changes of a part say, over code that is executable and can be read before and afterwards.
@@ -81,7 +90,9 @@ fn write(part: &Part, what: fn(&Change) -> u64) -> bool {
     }
     for change in changes(part) {
         let from = WATCH_ADDR + what(&change);
-        (0..change.length).for_each(|n| store(change.at + n, load::<u8>(from + n)));
+        let (words, bytes) = words_and_bytes(change.length);
+        words.for_each(|n| store(change.at + n, load::<u64>(from + n)));
+        bytes.for_each(|n| store(change.at + n, load::<u8>(from + n)));
     }
     raw!(libc::SYS_mprotect, at, size, text) == 0
 }
