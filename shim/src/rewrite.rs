@@ -205,7 +205,7 @@ pub fn libc_sites(auxv: &Auxv) {
         raw!(libc::SYS_munmap, thunks, size);
         return;
     }
-    let thread = image.find(b"_thread_db_sizeof_pthread").map_or(0, |at| load::<u32>(at));
+    let thread = image.find(b"_thread_db_sizeof_pthread").map_or(0, load::<u32>);
     THREAD.store(thread.into(), Relaxed);
     let hands_sets = HANDS_SETS.map(|name| image.bounds(name));
     elf::each_fixed_segment(image.base(), |start, length, _| {
