@@ -46,7 +46,7 @@ compare() {
         return
     fi
     "$@" <"$input" >expected 2>&1 || native=$?
-    timeout 300 "$vsrun" --once --race explore --format json --output seen "$@" <"$input" >json 2>errors || [ $? -eq 3 ] || native="$native, vsrun fails"
+    timeout 300 "$vsrun" --once --divergence-timeout 60 --race explore --format json --output seen "$@" <"$input" >json 2>errors || [ $? -eq 3 ] || native="$native, vsrun fails"
     status=$(sed -n 's/.*"program_status":{"\([a-z]*\)":\([0-9]*\)}.*/\1 \2/p' json)
     compared=$((compared + 1))
     said=same
@@ -88,7 +88,7 @@ if [ -z "$short" ]; then
         printf '%s\n' "$client" >client
         server="redis-server --port $port --bind 127.0.0.1 --save '' --appendonly no"
         sh -c "exec $server >/dev/null 2>&1" & sh client >expected 2>&1; wait || :
-        timeout 300 "$vsrun" --once --race explore --format json --output seen --with 'sh client' redis-server --port $port --bind 127.0.0.1 \
+        timeout 300 "$vsrun" --once --divergence-timeout 60 --race explore --format json --output seen --with 'sh client' redis-server --port $port --bind 127.0.0.1 \
             --save '' --appendonly no --logfile /dev/null >json 2>errors </dev/null || :
         compared=$((compared + 1))
         if grep -qF "$(cat expected)" seen && [ -s expected ] && [ "$(grep -c . expected)" -le "$(grep -c . seen)" ]; then
