@@ -3,7 +3,8 @@
 # ./scripts/patched.sh [--short]
 #
 # Each runs natively and under `vsrun --once --race explore`. Where a program has one thread its patches are executed all the same, and what they
-# record is thrown away. Exit status 1 if anything differs.
+# record is thrown away. Exit status 1 if anything differs. The time that is taken for a divergence is longer than the default, with which the C
+# compiler is called one (docs/WATCHING.md).
 #
 # What is not there is skipped, and said so. --short: a few, on less. VSRUN=PATH uses that binary instead of building one.
 set -eu

@@ -1,10 +1,10 @@
 //! Libraries that the program loads later, and that the tool knows: each gets the place that the tool has chosen for it, wherever the kernel would
 //! have put it in this execution, and its code is patched when it is mapped.
 //!
-//! NOTE [Late] The loader maps a library as a whole first, where the kernel likes, or takes memory for it where it has to be aligned: the shim names the place. Then it maps each segment over that. An
-//! executable one is patched at once: nothing of it has been executed, and code without relocations, which is all that the tool prepares, is as it
-//! is in the file from then on. What comes from another file, lies elsewhere or is not what the tool has read is not patched. Unmapped, the patches are
-//! gone with the code.
+//! NOTE [Late] The loader maps a library as a whole first, where the kernel likes, or takes memory for it where it has to be aligned: the shim
+//! names the place. Then it maps each segment over that. An executable one is patched at once: nothing of it has been executed, and code without
+//! relocations, which is all that the tool prepares, is as it is in the file from then on. What comes from another file, lies elsewhere or is not
+//! what the tool has read is not patched. Unmapped, the patches are gone with the code.
 
 use vsrun_model::watch::{Change, Header, Part, WATCH_ADDR};
 
