@@ -19,5 +19,5 @@ mod space;
 mod tests;
 
 pub(crate) use emit::distance;
-pub use plan::{plan, Form, Input, Mapped, Plan, Planner, Statistics};
+pub use plan::{plan, Form, Input, Mapped, Plan, Statistics};
 pub use space::Space;

@@ -10,7 +10,7 @@ const PAGE: u64 = 4096;
 /// A jump.
 const SLOT: u64 = 5;
 /// Pages of slots that are mapped at most: each is a mapping of its own, which every fork copies.
-const MOST_PAGES: usize = 2048;
+const MOST_PAGES: usize = 8192;
 /// How many places are tried where many would do.
 const TRIES: u64 = 256;
 

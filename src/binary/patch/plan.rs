@@ -18,7 +18,7 @@ pub(super) const JMP: u8 = 0xe9;
 pub(super) const PREFIX: u8 = 0x2e;
 /// What a trampoline takes at most for each instruction that is moved, with checks, slow paths and what surrounds it. Twice what was
 /// seen.
-const PER_UNIT: u64 = 512;
+pub(super) const PER_UNIT: u64 = 512;
 /// How far trampolines lie from their module at most, and at least.
 pub(super) const FAR: u64 = 1 << 30;
 const NEAR: u64 = 1 << 20;
@@ -158,12 +158,12 @@ impl Planner {
         Planner { space, slots: Slots::default(), slow, plan: Plan::default(), sites: 0, form }
     }
 
-    /// Plans a module; its sites have the numbers that follow those of the modules before. Says how each is patched, and what could
-    /// not be.
-    pub fn module(&mut self, input: &Input) -> (Statistics, Vec<Unwatched>) {
+    /// Plans a module, whose trampolines go to `place`; its sites have the numbers that follow those of the modules before. Says how
+    /// each is patched, and what could not be.
+    fn module(&mut self, input: &Input, place: Option<u64>) -> (Statistics, Vec<Unwatched>) {
         let first_id = self.sites;
         self.sites += input.sites.sites.len();
-        let Some(base) = self.place(input) else {
+        let Some(base) = place else {
             let whole = input.text.iter().map(|(start, bytes)| Unwatched {
                 at: start.wrapping_sub(input.bias),
                 length: bytes.len() as u64,
@@ -197,7 +197,6 @@ impl Planner {
         let below = self.space.highest(low.saturating_sub(FAR)..low.saturating_sub(NEAR), length);
         // Above a program lies its heap, which grows.
         let base = below.or_else(|| self.space.lowest(high + FAR + FAR / 4..low + 2 * FAR - FAR / 8, length))?;
-        // Slots must not get in between.
         self.space.take(base..base + length);
         Some(base)
     }
@@ -410,6 +409,8 @@ pub fn plan(
     form: Form,
 ) -> (Plan, Vec<(Statistics, Vec<Unwatched>)>) {
     let mut planner = Planner::new(space, slow, form);
-    let modules = inputs.iter().map(|input| planner.module(input)).collect();
+    // Slots lie scattered, a page here and there, and would leave large modules no room in between: they come after all trampolines.
+    let places: Vec<_> = inputs.iter().map(|input| planner.place(input)).collect();
+    let modules = inputs.iter().zip(places).map(|(input, place)| planner.module(input, place)).collect();
     (planner.finish(), modules)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use vsrun_model::watch::SLOW_PATHS;
 
+use super::plan::PER_UNIT;
 use super::*;
 use crate::base::testing::TempDir;
 use crate::binary::allowed::image::Image;
@@ -169,4 +170,21 @@ fn where_there_is_no_room_it_is_said() {
     let input = Input { sites: &case.sites, bias: BIAS, text: case.text.clone() };
     let (plan, modules) = plan(&[input], Space::new(std::iter::once(0..u64::MAX)), [1; SLOW_PATHS], Form::Best);
     assert!(plan.writes.is_empty() && !modules[0].1.is_empty());
+}
+
+/// Libraries lie one above the other, and what is free below them has to do for the trampolines of all: slots do not break it up.
+#[test]
+fn slots_take_no_module_its_room() {
+    const MODULES: u64 = 10;
+    const APART: u64 = 1 << 24;
+    let case = case(&["-O1"]);
+    let text = |n: u64| case.text.iter().map(move |(start, bytes)| (start + n * APART, bytes.clone())).collect();
+    let input = |n| Input { sites: &case.sites, bias: BIAS + n * APART, text: text(n) };
+    let inputs: Vec<Input> = (0..MODULES).map(input).collect();
+    let needed = (PER_UNIT * (case.sites.units.len() as u64 + 8)).div_ceil(0x1000) * 0x1000;
+    let low = BIAS - 0x1000_0000;
+    let room = Space::new([0..low, low + MODULES * needed..u64::MAX]);
+    let (plan, modules) = plan(&inputs, room, [BIAS; SLOW_PATHS], Form::Punned);
+    assert!(modules.iter().all(|(of, unwatched)| of.sites > 0 && unwatched.is_empty()), "{modules:?}");
+    assert_eq!(plan.slot_pages, 0, "all of it is taken");
 }
