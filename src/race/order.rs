@@ -8,6 +8,7 @@ use vsrun_model::depend::{dependent_by_effects, needs, WOKEN};
 use vsrun_model::{dependent_after, imprint, Act, Effects, Kind, Op, Pid, Tid, NONE};
 
 use super::sections::Apart;
+use crate::search::index::{Index, Sought};
 use crate::trace::Trace;
 
 /// By thread: up to this segment all that it did is before; 0: nothing.
@@ -43,6 +44,13 @@ struct Made {
     clock: Clock,
 }
 
+impl Made {
+    /// All before it is in `clock`, if the code of its thread right before it is.
+    fn is_in(&self, clock: &[u32], thread: Tid) -> bool {
+        of(&self.clock, thread) <= of(clock, thread)
+    }
+}
+
 /// A thread.
 struct Line {
     /// The segment under way; the first is 1.
@@ -51,11 +59,12 @@ struct Line {
     steps: Vec<Made>,
     /// Its end as an operation.
     end: Act,
-    over: bool,
+    /// The imprint of its end, once it is over: 0 before.
+    over: u64,
 }
 
 impl Line {
-    const NEW: Line = Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: false };
+    const NEW: Line = Line { segment: 1, clock: Vec::new(), steps: Vec::new(), end: Act::NOTHING, over: 0 };
 }
 
 /// Happens-before over the segments of an execution, as far as it has come.
@@ -64,6 +73,8 @@ pub struct Order<'a> {
     /// Operations on locks that the search keeps no order of.
     apart: Apart,
     lines: Vec<Line>,
+    /// The steps by what may depend on them.
+    index: Index,
     /// Steps made so far.
     made: u32,
 }
@@ -72,7 +83,13 @@ impl<'a> Order<'a> {
     /// Nothing has happened yet. The first thread, which nobody begins, may be joined, too.
     pub fn new(trace: &'a Trace) -> Order<'a> {
         let end = Act { tid: 0, pid: 0, parent: NONE, op: Op::new(Kind::END), ..Act::NOTHING };
-        Order { trace, apart: Apart::of(trace), lines: vec![Line { end, ..Line::NEW }], made: 0 }
+        Order {
+            trace,
+            apart: Apart::of(trace),
+            lines: vec![Line { end, ..Line::NEW }],
+            index: Index::default(),
+            made: 0,
+        }
     }
 
     fn line(&mut self, thread: Tid) -> &mut Line {
@@ -96,7 +113,8 @@ impl<'a> Order<'a> {
 
     /// `thread` is over, and has come to its end by itself. How far one got that was ended by another, nothing orders.
     pub fn ends(&mut self, thread: Tid) {
-        self.line(thread).over = true;
+        let line = self.line(thread);
+        line.over = imprint(&line.end, Effects::ENDS);
     }
 
     /// The step at `index` is made.
@@ -109,11 +127,8 @@ impl<'a> Order<'a> {
         let looks = imprint(&act, Effects::NONE);
         self.line(thread);
         let mut clock = self.lines[thread as usize].clock.clone();
-        for other in 0..self.lines.len() {
-            if other != thread as usize {
-                self.join_from(other, &mut clock, (index, &act), looks);
-            }
-        }
+        self.join_ends(&mut clock, &act, looks);
+        self.join_steps(&mut clock, (index, &act), looks);
         if let Some(waker) = self.woken_by(index) {
             self.join_step(waker, &mut clock);
         }
@@ -122,29 +137,49 @@ impl<'a> Order<'a> {
         at_least(&mut clock, thread, line.segment);
         line.segment += 1;
         line.end = Act { op: Op::new(Kind::END), ..act };
+        if line.over != 0 {
+            line.over = imprint(&line.end, Effects::ENDS);
+        }
         line.steps.push(Made { index, imprint: print, clock });
+        self.index.add(index, &act, step.did);
     }
 
-    /// Adds to `clock` what of the thread `other` is before the step `act`, the one at `index`.
-    fn join_from(&self, other: usize, clock: &mut Clock, (index, act): (usize, &Act), print: u64) {
-        let (line, tid) = (&self.lines[other], other as Tid);
-        if line.over && dependent_by_effects(&line.end, Effects::ENDS, act, Effects::NONE) {
-            join(clock, &line.clock);
-            at_least(clock, tid, line.segment);
-            return;
-        }
-        for made in line.steps.iter().rev() {
-            if of(&made.clock, tid) <= of(clock, tid) {
-                // All before it is in there already.
-                return;
+    /// Adds to `clock` the threads that are over of which the step `act` can tell that they are.
+    fn join_ends(&self, clock: &mut Clock, act: &Act, print: u64) {
+        for (thread, line) in self.lines.iter().enumerate() {
+            let tid = thread as Tid;
+            // The last segment is known to nobody but those who are told of the end, with all before it.
+            if line.over & print == 0 || tid == act.tid || of(clock, tid) >= line.segment {
+                continue;
             }
-            let step = &self.trace.steps[made.index];
+            if dependent_by_effects(&line.end, Effects::ENDS, act, Effects::NONE) {
+                join(clock, &line.clock);
+                at_least(clock, tid, line.segment);
+            }
+        }
+    }
+
+    /// Adds to `clock` what the step `act`, the one at `index`, depends on, with all before that.
+    fn join_steps(&self, clock: &mut Clock, (index, act): (usize, &Act), print: u64) {
+        let mut sought = Sought::default();
+        sought.add(act, Effects::NONE);
+        let mut candidates = self.index.candidates(index, &sought);
+        while let Some(earlier) = candidates.next_where(|thread, n| {
+            thread == act.tid || self.made(thread, n).is_none_or(|made| made.is_in(clock, thread))
+        }) {
+            let step = &self.trace.steps[earlier];
+            let Some(made) = self.made(step.act.tid, earlier) else { continue };
             let before = || dependent_after(&step.act, step.did, act, Effects::NONE, true) || needs(&step.act, act);
-            if made.imprint & print != 0 && before() && !self.apart.has(made.index, index) {
+            if made.imprint & print != 0 && !self.apart.has(earlier, index) && before() {
                 join(clock, &made.clock);
-                return;
             }
         }
+    }
+
+    /// What is known of the step at `index`, which `thread` has made.
+    fn made(&self, thread: Tid, index: usize) -> Option<&Made> {
+        let steps = &self.lines.get(thread as usize)?.steps;
+        steps.binary_search_by_key(&index, |made| made.index).ok().and_then(|at| steps.get(at))
     }
 
     /// The step that has given the one at `index` its wake-up, where it waited for one. The two commute from then on, but it could not have
@@ -164,10 +199,8 @@ impl<'a> Order<'a> {
 
     /// The step at `index`, of another thread, is before what has that clock.
     fn join_step(&self, index: usize, clock: &mut Clock) {
-        let thread = self.trace.steps[index].act.tid;
-        let steps = &self.lines[thread as usize].steps;
-        if let Ok(at) = steps.binary_search_by_key(&index, |made| made.index) {
-            join(clock, &steps[at].clock);
+        if let Some(made) = self.made(self.trace.steps[index].act.tid, index) {
+            join(clock, &made.clock);
         }
     }
 
@@ -182,7 +215,7 @@ impl<'a> Order<'a> {
     }
 
     /// Steps that the execution has made so far.
-    pub fn made(&self) -> u32 {
+    pub fn steps_made(&self) -> u32 {
         self.made
     }
 

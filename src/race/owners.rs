@@ -178,7 +178,7 @@ impl Owners<'_> {
             return;
         }
         let number = self.events.len() as u32;
-        let (step, made) = (self.order.last_step(thread), self.order.made());
+        let (step, made) = (self.order.last_step(thread), self.order.steps_made());
         self.events.push(Touch { thread, step, access, made, segment, number });
         let mut against = None;
         for at in regions {

@@ -110,7 +110,7 @@ impl Words {
                     continue;
                 }
                 if touch == self.touches.len() as u32 {
-                    let (step, made) = (order.last_step(thread), order.made());
+                    let (step, made) = (order.last_step(thread), order.steps_made());
                     self.touches.push(Touch { thread, step, access, made, segment, number: touch });
                 }
                 let word = piece.page * PAGE as u64 + at as u64;

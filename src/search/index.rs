@@ -73,9 +73,14 @@ impl Candidates<'_> {
     /// The next step that is not in `clock`, to which only steps may have been added since the last call, with all that
     /// happened before them.
     pub fn next(&mut self, clock: &[u32]) -> Option<usize> {
+        self.next_where(|thread, k| contains(clock, thread, k))
+    }
+
+    /// The next step that is not `known`, by thread number and step. With a step those before it of its thread are known, and what is
+    /// known stays so.
+    pub fn next_where(&mut self, known: impl Fn(u32, usize) -> bool) -> Option<usize> {
         let last = |list: &[u32]| list.last().copied();
-        // What comes before a step of its thread that is in the clock is in it too.
-        self.lists.retain(|(thread, list)| last(list).is_some_and(|k| !contains(clock, *thread, k as usize)));
+        self.lists.retain(|(thread, list)| last(list).is_some_and(|k| !known(*thread, k as usize)));
         let next = self.lists.iter().filter_map(|(_, list)| last(list)).max()?;
         for (_, list) in &mut self.lists {
             if let Some((&k, before)) = list.split_last() {
