@@ -45,7 +45,7 @@ pairs_of_tsan() {
 # The same of vsrun.
 pairs_of_vsrun() {
     sed -n 's/^    race: \(race on .*\)/\1/p; s/^RACE: \(race on .*\)/\1/p' |
-        sed -E 's/^race on (.*): ([^ +]+)\+0x[0-9a-f]+ \([^)]*\) and ([^ +]+)\+0x[0-9a-f]+ \([^)]*\).*/\2 \3 \1/' |
+        sed -E 's/^race on ([^.[+: ]+)[^: ]*: ([^ +]+) [^ ]+ and ([^ +]+) .*/\2 \3 \1/' |
         awk '{ a = $1; b = $2; if (a > b) { c = a; a = b; b = c } print a, b, $3 }' | sort -u
 }
 

@@ -2,6 +2,7 @@
 //! goblin decodes the structures, this file decides which bytes it sees.
 
 use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -13,7 +14,7 @@ use goblin::elf::dynamic::{
 };
 use goblin::elf::header::{EM_X86_64, ET_DYN, ET_EXEC};
 use goblin::elf::program_header::{PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE, PT_TLS};
-use goblin::elf::section_header::SHT_NOBITS;
+use goblin::elf::section_header::{SHF_COMPRESSED, SHT_NOBITS};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
 const HEADER_SIZE: u64 = 64;
@@ -53,6 +54,12 @@ impl fmt::Display for ElfError {
             ElfError::Corrupt(what) => write!(f, "corrupt: {what}"),
             ElfError::Io(e) => e.fmt(f),
         }
+    }
+}
+
+impl From<gimli::Error> for ElfError {
+    fn from(e: gimli::Error) -> Self {
+        ElfError::Corrupt(e.to_string())
     }
 }
 
@@ -156,6 +163,20 @@ impl ElfFile {
             .map_err(|e| ElfError::Corrupt(e.to_string()))?;
         check_segments(&segments, len)?;
         Ok(ElfFile { file, len, header, segments })
+    }
+
+    /// Opens a file of which only sections are asked, such as what was stripped from another, or an object file: it need not be
+    /// fit to be loaded.
+    pub fn open_sections(path: &Path) -> Result<ElfFile, ElfError> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let start = read(&file, 0, HEADER_SIZE.min(len))?;
+        check_ident(&start)?;
+        let header = Elf::parse_header(&start).map_err(|e| ElfError::Corrupt(e.to_string()))?;
+        if header.e_machine != EM_X86_64 {
+            return Err(ElfError::Machine(header.e_machine));
+        }
+        Ok(ElfFile { file, len, header, segments: Vec::new() })
     }
 
     /// `PT_INTERP`: the dynamic loader the file asks for.
@@ -289,6 +310,53 @@ impl ElfFile {
         sections.into_iter().find(is_called)
     }
 
+    /// The content of the section of that name, decompressed if need be; empty if there is none.
+    ///
+    /// # Errors
+    /// It lies outside of the file, is larger than `most` bytes, or is compressed in a way that is not known.
+    pub fn content(&self, name: &[u8], most: u64) -> Result<Vec<u8>, ElfError> {
+        const COMPRESSED: u64 = SHF_COMPRESSED as u64;
+        const HEAD: u64 = 24;
+        const ZLIB: u32 = 1;
+        const ZSTD: u32 = 2;
+        let Some(section) = self.section(name) else { return Ok(Vec::new()) };
+        let too_much = |size: u64| ElfError::Corrupt(format!("a section of {size} bytes"));
+        if section.sh_size > most {
+            return Err(too_much(section.sh_size));
+        }
+        let bytes = self.bytes(section.sh_offset, section.sh_size, "a section")?;
+        if section.sh_flags & COMPRESSED == 0 {
+            return Ok(bytes);
+        }
+        // Elf64_Chdr: type, reserved, size, alignment.
+        let (head, packed) =
+            bytes.split_at_checked(HEAD as usize).ok_or(ElfError::Truncated("a compressed section"))?;
+        let kind = u32::from_le_bytes(head[..4].try_into().unwrap_or_default());
+        let size = u64::from_le_bytes(head[8..16].try_into().unwrap_or_default());
+        if size > most {
+            return Err(too_much(size));
+        }
+        let unpacked = match kind {
+            ZLIB => miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(packed, size as usize).ok(),
+            ZSTD => unpack_zstd(packed, size),
+            _ => None,
+        };
+        let unpacked = unpacked.filter(|bytes| bytes.len() as u64 == size);
+        unpacked.ok_or_else(|| ElfError::Corrupt(format!("a section compressed by method {kind}")))
+    }
+
+    /// The CRC of the whole file that `.gnu_debuglink` has of it.
+    pub fn crc(&self) -> io::Result<u32> {
+        const CHUNK: u64 = 1 << 16;
+        let (mut crc, mut at) = (!0, 0);
+        while at < self.len {
+            let bytes = read(&self.file, at, CHUNK.min(self.len - at))?;
+            crc = bytes.iter().fold(crc, |crc, byte| CRC[usize::from(crc as u8 ^ byte)] ^ crc >> 8);
+            at += CHUNK;
+        }
+        Ok(!crc)
+    }
+
     /// The GNU build-id, in hexadecimal.
     pub fn build_id(&self) -> Option<String> {
         let notes = self.segments.iter().filter(|s| s.p_type == PT_NOTE);
@@ -299,6 +367,29 @@ impl ElfFile {
     pub fn bytes(&self, offset: u64, size: u64, what: &'static str) -> Result<Vec<u8>, ElfError> {
         table(&self.file, self.len, offset, size, what)
     }
+}
+
+/// CRC-32 (IEEE 802.3), reflected, a byte at a time.
+const CRC: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut crc, mut bit) = (byte as u32, 0);
+        while bit < 8 {
+            crc = if crc & 1 == 1 { 0xedb8_8320 ^ crc >> 1 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+fn unpack_zstd(packed: &[u8], size: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let decoder = ruzstd::decoding::StreamingDecoder::new(packed).ok()?;
+    decoder.take(size).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn check_ident(start: &[u8]) -> Result<(), ElfError> {

@@ -7,8 +7,9 @@ use goblin::elf::section_header::{SHT_DYNSYM, SHT_SYMTAB};
 use goblin::elf::sym::{Symtab, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
+use super::demangle::demangle;
 use super::elf::{ElfError, CTX};
-use super::symbols::{demangle, ElfModule};
+use super::symbols::ElfModule;
 
 /// What a file has under a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 //! ([`fingerprint`]), and what lies at an address ([`symbols`], [`modules`]). Nothing here touches a process.
 
 pub mod allowed;
+mod debuginfo;
+pub(crate) mod demangle;
 pub(crate) mod elf;
 pub(crate) mod entries;
 pub mod fingerprint;
@@ -10,12 +12,14 @@ pub mod fuzz;
 pub(crate) mod ignored;
 pub mod ldcache;
 mod libraries;
+mod lines;
 pub mod modules;
 pub mod patch;
 pub mod preflight;
 pub mod refusal;
 pub mod sites;
 pub mod symbols;
+mod variables;
 
 pub use fingerprint::BinaryId;
 pub use modules::{Location, Mapping, Modules};

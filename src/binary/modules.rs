@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::elf;
 use super::symbols::{ElfModule, SymbolCache};
 use crate::base::text::escape;
+use crate::finding::PlaceView;
 
 /// One line of `/proc/PID/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +126,8 @@ pub struct Location {
     /// Bytes from the start of the function; without one: the module's own address (what addr2line takes), or bytes
     /// from the start of the mapping.
     pub offset: u64,
+    /// It is a return address: function and line are those of the call before it.
+    pub returns: bool,
 }
 
 /// The module name of addresses at which nothing is mapped.
@@ -132,7 +135,7 @@ const NOT_MAPPED: &str = "not mapped";
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Location { address, module, function, offset } = self;
+        let Location { address, module, function, offset, .. } = self;
         match function {
             Some(function) => write!(f, "{}+{offset:#x} ({})", escape(function), escape(module)),
             None if module == NOT_MAPPED => write!(f, "{address:#x} ({NOT_MAPPED})"),
@@ -203,17 +206,34 @@ impl Modules {
             let inside = address.wrapping_sub(module.bias);
             let found = module.elf.symbols().function(inside);
             let (function, offset) = found.map_or((None, inside), |(name, offset)| (Some(name), offset));
-            return Location { address, module: module.name(), function, offset };
+            return Location { address, module: module.name(), function, offset, returns: false };
         }
         let offset = self.mapping(address).map_or(address, |m| address - m.start);
-        Location { address, module: self.region(address), function: None, offset }
+        Location { address, module: self.region(address), function: None, offset, returns: false }
     }
 
     /// Like [`Modules::locate`] for a return address: the call, which may be the last instruction of its function,
     /// is what counts. The offset is still that of the return address.
     pub fn locate_return(&self, address: u64) -> Location {
         let call = self.locate(address.saturating_sub(1));
-        Location { address, offset: call.offset + 1, ..call }
+        Location { address, offset: call.offset + 1, returns: true, ..call }
+    }
+
+    /// A location as it is shown: with its source lines, if there is debug information.
+    pub fn shown(&self, location: &Location) -> PlaceView {
+        let address = location.address.wrapping_sub(location.returns.into());
+        let mut lines = self.module(address).map_or(Vec::new(), |m| m.elf.lines(address.wrapping_sub(m.bias)));
+        if let (Some(last), Some(function)) = (lines.last_mut(), &location.function) {
+            if last.function.is_empty() {
+                last.function.clone_from(function);
+            }
+        }
+        PlaceView { lines, ..location.to_string().into() }
+    }
+
+    /// The instruction at `address` as it is shown.
+    pub fn place(&self, address: u64) -> PlaceView {
+        self.shown(&self.locate(address))
     }
 
     /// The global variable at `address`: `lock`, or `table+0x10` inside of one.
@@ -221,6 +241,16 @@ impl Modules {
         let module = self.module(address)?;
         let (name, offset) = module.elf.symbols().object(address.wrapping_sub(module.bias))?;
         Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
+    }
+
+    /// The same with the names of its members, if there is debug information: `bank[1].lock`.
+    pub fn variable_name(&self, address: u64) -> Option<String> {
+        let module = self.module(address)?;
+        let inside = address.wrapping_sub(module.bias);
+        let (name, offset) = module.elf.symbols().object(inside)?;
+        let part = module.elf.part_of_variable(inside - offset, offset);
+        let (path, rest) = part.unwrap_or((String::new(), offset));
+        Some(if rest == 0 { format!("{name}{path}") } else { format!("{name}{path}+{rest:#x}") })
     }
 
     /// The address and size of each global variable of that name in the modules loaded, by module.

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use goblin::elf::section_header::{SHF_TLS, SHT_DYNSYM, SHT_SYMTAB};
 use goblin::elf::sym::{Sym, Symtab, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
 use goblin::elf::SectionHeader;
 
+use super::debuginfo::Stores;
+use super::demangle::demangle;
 use super::elf::{ElfError, ElfFile, Load, CTX};
+use super::lines::Lines;
+use crate::finding::LineView;
 
 /// How many symbols before the nearest one may still reach over an address (they are nested then).
 const MAX_NESTING: usize = 16;
@@ -81,15 +85,6 @@ fn lookup(symbols: &[Symbol], address: u64) -> Option<(String, u64)> {
     let before = symbols[..after].iter().rev().take(MAX_NESTING).enumerate();
     let (_, found) = before.filter(|(i, s)| s.sized || *i == 0).find(|(_, s)| address < s.end)?;
     Some((demangle(&found.name), address - found.start))
-}
-
-/// The C++ name behind a mangled one; any other name as it is.
-pub fn demangle(name: &str) -> String {
-    if !name.starts_with("_Z") {
-        return name.to_string();
-    }
-    let symbol = cpp_demangle::Symbol::new(name).ok();
-    symbol.and_then(|s| s.demangle(&cpp_demangle::DemangleOptions::default()).ok()).unwrap_or_else(|| name.to_string())
 }
 
 fn read_table(
@@ -177,12 +172,13 @@ pub struct ElfModule {
     path: PathBuf,
     pub(super) loads: Vec<Load>,
     symbols: OnceLock<SymbolTable>,
+    lines: OnceLock<Option<Mutex<Lines>>>,
 }
 
 impl ElfModule {
     pub(super) fn open(path: &Path) -> Option<ElfModule> {
         let loads = ElfFile::open(path).ok()?.loads();
-        Some(ElfModule { path: path.to_path_buf(), loads, symbols: OnceLock::new() })
+        Some(ElfModule { path: path.to_path_buf(), loads, symbols: OnceLock::new(), lines: OnceLock::new() })
     }
 
     /// The file.
@@ -195,10 +191,28 @@ impl ElfModule {
         self.symbols.get_or_init(|| self.with_symbols().map(|elf| SymbolTable::load(&elf)).unwrap_or_default())
     }
 
+    /// The source lines of the instruction at `address` of the file, that of the innermost inlined function first; none without debug
+    /// information.
+    pub fn lines(&self, address: u64) -> Vec<LineView> {
+        self.debug_information().map_or(Vec::new(), |mut lines| lines.at(address))
+    }
+
+    /// What lies `offset` bytes behind the start of the variable at `address` of the file: `[1].lock`, and bytes behind the start of
+    /// that. `None`: nothing is known of its type.
+    pub fn part_of_variable(&self, address: u64, offset: u64) -> Option<(String, u64)> {
+        self.debug_information()?.part_of_variable(address, offset)
+    }
+
+    fn debug_information(&self) -> Option<MutexGuard<'_, Lines>> {
+        let open = || Lines::open(&self.path, &Stores::of_system()).map(Mutex::new);
+        let lines = self.lines.get_or_init(open).as_ref()?;
+        Some(lines.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// The file that has its symbols.
     pub(super) fn with_symbols(&self) -> Result<ElfFile, ElfError> {
         let elf = ElfFile::open(&self.path)?;
-        let debug = if has_symtab(&elf) { None } else { debug_file(&elf, Path::new(DEBUG_FILES)) };
+        let debug = if has_symtab(&elf) { None } else { debug_file(&self.path, &elf, &Stores::of_system()) };
         Ok(debug.unwrap_or(elf))
     }
 }
@@ -207,15 +221,9 @@ fn has_symtab(elf: &ElfFile) -> bool {
     elf.sections().unwrap_or_default().iter().any(|s| s.sh_type == SHT_SYMTAB)
 }
 
-/// Where distributions put the symbols that they strip.
-const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
-
-/// The file below `directory` with what was stripped from `elf`.
-fn debug_file(elf: &ElfFile, directory: &Path) -> Option<ElfFile> {
-    let id = elf.build_id()?;
-    let (first, rest) = id.split_at_checked(2)?;
-    let debug = ElfFile::open(&directory.join(first).join(format!("{rest}.debug"))).ok()?;
-    has_symtab(&debug).then_some(debug)
+/// The file with the symbols that were stripped from `elf`, at `path`.
+fn debug_file(path: &Path, elf: &ElfFile, stores: &Stores) -> Option<ElfFile> {
+    stores.find(path, elf, has_symtab).map(|(_, file)| file)
 }
 
 /// The modules read so far, shared by all processes of a run: each file is read once.
@@ -295,20 +303,22 @@ mod tests {
     fn separate_debug_files_are_found_by_build_id() {
         let dir = TempDir::new();
         let program = dir.compile("p", "cc", SOURCE, &["-O0", "-Wl,--build-id=0xabcdef"]);
-        std::fs::create_dir(dir.path().join("ab")).unwrap();
+        let stores = Stores { debug: dir.path().to_path_buf(), fetched: None };
+        std::fs::create_dir_all(dir.path().join(".build-id/ab")).unwrap();
         let objcopy = |how: &str, to: &str| {
             let output = dir.path().join(to);
             let status = std::process::Command::new("objcopy").arg(how).arg(&program).arg(&output).status();
             assert!(status.unwrap().success());
-            ElfFile::open(&output).unwrap()
+            (ElfFile::open(&output).unwrap(), output)
         };
-        objcopy("--only-keep-debug", "ab/cdef.debug");
-        let stripped = objcopy("--strip-all", "stripped");
+        objcopy("--only-keep-debug", ".build-id/ab/cdef.debug");
+        let (stripped, path) = objcopy("--strip-all", "stripped");
         assert!(!has_symtab(&stripped));
-        let debug = SymbolTable::load(&debug_file(&stripped, dir.path()).unwrap());
+        let debug = SymbolTable::load(&debug_file(&path, &stripped, &stores).unwrap());
         let whole = SymbolTable::load(&ElfFile::open(&program).unwrap());
         assert_eq!((debug.functions, debug.objects), (whole.functions, whole.objects));
-        assert!(debug_file(&stripped, &dir.path().join("ab")).is_none());
+        let stores = Stores { debug: dir.path().join("ab"), fetched: None };
+        assert!(debug_file(&path, &stripped, &stores).is_none());
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Counts {
     /// The uses of watched variables in an execution.
     pub fn used(&mut self, execution: u64, list: &Watchlist) {
         for (order, one) in (0..).zip(&list.seen) {
-            let alike = (one.variable.clone(), one.thread.0, one.process, one.does, one.place.clone());
+            let alike = (one.variable.clone(), one.thread.0, one.process, one.does, one.place.by_symbol());
             let uses =
                 self.uses.entry(alike).or_insert_with(|| Uses { first: one.clone(), execution, order, times: 0 });
             uses.times += 1;

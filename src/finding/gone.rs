@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vsrun_model::Tid;
 
+use super::place::PlaceView;
 use super::words::{words, Thing, Words};
 
 /// A use of memory that was freed.
@@ -11,7 +12,7 @@ pub struct GoneView {
     /// What is done: `read of 8 bytes`, `free`.
     pub what: String,
     /// The instruction, or the function of libc or the system call; with who called that.
-    pub at: String,
+    pub at: PlaceView,
     /// By whom.
     pub thread: Tid,
     /// Bytes of the block.
@@ -29,25 +30,40 @@ pub struct GoneView {
 pub struct OriginView {
     /// By whom.
     pub thread: Tid,
-    /// The call stack, innermost first, as far as it is known: function+offset (module).
-    pub frames: Vec<String>,
+    /// The call stack, innermost first, as far as it is known.
+    pub frames: Vec<PlaceView>,
 }
 
 impl OriginView {
     /// The function that wanted it: the first that is none of a library which gives out memory for others.
     pub fn function(&self) -> Option<&str> {
-        const FOR_OTHERS: [&str; 4] = ["(libc.so", "(libstdc++.so", "(libc++.so", "(ld-linux"];
-        let own = |frame: &&String| {
-            let allocates = frame.starts_with("operator new") || frame.starts_with("operator delete");
-            !allocates && !FOR_OTHERS.iter().any(|library| frame.contains(library))
+        let frame = self.wanted()?;
+        Some(frame.symbol.rsplit_once("+0x").map_or(frame.symbol.as_str(), |(function, _)| function))
+    }
+
+    /// The frame of that function.
+    fn wanted(&self) -> Option<&PlaceView> {
+        let own = |frame: &&PlaceView| {
+            let name = &frame.symbol;
+            let allocates = name.starts_with("operator new") || name.starts_with("operator delete");
+            !allocates && !frame.is_of_libc()
         };
-        let frame = self.frames.iter().find(own).or(self.frames.first())?;
-        Some(frame.rsplit_once("+0x").map_or(frame.as_str(), |(function, _)| function))
+        self.frames.iter().find(own).or(self.frames.first())
+    }
+
+    /// ` in f`, with the source line if that is known.
+    pub fn within(&self) -> String {
+        let line = self.wanted().and_then(|frame| frame.lines.last());
+        match (line, self.function()) {
+            (Some(line), _) => format!(" in {line}"),
+            (None, Some(function)) => format!(" in {function}"),
+            (None, None) => String::new(),
+        }
     }
 
     /// ` by thread 0.1 in f`.
     pub fn place(&self) -> Words {
-        let function = self.function().map_or(String::new(), |function| format!(" in {function}"));
+        let function = self.within();
         words![" by thread ", Thing::Thread(self.thread), function]
     }
 }
@@ -72,7 +88,7 @@ mod tests {
     #[test]
     fn who_wanted_a_block() {
         let of = |frames: &[&str]| {
-            let frames = frames.iter().map(ToString::to_string).collect();
+            let frames = frames.iter().map(|&frame| frame.into()).collect();
             OriginView { thread: 1, frames }.function().map(String::from)
         };
         let new = "operator new(unsigned long)+0x1c (libstdc++.so.6)";

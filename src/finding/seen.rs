@@ -6,6 +6,7 @@ use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
 use super::gone::{GoneView, OriginView};
+use super::place::PlaceView;
 use super::touched::Touched;
 use super::words::{Names, Words};
 use crate::base::serial;
@@ -99,7 +100,7 @@ pub struct UseView {
     /// What: `write of 4 bytes, plain`.
     pub what: String,
     /// The instruction, or the function of libc or the system call.
-    pub at: String,
+    pub at: PlaceView,
     /// The last step that the thread had made, by its index in [`Finding::steps`].
     pub step: Option<usize>,
     /// The thread stands at it; otherwise it stands at the operation that comes after it, or later.
@@ -107,7 +108,7 @@ pub struct UseView {
     /// Locks that the thread holds there.
     pub holds: Vec<Words>,
     /// Where it is, innermost first, as far as that is known.
-    pub frames: Vec<String>,
+    pub frames: Vec<PlaceView>,
 }
 
 /// What a thread is doing.
@@ -138,8 +139,8 @@ pub struct ThreadView {
     pub start: String,
     /// What it is doing.
     pub status: ThreadStatus,
-    /// Where it is, innermost first: function+offset (module).
-    pub frames: Vec<String>,
+    /// Where it is, innermost first.
+    pub frames: Vec<PlaceView>,
     /// The operation it is at.
     pub pending: Option<Pending>,
     /// Locks it holds.

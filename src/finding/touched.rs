@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vsrun_model::{Pid, Uid};
 
+use super::place::PlaceView;
 use crate::base::serial;
 
 /// What a use does. x86 stops at reads and writes, or at writes, not at reads alone: the instruction tells them apart.
@@ -54,8 +55,8 @@ pub struct Touched {
     pub old: u64,
     /// and after it.
     pub new: u64,
-    /// The instruction: function, offset, module; for libc's own code its caller.
-    pub place: String,
+    /// The instruction; for libc's own code its caller.
+    pub place: PlaceView,
 }
 
 /// Uses that are the same but for values and moments, in all executions.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
+use super::places::{add_line, of_bug, stack};
 use crate::finding::{Bug, BugKind, Finding, GoneView, Names, OriginView, Summary, Touched};
 use crate::incomplete::{uncontrolled, Reason};
 
@@ -101,6 +102,9 @@ pub fn replayed(bug: &Bug, kinds: u32) -> String {
     if let Some(found) = bug.finding.as_ref().filter(|found| !found.touches.is_empty()) {
         line["uses"] = found.touches.iter().map(touched).collect();
     }
+    if let Some(places) = bug.finding.as_deref().and_then(of_bug) {
+        line["places"] = places;
+    }
     if let Some(said) = uncontrolled(kinds) {
         line["uncontrolled"] = said.into();
     }
@@ -109,10 +113,13 @@ pub fn replayed(bug: &Bug, kinds: u32) -> String {
 
 /// A use of a watched variable: after `step` transitions `thread` does `does` at `place`.
 fn touched(touched: &Touched) -> Value {
-    json!({
+    let mut object = json!({
         "variable": touched.variable, "size": touched.size, "thread": touched.thread.to_string(), "process": touched.process,
-        "step": touched.step, "does": touched.does.name(), "old": touched.old, "new": touched.new, "place": touched.place,
-    })
+        "step": touched.step, "does": touched.does.name(), "old": touched.old, "new": touched.new,
+        "place": touched.place.by_symbol(),
+    });
+    add_line(&mut object, &touched.place);
+    object
 }
 
 fn bug(bug: &Bug) -> Value {
@@ -124,6 +131,9 @@ fn bug(bug: &Bug) -> Value {
         "transitions": bug.transitions,
     });
     let found = bug.finding.as_deref();
+    if let Some(places) = found.and_then(of_bug) {
+        object["places"] = places;
+    }
     if let Some((found, gone)) = found.and_then(|found| Some((found, found.gone.as_ref()?))) {
         object["freed_memory"] = freed(gone, found);
     }
@@ -135,16 +145,21 @@ fn bug(bug: &Bug) -> Value {
 
 /// A use of freed memory: `use` at `at` by `thread` of the byte at `offset` of a block of `size` bytes.
 fn freed(gone: &GoneView, found: &Finding) -> Value {
-    json!({
-        "use": gone.what, "at": gone.at, "thread": found.thread(gone.thread), "offset": gone.offset, "size": gone.size,
+    let mut object = json!({
+        "use": gone.what, "at": gone.at.by_symbol(), "thread": found.thread(gone.thread), "offset": gone.offset, "size": gone.size,
         "freed": origin(gone.freed.as_ref(), found), "allocated": origin(gone.allocated.as_ref(), found),
-    })
+    });
+    add_line(&mut object, &gone.at);
+    object
 }
 
 /// Where a block was given out or freed; null: that is not known any more.
 fn origin(origin: Option<&OriginView>, found: &Finding) -> Value {
-    origin
-        .map_or(Value::Null, |o| json!({"thread": found.thread(o.thread), "stack": o.frames, "function": o.function()}))
+    let Some(origin) = origin else { return Value::Null };
+    let mut object = json!({"thread": found.thread(origin.thread)});
+    stack(&mut object, &origin.frames);
+    object["function"] = origin.function().into();
+    object
 }
 
 #[cfg(test)]

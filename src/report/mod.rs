@@ -3,6 +3,7 @@
 
 pub mod json;
 pub mod mismatch;
+mod places;
 pub mod show;
 mod steps;
 pub(crate) mod terminal;

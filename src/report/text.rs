@@ -10,8 +10,8 @@ use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
 use super::{steps, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, ProgramStatus, RaceView, SignalView, Summary,
-    ThreadStatus, ThreadView, Verdict, Words,
+    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, PlaceView, ProgramStatus, RaceView, SignalView,
+    Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -199,12 +199,9 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
     for access in &race.uses {
         let what = format!("{} by thread {}", access.what, found.thread(access.thread));
         let _ = writeln!(out, "  {}", one_line(&what));
-        let place = if access.pending {
-            access.at.clone()
-        } else {
-            format!("{}, behind which the thread has gone on to its next operation", access.at)
-        };
-        labelled(&mut out, "at", &[place]);
+        let gone_on = ", behind which the thread has gone on to its next operation";
+        let place = format!("{}{}", access.at, if access.pending { "" } else { gone_on });
+        labelled(&mut out, "at", &with_source(place, &access.at));
         let after = match access.step.and_then(|n| Some((n, found.steps.get(n)?))) {
             Some((n, step)) => format!("step {}, {}", n + 1, step.text.render(found)),
             None => "the start of the thread".to_string(),
@@ -215,10 +212,13 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
             holds.push(NO_LOCK.to_string());
         }
         labelled(&mut out, "holds", &holds);
-        labelled(&mut out, "stack", &access.frames[..access.frames.len().min(MAX_FRAMES)]);
+        stack_lines(&mut out, &access.frames, access.at.text().is_some());
+    }
+    let is_part = |place: &str| place.contains(['.', '[', '+']);
+    if race.allocated.is_some() || is_part(&race.place) {
+        let _ = writeln!(out, "  both use {}", one_line(&race.place));
     }
     if race.allocated.is_some() {
-        let _ = writeln!(out, "  both use {}", one_line(&race.place));
         origin_lines(&mut out, "allocated", race.allocated.as_ref(), found);
     }
     let both = race.uses.iter().all(|access| access.pending);
@@ -236,7 +236,7 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
 fn gone_lines(gone: &GoneView, found: &Finding) -> String {
     let what = format!("{} by thread {}", gone.what, found.thread(gone.thread));
     let mut out = format!("  {}\n", one_line(&what));
-    labelled(&mut out, "at", std::slice::from_ref(&gone.at));
+    labelled(&mut out, "at", &with_source(gone.at.to_string(), &gone.at));
     labelled(&mut out, "memory", &[format!("offset {} of a block of {} bytes", gone.offset, gone.size)]);
     origin_lines(&mut out, "freed", gone.freed.as_ref(), found);
     origin_lines(&mut out, "allocated", gone.allocated.as_ref(), found);
@@ -250,7 +250,7 @@ fn origin_lines(out: &mut String, verb: &str, origin: Option<&OriginView>, found
         return;
     };
     let _ = writeln!(out, "  {verb} by thread {}", found.thread(origin.thread));
-    labelled(out, "stack", &origin.frames);
+    stack_lines(out, &origin.frames, false);
 }
 
 fn signal_lines(signal: &SignalView, names: &dyn Names) -> String {
@@ -301,11 +301,26 @@ fn thread_lines(thread: &ThreadView, found: &Finding) -> String {
     labelled(&mut out, "at", at.as_slice());
     labelled(&mut out, "waits for", &text(&thread.waits_for));
     labelled(&mut out, "holds", &text(&thread.holds));
-    labelled(&mut out, "stack", &thread.frames[..thread.frames.len().min(MAX_FRAMES)]);
-    if thread.frames.len() > MAX_FRAMES {
-        let _ = writeln!(out, "               and {} more", thread.frames.len() - MAX_FRAMES);
-    }
+    stack_lines(&mut out, &thread.frames, false);
     out
+}
+
+/// A call stack; what stands in the source at the first place of which that is known, unless it was `shown` before.
+fn stack_lines(out: &mut String, frames: &[PlaceView], shown: bool) {
+    let first = frames.iter().position(|frame| frame.text().is_some()).filter(|_| !shown);
+    let text = |(i, frame): (usize, &PlaceView)| match first {
+        Some(first) if first == i => with_source(frame.to_string(), frame),
+        _ => vec![frame.to_string()],
+    };
+    labelled(out, "stack", &frames.iter().take(MAX_FRAMES).enumerate().flat_map(text).collect::<Vec<_>>());
+    if frames.len() > MAX_FRAMES {
+        let _ = writeln!(out, "               and {} more", frames.len() - MAX_FRAMES);
+    }
+}
+
+/// A place, and below it what stands there in the source.
+fn with_source(place: String, at: &PlaceView) -> Vec<String> {
+    [place].into_iter().chain(at.text().map(|text| format!("  {text}"))).collect()
 }
 
 /// The label before the first line only.

@@ -15,7 +15,7 @@ use super::session::SHIM_NAME;
 use super::tracee::{fault_address, Event, Running, Signal, Stopped};
 use super::unwind::{Regs, Unwinder};
 use crate::binary::{Location, Modules, SymbolCache};
-use crate::finding::{words, Ending, Finding, SignalView, ThreadView};
+use crate::finding::{words, Ending, Finding, PlaceView, SignalView, ThreadView};
 use crate::trace::Trace;
 use crate::words::ends::line;
 
@@ -107,7 +107,7 @@ impl Inspector {
             self.complete(world, t as Tid, view, &views);
         }
         let at = found.threads.get(world.current as usize).and_then(|t| t.frames.first());
-        found.summary = line(world, ending, at.map(String::as_str)).1;
+        found.summary = line(world, ending, at.map(ToString::to_string).as_deref()).1;
         found.signal = match (ending, stopped) {
             (Ending::Crash { signal, .. }, Some(stopped)) => Some(signal_view(world, stopped, &self.moves, *signal)),
             _ => None,
@@ -152,21 +152,20 @@ impl Inspector {
             // Through code that was moved there is no way out.
             let site = (thread.fiber.place as usize).checked_sub(1).and_then(|site| self.sites.get(site));
             if let Some(site) = site.filter(|_| view.frames.is_empty()) {
-                view.frames = vec![process.modules.locate(*site).to_string()];
+                view.frames = vec![process.modules.place(*site)];
             }
         }
     }
 }
 
-/// Names of the functions of a call stack, without the innermost frames that are vsrun's.
-fn frames(stack: &[u64], modules: &Modules) -> Vec<String> {
+/// The places of a call stack, without the innermost frames that are vsrun's.
+fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
     let all =
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();
     let own = places.iter().take_while(|l| l.module == SHIM_NAME).count();
     let outer = |l: &Location| l.module == SHIM_NAME || l.function.as_deref() == Some("__libc_start_call_main");
-    let shown: Vec<_> = places[own..].iter().take_while(|l| !outer(l)).map(ToString::to_string).collect();
-    shown
+    places[own..].iter().take_while(|l| !outer(l)).map(|l| modules.shown(l)).collect()
 }
 
 /// Stops a process of the execution that waits for its turn. It stays stopped.
@@ -185,7 +184,7 @@ fn symbol_of(views: &BTreeMap<u32, View>, key: &Key) -> Option<String> {
         return None;
     }
     let modules = &views.get(&key.space)?.modules;
-    modules.object_name(key.addr).or_else(|| {
+    modules.variable_name(key.addr).or_else(|| {
         let region = modules.region(key.addr);
         Some(format!("{} {:#x} ({region})", key.kind.name(), key.addr))
     })

@@ -97,6 +97,30 @@ impl Worker {
         Some(Block { start: origin.block, size: origin.size, allocated: view_of(inspector, &view, origin) })
     }
 
+    /// Objects on the heap are called by where their block was given out, too.
+    pub(super) fn name_blocks(&self, inspector: &mut Inspector, found: &mut Finding) {
+        let world = &self.arena.world;
+        if self.watched.is_none() {
+            return;
+        }
+        for process in 0..world.procs.as_slice().len() as u32 {
+            let keys = world.objects.as_slice().iter().map(|object| object.key).enumerate();
+            let own: Vec<_> = keys.filter(|(_, key)| key.space == process && key.addr != 0).collect();
+            let Some((view, all)) = (!own.is_empty()).then(|| self.origins(inspector, process)).flatten() else {
+                continue;
+            };
+            for (id, key) in own.into_iter().filter(|(_, key)| view.modules.module(key.addr).is_none()) {
+                let origin = last(&all, false, |o| key.addr.wrapping_sub(o.block) < o.size);
+                let allocated = origin.and_then(|origin| view_of(inspector, &view, origin));
+                let within = allocated.map_or(String::new(), |allocated| allocated.within());
+                if let Some(object) = found.objects.get_mut(id).filter(|_| !within.is_empty()) {
+                    let region = format!("{:#x} ({})", key.addr, view.modules.region(key.addr));
+                    object.name = object.name.replace(&region, &format!("{:#x} (allocated{within})", key.addr));
+                }
+            }
+        }
+    }
+
     /// If the execution that stands still has ended with a use of freed memory, `found` shows that.
     pub(super) fn show_gone(&self, inspector: &mut Inspector, found: &mut Finding) {
         let (world, gone) = (&self.arena.world, self.arena.control.watching.gone);
@@ -113,18 +137,18 @@ impl Worker {
         let instruction = watched.instruction(site);
         let outermost = found.threads.get(thread as usize).and_then(|thread| thread.frames.first());
         let is_function = site & Entry::FUNCTION != 0;
-        let frees = is_function && ["free", "realloc"].contains(&instruction.as_str());
+        let frees = is_function && ["free", "realloc"].contains(&instruction.symbol.as_str());
         let size = what >> 2;
         let bytes = if size == 1 { "byte" } else { "bytes" };
         let view = GoneView {
             what: match (frees, what & 1) {
-                (true, _) => instruction.clone(),
+                (true, _) => instruction.symbol.clone(),
                 (_, 0) => format!("read of {size} {bytes}"),
                 _ => format!("write of {size} {bytes}"),
             },
             at: match outermost.filter(|_| is_function) {
                 Some(caller) if frees => caller.clone(),
-                Some(caller) => format!("{instruction}, {caller}"),
+                Some(caller) => caller.behind(format!("{instruction}, ")),
                 None => instruction,
             },
             thread,
@@ -155,7 +179,10 @@ fn view_of(inspector: &mut Inspector, view: &View, origin: &Origin) -> Option<Or
     let shown = places
         .filter(|place| place.module != SHIM_NAME)
         .take_while(|place| place.function.as_deref() != Some("__libc_start_call_main"));
-    Some(OriginView { thread: origin.thread, frames: shown.take(MAX_FRAMES).map(|place| place.to_string()).collect() })
+    Some(OriginView {
+        thread: origin.thread,
+        frames: shown.take(MAX_FRAMES).map(|place| view.modules.shown(&place)).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::watched::Watched;
 use super::worker::Worker;
 use crate::base::hash::Hash;
 use crate::base::text::escape;
-use crate::finding::{words, BugKind, Finding, RaceView, Thing, UseView, Words};
+use crate::finding::{words, BugKind, Finding, PlaceView, RaceView, Thing, UseView, Words};
 use crate::race::{Access, Claim, Conflict, Edge, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
 use crate::trace::Trace;
 use crate::words::names::object_name;
@@ -40,7 +40,10 @@ impl Worker {
         let Some(watched) = &self.watched else { return Vec::new() };
         let line = |conflict: &Conflict| {
             let [first, second] = conflict.both.map(|touch| watched.instruction(touch.access.site));
-            format!("exclusive access violated on {}: {second}, which {first} forbids", watched.place(conflict.place))
+            format!(
+                "exclusive access violated on {}: {second}, which {first} forbids",
+                watched.named_place(conflict.place)
+            )
         };
         outcome.trespasses.iter().map(line).collect()
     }
@@ -49,7 +52,7 @@ impl Worker {
     pub fn circle(&self, circle: &[Edge], trace: &Trace) -> String {
         let symbol = |key: &Key| {
             let places = self.watched.as_ref().map(|watched| &watched.places);
-            places.filter(|_| key.space & SHARED == 0).and_then(|places| places.object_name(key.addr))
+            places.filter(|_| key.space & SHARED == 0).and_then(|places| places.variable_name(key.addr))
         };
         let name = |key: &Key| match trace.objects.iter().position(|object| object == key) {
             Some(id) => object_name(&self.arena.world, id as ObjId, &symbol),
@@ -65,7 +68,7 @@ impl Worker {
         let watched = self.watched.as_ref()?;
         let of = |op: &Op| match op.kind {
             Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT => watched.instruction(op.arg as u32),
-            kind => kind.row().name.to_string(),
+            kind => PlaceView::from(kind.row().name),
         };
         let (store, load) = (of(&pair.store), of(&pair.load));
         Some(format!(
@@ -138,20 +141,20 @@ impl Worker {
 
 impl Watched {
     /// The place of a site, or the function of libc, with that number.
-    pub(super) fn instruction(&self, number: u32) -> String {
+    pub(super) fn instruction(&self, number: u32) -> PlaceView {
         if let Some(name) = Claim::name(number) {
-            return name.to_string();
+            return name.into();
         }
         if number & Entry::FUNCTION != 0 && number & Entry::CALL != 0 {
             let name = vsrun_model::calls::name(i64::from(number & !(Entry::FUNCTION | Entry::CALL)));
-            return format!("the system call {}", name.unwrap_or("?"));
+            return format!("the system call {}", name.unwrap_or("?")).into();
         }
         if number & Entry::FUNCTION != 0 {
             let function = FUNCTIONS.get((number & !Entry::FUNCTION) as usize);
-            return function.map_or("a function of libc", |function| function.name).to_string();
+            return function.map_or("a function of libc", |function| function.name).into();
         }
         let site = self.site(number as usize);
-        site.map_or("?".to_string(), |(module, at)| self.places.describe(at.wrapping_add(module.bias)))
+        site.map_or("?".into(), |(module, at)| self.places.place(at.wrapping_add(module.bias)))
     }
 
     /// One line about two accesses that nothing orders, the same for the same instructions and variable.
@@ -160,10 +163,16 @@ impl Watched {
         let mut both = [access(&race.first), access(&race.second)];
         both.sort();
         let at = race.second.access;
-        format!("race on {}: {} and {}", self.place((at.space, at.address)), both[0], both[1])
+        format!("race on {}: {} and {}", self.named_place((at.space, at.address)), both[0], both[1])
     }
 
-    /// What lies at a place.
+    /// What lies at a place, with the names of members.
+    fn named_place(&self, (space, address): (u32, u64)) -> String {
+        let name = (space & SHARED == 0).then(|| self.places.variable_name(address)).flatten();
+        name.unwrap_or_else(|| self.place((space, address)))
+    }
+
+    /// What lies at a place, by symbols.
     fn place(&self, (space, address): (u32, u64)) -> String {
         match space & SHARED {
             // What the program has mapped since its root is of no module.
@@ -221,7 +230,8 @@ impl Watched {
 
     /// For the report; `block`: of the heap, in words.
     fn view(&self, conflict: &Conflict, trace: &Trace, block: Option<String>, found: &Finding) -> RaceView {
-        let place = block.filter(|_| self.is_of_heap(conflict.place)).unwrap_or_else(|| self.place(conflict.place));
+        let place =
+            block.filter(|_| self.is_of_heap(conflict.place)).unwrap_or_else(|| self.named_place(conflict.place));
         let uses = conflict.both.map(|touch| self.use_of(&touch, conflict.pending, trace, found));
         let (unordered, trespass) = (conflict.flaw == Flaw::Unordered, conflict.flaw == Flaw::Trespass);
         RaceView { place, word: conflict.word(), unordered, trespass, allocated: None, uses }
@@ -262,10 +272,10 @@ fn hold(hold: Hold) -> Words {
 
 /// The call stack of the instruction `at`, where its function is still among the `frames` of a thread that has gone on to its next operation;
 /// otherwise that alone.
-fn around(at: &str, frames: &[String]) -> Vec<String> {
-    let function = |frame: &str| frame.split('+').next().unwrap_or_default().to_string();
+fn around(at: &PlaceView, frames: &[PlaceView]) -> Vec<PlaceView> {
+    let function = |frame: &PlaceView| frame.symbol.split('+').next().unwrap_or_default().to_string();
     let outer = frames.iter().position(|frame| function(frame) == function(at)).map_or(&[][..], |n| &frames[n + 1..]);
-    [at.to_string()].into_iter().chain(outer.iter().cloned()).collect()
+    [at.clone()].into_iter().chain(outer.iter().cloned()).collect()
 }
 
 /// The block of the heap in which a conflict lies, if it was given out while there were several threads.
@@ -287,7 +297,7 @@ fn block_of(conflict: &Conflict, notes: impl Iterator<Item = Note>) -> Option<St
 
 /// The line about two uses of memory: the same whichever execution shows them. `named`: what they use is a variable.
 fn line(variable: &str, named: bool, view: &RaceView) -> Words {
-    let mut both = [&view.uses[0].at, &view.uses[1].at];
+    let mut both = [&view.uses[0].at, &view.uses[1].at].map(ToString::to_string);
     both.sort();
     match view.unordered {
         false if view.trespass && named => format!("exclusive access violated on {variable}").into(),

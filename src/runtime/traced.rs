@@ -42,6 +42,7 @@ impl Worker {
             inspector.use_moves(watched.moves.clone(), watched.addresses());
         }
         let mut finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        self.name_blocks(inspector, &mut finding);
         if let Some(identity) = race {
             self.show_race(identity, &trace, inspector, &mut finding);
         }

@@ -21,7 +21,7 @@ use super::unwind::{Regs, Unwinder};
 use crate::base::text::escape;
 use crate::binary::{Location, Modules, SymbolCache};
 use crate::config::Point;
-use crate::finding::{Touched, Use};
+use crate::finding::{PlaceView, Touched, Use};
 
 /// Debug registers for addresses.
 const REGISTERS: usize = 4;
@@ -235,7 +235,7 @@ impl Watchpoints {
         match does {
             // Who reads finds what somebody else has made of it.
             Use::Read if old != new => {
-                let place = "no instruction of the program".to_string();
+                let place = "no instruction of the program".into();
                 self.keep(Touched { does: Use::Change, place, ..touched.clone() });
                 self.keep(Touched { old: new, ..touched });
             }
@@ -267,7 +267,7 @@ impl Watchpoints {
         let below = |l: &Location| {
             l.module.starts_with(SHIM_NAME) || l.module.starts_with("libc.so") || l.module.starts_with("ld-linux")
         };
-        let mut place = location.to_string();
+        let mut place = modules.shown(&location);
         if below(&location) {
             let stack = self.unwinder.backtrace(modules.mappings(), &memory, Regs::from(&regs), FRAMES);
             let outer = |stack: &[u64]| stack.iter().map(|&pc| modules.locate_return(pc)).find(|l| !below(l));
@@ -279,7 +279,8 @@ impl Watchpoints {
                 outer(&self.unwinder.backtrace(modules.mappings(), &memory, regs, FRAMES))
             });
             let function = location.function.filter(|_| !own).map(|f| format!("{}, called before ", escape(&f)));
-            place = caller.map_or(place, |caller| format!("{}{caller}", function.unwrap_or("a call before ".into())));
+            let before = function.unwrap_or("a call before ".into());
+            place = caller.map_or(place, |caller| modules.shown(&caller).behind(before));
         }
         Ok(Stood { place, does: used.and_then(|used| does(&used.1)), own, fs: regs.fs_base })
     }
@@ -294,7 +295,7 @@ fn goes_on(last: &Touched, next: &Touched) -> bool {
 
 /// Where a process stands.
 struct Stood {
-    place: String,
+    place: PlaceView,
     /// What the instruction does to memory, if that is known.
     does: Option<Use>,
     /// It is vsrun's library.

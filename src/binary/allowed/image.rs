@@ -7,8 +7,9 @@ use std::path::Path;
 
 use goblin::elf::program_header::PT_GNU_EH_FRAME;
 
+use super::super::demangle::demangle;
 use super::super::elf::{ElfError, ElfFile};
-use super::super::symbols::{demangle, ElfModule};
+use super::super::symbols::ElfModule;
 use super::dynamic::{self, Dynamic, Word};
 use super::extents::Extents;
 use super::memory::Memory;

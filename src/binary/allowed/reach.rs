@@ -12,7 +12,7 @@ use super::images::Callee;
 use super::names::{self, Effect, FutexCommand};
 use super::value::Value;
 use crate::base::text::escape;
-use crate::binary::symbols::demangle;
+use crate::binary::demangle::demangle;
 use crate::search::allowed::{KindClass, Operand};
 
 /// Functions that were handed over to be called later.
