@@ -7,7 +7,7 @@
 #   saved        saved searches: the header
 #   search       saved searches: the state of each search that can be saved; what is accepted goes on, on programs of the model
 #   annotations  files of --annotations
-#   elf          ELF files: checks before the start, libraries, fingerprint, symbols
+#   elf          ELF files: checks before the start, libraries, fingerprint, symbols, source lines
 #   allowed      ELF files: what their threads may do (persistent sets)
 #   sites        ELF files: access sites, and how they are patched
 #   unwind       unwind tables: call stacks

@@ -48,6 +48,7 @@ fn symbols(path: &Path) -> bool {
         for &at in &places {
             let _ =
                 (modules.describe(module.bias.wrapping_add(at)), modules.locate_return(module.bias.wrapping_add(at)));
+            let _ = (modules.place(module.bias.wrapping_add(at)), modules.variable_name(module.bias.wrapping_add(at)));
         }
     }
     !symbols.is_empty()

@@ -171,9 +171,10 @@ fn path_of(bytes: &Bytes) -> Option<PathBuf> {
 }
 
 /// The file for people: as it was named where it was compiled, or its last component.
-fn short(file: &str, directory: &str) -> String {
+fn short<'a>(file: &'a str, directory: &str) -> String {
     let below = file.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')).filter(|_| !directory.is_empty());
-    let name = below.map(|name| name.trim_start_matches("./")).filter(|name| !name.is_empty());
+    let plain = |name: &'a str| name.trim_start_matches("./").trim_start_matches("../");
+    let name = below.map(plain).filter(|name| !name.is_empty());
     let last = || Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy().into_owned());
     name.map_or_else(last, String::from)
 }
