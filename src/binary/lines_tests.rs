@@ -88,6 +88,44 @@ fn lines_of_each_format() {
 }
 
 #[test]
+fn sections_may_be_compressed() {
+    const COMPRESSED: u64 = 1 << 11;
+    for method in ["zlib", "zstd"] {
+        let place = Place::new();
+        let path = place.compile(&["-g", "-O2"]);
+        let where_it_is = worker(&path);
+        place.run("objcopy", &[&format!("--compress-debug-sections={method}"), "p"]);
+        let info = ElfFile::open(&path).unwrap().section(b".debug_info").unwrap();
+        assert!(info.sh_flags & COMPRESSED != 0, "{method}: it is too small to be compressed");
+        assert!(places(&path, where_it_is, &place.stores()).contains(&INLINED.to_string()), "{method}");
+        // A size that is not that of the content.
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[info.sh_offset as usize + 8] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(places(&path, where_it_is, &place.stores()), [""; 0], "{method}");
+    }
+}
+
+/// Information that is nested deeper than code ever is would be followed by recursion.
+#[test]
+fn what_is_nested_too_deep_is_refused() {
+    let nested = |depth: usize| {
+        let opened: String = (0..depth).map(|n| format!("{{ volatile int v{n} = {n};\n")).collect();
+        format!(
+            "__attribute__((noipa)) void worker(void) {{\n{opened}{}}}\nint main(void) {{ worker(); return 0; }}\n",
+            "}".repeat(depth)
+        )
+    };
+    let dir = TempDir::new();
+    let known = |depth: usize| {
+        let path = dir.compile(&format!("p{depth}"), "c", &nested(depth), &["-g", "-O0"]);
+        !places(&path, worker(&path), &Stores { debug: "/nowhere".into(), fetched: None }).is_empty()
+    };
+    assert!(known(400));
+    assert!(!known(600));
+}
+
+#[test]
 fn text_of_the_source_unless_it_is_younger() {
     let place = Place::new();
     let path = place.compile(&["-g", "-O2"]);
@@ -170,6 +208,7 @@ int main() { Box<int> box{n}; return box.take(); }
 fn files_by_the_directory_of_the_compilation() {
     assert_eq!(short("/home/u/p/src/a.c", "/home/u/p"), "src/a.c");
     assert_eq!(short("/home/u/p/./a.c", "/home/u/p"), "a.c");
+    assert_eq!(short("/home/u/p/build/../../src/a.c", "/home/u/p/build"), "src/a.c");
     assert_eq!(short("/home/u/p2/a.c", "/home/u/p"), "a.c");
     assert_eq!(short("/usr/include/c++/12/mutex", ""), "mutex");
     assert_eq!(short("a.c", "/home"), "a.c");

@@ -38,7 +38,7 @@ const MOST_SHOWN: usize = 4;
 
 impl LineView {
     /// It is in a header of a library, as far as the name of the file tells.
-    fn is_of_library(&self) -> bool {
+    pub fn is_of_library(&self) -> bool {
         const HEADERS: [&str; 4] = ["/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm-", "/rustc/"];
         HEADERS.iter().any(|directory| self.file.starts_with(directory))
     }

@@ -38,9 +38,11 @@ fn place(at: &PlaceView) -> Value {
     object
 }
 
-/// The innermost frame of the program's own code of which the source line is known.
+/// The innermost frame of the program's own code of which the source line is known; rather one that is not all of a library's headers.
 fn known(frames: &[PlaceView]) -> Option<&PlaceView> {
-    frames.iter().find(|frame| !frame.lines.is_empty() && !frame.is_of_libc())
+    let known = |frame: &&PlaceView| !frame.lines.is_empty() && !frame.is_of_libc();
+    let own = |frame: &&PlaceView| known(frame) && frame.lines.iter().any(|line| !line.is_of_library());
+    frames.iter().find(own).or(frames.iter().find(known))
 }
 
 /// Where the threads are that a bug is about, the innermost place of each in the program's own code of which the source line is known; `None`: of none.
@@ -73,4 +75,43 @@ fn concerns(found: &Finding, t: u32, thread: &ThreadView) -> bool {
     let of_signal = found.signal.as_ref().map(|signal| signal.thread == t);
     let of_circle = found.cycle.as_ref().map(|cycle| cycle.iter().any(|link| link.thread == t));
     of_use.or(of_signal).or(of_circle).unwrap_or(thread.status != ThreadStatus::Exited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(symbol: &str, files: &[&str]) -> PlaceView {
+        let line = |file: &&str| LineView { file: file.to_string(), line: 3, ..LineView::default() };
+        PlaceView { lines: files.iter().map(line).collect(), ..symbol.into() }
+    }
+
+    #[test]
+    fn the_place_that_is_the_programs_own() {
+        let frames = [
+            frame("wait+0x3 (libc.so.6)", &["/libc/wait.c"]),
+            frame("f+0x1 (prog)", &[]),
+            frame("lock+0x2 (prog)", &["/usr/include/c++/12/mutex"]),
+            frame("g+0x9 (prog)", &["/usr/include/c++/12/mutex", "/src/a.cc"]),
+        ];
+        let symbol = |frames: &[PlaceView]| known(frames).map(|frame| frame.symbol.clone());
+        assert_eq!(symbol(&frames).as_deref(), Some("g+0x9 (prog)"));
+        assert_eq!(symbol(&frames[..3]).as_deref(), Some("lock+0x2 (prog)"));
+        assert_eq!(symbol(&frames[..2]), None);
+    }
+
+    #[test]
+    fn nothing_is_added_without_debug_information() {
+        let mut object = json!({});
+        stack(&mut object, &["f+0x1 (prog)".into()]);
+        add_line(&mut object, &"f+0x1 (prog)".into());
+        assert_eq!(object, json!({"stack": ["f+0x1 (prog)"]}));
+        stack(&mut object, &[frame("g+0x9 (prog)", &["/src/b.h", "/src/a.cc"]), "f+0x1 (prog)".into()]);
+        let places = json!([
+            {"place": "g+0x9 (prog)", "function": "", "file": "/src/b.h", "line": 3,
+             "inlined": [{"function": "", "file": "/src/a.cc", "line": 3}]},
+            {"place": "f+0x1 (prog)"},
+        ]);
+        assert_eq!(object, json!({"stack": ["g+0x9 (prog)", "f+0x1 (prog)"], "places": places}));
+    }
 }
