@@ -199,7 +199,6 @@ fn watch_alone() {
     if !watched::map(crate::gate::touch::touch) {
         fail(b"memory cannot be watched: the code is not what it was (a breakpoint?), or there is no room for the shadow (ulimit -v)");
     }
-    library::find_others();
     library::lead_here();
     signal::install_traps();
 }
@@ -223,7 +222,6 @@ fn serve() {
         store(command, 0u32);
         if order == Command::WATCH {
             if watched::map(crate::gate::touch::touch) {
-                library::find_others();
                 library::lead_here();
                 signal::install_traps();
             }

@@ -20,6 +20,7 @@ mod racing;
 pub mod room;
 pub mod session;
 mod setup;
+mod stand_ins;
 mod tossed;
 mod tossing;
 mod traced;

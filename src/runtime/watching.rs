@@ -1,7 +1,6 @@
 //! Watching memory: analyses the modules of the program at its root, plans their patches, lets the root map what the plan needs, and
 //! writes the patches. Executions are forked from the root and inherit all of it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vsrun_model::arena::Command;
-use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS, STRIDE};
+use vsrun_model::library::STRIDE;
 use vsrun_model::watch::{
     state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, TRAP_ALONE, WATCH_ADDR,
     WATCH_MAGIC,
@@ -19,9 +18,10 @@ use vsrun_model::watch::{
 
 use super::late::{libraries, Late};
 use super::loaded::{is_left_out, Changes, Loaded};
-use super::memory::{MemoryError, ProcessMemory};
-use super::session::{PrivateDir, SHIM_NAME};
+use super::memory::ProcessMemory;
+use super::session::PrivateDir;
 use super::setup::StartError;
+use super::stand_ins::{stand_ins, StandIn, StandIns};
 use super::tossed::patched;
 use super::watched::{Watched, WatchedModule};
 use super::worker::Worker;
@@ -73,7 +73,9 @@ impl Worker {
         let parts = late.iter().flat_map(|late| late.parts(&plan.writes, own_traps)).collect();
         let is_late = |at: u64| late.iter().any(|late| late.range.contains(&at));
         plan.writes.retain(|(at, _)| !is_late(*at));
-        let (calls, others) = stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
+        let StandIns { calls, others, missed } =
+            stand_ins(&watched, &loaded, &maps, &memory).map_err(io::Error::other)?;
+        watched.left_alone = watched.left_alone.or(missed);
         let mut originals = Vec::new();
         for (at, bytes) in &plan.writes {
             let mut original = vec![0; bytes.len()];
@@ -134,75 +136,6 @@ pub(super) fn put_beside(dir: &PrivateDir, bytes: &[u8]) -> io::Result<PathBuf> 
     Ok(path)
 }
 
-/// A word of a module that is to have the address of a stand-in.
-struct StandIn {
-    at: u64,
-    /// Of the function, see `vsrun_model::library`.
-    number: usize,
-}
-
-/// Where the modules would call functions of libc's, or of the shim's in their place, that have to be seen; and the names of those of
-/// which it is not known what they do, as far as they can be told apart.
-fn stand_ins(
-    watched: &Watched,
-    loaded: &[Loaded],
-    maps: &[u8],
-    memory: &ProcessMemory,
-) -> Result<(Vec<StandIn>, Vec<String>), MemoryError> {
-    // What comes later has no say in how calls of what is loaded are bound.
-    let is_there = watched.modules.iter().zip(loaded).filter(|(_, loaded)| !loaded.is_late);
-    let defined: BTreeSet<&str> = is_there.flat_map(|(m, _)| &m.sites.defines).map(String::as_str).collect();
-    let mappings = Mapping::parse_all(maps);
-    let of = |start: &'static str| {
-        mappings.iter().filter(move |m| m.file().is_some_and(|f| file_name(f).starts_with(start)))
-    };
-    let ranges: Vec<Range<u64>> = of("libc.so").chain(of(SHIM_NAME)).map(|m| m.start..m.end).collect();
-    let functions = of("libc.so").next().and_then(Mapping::file).map(functions_of).unwrap_or_default();
-    let known: BTreeMap<&str, usize> = FUNCTIONS.iter().enumerate().map(|(n, f)| (f.name, n)).collect();
-    let (mut calls, mut others) = (Vec::new(), Vec::<String>::new());
-    for (module, loaded) in watched.modules.iter().zip(loaded) {
-        let own = |at: u64| loaded.text.iter().any(|(start, b)| (*start..start + b.len() as u64).contains(&at));
-        for (at, name) in module.sites.imports.iter().filter(|(_, name)| !defined.contains(name.as_str())) {
-            let known = known.get(name.as_str());
-            let is_wanted = known.map_or(functions.contains(name), |known| FUNCTIONS[*known].does != Does::Nothing);
-            if !is_wanted || name.len() >= NAME {
-                continue;
-            }
-            let at = at.wrapping_add(module.bias);
-            // What comes later is bound to the stand-ins by the tables of symbols, which lead there.
-            let there = if loaded.is_late { 0 } else { memory.read_u64(at)? };
-            // One that the loader has not filled yet leads back into the module.
-            if !loaded.is_late && !own(there) && !ranges.iter().any(|range| range.contains(&there)) {
-                continue;
-            }
-            let number = match known {
-                Some(number) => *number,
-                None => match others.iter().position(|other| other == name) {
-                    Some(n) => FUNCTIONS.len() + n,
-                    None if others.len() < OTHERS => {
-                        others.push(name.clone());
-                        FUNCTIONS.len() + others.len() - 1
-                    }
-                    None => continue,
-                },
-            };
-            if !loaded.is_late {
-                calls.push(StandIn { at, number });
-            }
-        }
-    }
-    Ok((calls, others))
-}
-
-/// The functions that a file exports.
-fn functions_of(path: &Path) -> BTreeSet<String> {
-    const CHOSEN: u8 = 10;
-    let Ok(bytes) = std::fs::read(path) else { return BTreeSet::new() };
-    let Ok(elf) = goblin::elf::Elf::parse(&bytes) else { return BTreeSet::new() };
-    let functions = elf.dynsyms.iter().filter(|s| s.st_value != 0 && (s.is_function() || s.st_type() == CHOSEN));
-    functions.filter_map(|s| elf.dynstrtab.get_at(s.st_name)).map(String::from).collect()
-}
-
 /// How many bytes below their thread pointers threads have for what is thread-local in the modules that are loaded, at most.
 fn thread_local(all: &Modules) -> u64 {
     let paths = all.modules().iter().map(|module| module.elf.path()).filter(|path| path.is_absolute());
@@ -212,7 +145,7 @@ fn thread_local(all: &Modules) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-fn file_name(path: &Path) -> String {
+pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 

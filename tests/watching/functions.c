@@ -1,10 +1,14 @@
 /* Functions of libc that use memory of their caller's: what is recorded of `cells` is compared with single-stepping through libc. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
+#include <search.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,6 +138,13 @@ int main(void) {
     wcslen(SAME((wchar_t *)ROW(33))); wmemcpy((wchar_t *)ROW(69), SAME((wchar_t *)ROW(33)), 3); wmemset((wchar_t *)ROW(70), L'x', 3);
     sum += (long)getenv(SAME(ROW(71)));
     sum += (long)strerror_r(5, ROW(72), 64) + __xpg_strerror_r(5, ROW(73), 64);
+    /* Numbers that are given besides, and what asks about the stack and the loader. */
+    sum += (long)modf(2.5, (double *)ROW(75)) + (long)modff(2.5f, (float *)(ROW(75) + 8)) + (long)modfl(2.5L, (long double *)(ROW(75) + 16));
+    sum += (long)frexp(2.5, (int *)(ROW(75) + 32)) + (long)frexpf(2.5f, (int *)(ROW(75) + 40)) + (long)frexpl(2.5L, (int *)(ROW(75) + 48));
+    sum += dladdr(SAME(&sem), (Dl_info *)ROW(76)) + dladdr(stdout, (Dl_info *)ROW(76));
+    sum += (long)lfind(texts, SAME(ROW(81)), SAME((size_t *)ROW(77)), 1, less);
+    sum += posix_memalign((void **)ROW(78), 64, 64);
+    sum += _setjmp(*(jmp_buf *)SAME(ROW(79)));
     *(volatile long *)ROW(254) = 2; /* the end */
     pthread_join(t, 0);
     return 0;

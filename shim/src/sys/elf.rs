@@ -12,6 +12,9 @@ const DT_SYMTAB: u64 = 6;
 const DT_DEBUG: u64 = 21;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_VERSYM: u64 = 0x6fff_fff0;
+/// Of a symbol, at offset 4: a function, which may be chosen at run time.
+pub const STT_FUNC: u8 = 2;
+pub const STT_GNU_IFUNC: u8 = 10;
 
 /// Start of the shim's own image.
 pub fn own_base() -> u64 {
@@ -130,15 +133,23 @@ impl Image {
 
     /// The same; where the function is chosen at run time (STT_GNU_IFUNC), the one that is chosen here.
     pub fn function(&self, name: &[u8]) -> Option<u64> {
-        const STT_GNU_IFUNC: u8 = 10;
         let symbol = self.symbol(name)?;
         let address = self.address(symbol)?;
-        if load::<u8>(symbol + 4) & 15 != STT_GNU_IFUNC {
-            return Some(address);
+        match load::<u8>(symbol + 4) & 15 {
+            STT_GNU_IFUNC => Some(self.chosen_at(symbol)),
+            _ => Some(address),
         }
+    }
+
+    /// Where the function of that symbol is, as above; 0: it is none.
+    pub fn chosen_at(&self, symbol: u64) -> u64 {
+        if load::<u8>(symbol + 4) & 15 != STT_GNU_IFUNC {
+            return self.function_at(symbol);
+        }
+        let Some(address) = self.address(symbol) else { return 0 };
         // SAFETY: that is what such a symbol is the address of; it looks at the processor, and the image is relocated.
         let choose = unsafe { core::mem::transmute::<u64, extern "C" fn() -> u64>(address) };
-        Some(choose())
+        choose()
     }
 
     /// First and one past the last address of the default version of function `name`.
@@ -209,18 +220,27 @@ impl Image {
     }
 
     fn is_hidden(&self, symbol: u64) -> bool {
-        let index = (symbol - self.symbols) / 24;
+        let index = self.index_of(symbol) as u64;
         self.versions != 0 && load::<u16>(self.versions + 2 * index) & 0x8000 != 0
     }
 
     /// The name of that symbol.
     pub fn name_of(&self, symbol: u64) -> &[u8] {
-        cstr(self.strings + u64::from(load::<u32>(symbol)), 256)
+        cstr(self.name_at(symbol), 256)
+    }
+
+    /// Where that name is.
+    pub fn name_at(&self, symbol: u64) -> u64 {
+        self.strings + u64::from(load::<u32>(symbol))
+    }
+
+    /// Which of the symbols it is.
+    pub fn index_of(&self, symbol: u64) -> usize {
+        ((symbol - self.symbols) / 24) as usize
     }
 
     /// Where the function of that symbol is; 0: it is none.
     pub fn function_at(&self, symbol: u64) -> u64 {
-        const STT_FUNC: u8 = 2;
         self.address(symbol).filter(|_| load::<u8>(symbol + 4) & 15 == STT_FUNC).unwrap_or(0)
     }
 

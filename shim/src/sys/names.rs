@@ -4,12 +4,8 @@
 //! does not come by it: dlsym and dlvsym with a handle of libc, RTLD_NEXT in an object behind the shim, a library that is opened with RTLD_DEEPBIND. So
 //! libc's own table of symbols says of these names, in all their versions, where the shim's functions are. Calls within libc do not go by that table.
 
-use super::elf::{find_map, is_named, own_base, Image};
+use super::elf::{find_map, is_named, own_base, Image, STT_FUNC, STT_GNU_IFUNC};
 use super::{load, raw, store};
-
-/// Of a symbol, at offset 4: a function, which may be chosen at run time.
-const STT_FUNC: u8 = 2;
-const STT_GNU_IFUNC: u8 = 10;
 
 /// The shim's functions are found where libc's of the same name are asked for. What the shim wants of libc itself it has found by now.
 /// Whatever stands in the way, they are found as before.
@@ -49,11 +45,16 @@ pub fn lead(image: Option<Image>, all: impl FnOnce(&Image)) {
 /// Each version of function `name` is at `function`.
 pub fn lead_to(image: &Image, name: &[u8], function: u64) {
     image.each_named(name, |symbol, _| {
-        let info: u8 = load(symbol + 4);
-        if matches!(info & 15, STT_FUNC | STT_GNU_IFUNC) && image.address(symbol).is_some() {
-            store(symbol + 4, info & !15 | STT_FUNC);
-            store(symbol + 8, function.wrapping_sub(image.base()));
-        }
+        lead_symbol(image, symbol, function);
         true
     });
+}
+
+/// The function of that symbol, if it is of one that is defined, is at `function`. The segment can be written meanwhile ([`lead`]).
+pub fn lead_symbol(image: &Image, symbol: u64, function: u64) {
+    let info: u8 = load(symbol + 4);
+    if matches!(info & 15, STT_FUNC | STT_GNU_IFUNC) && image.address(symbol).is_some() {
+        store(symbol + 4, info & !15 | STT_FUNC);
+        store(symbol + 8, function.wrapping_sub(image.base()));
+    }
 }

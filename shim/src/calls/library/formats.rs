@@ -2,8 +2,9 @@
 
 use vsrun_model::library::{number, Does, Function, BY_LIST};
 
-use super::frame::{note_unknown, real, wrote, Aside, Frame, List, GENERAL};
+use super::frame::{real, wrote, Aside, Frame, List, GENERAL};
 use super::texts;
+use super::unknown::note_name;
 use crate::sys::load;
 use crate::watch;
 
@@ -182,7 +183,7 @@ impl Frame {
             Does::Prints { to, gives, by, .. } => {
                 let writes = |at: u64, size: u64| watch::range(at, size, site, true, false);
                 if !printed(at, self.call.list, reads, writes) {
-                    note_unknown(function.name.as_bytes());
+                    note_name(function.name.as_bytes());
                 }
                 (to, gives, by)
             }
@@ -212,7 +213,7 @@ impl Frame {
         }
         let by = real(usize::from(BY_LIST[self.number as usize]));
         if by == 0 {
-            note_unknown(function.name.as_bytes());
+            note_name(function.name.as_bytes());
             return 0;
         }
         self.arguments[usize::from(format) + 1] = &raw const self.list as u64;
@@ -272,7 +273,7 @@ impl Frame {
                 };
                 let stored = u32::try_from(count).unwrap_or(0);
                 if !scanned(self.asked(format), self.call.list, stored, writes) {
-                    note_unknown(function.name.as_bytes());
+                    note_name(function.name.as_bytes());
                 }
             }
             _ => {}

@@ -2,9 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::library::{
-    number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NAME, NO_LIMIT, OTHERS,
-};
+use vsrun_model::library::{number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NO_LIMIT, OTHERS};
 use vsrun_model::watch::Entry;
 
 use super::texts;
@@ -151,18 +149,6 @@ impl Own {
 pub struct Aside {
     pub most: u64,
     pub place: u64,
-}
-
-/// Function `number` is called, of which it is not known what it does to memory.
-#[cold]
-pub fn note_unknown(name: &[u8]) {
-    const WHAT: &[u8] = b"what libc's function ";
-    const DOES: &[u8] = b" does to memory";
-    let mut text = [0; WHAT.len() + DOES.len() + NAME];
-    let all = WHAT.iter().chain(name).chain(DOES);
-    let n = all.clone().count().min(text.len());
-    text.iter_mut().zip(all).for_each(|(to, byte)| *to = *byte);
-    machine().note_later_code(&text[..n]);
 }
 
 fn site(number: usize) -> u32 {

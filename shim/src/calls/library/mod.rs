@@ -9,16 +9,16 @@
 mod formats;
 mod frame;
 mod texts;
+mod unknown;
 
 use core::mem::{offset_of, size_of};
 
-use vsrun_model::library::{Does, FUNCTIONS, MAX_USES, NAME, OTHERS, SPECIAL, STRIDE};
-use vsrun_model::watch::{Header, Other, WATCH_ADDR};
+use vsrun_model::library::{Does, FUNCTIONS, MAX_USES, SPECIAL, STRIDE};
 
 use crate::gate::{local, Phase};
 use crate::sys::{elf, load, names};
 use crate::watch;
-use frame::{is_at, note_unknown, Aside, Frame, List, COUNT, REAL};
+use frame::{is_at, Aside, Frame, List, COUNT, REAL};
 
 core::arch::global_asm!(
     ".text",
@@ -197,45 +197,31 @@ fn find() {
     }
 }
 
-/// The others, of which the tool has the names.
-fn others() -> impl Iterator<Item = Other> {
-    let header: Header = load(WATCH_ADDR);
-    let [at, count] = header.others;
-    (0..count.min(OTHERS as u64)).map(move |n| load(WATCH_ADDR + at + size_of::<Other>() as u64 * n))
-}
-
-/// Finds the functions of which nothing is known.
-pub fn find_others() {
-    for (n, other) in others().enumerate() {
-        let at = find_function(name_of(&other));
-        is_at(FUNCTIONS.len() + n, at);
-    }
+/// What stands for function `n`.
+fn stand_in(n: usize) -> u64 {
+    &raw const vs_stand_ins as u64 + STRIDE * n as u64
 }
 
 /// Who asks libc for one of these functions (dlsym) gets what stands for it: see `sys::names`. So does who asks the shim, which defines some of them: that
 /// is how libraries that come later are bound.
 pub fn lead_here() {
+    unknown::find();
     for image in [names::libc(), names::own()] {
-        names::lead(image, lead_from);
+        names::lead(image, |image| {
+            lead_known(image);
+            unknown::lead_told(image);
+        });
     }
+    let mut end = 0;
+    names::lead(names::libc(), |libc| end = unknown::lead_rest(libc));
+    names::lead(names::own(), |own| unknown::lead_own(own, end));
 }
 
-fn lead_from(image: &elf::Image) {
-    let stand_in = |n: usize| &raw const vs_stand_ins as u64 + STRIDE * n as u64;
+fn lead_known(image: &elf::Image) {
     let known = FUNCTIONS.iter().enumerate().filter(|(_, f)| f.does != Does::Nothing);
     for (n, function) in known.filter(|&(n, _)| frame::real(n) != 0) {
         names::lead_to(image, function.name.as_bytes(), stand_in(n));
     }
-    for (n, other) in others().enumerate().map(|(n, other)| (FUNCTIONS.len() + n, other)) {
-        if frame::real(n) != 0 {
-            names::lead_to(image, name_of(&other), stand_in(n));
-        }
-    }
-}
-
-fn name_of(other: &Other) -> &[u8] {
-    let end = other.name.iter().position(|&b| b == 0).unwrap_or(NAME);
-    &other.name[..end]
 }
 
 /// A function is about to be called. Gives the address of what is to be called and to be followed by `after`; 0: nothing is to be.
@@ -247,8 +233,7 @@ extern "C" fn before(frame: &mut Frame) -> u64 {
     watch::begins();
     let number = frame.number as usize;
     let Some(function) = FUNCTIONS.get(number) else {
-        let other = others().nth(number - FUNCTIONS.len());
-        other.iter().for_each(|other| note_unknown(name_of(other)));
+        unknown::note(number);
         return 0;
     };
     frame.call.writes = [Aside::default(); MAX_USES];
