@@ -224,6 +224,9 @@ fn serve() {
             if watched::map(crate::gate::touch::touch) {
                 library::lead_here();
                 signal::install_traps();
+                // The root itself allocates nothing. Done here, it is no page that each execution has to copy.
+                #[cfg(feature = "heap")]
+                crate::interpose::heap::main_begins();
             }
             continue;
         }

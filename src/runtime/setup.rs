@@ -104,6 +104,7 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
         watches: spec.watch.is_some(),
         merges: spec.merges,
+        has_words: !spec.objects.words.is_empty(),
         // Of two uses of memory that come right before different circles close, an execution that ends there has one.
         past_cycles: schedule.past_cycles || spec.watch.is_some() && schedule.record,
         wake_by_effects: schedule.wake_by_effects,

@@ -135,6 +135,8 @@ pub struct Local {
     pub quiet_since: u64,
     /// The operation that is to be published is a use of such memory.
     pub touches: bool,
+    /// A fence was among what has been handed over of the transition under way.
+    pub has_fenced: bool,
     /// Something was said of who may use memory: where blocks are given out anew is recorded from then on.
     pub claims: bool,
     /// Uses of memory that the running thread owns, since so many operations of the world: see `touch`.
@@ -204,6 +206,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     acts: 0,
     quiet_since: 0,
     touches: false,
+    has_fenced: false,
     claims: false,
     own_uses: (0, 0),
     to_write: (0, 0),

@@ -1,7 +1,7 @@
 //! Where blocks of the heap were given out and freed: the last ones of each process, so that a report can say so. Kept are registers and what lies on
 //! the stack; vsrun finds the callers from that, when there is something to report.
 //!
-//! NOTE [In turn] They go round, one behind the other, so that an execution touches as many pages as it needs.
+//! NOTE [In turn] They go round, one behind the other, so that an execution touches as many pages as it needs; how many there are is on the page of the first.
 
 // The library that does not see the heap has none of them.
 #![cfg_attr(not(feature = "heap"), allow(dead_code))]
@@ -14,6 +14,7 @@ use vsrun_model::watch::{Origin, ORIGINS, ORIGIN_WORDS};
 use super::local::local;
 use crate::sys::{load, readable};
 
+#[repr(C, align(4096))]
 struct Kept {
     /// How many there have been.
     n: u64,

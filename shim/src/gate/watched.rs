@@ -80,7 +80,9 @@ pub fn mark_objects() {
     if !watch::is_recording() {
         return;
     }
-    for word in arena().words.as_slice() {
+    // An execution without such memory reads no page of the table.
+    let words = if arena().plan.has_words { arena().words.as_slice() } else { &[] };
+    for word in words {
         if word.space == 0 {
             watch::is_object(word.address);
             continue;
@@ -118,22 +120,22 @@ fn hand_over() {
     settle_words();
     if !touches {
         local().to_write = (0, 0);
-        // Of a use of memory the operation tells it.
-        if local().phase == Phase::Running && watch::has_fenced() {
-            fiber().fenced = true;
-        }
     }
     match () {
         () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),
         () => watch::end_of_transition(consume),
     }
+    // Of a use of memory the operation tells it.
+    if core::mem::take(&mut local().has_fenced) && !touches && local().phase == Phase::Running {
+        fiber().fenced = true;
+    }
 }
 
 /// What is in memory that is an object is known to the model before anybody else moves: what the running thread has written, and what
 /// others of this process wait for, which may have been written in ways that are not seen.
 fn settle_words() {
-    if arena().words.len == 0 {
+    if !arena().plan.has_words {
         return;
     }
     // It may have taken the memory away since.
@@ -363,6 +365,7 @@ fn full() {
 fn consume(entry: &Entry) {
     if entry.address == FENCE {
         // See `Operand::OF_FENCE`, and `hand_over`.
+        local().has_fenced = true;
         return;
     }
     let near_pool = entry.address.wrapping_sub(POOL_ADDR - REACH) < POOL_SIZE + 2 * REACH;

@@ -69,8 +69,11 @@ fn state() -> &'static mut State {
     unsafe { &mut *STATE.0.get() }
 }
 
-/// From now on allocations may fail, and what is freed and given out again is recorded.
+/// From now on allocations may fail, and what is freed and given out again is recorded. Where that is so already it writes nothing.
 pub fn main_begins() {
+    if state().in_main {
+        return;
+    }
     state().in_main = true;
     let object = |which| find(which).map(|(object, _)| object);
     state().tells_size = object(USABLE).is_some() && object(USABLE) == object(FREE);

@@ -8,13 +8,13 @@
 
 use vsrun_model::watch::{Change, Header, Part, WATCH_ADDR};
 
-use super::log::{is_mapped, is_patched};
+use super::log::{is_patched, knows_libraries};
 use crate::sys::{load, raw, readable, store};
 
 const PAGE: u64 = 4096;
 
 fn parts() -> impl Iterator<Item = Part> {
-    let [at, count] = match is_mapped() {
+    let [at, count] = match knows_libraries() {
         true => load::<Header>(WATCH_ADDR).parts,
         false => [0; 2],
     };

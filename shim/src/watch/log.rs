@@ -18,9 +18,7 @@ use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
 use crate::sys::{load, raw, store};
 
-/// Where the log lies.
-const LOG_ADDR: u64 = 0x2300_0000_0000;
-/// Bytes of it, and what lies behind so that a range that is split needs no care.
+/// Bytes of the log, and what lies behind so that a range that is split needs no care.
 const LOG_SIZE: u64 = 4 << 20;
 const SLACK: u64 = 64 << 10;
 const ENTRY: u64 = size_of::<Entry>() as u64;
@@ -94,7 +92,10 @@ pub struct Log {
     undone: bool,
     /// Words that are objects which the instruction, function or call that is under way has used.
     used: u32,
-    hooks: Hooks,
+    /// Set by [`set_up`].
+    hooks: Option<Hooks>,
+    /// What [`set_patches`] was told: the first and one past the last byte of pages with patches, and whether there are libraries that may come later.
+    patches: ([u64; 2], bool),
     /// File to which it is appended, NUL-terminated; empty: none.
     path: u64,
     /// A read that lies right beside what the same site has read is added to its entry, and a write likewise, see NOTE [Runs].
@@ -125,8 +126,17 @@ impl Last {
 pub const LAST: usize = 64;
 const _: () = assert!(LAST.is_power_of_two() && LAST <= 256 && size_of::<Last>() == 1 << LAST_SIZE);
 
+/// The state and, right behind it, the entries: what is recorded in a short execution is on the page of the state. All of it is zeros at first,
+/// so it takes no room in the file.
+#[repr(C, align(4096))]
+pub struct Area {
+    log: Log,
+    entries: [u64; ((LOG_SIZE + SLACK) / 8) as usize],
+}
+const _: () = assert!(core::mem::offset_of!(Area, log) == 0 && core::mem::offset_of!(Area, entries).is_multiple_of(8));
+
 #[repr(transparent)]
-pub struct Cell(UnsafeCell<Log>);
+pub struct Cell(UnsafeCell<Area>);
 // SAFETY: a process of a world has one kernel thread; slow paths, which come in between, only append, and no borrow is alive while the
 // program's code runs.
 unsafe impl Sync for Cell {}
@@ -140,29 +150,35 @@ pub const LAST_SIZE: u32 = 5;
 pub const LAST_NEXT: usize = core::mem::offset_of!(Last, next);
 pub const LAST_STRIDE: usize = core::mem::offset_of!(Last, stride);
 
-pub static LOG: Cell = Cell(UnsafeCell::new(Log {
-    next: 0,
-    end: 0,
-    objects: 0,
-    state_size: 0,
-    start: 0,
-    components: [[0; 2]; COMPONENTS],
-    overflown: false,
-    recording: false,
-    undone: false,
-    used: 0,
-    hooks: Hooks { full: discard, touch: |_| true, dropped: || {} },
-    path: 0,
-    merges: [false; 2],
-    last: [Last::NONE; LAST],
+/// A [`Log`] and what it tells of.
+pub static LOG: Cell = Cell(UnsafeCell::new(Area {
+    log: Log {
+        next: 0,
+        end: 0,
+        objects: 0,
+        state_size: 0,
+        start: 0,
+        components: [[0; 2]; COMPONENTS],
+        overflown: false,
+        recording: false,
+        undone: false,
+        used: 0,
+        hooks: None,
+        patches: ([0; 2], false),
+        path: 0,
+        merges: [false; 2],
+        // None of them, once it is set up.
+        last: [Last { entry: 0, ..Last::NONE }; LAST],
+    },
+    entries: [0; ((LOG_SIZE + SLACK) / 8) as usize],
 }));
 
 fn log() -> &'static mut Log {
-    // SAFETY: see `Cell`; callers use the borrow for one statement.
-    unsafe { &mut *LOG.0.get() }
+    // SAFETY: see `Cell`; callers use the borrow for one statement. The state alone is borrowed, not the entries.
+    unsafe { &mut (*LOG.0.get()).log }
 }
 
-/// Maps log and shadow; `path` as in [`Log::path`]. Gives 0 or a negative error number.
+/// Sets up the log and maps the shadow; `path` as in [`Log::path`]. Gives 0 or a negative error number.
 pub fn set_up(path: u64, hooks: Hooks) -> i64 {
     const FIXED_NOREPLACE: i32 = 0x10_0000;
     let map = |at: u64, length: u64| {
@@ -184,36 +200,41 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
             }
         }
     }
-    let error = map(LOG_ADDR, LOG_SIZE + SLACK);
-    if error == 0 {
-        *log() = Log {
-            next: LOG_ADDR,
-            end: LOG_ADDR + LOG_SIZE,
-            objects: 0,
-            state_size: state_size(),
-            start: LOG_ADDR,
-            components: components(),
-            overflown: false,
-            recording: false,
-            undone: false,
-            used: 0,
-            hooks,
-            path,
-            merges: [false; 2],
-            last: [Last::NONE; LAST],
-        };
-    }
-    error
+    let start = state_at() + core::mem::offset_of!(Area, entries) as u64;
+    *log() = Log {
+        next: start,
+        end: start + LOG_SIZE,
+        state_size: state_size(),
+        start,
+        components: components(),
+        hooks: Some(hooks),
+        path,
+        last: [Last::NONE; LAST],
+        ..*log()
+    };
+    0
+}
+
+/// Patches lie in these pages, from the first byte to one past the last; `later`: and in those of libraries that the program may load.
+pub fn set_patches(pages: [u64; 2], later: bool) {
+    log().patches = (pages, later);
+}
+
+/// There may be patches in this memory: not, if neither it nor a library has any.
+pub fn may_hold_patches(start: u64, end: u64) -> bool {
+    let ([first, last], later) = log().patches;
+    later || start < last && first < end
+}
+
+/// The tool knows libraries that the program may load.
+pub fn knows_libraries() -> bool {
+    log().patches.1
 }
 
 /// Bytes of address space that shadow and log take.
 pub fn reserved() -> u64 {
     let shadows = MEMORY.iter().map(|[start, end]| 2 * (end - start)).sum::<u64>();
-    if is_mapped() {
-        shadows + LOG_SIZE + SLACK
-    } else {
-        0
-    }
+    LOG_SIZE + SLACK + if is_mapped() { shadows } else { 0 }
 }
 
 /// How much XSAVE writes, with the processor as the kernel has set it up.
@@ -378,7 +399,9 @@ fn drop_shadow() {
             raw!(libc::SYS_madvise, start ^ 1 << bit, end - start, libc::MADV_DONTNEED);
         }
     }
-    (log().hooks.dropped)();
+    if let Some(hooks) = log().hooks {
+        (hooks.dropped)();
+    }
 }
 
 /// All of it is memory that has a shadow.
@@ -423,6 +446,13 @@ fn fill(shadow: u64, size: u64, value: u8) {
     }
 }
 
+/// A page of the shadow at this place, which is looked at now and written next, is made at once: one that was only read would come by two faults.
+#[inline]
+fn want(shadow: u64) {
+    // SAFETY: as for `fill`; nothing is changed.
+    unsafe { core::arch::asm!("or byte ptr [{0}], 0", in(reg) shadow, options(nostack)) }
+}
+
 fn is_marked(shadow: u64, size: u64) -> bool {
     // SAFETY: as for `fill`.
     let word = |at: u64| unsafe { (at as *const u64).read_unaligned() } == u64::MAX;
@@ -447,6 +477,8 @@ pub fn has_object(address: u64, size: u64) -> bool {
     if log().objects == 0 || !has_shadow(address, size) {
         return false;
     }
+    // What is asked for will be recorded.
+    want(address ^ 1 << READ_BIT);
     // The shadow of a word that is one is OBJECT throughout.
     let shadow = |at: u64| load::<u8>(at ^ 1 << READ_BIT) == OBJECT;
     (address..address + size).step_by(8).any(shadow) || shadow(address + size - 1)
@@ -508,7 +540,7 @@ pub fn call_wrote(address: u64, size: u64, site: u32) {
 /// A system call writes to a range what lies at `from`: words that are objects one by one, each in its turn.
 pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
     each_word(address, size, |at, size| {
-        if has_object(at, size) && !(log().hooks.touch)(of_call(at, size, site, true)) {
+        if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
             forget_object(at);
         }
         for byte in at..at + size {
@@ -540,7 +572,7 @@ pub fn pieces(all: Touch, one: bool) {
         if has_object(at, size) {
             let used = log().used + 1;
             let wide = one && used == 2 && !all.locked;
-            if !(log().hooks.touch)(Touch { address: at, size, wide, ..all }) {
+            if !is_used(Touch { address: at, size, wide, ..all }) {
                 forget_object(at);
             }
             // Others may have used some meanwhile.
@@ -564,6 +596,7 @@ fn forget_object(address: u64) {
 fn record(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
     if has_shadow(address, size) {
         let shadow = address ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
+        want(shadow);
         if is_marked(shadow, size) {
             return;
         }
@@ -582,12 +615,19 @@ fn record(address: u64, size: u64, site: u32, writes: bool, locked: bool) {
         log().next = at + ENTRY;
         done += part;
         if log().next >= log().end {
-            (log().hooks.full)();
+            is_full();
         }
     }
 }
 
-/// A slow path has filled the log.
+/// The log is full.
 pub fn is_full() {
-    (log().hooks.full)();
+    if let Some(hooks) = log().hooks {
+        (hooks.full)();
+    }
+}
+
+/// As [`Hooks::touch`].
+fn is_used(touch: Touch) -> bool {
+    log().hooks.is_none_or(|hooks| (hooks.touch)(touch))
 }

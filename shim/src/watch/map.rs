@@ -3,7 +3,7 @@
 use vsrun_model::watch::{Change, Header, Mapping, Watching, WATCH_ADDR, WATCH_MAGIC};
 
 use super::log::Hooks;
-use super::{log, slow};
+use super::{log, slow, undo};
 use crate::sys::errno::EINVAL;
 use crate::sys::{load, raw};
 
@@ -57,7 +57,10 @@ fn map_file(file: i32, hooks: Hooks) -> i64 {
     }
     let path = WATCH_ADDR + core::mem::offset_of!(Header, log) as u64;
     match log::set_up(if header.log[0] != 0 { path } else { 0 }, hooks) {
-        0 => make(header.changes),
+        0 => {
+            log::set_patches(undo::patched_pages(), header.parts[1] > 0);
+            make(header.changes)
+        }
         error => error,
     }
 }

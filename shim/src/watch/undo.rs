@@ -6,7 +6,7 @@
 use vsrun_model::watch::{Header, Original, WATCH_ADDR};
 
 use super::late;
-use super::log::{is_patched, is_undone};
+use super::log::{is_patched, is_undone, may_hold_patches};
 use crate::sys::{load, raw, store};
 
 const PAGE: u64 = 4096;
@@ -27,10 +27,20 @@ fn end_page(original: &Original) -> u64 {
     (original.at + original.length).next_multiple_of(PAGE)
 }
 
+/// All pages with patches lie from the first of these addresses to before the second.
+pub fn patched_pages() -> [u64; 2] {
+    let header = header();
+    match header.originals[1] {
+        0 => [0; 2],
+        count => [first_page(&original(&header, 0)), end_page(&original(&header, count - 1))],
+    }
+}
+
 /// There are patches in pages of this memory.
 pub fn holds_patches(start: u64, length: u64) -> bool {
     let end = start.saturating_add(length);
-    if !is_patched() {
+    // Mostly the table is not looked at: that would be a page more for each execution.
+    if !is_patched() || !may_hold_patches(start, end) {
         return false;
     }
     // They do not overlap, so both their beginnings and their ends ascend.

@@ -21,7 +21,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 54;
+pub const VERSION: u32 = 55;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -192,6 +192,8 @@ pub struct Plan {
     pub watches: bool,
     /// Accesses of an instruction in one transition, each right behind the one before in memory, may be recorded as one.
     pub merges: bool,
+    /// There is memory of which each use is an operation, in [`Arena::words`].
+    pub has_words: bool,
 }
 
 numbers! {

@@ -27,10 +27,10 @@ const BY: u32 = Record::STEP | Record::WRITES;
 /// At most `N` records, or less where threads take turns often.
 #[repr(C)]
 pub struct Records<const N: usize> {
-    table: Table<Packed, N>,
-    /// Of the last one.
+    /// Of the last one. It lies before the table, so on a page with the first of them.
     thread: Tid,
     space: u32,
+    table: Table<Packed, N>,
 }
 
 impl<const N: usize> Records<N> {
