@@ -178,6 +178,8 @@ pub struct ObjectView {
     pub kind: ObjKind,
     /// What it is called.
     pub name: String,
+    /// Of memory, what it is called from each byte of its word on; none of other objects.
+    pub bytes: Vec<String>,
 }
 
 /// One transition.
@@ -233,6 +235,11 @@ impl Finding {
 impl Names for Finding {
     fn object(&self, id: ObjId) -> String {
         self.objects.get(id as usize).map_or_else(|| "?".into(), |object| object.name.clone())
+    }
+
+    fn memory(&self, id: ObjId, byte: u8) -> String {
+        let of = |object: &ObjectView| object.bytes.get(usize::from(byte)).cloned();
+        self.objects.get(id as usize).and_then(of).unwrap_or_else(|| self.object(id))
     }
 
     fn thread(&self, t: Tid) -> String {

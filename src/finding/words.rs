@@ -27,6 +27,8 @@ pub struct Words(Vec<Word>);
 pub trait Names {
     /// An object: `lock_a`.
     fn object(&self, id: ObjId) -> String;
+    /// The memory of an object from this byte of its word on: `flag`.
+    fn memory(&self, id: ObjId, byte: u8) -> String;
     /// A thread: `0.1`.
     fn thread(&self, t: Tid) -> String;
     /// A process: `1002`.
@@ -64,6 +66,7 @@ impl Words {
         let text = |word: &Word| match word {
             Word::Text(text) => text.clone(),
             Word::Thing(Thing::Object(id)) => names.object(*id),
+            Word::Thing(Thing::Memory(id, byte)) => names.memory(*id, *byte),
             Word::Thing(Thing::Thread(t)) => names.thread(*t),
             Word::Thing(Thing::Process(p)) => names.process(*p),
             Word::Thing(Thing::Signal(number)) => signal_name(*number),
@@ -129,6 +132,9 @@ mod tests {
         fn object(&self, id: ObjId) -> String {
             format!("o{id}")
         }
+        fn memory(&self, id: ObjId, byte: u8) -> String {
+            format!("o{id}+{byte}")
+        }
         fn thread(&self, t: Tid) -> String {
             format!("0.{t}")
         }
@@ -143,10 +149,11 @@ mod tests {
         let all = [
             held,
             Words::default(),
+            words![Thing::Memory(3, 4)],
             words!["signal ", Thing::Signal(10), " to ", Thing::Process(1), " ", u64::MAX, " ", -7i64],
         ];
         let joined = Words::list(all, "; ", usize::MAX);
-        let text = "o3, held by thread 0.1; ; signal SIGUSR1 to 1002 18446744073709551615 -7";
+        let text = "o3, held by thread 0.1; ; o3+4; signal SIGUSR1 to 1002 18446744073709551615 -7";
         assert_eq!(joined.render(&Numbered), text);
         let json = serde_json::to_string(&joined).unwrap();
         assert_eq!(serde_json::from_str::<Words>(&json).unwrap(), joined);

@@ -15,7 +15,7 @@ pub const LOCK_B: u32 = 1;
 
 /// Nothing but a kind.
 pub fn finding(kind: BugKind) -> Finding {
-    let object = |name: &str| ObjectView { kind: ObjKind::MUTEX, name: name.into() };
+    let object = |name: &str| ObjectView { kind: ObjKind::MUTEX, name: name.into(), bytes: Vec::new() };
     Finding {
         kind: Some(kind),
         identity: 1,

@@ -6,7 +6,7 @@ use crate::finding::{Ending, Finding, ObjectView, Pending, ProcessView, ThreadSt
 use crate::trace::Trace;
 use crate::words::ends::{cycle, line};
 use crate::words::identity::identity;
-use crate::words::names::object_name;
+use crate::words::names::{memory_names, object_name};
 use crate::words::ops::pending_text;
 use crate::words::steps::step_views;
 use crate::words::waits::{holds, waits_for};
@@ -32,7 +32,11 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         threads: (0..world.threads.len).map(|t| thread(world, t)).collect(),
         processes: world.procs.as_slice().iter().map(process).collect(),
         objects: objects
-            .map(|(object, id)| ObjectView { kind: object.key.kind, name: object_name(world, id, symbol) })
+            .map(|(object, id)| ObjectView {
+                kind: object.key.kind,
+                name: object_name(world, id, symbol),
+                bytes: memory_names(world, id, symbol),
+            })
             .collect(),
         steps: step_views(&trace.steps),
         unrecorded: trace.unrecorded,

@@ -80,6 +80,19 @@ pub fn object_name(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<Str
     let Some(object) = world.objects.get(id) else { return "?".to_string() };
     // Of memory the variable that was used first, which may begin within the word.
     let within = if object.key.kind == ObjKind::MEMORY { u64::from(object.flags & 7) } else { 0 };
+    name_from(world, id, within, symbol)
+}
+
+/// What memory that is an object is called from each byte of its word on: several variables may lie in it. None of other objects.
+pub fn memory_names(world: &World, id: ObjId, symbol: &dyn Fn(&Key) -> Option<String>) -> Vec<String> {
+    let is_memory = world.objects.get(id).is_some_and(|object| object.key.kind == ObjKind::MEMORY);
+    let bytes = if is_memory { 0..size_of::<u64>() as u64 } else { 0..0 };
+    bytes.map(|byte| name_from(world, id, byte, symbol)).collect()
+}
+
+/// The name of an object by what lies `within` bytes behind its place.
+fn name_from(world: &World, id: ObjId, within: u64, symbol: &dyn Fn(&Key) -> Option<String>) -> String {
+    let Some(object) = world.objects.get(id) else { return "?".to_string() };
     let key = &Key::new(object.key.space, object.key.kind, object.key.addr + within);
     let named = matches!(key.kind, ObjKind::SEM | ObjKind::RECORDS | ObjKind::FLOCK | ObjKind::FILE | ObjKind::PATHS);
     let own = world.names.as_slice().iter().find(|name| name.obj == id && named);

@@ -15,6 +15,9 @@ impl Names for Abc {
     fn object(&self, id: ObjId) -> String {
         ["a", "b", "c"].get(id as usize).map_or("?".into(), |name| name.to_string())
     }
+    fn memory(&self, id: ObjId, byte: u8) -> String {
+        format!("{}[{byte}]", self.object(id))
+    }
     fn thread(&self, t: Tid) -> String {
         format!("0.{t}")
     }
@@ -37,6 +40,8 @@ fn operations_read_like_calls() {
     both.mask = 1 << 2 | 1 << 3;
     let mut set = Op::on(Kind::SYSV_CTL, 0).arg(5 << 8 | 1);
     set.obj2 = 3;
+    let mut upper = Op::on(Kind::MEM_WRITE, 0);
+    upper.mask = 0xf0;
     let mut requeue = Op::on(Kind::FUTEX_REQUEUE, 0).arg(1 | i64::from(i32::MAX) << 32);
     requeue.obj2 = 1;
     let expected = [
@@ -62,6 +67,8 @@ fn operations_read_like_calls() {
         (Op::new(Kind::SLEEP).until(world::START + 1_500_000_000), "sleep(until +1.5 s)"),
         (Op::on(Kind::FUTEX_WAKE, 0).arg(1), "futex_wake(a, 1)"),
         (requeue, "futex_requeue(a -> b, wake 1, move all)"),
+        (Op::on(Kind::MEM_READ, 0), "load(a)"),
+        (upper, "store(a[4])"),
         (Op::new(Kind::NAME), "name_lookup()"),
         (Op::new(Kind::TOSS).arg(3), "VS_toss(3)"),
     ];

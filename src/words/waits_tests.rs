@@ -15,6 +15,9 @@ impl Names for ByAddress<'_> {
         let symbol = |key: &vsrun_model::Key| Some(format!("{}{:x}", &key.kind.name()[..1], key.addr));
         object_name(self.0, id, &symbol)
     }
+    fn memory(&self, id: ObjId, byte: u8) -> String {
+        format!("{}[{byte}]", self.object(id))
+    }
     fn thread(&self, t: Tid) -> String {
         self.0.threads[t].uid.to_string()
     }

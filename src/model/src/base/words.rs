@@ -11,6 +11,8 @@ use super::ids::{ObjId, Pid, Tid, NONE};
 pub enum Thing {
     /// An object; [`NONE`]: nothing is said.
     Object(ObjId),
+    /// The memory of an object from this byte of its word on (0..8).
+    Memory(ObjId, u8),
     /// A thread.
     Thread(Tid),
     /// A process.

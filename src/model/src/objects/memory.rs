@@ -13,7 +13,7 @@ kinds! {
         records: Records::NOTHING, cells: uses_bytes, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic load" } else { "load" }), OBJECT),
+        shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic load" } else { "load" }), USED),
     }
     /// Write memory, or read and write it in one step.
     MEM_WRITE = 119, "mem_write" {
@@ -21,7 +21,7 @@ kinds! {
         records: Records::NOTHING, cells: uses_bytes, follows: NOBODY, blocks: changes_back,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "store" }), OBJECT),
+        shown: Shown::passes(Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "store" }), USED),
     }
     /// The same in a loop that has come back to where it was with nothing done and nothing changed: it goes round again once there is
     /// something else in `obj` or `obj2` than the loop has found there (`Thread::awaits`). Kokologiannakis, Ren, Vafeiadis (Dynamic partial
@@ -32,11 +32,12 @@ kinds! {
         records: CHANGED, cells: uses_bytes, follows: NOBODY, blocks: |a, p| a.op.writes_memory() && changes_back(a, p),
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "load" }), arguments: OBJECT, outcome: Outcome::Nothing,
+        shown: Shown { call: Call::By(|op| if op.has(ATOMIC) { "atomic update" } else { "load" }), arguments: USED, outcome: Outcome::Nothing,
             waits: Some(|world, t, op, words| {
-                say![words, "another thread to write ", Thing::Object(op.obj)];
+                let [first, second] = op.bytes();
+                say![words, "another thread to write ", used(op.obj, first)];
                 if op.obj2 != NONE {
-                    say![words, " or ", Thing::Object(op.obj2)];
+                    say![words, " or ", used(op.obj2, second)];
                 }
                 say![words, hopeless(world, t)];
             }), identity: BY_OBJECTS },
@@ -83,6 +84,17 @@ impl Op {
         }
     }
 }
+
+/// The memory of `word` that an operation with these bytes uses: several variables may lie in one word. Of all of it, its object.
+fn used(word: ObjId, bytes: u8) -> Thing {
+    match bytes {
+        0 | u8::MAX => Thing::Object(word),
+        part => Thing::Memory(word, part.trailing_zeros() as u8),
+    }
+}
+
+/// What an operation uses of its first word.
+const USED: Arguments = |op, _, words| say![words, used(op.obj, op.bytes()[0])];
 
 fn uses_bytes(act: &Act, _: Effects, cells: &mut Footprint) {
     let [first, second] = act.op.bytes();
