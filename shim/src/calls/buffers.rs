@@ -198,8 +198,10 @@ impl Call {
             let size = readable(at, size);
             if watch::has_object(at, size) {
                 machine().note_wide_use();
+                watch::call_wrote_at_once(at, size, self.site);
+            } else {
+                watch::call_wrote(at, size, self.site);
             }
-            watch::call_wrote(at, size, self.site);
         };
         if at == 0 {
             return;

@@ -537,6 +537,17 @@ pub fn call_wrote(address: u64, size: u64, site: u32) {
     }
 }
 
+/// A system call or a function has written a range in one step, words that are objects among the rest. Each of these has its turn behind that: what
+/// came between the two is not explored, but another thread that stands at a use of the word meanwhile is seen.
+pub fn call_wrote_at_once(address: u64, size: u64, site: u32) {
+    each_word(address, size, |at, size| {
+        if has_object(at, size) && !(log().hooks.touch)(of_call(at, size, site, true)) {
+            forget_object(at);
+        }
+        call_wrote(at, size, site);
+    });
+}
+
 /// A system call writes to a range what lies at `from`: words that are objects one by one, each in its turn.
 pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
     each_word(address, size, |at, size| {

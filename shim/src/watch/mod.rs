@@ -15,9 +15,9 @@ mod undo;
 pub use faults::{mends, moved_from, moved_to, trap};
 pub use late::{patch, place};
 pub use log::{
-    appends_to, begin, begins, call_reads, call_writes, call_wrote, discard, end_of_transition, hand_over, has_fenced,
-    has_object, has_objects, is_mapped, is_object, is_recording, is_special, keeps_writes_apart, kernel_uses, range,
-    reserved, state_size, Hooks, Touch, LOG, RECORDING,
+    appends_to, begin, begins, call_reads, call_writes, call_wrote, call_wrote_at_once, discard, end_of_transition,
+    hand_over, has_fenced, has_object, has_objects, is_mapped, is_object, is_recording, is_special, keeps_writes_apart,
+    kernel_uses, range, reserved, state_size, Hooks, Touch, LOG, RECORDING,
 };
 #[cfg(feature = "heap")]
 pub use log::{forget, frees};

@@ -315,8 +315,10 @@ pub fn wrote(at: u64, aside: Aside, size: u64, site: u32) {
         0 if size > 0 => {
             if watch::has_object(at, size) {
                 machine().note_wide_use();
+                watch::call_wrote_at_once(at, size, site);
+            } else {
+                watch::call_wrote(at, size, site);
             }
-            watch::call_wrote(at, size, site);
         }
         0 => {}
         place => {
