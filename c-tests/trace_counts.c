@@ -8,6 +8,8 @@
  * "fibonacci": two add to each other's words in rounds, a third loads both. "sieve": two threads sieve the numbers up to n.
  * "credits": two take and give back credits in rounds, and work if they had all. "try": two try to take a lock in rounds.
  * "two-words": one that finds the first word as it was writes the second, which others look at ("control flow" of Source-DPOR).
+ * "first": each takes a word that nobody has taken. "turns": each makes the word one more if it is its turn. "take-store": each takes the word if
+ * nobody has, and stores to it. "once-set": each takes the word if one more has set it. Comparisons that fail are reads here.
  * "interest": Dijkstra's lock with bounded loops. "steal": a Chase-Lev deque, ten operations of its owner and one theft. */
 #include "t.h"
 #include <stdatomic.h>
@@ -167,6 +169,37 @@ static void *two_words(void *mine)
     return NULL;
 }
 
+static void *first(void *mine)
+{
+    int nobody = 0;
+    atomic_compare_exchange_strong(&word, &nobody, 1 + (int)(intptr_t)mine);
+    return NULL;
+}
+
+static void *turns(void *mine)
+{
+    int me = (int)(intptr_t)mine;
+    atomic_compare_exchange_strong(&word, &me, me + 1);
+    return NULL;
+}
+
+static void *take_store(void *mine)
+{
+    first(mine);
+    atomic_store(&word, -1);
+    return NULL;
+}
+
+static void *once_set(void *mine)
+{
+    int set = 1;
+    if ((intptr_t)mine == n)
+        atomic_store(&word, 1);
+    else
+        atomic_compare_exchange_strong(&word, &set, 2);
+    return NULL;
+}
+
 static void *interest(void *mine)
 {
     int me = (int)(intptr_t)mine;
@@ -250,7 +283,8 @@ int main(int argc, char **argv)
         { "writers", writers, 1, 1 }, { "readers", readers, 1, 1 }, { "four-loads", four_loads, 0, 4 },
         { "store-load", store_load, 1, 0 }, { "opposite", opposite, 0, 4 }, { "chain", chain, 1, 1 },
         { "fibonacci", fibonacci, 0, 3 }, { "sieve", sieve, 0, 2 }, { "credits", credits, 0, 2 }, { "try", try, 0, 2 },
-        { "two-words", two_words, 2, 2 }, { "interest", interest, 0, 2 }, { "steal", steal, 0, 2 },
+        { "two-words", two_words, 2, 2 }, { "first", first, 1, 0 }, { "turns", turns, 1, 0 }, { "take-store", take_store, 1, 0 }, { "once-set", once_set, 1, 1 },
+        { "interest", interest, 0, 2 }, { "steal", steal, 0, 2 },
     };
     pthread_t threads[16];
     n = argc > 2 ? atoi(argv[2]) : 0;

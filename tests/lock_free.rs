@@ -98,8 +98,8 @@ impl State {
             Use::Differs(at, _) => (at, there(at), None),
             Use::Store(at, value) => (at, 0, Some(value)),
             Use::Add(at, by) => (at, there(at), Some(there(at) + by)),
-            // One that fails is a use like one that does not: its order with other writes is told.
-            Use::Swap(at, expected, new) => (at, there(at), Some(if there(at) == expected { new } else { there(at) })),
+            // Nobody can tell one that fails from a load.
+            Use::Swap(at, expected, new) => (at, there(at), Some(new).filter(|_| there(at) == expected)),
             Use::Lock(at) if there(at) != 0 => return None,
             Use::Lock(at) => (at, 0, Some(1)),
             Use::Unlock(at) => (at, 0, Some(0)),

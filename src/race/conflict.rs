@@ -133,7 +133,7 @@ pub fn of_pending(act: &Act, made: u32, step: Option<u32>, trace: &Trace, second
         space: key.space,
         address: key.addr + u64::from(low),
         size: u64::from(high - low),
-        write: !second && act.op.writes_memory(),
+        write: !second && act.writes_memory(),
         locked: act.op.has(ATOMIC),
         site: act.op.arg as u32,
     };

@@ -172,7 +172,7 @@ fn classes(ins: &Ins) -> Vec<(KindClass, Operand)> {
         Ins::Count(_) | Ins::CountStream(_) | Ins::Add(..) | Ins::AssertNot(..) | Ins::SkipIf(_) | Ins::OnceEnd(_) => {
             Vec::new()
         }
-        Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Await(v, None, _) => {
+        Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Swap(v, ..) | Ins::Await(v, None, _) => {
             vec![on(ObjKind::MEMORY, &(v / 2))]
         }
         Ins::Await(v, Some(w), _) => vec![on(ObjKind::MEMORY, &(v / 2)), on(ObjKind::MEMORY, &(w / 2))],

@@ -111,6 +111,7 @@ fn memory() -> Block {
         3 => one(variable().prop_map(Ins::Load)),
         4 => one((variable(), 0i64..3).prop_map(|(v, value)| Ins::Store(v, value))),
         1 => one(variable().prop_map(Ins::Update)),
+        3 => one((variable(), 0i64..3, 0i64..3).prop_map(|(v, expected, new)| Ins::Swap(v, expected, new))),
         3 => one(awaits),
         1 => (0u32..2, how()).prop_map(|(m, how)| section(m, how, vec![])),
     ]

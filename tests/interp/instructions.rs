@@ -134,6 +134,10 @@ impl Run<'_> {
             Ins::Load(v) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_READ, o, v),
             Ins::Store(v, _) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_WRITE, o, v),
             Ins::Update(v) if self.watched >> v & 1 == 1 => on_memory(Kind::MEM_WRITE, o, v).with(ATOMIC),
+            Ins::Swap(v, expected, _) if self.watched >> v & 1 == 1 => {
+                let op = on_memory(Kind::MEM_WRITE, o, v).with(ATOMIC | COMPARES);
+                Op { deadline: half(v, expected), ..op }
+            }
             Ins::Await(v, w, update) => {
                 let found = |v: u32| {
                     let value = half(v, self.fibers[t as usize].seen[v as usize]);
@@ -229,8 +233,9 @@ impl Run<'_> {
                     self.arena.world.once_over(once, true);
                 }
             }
-            Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) => {
-                self.touch(t, v, !matches!(ins, Ins::Load(_)), matches!(ins, Ins::Update(_)));
+            Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Swap(v, ..) => {
+                let locked = matches!(ins, Ins::Update(_) | Ins::Swap(..));
+                self.touch(t, v, !matches!(ins, Ins::Load(_)), locked);
                 let more = self.access(ins);
                 let log = &mut self.fibers[t as usize].log;
                 log.push(0);

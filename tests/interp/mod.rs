@@ -27,7 +27,7 @@ use vsrun_model::errno::EINTR;
 use vsrun_model::futex::Several;
 use vsrun_model::kind::Alone;
 use vsrun_model::lock::{self, by_description};
-use vsrun_model::memory::{Found, ATOMIC};
+use vsrun_model::memory::{Found, ATOMIC, COMPARES};
 use vsrun_model::msg::{Queue, EXCEPT, SET_SIZE};
 use vsrun_model::object::{MUTEX_ERRORCHECK, MUTEX_RECURSIVE, PREFER_WRITER, ROBUST, SHARED};
 use vsrun_model::op::{pack_semops, CANCEL_POINT, SEVERAL, TIMED, TRY, VARIANT};
@@ -395,6 +395,13 @@ impl<'a> Run<'a> {
                 self.memory[v as usize] += 1;
                 vec![self.memory[v as usize] - 1]
             }
+            Ins::Swap(v, expected, new) => {
+                let found = self.memory[v as usize];
+                if found == expected {
+                    self.memory[v as usize] = new;
+                }
+                vec![found]
+            }
             Ins::Await(v, _, false) => vec![self.memory[v as usize]],
             _ => Vec::new(),
         }
@@ -501,7 +508,7 @@ impl<'a> Run<'a> {
             }
             Some(ins @ Ins::Fd(..)) => self.after_descriptor(t, &ins, op),
             Some(ins @ Ins::Sock(..)) => self.after_socket(t, &ins, result),
-            Some(ins @ (Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Await(v, ..))) => {
+            Some(ins @ (Ins::Load(v) | Ins::Store(v, _) | Ins::Update(v) | Ins::Swap(v, ..) | Ins::Await(v, ..))) => {
                 let more = self.access(&ins);
                 self.fibers[t as usize].seen[v as usize] = self.memory[v as usize];
                 let of_word = (v / 2 * 2..VARIABLES as u32).take(2).map(|v| half(v, self.memory[v as usize]));

@@ -117,6 +117,8 @@ pub enum Ins {
     Store(u32, i64),
     /// Adds one to it in one step, and logs what it was.
     Update(u32),
+    /// Write it if it is the second, and tell what was there, in one step.
+    Swap(u32, i64, i64),
     /// Wait until one of these variables is not what this thread saw there last; with `true`, then also an update of the first.
     Await(u32, Option<u32>, bool),
 }

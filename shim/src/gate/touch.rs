@@ -12,7 +12,7 @@
 //! poll in vain, see `MEM_READ` in the model, and gives way as yields do.
 
 use vsrun_model::carrier::{ReadWord, MAX_READS};
-use vsrun_model::memory::{Found, ATOMIC, FENCED, LATE};
+use vsrun_model::memory::{Found, ATOMIC, COMPARES, FENCED, LATE};
 use vsrun_model::object::NONE;
 use vsrun_model::op::TRY;
 use vsrun_model::sharing::Word;
@@ -65,6 +65,10 @@ pub fn touch(touch: Touch) -> bool {
         let Some(id) = model().object_at(space, ObjKind::MEMORY, at, (touch.address & 7) as u32) else { no_room() };
         if touch.wide {
             machine().note_wide_use();
+        }
+        // As it stands for all who come to it. What the thread finds where stores go through buffers may be in its own.
+        if !view::is_on() {
+            model().content_is(id, load(touch.address & !7));
         }
         settle_update();
         if !undisturbed {
@@ -261,14 +265,16 @@ fn reads(id: ObjId, touch: &Touch) {
         let kind = if touch.writes { Kind::MEM_WRITE } else { Kind::MEM_READ };
         let times = known.map_or(0, |k| k.times + 1);
         let in_one = times >= EXACT || times > 0 && watch::is_untold(touch.site);
+        let op = compares(op(kind, id, touch), touch);
         match in_one.then(|| words_of_loop(id, touch)).flatten() {
             Some(op) => pass(op),
-            None if times < EXACT => pass(op(kind, id, touch)),
+            None if times < EXACT => pass(op),
             None => {
                 model().leaves_out_rounds();
-                pass(op(kind, id, touch).with(TRY));
+                pass(op.with(TRY));
             }
         }
+        has_compared(&op, touch);
     }
     fiber().all_reads += 1;
     let (value, before) = (value_at(touch), fiber().all_reads);
@@ -290,6 +296,23 @@ fn reads(id: ObjId, touch: &Touch) {
         fiber().update = found;
     } else {
         note_read(found);
+    }
+}
+
+/// `op` of an instruction that compares: it writes only if a certain value is there, which the model gets to know.
+fn compares(op: Op, touch: &Touch) -> Op {
+    let one = touch.whole == (touch.address, touch.address + touch.size);
+    let Some(with) = touch.compares.filter(|_| one && !view::is_on()) else { return op };
+    let bits = u64::MAX >> (64 - 8 * touch.size);
+    Op { deadline: (with & bits) << (8 * (touch.address & 7)), ..op.with(COMPARES) }
+}
+
+/// What the running thread is about to compare is what the model took it for when it had its turn: if that was told to be in vain, and is not, a
+/// write would count as a read.
+fn has_compared(op: &Op, touch: &Touch) {
+    let finds = value_at(touch) == op.deadline >> (8 * (touch.address & 7));
+    if op.has(COMPARES) && finds && model().before(op) != 0 {
+        end::unsupported(&[b"memory that threads use without an order is changed in a way that is not seen"]);
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Touch {
     pub reads: bool,
     /// It is locked.
     pub locked: bool,
+    /// It writes only if what is there is what lies in rax, which is this.
+    pub compares: Option<u64>,
     /// It is the second word of an access to several of them.
     pub wide: bool,
     /// Where the registers of its thread are kept, see `state`; 0: nowhere.
@@ -573,7 +575,19 @@ fn each_word(address: u64, size: u64, mut f: impl FnMut(u64, u64)) {
 
 fn of_call(address: u64, size: u64, site: u32, writes: bool) -> Touch {
     let whole = (address, address + size);
-    Touch { address, size, whole, site, writes, reads: false, locked: false, wide: false, frame: 0, in_call: true }
+    Touch {
+        address,
+        size,
+        whole,
+        site,
+        writes,
+        reads: false,
+        locked: false,
+        compares: None,
+        wide: false,
+        frame: 0,
+        in_call: true,
+    }
 }
 
 /// A use of memory some of which is an object: those words first, in turn, then the rest is recorded. It belongs to the transition under way

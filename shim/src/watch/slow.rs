@@ -357,16 +357,20 @@ extern "C" fn touched(frame: u64) {
     let address = shadow ^ 1 << if writes { WRITE_BIT } else { READ_BIT };
     let reads = site & log::READS != 0;
     let size = u64::from(what >> 2);
+    let number = site & !(log::LOCKED | log::READS);
+    // Registers lie there as in `VS_PUSH`, rax first.
+    let compares = (locked && operand_of(number).is_some_and(|o| o.is(Operand::COMPARES))).then(|| load(frame));
     log::begins();
     log::pieces(
         Touch {
             address,
             size,
             whole: (address, address.wrapping_add(size)),
-            site: site & !(log::LOCKED | log::READS),
+            site: number,
             writes,
             reads,
             locked,
+            compares,
             wide: false,
             frame,
             in_call: false,
@@ -393,13 +397,18 @@ const DIRECTION: u64 = 0x400;
 
 /// It is in a loop of which nobody can tell how many rounds it has made.
 pub fn is_untold(site: u32) -> bool {
+    operand_of(site).is_some_and(|o| o.is(Operand::UNTOLD))
+}
+
+/// The first operand of a site that is an instruction.
+fn operand_of(site: u32) -> Option<Operand> {
     let of = |field: usize| load::<u64>(WATCH_ADDR + field as u64);
     if site & Entry::FUNCTION != 0 || u64::from(site) >= of(offset_of!(Header, sites) + 8) {
-        return false;
+        return None;
     }
     let first: u32 = load(WATCH_ADDR + of(offset_of!(Header, sites)) + 4 * u64::from(site));
     let at = of(offset_of!(Header, operands)) + size_of::<Operand>() as u64 * u64::from(first);
-    load::<Operand>(WATCH_ADDR + at).is(Operand::UNTOLD)
+    Some(load(WATCH_ADDR + at))
 }
 
 /// Operands that have to be computed.

@@ -77,7 +77,8 @@ fn fast(
     site: u32,
     bias: u64,
 ) -> Result<Slow, Impossible> {
-    let flags = alive & FLAGS != 0;
+    // One that compares with rax leaves none of the flags as they are, and the slow path has to find rax.
+    let flags = alive & FLAGS != 0 && !operand.is(Operand::COMPARES);
     let is_alive = |register: u8| alive & 1 << register != 0;
     let free = ORDER.into_iter().find(|&r| !(is_alive(r) || flags && r == RAX));
     let used = |r: u8| operand.base == r || operand.index == r;

@@ -73,6 +73,7 @@ fn in_memory(
         operand.flags |= if write { Operand::WRITE } else { 0 };
         if write && (i.has_lock_prefix() || i.mnemonic() == Mnemonic::Xchg) {
             operand.flags |= Operand::LOCK;
+            operand.flags |= if i.mnemonic() == Mnemonic::Cmpxchg { Operand::COMPARES } else { 0 };
         } else if matches!(used.access(), OpAccess::ReadWrite | OpAccess::ReadCondWrite) {
             operand.flags |= Operand::READS;
         }

@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0008;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0009;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -75,6 +75,8 @@ impl Operand {
     pub const UNTOLD: u16 = 512;
     /// It is thread-local: the thread's own base (fs) is to be added.
     pub const OF_THREAD: u16 = 1024;
+    /// It is compared with rax, and written if it is the same (CMPXCHG with LOCK).
+    pub const COMPARES: u16 = 2048;
 
     /// What an instruction reads that lets no later load overtake an earlier store.
     pub const OF_FENCE: Operand = Operand {

@@ -289,10 +289,12 @@ pub fn releases_held(a: &Act) -> bool {
 
 impl Act {
     /// In the state recorded it changes nothing of the object that it names, and commutes with others that do not: a lock that is tried
-    /// in vain, an initializer that has run, a wake-up for nobody. Put before what it found, it may do more.
+    /// in vain, an initializer that has run, a wake-up for nobody, a comparison that fails. Put before what it found, it may do more.
     pub fn only_looks(&self) -> bool {
-        let looks = |&(cell, how): &(Cell, How)| {
-            matches!((cell, how), (Cell::Object(_), How::Looks | How::Wakes { nobody: true, told: true, .. }))
+        let looks = |&(cell, how): &(Cell, How)| match how {
+            How::Looks | How::Wakes { nobody: true, told: true, .. } => matches!(cell, Cell::Object(_)),
+            How::Bytes { writes, .. } => !writes && self.op.writes_memory(),
+            _ => false,
         };
         Footprint::of(self, Effects::NONE).cells().iter().any(looks)
     }

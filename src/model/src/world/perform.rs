@@ -59,7 +59,7 @@ impl World {
         let (now, fired) = (self.now, self.fired);
         let thread = &mut self.threads[t];
         thread.left_woken = false;
-        thread.due = now + op.deadline.saturating_sub(fired.max(thread.time));
+        thread.due = now.saturating_add(op.deadline.saturating_sub(fired.max(thread.time)));
         thread.pending = op;
         thread.born_expired = expired;
         thread.woken = false;
