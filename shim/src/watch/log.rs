@@ -543,7 +543,7 @@ pub fn call_wrote(address: u64, size: u64, site: u32) {
 /// came between the two is not explored, but another thread that stands at a use of the word meanwhile is seen.
 pub fn call_wrote_at_once(address: u64, size: u64, site: u32) {
     each_word(address, size, |at, size| {
-        if has_object(at, size) && !(log().hooks.touch)(of_call(at, size, site, true)) {
+        if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
             forget_object(at);
         }
         call_wrote(at, size, site);
