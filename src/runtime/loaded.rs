@@ -1,6 +1,6 @@
 //! Modules that are to be watched, and what is to be written over them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use vsrun_model::watch::LEFT_OUT;
 
@@ -10,6 +10,11 @@ use super::session::SHIM_NAME;
 /// Modules that are not watched.
 pub(super) fn is_left_out(name: &str) -> bool {
     LEFT_OUT.iter().chain(&["linux-vdso", "[", SHIM_NAME]).any(|start| name.starts_with(start))
+}
+
+/// The last part of a path, or all of it.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// A module at the root, or one that comes later.

@@ -7,11 +7,10 @@ use std::path::Path;
 
 use vsrun_model::library::{Does, FUNCTIONS, NAME, OTHERS};
 
-use super::loaded::Loaded;
+use super::loaded::{file_name, Loaded};
 use super::memory::{MemoryError, ProcessMemory};
 use super::session::SHIM_NAME;
 use super::watched::Watched;
-use super::watching::file_name;
 use crate::binary::Mapping;
 
 /// A word of a module that is to have the address of a stand-in.

@@ -17,7 +17,7 @@ use vsrun_model::watch::{
 };
 
 use super::late::{libraries, Late};
-use super::loaded::{is_left_out, Changes, Loaded};
+use super::loaded::{file_name, is_left_out, Changes, Loaded};
 use super::memory::ProcessMemory;
 use super::session::PrivateDir;
 use super::setup::StartError;
@@ -143,10 +143,6 @@ fn thread_local(all: &Modules) -> u64 {
     let segments = files.flat_map(|file| file.map_or(vec![(0, u64::MAX)], |file| file.thread_local()));
     let sizes = segments.map(|(align, size)| size.saturating_add(2 * align.max(64)));
     sizes.fold(0, u64::saturating_add)
-}
-
-pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Nothing is patched where vsrun has `changed` the code of a module that lies at `bias`: it is not executed. Of the space behind a

@@ -2,7 +2,9 @@
 
 use core::cell::UnsafeCell;
 
-use vsrun_model::library::{number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NO_LIMIT, OTHERS};
+use vsrun_model::library::{
+    number, At, Function, Size, Success, Use, Way, FUNCTIONS, MAX_USES, NO_LIMIT, OTHERS, STRIDE,
+};
 use vsrun_model::watch::Entry;
 
 use super::texts;
@@ -32,6 +34,29 @@ pub fn is_at(number: usize, at: u64) {
 pub fn real(number: usize) -> u64 {
     // SAFETY: see `Real`.
     unsafe { (*REAL.0.get()).get(number).copied().unwrap_or(0) }
+}
+
+extern "C" {
+    static vs_stand_ins: u8;
+}
+
+/// What stands for function `n`.
+pub fn stand_in(n: usize) -> u64 {
+    &raw const vs_stand_ins as u64 + STRIDE * n as u64
+}
+
+/// The function of that name that the modules call: one of the shim's, or libc's.
+pub fn find_function(name: &[u8]) -> u64 {
+    let own = elf::own_base();
+    let mut found = 0;
+    elf::find_map(|map| {
+        let is_own = load::<u64>(map) == own;
+        if is_own || elf::is_named(map, b"/libc.so.6") {
+            found = elf::Image::of_map(map).function(name).unwrap_or(0);
+        }
+        found != 0
+    });
+    found
 }
 
 /// `va_list` (System V ABI for x86-64, 3.5.7).

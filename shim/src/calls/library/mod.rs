@@ -16,9 +16,9 @@ use core::mem::{offset_of, size_of};
 use vsrun_model::library::{Does, FUNCTIONS, MAX_USES, SPECIAL, STRIDE};
 
 use crate::gate::{local, Phase};
-use crate::sys::{elf, load, names};
+use crate::sys::{elf, names};
 use crate::watch;
-use frame::{is_at, Aside, Frame, List, COUNT, REAL};
+use frame::{find_function, is_at, stand_in, Aside, Frame, List, COUNT, REAL};
 
 core::arch::global_asm!(
     ".text",
@@ -163,31 +163,13 @@ core::arch::global_asm!(
     save = const offset_of!(Frame, list) + offset_of!(List, save),
 );
 
-extern "C" {
-    static vs_stand_ins: u8;
-}
-
 /// Two instructions of up to 11 bytes, see above.
 const _: () = assert!(STRIDE == 16);
 
 /// Finds the functions that are known, and gives where the stand-ins are: that of function n is [`STRIDE`] * n bytes further.
 pub fn stand_ins() -> u64 {
     find();
-    &raw const vs_stand_ins as u64
-}
-
-/// The function of that name that the modules call: one of the shim's, or libc's.
-fn find_function(name: &[u8]) -> u64 {
-    let own = elf::own_base();
-    let mut found = 0;
-    elf::find_map(|map| {
-        let is_own = load::<u64>(map) == own;
-        if is_own || elf::is_named(map, b"/libc.so.6") {
-            found = elf::Image::of_map(map).function(name).unwrap_or(0);
-        }
-        found != 0
-    });
-    found
+    stand_in(0)
 }
 
 fn find() {
@@ -195,11 +177,6 @@ fn find() {
         let at = find_function(function.name.as_bytes());
         is_at(n, at);
     }
-}
-
-/// What stands for function `n`.
-fn stand_in(n: usize) -> u64 {
-    &raw const vs_stand_ins as u64 + STRIDE * n as u64
 }
 
 /// Who asks libc for one of these functions (dlsym) gets what stands for it: see `sys::names`. So does who asks the shim, which defines some of them: that

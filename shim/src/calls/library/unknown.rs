@@ -10,8 +10,7 @@ use core::mem::size_of;
 use vsrun_model::library::{FUNCTIONS, NAME, OTHERS};
 use vsrun_model::watch::{Header, Other, WATCH_ADDR};
 
-use super::frame::{self, is_at, COUNT};
-use super::{find_function, stand_in};
+use super::frame::{self, find_function, is_at, stand_in, COUNT};
 use crate::gate::machine;
 use crate::sys::{cstr, elf::Image, load, names};
 
