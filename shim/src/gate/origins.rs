@@ -8,6 +8,8 @@
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use vsrun_model::watch::{Origin, ORIGINS, ORIGIN_WORDS};
 
@@ -17,7 +19,7 @@ use crate::sys::{load, readable};
 #[repr(C, align(4096))]
 struct Kept {
     /// How many there have been.
-    n: u64,
+    n: AtomicU64,
     all: [Origin; ORIGINS],
 }
 
@@ -25,7 +27,7 @@ struct Cell(UnsafeCell<Kept>);
 // SAFETY: a process of a world has one kernel thread, and no borrow is kept across a switch of fibers.
 unsafe impl Sync for Cell {}
 
-static KEPT: Cell = Cell(UnsafeCell::new(Kept { n: 0, all: [Origin::NONE; ORIGINS] }));
+static KEPT: Cell = Cell(UnsafeCell::new(Kept { n: AtomicU64::new(0), all: [Origin::NONE; ORIGINS] }));
 
 /// Where they are, for vsrun.
 pub fn table() -> u64 {
@@ -53,9 +55,10 @@ pub fn note(block: u64, size: u64, freed: bool) {
     let there = readable(from, 8 * ORIGIN_WORDS as u64);
     // SAFETY: see `Cell`.
     let kept = unsafe { &mut *KEPT.0.get() };
-    kept.n += 1;
-    let origin = &mut kept.all[kept.n as usize % ORIGINS];
-    (origin.number, origin.block, origin.size) = (kept.n, block, size);
+    // In one instruction: a page that is read first and written then comes by two faults.
+    let number = kept.n.fetch_add(1, Relaxed) + 1;
+    let origin = &mut kept.all[number as usize % ORIGINS];
+    (origin.number, origin.block, origin.size) = (number, block, size);
     (origin.thread, origin.freed, origin.registers) = (local().cur, u16::from(freed), registers);
     origin.words = (there / 8) as u16;
     for (n, word) in origin.stack[..usize::from(origin.words)].iter_mut().enumerate() {

@@ -16,3 +16,7 @@ pub use memory::{bytes, bytes_mut, copy_in, copy_out, cstr, load, readable, stor
 pub use memory::{END_OF_ADDRESSES, FIRST_ADDRESS};
 pub use text::{complain, decimal, hex, keeping_errno, ret, ret_pthread};
 pub use vsrun_model::errno;
+
+/// Memory is watched in this process: set by `watch`. It stands here, on a page that each process uses anyway, so that nothing of `watch` is looked at
+/// where it is not.
+pub static WATCHES: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);

@@ -12,11 +12,12 @@
 //! a fork reads before it has written it is what its parent has left. There reads may come earlier, but writes may not.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{compiler_fence, Ordering};
+use core::sync::atomic::compiler_fence;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
-use crate::sys::{load, raw, store};
+use crate::sys::{load, raw, store, WATCHES};
 
 /// Bytes of the log, and what lies behind so that a range that is split needs no care.
 const LOG_SIZE: u64 = 4 << 20;
@@ -214,6 +215,7 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
         last: [Last::NONE; LAST],
         ..*log()
     };
+    WATCHES.store(true, Relaxed);
     0
 }
 
@@ -308,13 +310,13 @@ pub fn state_at() -> u64 {
 /// Whether memory is watched in this process.
 #[inline]
 pub fn is_mapped() -> bool {
-    log().start != 0
+    WATCHES.load(Relaxed)
 }
 
 /// Whether what is accessed is handed over: from the moment that there is a second thread.
 #[inline]
 pub fn is_recording() -> bool {
-    log().recording
+    is_mapped() && log().recording
 }
 
 /// There are patches in the code of this process.
@@ -377,7 +379,7 @@ pub fn end_of_transition(mut consumer: impl FnMut(&Entry)) {
 
 /// Empties the log, with each entry shown.
 fn each(mut show: impl FnMut(Entry)) {
-    compiler_fence(Ordering::SeqCst);
+    compiler_fence(SeqCst);
     let (mut at, end) = (log().start, log().next);
     while at < end {
         // SAFETY: between start and next there are whole entries, which slow paths have written.
@@ -390,7 +392,7 @@ fn each(mut show: impl FnMut(Entry)) {
         at += ENTRY;
     }
     log().next = log().start;
-    compiler_fence(Ordering::SeqCst);
+    compiler_fence(SeqCst);
 }
 
 #[cold]
@@ -471,12 +473,12 @@ pub fn begins() {
 
 /// Some memory is an object.
 pub fn has_objects() -> bool {
-    log().objects != 0
+    is_mapped() && log().objects != 0
 }
 
 /// Some of it is an object.
 pub fn has_object(address: u64, size: u64) -> bool {
-    if log().objects == 0 || !has_shadow(address, size) {
+    if !has_objects() || !has_shadow(address, size) {
         return false;
     }
     // What is asked for will be recorded.

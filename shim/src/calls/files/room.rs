@@ -29,7 +29,8 @@ unsafe impl<T> Sync for Cell<T> {}
 static ROOM: Cell<Room> = Cell(UnsafeCell::new(Room { one: Place::new(), two: Place::new() }));
 
 const STACK: usize = 192 << 10;
-#[repr(align(64))]
+// It ends where a page does, so that little of it is on few pages.
+#[repr(align(4096))]
 struct Stack {
     _memory: [u8; STACK],
 }
