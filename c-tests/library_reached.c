@@ -25,7 +25,8 @@ static union {
     Dl_info info;
     jmp_buf jump;
     regmatch_t match[1];
-} memory;
+    char page[4096];
+} memory __attribute__((aligned(4096)));
 static volatile double half = 4.75;
 static regex_t regex;
 static size_t count = 4;
@@ -48,6 +49,12 @@ static void by_function(void)
     if (is("setjmp")) _setjmp(memory.jump);
     if (is("memalign")) MUST(posix_memalign(&memory.many[0], 64, 64));
     if (is("lfind")) found = lfind(&key, numbers, &count, sizeof key, compare) != NULL;
+    if (is("discard")) MUST(madvise(&memory, 4096, MADV_DONTNEED));
+    if (is("advise")) MUST(madvise(&memory, 4096, MADV_NORMAL));
+    if (is("replace")) {
+        void *there = mmap(&memory, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        MUST(there != &memory);
+    }
     if (is("dlsym") || is("next")) copy(memory.wide, L"abcdefg", 8);
     if (is("data")) in_data(memory.wide, L"abcdefg", 8);
     if (is("dlvsym")) old_regexec(&regex, "abc", 1, memory.match, 0);

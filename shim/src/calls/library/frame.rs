@@ -59,6 +59,14 @@ pub fn find_function(name: &[u8]) -> u64 {
     found
 }
 
+const PAGE: u64 = 4096;
+/// What has this flag takes no place of another mapping's.
+const FIXED_NOREPLACE: i32 = 0x10_0000;
+/// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED.
+const DISCARD: [i32; 4] = [4, 8, 9, 24];
+/// So much of that is recorded, since its shadow is written, too. Where there is more that is said.
+const MOST_GIVEN: u64 = 4 << 20;
+
 /// `va_list` (System V ABI for x86-64, 3.5.7).
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -310,8 +318,25 @@ impl Frame {
                 libc::AF_INET6 => 16,
                 _ => 0,
             },
+            Size::Replaced => self.if_given(
+                self.asked(3) as i32 & libc::MAP_FIXED != 0
+                    && self.asked(3) as i32 & FIXED_NOREPLACE != FIXED_NOREPLACE,
+            ),
+            Size::Discarded => self.if_given(DISCARD.contains(&(self.asked(2) as i32))),
             Size::Text | Size::End | Size::Wide | Size::Number => 0,
         }
+    }
+
+    /// What the second argument says, in whole pages; 0 if nothing happens to it.
+    fn if_given(&self, happens: bool) -> u64 {
+        if !happens {
+            return 0;
+        }
+        let length = self.asked(1).saturating_add(PAGE - 1) & !(PAGE - 1);
+        if length > MOST_GIVEN {
+            machine().note_wide_use();
+        }
+        length.min(MOST_GIVEN)
     }
 
     /// Bytes that are written, after the call: what is written is at `from`.

@@ -60,6 +60,10 @@ pub enum Size {
     GivenTimes(u8, u8),
     /// An address of the family that an argument is.
     Address(u8),
+    /// What mmap puts in the place of what is there, and what madvise throws away: the second argument, if it does that.
+    Replaced,
+    /// See above.
+    Discarded,
 }
 
 /// In the place of an argument: nothing says how much there is at most.
@@ -192,7 +196,7 @@ const HINTS: Size = Bytes(48);
 /// What setjmp keeps: registers, and whether there is a mask, which a system call writes.
 const JUMP: Size = Bytes(68);
 
-use Size::{Address, Bytes, End, Given, GivenTimes, Number, Of, Product, Text, TextUpTo, Wide};
+use Size::{Address, Bytes, Discarded, End, Given, GivenTimes, Number, Of, Product, Replaced, Text, TextUpTo, Wide};
 
 /// Prints to a stream or a descriptor.
 const fn prints(format: u8) -> Does {
@@ -277,7 +281,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         __xstat64 __lxstat __lxstat64 __fxstat __fxstat64 __fxstatat __fxstatat64 statfs statfs64 fstatfs fstatfs64 access faccessat eaccess
         euidaccess chmod fchmod fchmodat lchmod chown fchown lchown fchownat umask mkdir mkdirat rmdir unlink unlinkat remove rename
         renameat renameat2 link linkat symlink symlinkat readlink readlinkat __readlink_chk mkfifo mkfifoat mknod mknodat chdir fchdir
-        chroot utimensat futimens flock mmap mmap64 munmap mprotect mremap madvise posix_madvise msync mincore mlock mlock2
+        chroot utimensat futimens flock munmap mprotect mremap posix_madvise msync mincore mlock mlock2
         munlock mlockall munlockall memfd_create inotify_init inotify_init1 inotify_add_watch inotify_rm_watch setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getdents64
         socket socketpair bind listen connect accept accept4 shutdown getsockname getpeername getsockopt setsockopt send sendto sendmsg
@@ -463,6 +467,8 @@ pub const FUNCTIONS: &[Function] = functions! {
         [pthread_getaffinity_np] Zero { Writes C, Of(1, 1) }
         [pthread_setaffinity_np] Any { Reads C, Of(1, 1) }
         // Memory, the loader, the stack. What asks who calls it, or where its frame is, has nothing that comes behind it.
+        [mmap mmap64] Any { Sets A, Replaced }
+        [madvise] Any { Sets A, Discarded }
         [posix_memalign] Zero { Writes A, POINTER }
         [dlopen] Any { Reads A, Text }
         [dlsym dlvsym] Any { Reads B, Text }
