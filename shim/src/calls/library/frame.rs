@@ -306,6 +306,7 @@ impl Frame {
 
     /// Bytes at most, 0 where nothing says.
     fn most(&self, size: Size) -> u64 {
+        let has = |n: u8, flag: i32| self.asked(n) as i32 & flag == flag;
         match size {
             Size::Bytes(size) => size.into(),
             Size::Of(n, size) => self.asked(n).saturating_mul(size.into()),
@@ -318,11 +319,12 @@ impl Frame {
                 libc::AF_INET6 => 16,
                 _ => 0,
             },
-            Size::Replaced => self.if_given(
-                self.asked(3) as i32 & libc::MAP_FIXED != 0
-                    && self.asked(3) as i32 & FIXED_NOREPLACE != FIXED_NOREPLACE,
-            ),
+            Size::Replaced => self.if_given(has(3, libc::MAP_FIXED) && !has(3, FIXED_NOREPLACE)),
             Size::Discarded => self.if_given(DISCARD.contains(&(self.asked(2) as i32))),
+            Size::Unmapped => self.if_given(true),
+            Size::Moved => self.if_given(has(3, libc::MREMAP_MAYMOVE)),
+            Size::Closed => self.if_given(!has(2, libc::PROT_READ)),
+            Size::Frozen => self.if_given(has(2, libc::PROT_READ) && !has(2, libc::PROT_WRITE)),
             Size::Text | Size::End | Size::Wide | Size::Number => 0,
         }
     }

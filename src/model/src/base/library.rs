@@ -60,10 +60,18 @@ pub enum Size {
     GivenTimes(u8, u8),
     /// An address of the family that an argument is.
     Address(u8),
-    /// What mmap puts in the place of what is there, and what madvise throws away: the second argument, if it does that.
+    /// What mmap puts in the place of what is there: the second argument, in pages, if it does that.
     Replaced,
-    /// See above.
+    /// What madvise throws away, likewise,
     Discarded,
+    /// what munmap takes away,
+    Unmapped,
+    /// what mremap may move,
+    Moved,
+    /// what nobody can use any more after mprotect,
+    Closed,
+    /// and what nobody can write any more.
+    Frozen,
 }
 
 /// In the place of an argument: nothing says how much there is at most.
@@ -196,7 +204,10 @@ const HINTS: Size = Bytes(48);
 /// What setjmp keeps: registers, and whether there is a mask, which a system call writes.
 const JUMP: Size = Bytes(68);
 
-use Size::{Address, Bytes, Discarded, End, Given, GivenTimes, Number, Of, Product, Replaced, Text, TextUpTo, Wide};
+use Size::{
+    Address, Bytes, Closed, Discarded, End, Frozen, Given, GivenTimes, Moved, Number, Of, Product, Replaced, Text,
+    TextUpTo, Unmapped, Wide,
+};
 
 /// Prints to a stream or a descriptor.
 const fn prints(format: u8) -> Does {
@@ -281,7 +292,7 @@ pub const FUNCTIONS: &[Function] = functions! {
         __xstat64 __lxstat __lxstat64 __fxstat __fxstat64 __fxstatat __fxstatat64 statfs statfs64 fstatfs fstatfs64 access faccessat eaccess
         euidaccess chmod fchmod fchmodat lchmod chown fchown lchown fchownat umask mkdir mkdirat rmdir unlink unlinkat remove rename
         renameat renameat2 link linkat symlink symlinkat readlink readlinkat __readlink_chk mkfifo mkfifoat mknod mknodat chdir fchdir
-        chroot utimensat futimens flock munmap mprotect mremap posix_madvise msync mincore mlock mlock2
+        chroot utimensat futimens flock posix_madvise msync mincore mlock mlock2
         munlock mlockall munlockall memfd_create inotify_init inotify_init1 inotify_add_watch inotify_rm_watch setxattr lsetxattr fsetxattr
         getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getdents64
         socket socketpair bind listen connect accept accept4 shutdown getsockname getpeername getsockopt setsockopt send sendto sendmsg
@@ -469,6 +480,9 @@ pub const FUNCTIONS: &[Function] = functions! {
         // Memory, the loader, the stack. What asks who calls it, or where its frame is, has nothing that comes behind it.
         [mmap mmap64] Any { Sets A, Replaced }
         [madvise] Any { Sets A, Discarded }
+        [munmap] Any { Sets A, Unmapped }
+        [mremap] Any { Sets A, Moved }
+        [mprotect pkey_mprotect] Any { Sets A, Closed; Reads A, Frozen }
         [posix_memalign] Zero { Writes A, POINTER }
         [dlopen] Any { Reads A, Text }
         [dlsym dlvsym] Any { Reads B, Text }
