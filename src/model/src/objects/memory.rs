@@ -227,7 +227,7 @@ impl World {
         self.objects.get(op.obj).map_or(0, Object::content)
     }
 
-    /// See [`BEFORE`].
+    /// Of one that compares ([`COMPARES`]), 1 if that is in vain, else 0. Of others, what is in the word before.
     pub fn before(&self, op: &Op) -> i64 {
         let content = self.content_of(op);
         if op.has(COMPARES) {
