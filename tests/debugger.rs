@@ -101,7 +101,8 @@ fn so_are_freed_memory_and_store_buffers() {
         line,
         &[
             "use after free: bytes 0 to 3 of a block of 104 bytes",
-            "freed by thread 0.1 in frees; allocated by thread 0 in main",
+            "freed by thread 0.1 in frees ",
+            "; allocated by thread 0 in main ",
         ],
     );
     let (_, shown) = place.shell("vsrun show program-assert-1.vsrun.json");
