@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use vsrun_model::watch::LEFT_OUT;
+
 use super::elf;
 use super::symbols::{ElfModule, SymbolCache};
 use crate::base::text::escape;
@@ -110,6 +112,13 @@ impl Module {
     /// The name of the file, without directories.
     pub fn name(&self) -> String {
         file_name(self.elf.path())
+    }
+
+    /// Source lines and members of variables are told of it. Not of libc and the loader: few have debug information of these, few look into them, and
+    /// it takes longer to read than all of a small program's.
+    fn is_told(&self) -> bool {
+        let name = self.name();
+        !LEFT_OUT.iter().any(|start| name.starts_with(start))
     }
 }
 
@@ -222,7 +231,8 @@ impl Modules {
     /// A location as it is shown: with its source lines, if there is debug information.
     pub fn shown(&self, location: &Location) -> PlaceView {
         let address = location.address.wrapping_sub(location.returns.into());
-        let mut lines = self.module(address).map_or(Vec::new(), |m| m.elf.lines(address.wrapping_sub(m.bias)));
+        let module = self.module(address).filter(|m| m.is_told());
+        let mut lines = module.map_or(Vec::new(), |m| m.elf.lines(address.wrapping_sub(m.bias)));
         if let (Some(last), Some(function)) = (lines.last_mut(), &location.function) {
             if last.function.is_empty() {
                 last.function.clone_from(function);
@@ -248,7 +258,7 @@ impl Modules {
         let module = self.module(address)?;
         let inside = address.wrapping_sub(module.bias);
         let (name, offset) = module.elf.symbols().object(inside)?;
-        let part = module.elf.part_of_variable(inside - offset, offset);
+        let part = if module.is_told() { module.elf.part_of_variable(inside - offset, offset) } else { None };
         let (path, rest) = part.unwrap_or((String::new(), offset));
         Some(if rest == 0 { format!("{name}{path}") } else { format!("{name}{path}+{rest:#x}") })
     }

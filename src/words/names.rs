@@ -65,11 +65,9 @@ fn descriptor_name(name: u64) -> String {
     }
 }
 
-/// The standard streams have names in programs that are not those of the variables. Where there is debug information of libc the stream is the first
-/// member of its variable.
+/// The standard streams have names in programs that are not those of the variables.
 fn standard_name(object: &Object, symbol: String) -> String {
-    let variable = symbol.strip_suffix(".file").unwrap_or(&symbol);
-    let standard = variable.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
+    let standard = symbol.strip_prefix("_IO_2_1_").and_then(|name| name.strip_suffix('_'));
     match standard {
         Some(name) if object.key.kind == ObjKind::STREAM => name.to_string(),
         _ => symbol,
