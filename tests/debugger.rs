@@ -102,7 +102,8 @@ fn so_are_freed_memory_and_store_buffers() {
         &[
             "use after free: bytes 0 to 3 of a block of 104 bytes",
             "freed by thread 0.1 in frees ",
-            "; allocated by thread 0 in main ",
+            "program.c:41; allocated by thread 0 in main ",
+            "program.c:56",
         ],
     );
     let (_, shown) = place.shell("vsrun show program-assert-1.vsrun.json");

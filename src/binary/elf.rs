@@ -148,14 +148,20 @@ pub(crate) struct ElfFile {
     segments: Vec<ProgramHeader>,
 }
 
+/// The file, its length and its header.
+fn begin(path: &Path) -> Result<(File, u64, goblin::elf::Header), ElfError> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let start = read(&file, 0, HEADER_SIZE.min(len))?;
+    check_ident(&start)?;
+    let header = Elf::parse_header(&start).map_err(|e| ElfError::Corrupt(e.to_string()))?;
+    Ok((file, len, header))
+}
+
 impl ElfFile {
     /// Opens the file and checks it as the kernel would: header, program headers, segments inside of the file.
     pub fn open(path: &Path) -> Result<ElfFile, ElfError> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        let start = read(&file, 0, HEADER_SIZE.min(len))?;
-        check_ident(&start)?;
-        let header = Elf::parse_header(&start).map_err(|e| ElfError::Corrupt(e.to_string()))?;
+        let (file, len, header) = begin(path)?;
         check_header(&header)?;
         let size = u64::from(header.e_phnum) * u64::from(header.e_phentsize);
         let table = table(&file, len, header.e_phoff, size, "the program header table")?;
@@ -168,11 +174,7 @@ impl ElfFile {
     /// Opens a file of which only sections are asked, such as what was stripped from another, or an object file: it need not be
     /// fit to be loaded.
     pub fn open_sections(path: &Path) -> Result<ElfFile, ElfError> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        let start = read(&file, 0, HEADER_SIZE.min(len))?;
-        check_ident(&start)?;
-        let header = Elf::parse_header(&start).map_err(|e| ElfError::Corrupt(e.to_string()))?;
+        let (file, len, header) = begin(path)?;
         if header.e_machine != EM_X86_64 {
             return Err(ElfError::Machine(header.e_machine));
         }

@@ -15,7 +15,7 @@ mod clock;
 mod composed;
 mod exitblock;
 mod if_sss;
-pub mod index;
+pub(crate) mod index;
 mod kept;
 mod naive;
 mod node;

@@ -51,6 +51,16 @@ pub fn around(nr: i64, a: [u64; 6], call: impl FnOnce([u64; 6]) -> i64) -> i64 {
     result
 }
 
+/// A system call or a function of libc has written `size` bytes to `at`, in one step.
+pub fn wrote(at: u64, size: u64, site: u32) {
+    if watch::has_object(at, size) {
+        machine().note_wide_use();
+        watch::call_wrote_at_once(at, size, site);
+    } else {
+        watch::call_wrote(at, size, site);
+    }
+}
+
 /// A call that is watched.
 struct Call {
     site: u32,
@@ -195,13 +205,7 @@ impl Call {
     /// What was written to `at` by the call, not aside.
     fn wrote(&self, what: &Buffer, at: u64, size: u64, result: i64) {
         let writes = |at: u64, size: u64| {
-            let size = readable(at, size);
-            if watch::has_object(at, size) {
-                machine().note_wide_use();
-                watch::call_wrote_at_once(at, size, self.site);
-            } else {
-                watch::call_wrote(at, size, self.site);
-            }
+            wrote(at, readable(at, size), self.site);
         };
         if at == 0 {
             return;
@@ -307,8 +311,7 @@ pub fn take(size: u64) -> Option<u64> {
         return None;
     }
     if taken().is_none() {
-        const FIXED_NOREPLACE: i32 = 0x10_0000;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | FIXED_NOREPLACE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = raw!(libc::SYS_mmap, ASIDE, ROOM * PLACES, prot, flags, -1i64, 0);
         *taken() = (mapped == ASIDE as i64).then_some(0);

@@ -15,7 +15,6 @@ use crate::sys::{cstr, decimal, limit, load, raw, raw6, store, touch, zero};
 use crate::watch;
 
 const PAGE: u64 = 4096;
-const FIXED_NOREPLACE: u64 = 0x10_0000;
 
 fn pages(len: u64) -> u64 {
     (len + PAGE - 1) & !(PAGE - 1)
@@ -35,7 +34,7 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
     let kernel = || {
         // A library that the tool knows has a place; where that is taken it is like any other.
         let placed = if nr == libc::SYS_mmap { watch::place(a) } else { None };
-        let there = placed.map(|at| raw6(nr, at, len, prot, flags | FIXED_NOREPLACE, fd, offset));
+        let there = placed.map(|at| raw6(nr, at, len, prot, flags | libc::MAP_FIXED_NOREPLACE as u64, fd, offset));
         there.filter(|&at| at >= 0).unwrap_or_else(|| raw6(nr, addr, len, prot, flags, fd, offset))
     };
     let result = if of_file { files::mapping(a, kernel) } else { kernel() };

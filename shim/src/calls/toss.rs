@@ -100,9 +100,8 @@ pub fn announce() {
 
 /// The root: maps the page that the tool has asked for, executable. The tool fills it.
 pub fn map_room() {
-    const FIXED_NOREPLACE: i32 = 0x10_0000;
     let at = arena().control.tossing.page;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | FIXED_NOREPLACE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let got = raw!(libc::SYS_mmap, at, 4096, libc::PROT_READ | libc::PROT_EXEC, flags, u64::MAX, 0);
     machine().room_is(if got < 0 || got == at { got } else { crate::sys::errno::EEXIST });
 }

@@ -183,9 +183,8 @@ fn log() -> &'static mut Log {
 
 /// Sets up the log and maps the shadow; `path` as in [`Log::path`]. Gives 0 or a negative error number.
 pub fn set_up(path: u64, hooks: Hooks) -> i64 {
-    const FIXED_NOREPLACE: i32 = 0x10_0000;
     let map = |at: u64, length: u64| {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | FIXED_NOREPLACE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let result = raw!(libc::SYS_mmap, at, length, libc::PROT_READ | libc::PROT_WRITE, flags, -1i64, 0);
         // A core that the program asks for would hold all of it.
         raw!(libc::SYS_madvise, at, length, libc::MADV_DONTDUMP);
@@ -545,9 +544,7 @@ pub fn call_wrote(address: u64, size: u64, site: u32) {
 /// came between the two is not explored, but another thread that stands at a use of the word meanwhile is seen.
 pub fn call_wrote_at_once(address: u64, size: u64, site: u32) {
     each_word(address, size, |at, size| {
-        if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
-            forget_object(at);
-        }
+        has_turn(at, size, site);
         call_wrote(at, size, site);
     });
 }
@@ -555,14 +552,19 @@ pub fn call_wrote_at_once(address: u64, size: u64, site: u32) {
 /// A system call writes to a range what lies at `from`: words that are objects one by one, each in its turn.
 pub fn call_writes(address: u64, from: u64, size: u64, site: u32) {
     each_word(address, size, |at, size| {
-        if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
-            forget_object(at);
-        }
+        has_turn(at, size, site);
         for byte in at..at + size {
             store(byte, load::<u8>(from + (byte - address)));
         }
         call_wrote(at, size, site);
     });
+}
+
+/// A part of a word that a call writes, or has written, has its turn if it is an object.
+fn has_turn(at: u64, size: u64, site: u32) {
+    if has_object(at, size) && !is_used(of_call(at, size, site, true)) {
+        forget_object(at);
+    }
 }
 
 /// A range, word by word.

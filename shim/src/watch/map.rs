@@ -24,8 +24,7 @@ pub fn map(path: &[u8], hooks: Hooks) -> i64 {
 }
 
 fn map_file(file: i32, hooks: Hooks) -> i64 {
-    const FIXED_NOREPLACE: i32 = 0x10_0000;
-    let flags = libc::MAP_PRIVATE | FIXED_NOREPLACE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_FIXED_NOREPLACE;
     let part = |at: u64, length: u64, prot: i32, offset: u64| {
         let result = raw!(libc::SYS_mmap, at, length, prot, flags, file, offset);
         match result {

@@ -60,12 +60,10 @@ pub fn find_function(name: &[u8]) -> u64 {
 }
 
 const PAGE: u64 = 4096;
-/// What has this flag takes no place of another mapping's.
-const FIXED_NOREPLACE: i32 = 0x10_0000;
 /// Advice after which what was there may be gone: MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DONTNEED_LOCKED.
 const DISCARD: [i32; 4] = [4, 8, 9, 24];
-/// So much of that is recorded, since its shadow is written, too. Where there is more that is said.
-const MOST_GIVEN: u64 = 4 << 20;
+/// So much of what mappings take away is recorded, since its shadow is written, too. Of more the rest is not recorded, which is said.
+const MOST_TAKEN: u64 = 4 << 20;
 
 /// `va_list` (System V ABI for x86-64, 3.5.7).
 #[derive(Clone, Copy, Default)]
@@ -319,26 +317,26 @@ impl Frame {
                 libc::AF_INET6 => 16,
                 _ => 0,
             },
-            Size::Replaced => self.if_given(has(3, libc::MAP_FIXED) && !has(3, FIXED_NOREPLACE)),
-            Size::Discarded => self.if_given(DISCARD.contains(&(self.asked(2) as i32))),
-            Size::Unmapped => self.if_given(true),
-            Size::Moved => self.if_given(has(3, libc::MREMAP_MAYMOVE)),
-            Size::Closed => self.if_given(!has(2, libc::PROT_READ)),
-            Size::Frozen => self.if_given(has(2, libc::PROT_READ) && !has(2, libc::PROT_WRITE)),
+            Size::Replaced => self.pages_of_second(has(3, libc::MAP_FIXED) && !has(3, libc::MAP_FIXED_NOREPLACE)),
+            Size::Discarded => self.pages_of_second(DISCARD.contains(&(self.asked(2) as i32))),
+            Size::Unmapped => self.pages_of_second(true),
+            Size::Moved => self.pages_of_second(has(3, libc::MREMAP_MAYMOVE)),
+            Size::Closed => self.pages_of_second(!has(2, libc::PROT_READ)),
+            Size::Frozen => self.pages_of_second(has(2, libc::PROT_READ) && !has(2, libc::PROT_WRITE)),
             Size::Text | Size::End | Size::Wide | Size::Number => 0,
         }
     }
 
-    /// What the second argument says, in whole pages; 0 if nothing happens to it.
-    fn if_given(&self, happens: bool) -> u64 {
+    /// The second argument, in whole pages, if something happens to that much; else 0.
+    fn pages_of_second(&self, happens: bool) -> u64 {
         if !happens {
             return 0;
         }
         let length = self.asked(1).saturating_add(PAGE - 1) & !(PAGE - 1);
-        if length > MOST_GIVEN {
+        if length > MOST_TAKEN {
             machine().note_wide_use();
         }
-        length.min(MOST_GIVEN)
+        length.min(MOST_TAKEN)
     }
 
     /// Bytes that are written, after the call: what is written is at `from`.
@@ -365,12 +363,7 @@ impl Frame {
 pub fn wrote(at: u64, aside: Aside, size: u64, site: u32) {
     match aside.place {
         0 if size > 0 => {
-            if watch::has_object(at, size) {
-                machine().note_wide_use();
-                watch::call_wrote_at_once(at, size, site);
-            } else {
-                watch::call_wrote(at, size, site);
-            }
+            buffers::wrote(at, size, site);
         }
         0 => {}
         place => {

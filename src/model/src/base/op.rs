@@ -57,7 +57,7 @@ pub struct Op {
     pub mask: u32,
     /// Kind-specific argument.
     pub arg: i64,
-    /// Virtual monotonic time in ns at which a timed operation gives up.
+    /// Virtual monotonic time in ns at which a timed operation ([`TIMED`]) gives up. Kinds that are never timed keep another number here.
     pub deadline: u64,
 }
 
