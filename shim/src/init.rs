@@ -7,9 +7,11 @@ use vsrun_model::arena::{Arena, Command, Mode, ARENA_ADDR, ARENA_FD, MAGIC, POOL
 use vsrun_model::watch::state;
 use vsrun_model::{ThreadState, NONE};
 
-use crate::calls::{clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss};
+use crate::calls::{
+    claims, clients, descriptors, env, files, library, locks, mail, priority, process, stream, thread, toss,
+};
 use crate::gate::local::{arena, fiber, local, machine, me, model, process_of, world, Hooks, Phase};
-use crate::gate::{end, late, pages, shield, signal, tsc, watched};
+use crate::gate::{end, late, pages, shield, signal, touch, tsc, watched};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{bind, complain, die, elf, fs_base, load, names, raw, store};
 use crate::{net, rewrite};
@@ -196,7 +198,7 @@ fn watch_alone() {
     if arena().control.watching.state != state::ASKED {
         return;
     }
-    if !watched::map(crate::gate::touch::touch) {
+    if !watched::map(touch::touch, claims::at_place) {
         fail(b"memory cannot be watched: the code is not what it was (a breakpoint?), or there is no room for the shadow (ulimit -v)");
     }
     library::lead_here();
@@ -221,7 +223,7 @@ fn serve() {
         let order = Command(load::<u32>(command));
         store(command, 0u32);
         if order == Command::WATCH {
-            if watched::map(crate::gate::touch::touch) {
+            if watched::map(touch::touch, claims::at_place) {
                 library::lead_here();
                 signal::install_traps();
                 // The root itself allocates nothing. Done here, it is no page that each execution has to copy.

@@ -18,6 +18,8 @@ pub struct Named {
     pub whole: BTreeSet<(u64, u64)>,
     /// A compiler has split the function: a part of it is in its callers, or behind a function of its own.
     pub is_split: bool,
+    /// Of these parts, those that are run seldom, to which the function jumps.
+    pub cold: BTreeSet<(u64, u64)>,
     /// The symbol is that of a function which chooses one when the file is loaded.
     pub chooses: bool,
 }
@@ -108,7 +110,12 @@ impl Functions {
             Relation::Whole => {
                 self.named.whole.insert((start, end.unwrap_or(start)));
             }
-            Relation::Part => self.named.is_split = true,
+            Relation::Part => {
+                self.named.is_split = true;
+                if let Some(end) = end.filter(|_| symbol.split('.').any(|word| word == "cold")) {
+                    self.named.cold.insert((start, end));
+                }
+            }
             Relation::None => {}
         }
     }
@@ -131,6 +138,12 @@ impl Functions {
         let Some(end) = end.map(|end| ((end - start) as usize).min(within)) else { return within };
         let filled = filler(&code[end..within], start + end as u64);
         end + filled
+    }
+
+    /// Bytes behind the function that ends at `end` which only fill the space up to the next one.
+    pub fn padding(&self, end: u64, code: &[u8]) -> usize {
+        let free = self.next(end.saturating_sub(1)).saturating_sub(end).min(code.len() as u64) as usize;
+        filler(&code[..free], end)
     }
 
     /// The last `length` bytes of space between functions that end in `near`, where [`SPARE`] more come before them. `code` gives bytes of

@@ -284,7 +284,8 @@ pub struct Config {
     #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
     pub atomic: Vec<String>,
     /// File with lines 'unshared SYMBOL', 'atomic SYMBOL'; of memory: 'benign SYMBOL' and 'benign-in FUNCTION' (uses that are
-    /// not reported), 'communication SYMBOL' (each use is a transition)
+    /// not reported), 'communication SYMBOL' (each use is a transition), 'own', 'disown' and 'hand-over' (who may use it:
+    /// docs/PREDICATES.md)
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub annotations: Option<PathBuf>,
     /// Memory that the processes of one execution may use together: bytes, or with K, M or G [default: three quarters of

@@ -1,15 +1,18 @@
 //! Bytes that an exploration reads from files, for fuzzing: what is done with them before anything is run.
 
+use super::annotations::{annotations_of, declared_twice};
 use super::executions::Counts;
 use super::found::Found;
 use super::save::Saved;
-use super::sharing::{annotations_of, declared_twice};
 use crate::base::hash::fnv1a;
 
 /// What `--annotations` does with the content of a file; whether it is accepted.
 pub fn annotations(bytes: &[u8]) -> bool {
-    let read = annotations_of(bytes);
-    read.is_ok_and(|wanted| declared_twice(&wanted.objects).is_none())
+    let Ok(read) = annotations_of(bytes) else { return false };
+    for said in &read.predicates {
+        assert_eq!(said.to_string().parse().as_ref(), Ok(said), "what was read is written otherwise");
+    }
+    declared_twice(&read.objects).is_none()
 }
 
 /// What `--resume` does with the content of a file whose checksum holds, up to the search itself. Gives the bytes of that.

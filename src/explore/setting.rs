@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use vsrun_model::End;
 
+use super::annotations::annotated;
 use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
@@ -83,6 +84,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         seed: config.seed,
         stdin: String::new(),
         tosses: config.toss.clone(),
+        predicates: annotated(config)?.predicates,
         quarantine: config.quarantine(),
         watches: false,
         watched: false,

@@ -7,55 +7,22 @@
 //! end; their bugs count, and what they show to be shared, but not for the search. Searches that have no plan (random,
 //! pct, once) go on with what is known.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use vsrun_model::sharing::{name_of_ignored, MAX_KNOWN, MAX_WORDS};
 use vsrun_model::End;
 
+use super::annotations::{annotated, Annotations, Said};
 use super::failure::Failure;
-use crate::base::files;
-use crate::base::text::escape;
 use crate::binary::ignored::ignored;
 use crate::binary::{Modules, SymbolCache};
 use crate::config::{Config, SearchKind};
 use crate::finding::Ending;
 use crate::objects::{Declaration, Objects, Shown, What};
 use crate::runtime::{Outcome, Quiet, Worker};
-
-/// What is said of memory, or of what uses it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Said {
-    /// Uses of that variable are not reported.
-    Benign,
-    /// Uses by that function are not reported.
-    BenignIn,
-    /// That variable is there for communication: each use of it is an operation, from the start.
-    Communication,
-}
-
-impl Said {
-    const ALL: [Said; 3] = [Said::Benign, Said::BenignIn, Said::Communication];
-
-    /// The word of annotation files.
-    fn word(self) -> &'static str {
-        match self {
-            Said::Benign => "benign",
-            Said::BenignIn => "benign-in",
-            Said::Communication => "communication",
-        }
-    }
-}
-
-/// What an annotation file says, of which symbol.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Annotations {
-    pub objects: Vec<(What, String)>,
-    pub memory: Vec<(Said, String)>,
-}
+use crate::scenario::Predicate;
 
 /// What is known in the course of an exploration; one for all workers.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -85,7 +52,10 @@ pub struct Sharing {
     /// What the user says of memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     said: Vec<(Said, String)>,
-    /// What of it is not reported, by address.
+    /// What the user says of who may use memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    predicates: Vec<Predicate>,
+    /// What is not reported of memory, by address.
     #[serde(skip)]
     quiet: Arc<Quiet>,
     /// Memory that the user has said to be there for communication.
@@ -121,7 +91,7 @@ impl Sharing {
         let reduces = !classic && !config.all_objects && !needs_all;
         let objects = Arc::new(Objects { unshared: reduces, ..Objects::default() });
         let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pct);
-        let Annotations { objects: wanted, memory: said } = annotated(config)?;
+        let Annotations { objects: wanted, memory: said, predicates } = annotated(config)?;
         if flaws.undisciplined && !wanted.is_empty() {
             let why = "--race lockset counts all locks: it takes no variables declared unshared or atomic";
             return Err(Failure::environment(why));
@@ -130,7 +100,10 @@ impl Sharing {
         if let Some((_, symbol)) = communicates.filter(|_| !config.race().watches()) {
             return Err(Failure::environment(format!("communication {symbol}: memory is watched with --race only")));
         }
-        Ok(Sharing { wanted, said, reduces, objects, systematic, ..Sharing::default() })
+        if let Some(predicate) = predicates.first().filter(|_| !config.race().watches()) {
+            return Err(Failure::environment(format!("{predicate}: memory is watched with --race only")));
+        }
+        Ok(Sharing { wanted, said, predicates, reduces, objects, systematic, ..Sharing::default() })
     }
 
     /// Finds the variables that something was said of in the program, which stands at its root.
@@ -155,7 +128,7 @@ impl Sharing {
         if self.reduces != saved.reduces {
             return Err("--all-objects");
         }
-        if self.wanted != saved.wanted || self.said != saved.said {
+        if (&self.wanted, &self.said, &self.predicates) != (&saved.wanted, &saved.said, &saved.predicates) {
             return Err("--unshared, --atomic or --annotations");
         }
         *self = Sharing { systematic: self.systematic, ..saved.clone() };
@@ -273,7 +246,7 @@ impl Sharing {
             notes.extend(self.races.iter().cloned());
         }
         for text in &self.trespasses {
-            notes.push(format!("{text}: what the program says of who owns memory was not relied on"));
+            notes.push(format!("{text}: what is said of who owns memory was not relied on"));
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".into() } else { format!("{} times", self.restarts) };
@@ -310,32 +283,7 @@ fn ended_early(outcome: &Outcome) -> bool {
     outcome.ending != Ending::Modelled || !WHOLE.contains(&outcome.trace.end)
 }
 
-/// What the user says, of which symbol.
-fn annotated(config: &Config) -> Result<Annotations, Failure> {
-    let mut all = match &config.annotations {
-        Some(path) => read_annotations(path).map_err(Failure::environment)?,
-        None => Annotations::default(),
-    };
-    let mut wanted: Vec<(What, String)> = Vec::new();
-    wanted.extend(config.unshared.iter().map(|s| (What::Unshared, s.clone())));
-    wanted.extend(config.atomic.iter().map(|s| (What::Atomic, s.clone())));
-    wanted.append(&mut all.objects);
-    match declared_twice(&wanted) {
-        Some(symbol) => Err(Failure::environment(format!("{symbol} is declared unshared and atomic"))),
-        None => Ok(Annotations { objects: wanted, ..all }),
-    }
-}
-
-/// A variable that is said to be both.
-pub(super) fn declared_twice(wanted: &[(What, String)]) -> Option<&str> {
-    let mut known = BTreeMap::new();
-    wanted
-        .iter()
-        .find(|(what, symbol)| *known.entry(symbol).or_insert(*what) != *what)
-        .map(|(_, symbol)| symbol.as_str())
-}
-
-/// The same with the addresses in process `pid`.
+/// What the user says of objects, with their addresses in process `pid`.
 fn declarations(wanted: &[(What, String)], pid: i32) -> Result<Vec<Declaration>, Failure> {
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -402,73 +350,4 @@ fn ignored_results(pid: i32) -> Vec<u64> {
     let callers = modules.modules().iter().filter(|m| m.elf.path().file_name().is_none_or(|name| name != "libc.so.6"));
     let calls = callers.flat_map(|m| ignored(m.elf.path(), m.bias, TELLS_THE_LAST).unwrap_or_default());
     calls.map(name_of_ignored).collect()
-}
-
-/// Bytes that an annotation file may have.
-const LARGEST_ANNOTATIONS: u64 = 16 << 20;
-
-/// Reads an annotation file: a line each, a word and a symbol (`unshared cache_lock`); `#` begins a comment.
-fn read_annotations(path: &Path) -> Result<Annotations, String> {
-    let text = files::read(path, LARGEST_ANNOTATIONS).map_err(|e| format!("{}: {e}", escape(path)))?;
-    annotations_of(&text).map_err(|(line, what)| format!("{}:{line}: {what}", escape(path)))
-}
-
-/// What the content of an annotation file says, or the number of a line that is wrong and why.
-pub(super) fn annotations_of(text: &[u8]) -> Result<Annotations, (usize, String)> {
-    let line_of = |at: usize| text[..at].iter().filter(|&&b| b == b'\n').count() + 1;
-    annotations(std::str::from_utf8(text).map_err(|e| (line_of(e.valid_up_to()), "it is not UTF-8".to_string()))?)
-}
-
-/// What the lines of an annotation file say, or the number of one that is wrong and why.
-fn annotations(text: &str) -> Result<Annotations, (usize, String)> {
-    let mut all = Annotations::default();
-    for (at, line) in text.lines().enumerate() {
-        // A symbol may have blanks inside (of a template), but no `#`.
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let (word, symbol) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let symbol = symbol.trim().to_string();
-        let object = [What::Unshared, What::Atomic].into_iter().find(|what| what.word() == word);
-        let memory = Said::ALL.into_iter().find(|said| said.word() == word);
-        match (object, memory) {
-            (None, None) => {
-                let words = "'unshared', 'atomic', 'benign', 'benign-in' or 'communication'";
-                return Err((at + 1, format!("'{word}' where {words} is needed")));
-            }
-            _ if symbol.is_empty() => return Err((at + 1, format!("'{word}' without the name of a symbol"))),
-            (Some(what), _) => all.objects.push((what, symbol)),
-            (_, Some(said)) => all.memory.push((said, symbol)),
-        }
-    }
-    Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn annotation_files() {
-        let text = "# locks\nunshared  cache_lock\n\n  atomic log::lock<int, 3> # of the log\nbenign hits\nbenign-in log::count\ncommunication turn";
-        let objects = vec![(What::Unshared, "cache_lock".into()), (What::Atomic, "log::lock<int, 3>".into())];
-        let memory = [(Said::Benign, "hits"), (Said::BenignIn, "log::count"), (Said::Communication, "turn")];
-        let memory = memory.map(|(said, symbol)| (said, symbol.to_string())).to_vec();
-        assert_eq!(annotations(text), Ok(Annotations { objects, memory }));
-        assert_eq!(annotations(""), Ok(Annotations::default()));
-        let wrong = |text| annotations(text).unwrap_err();
-        let words = "'unshared', 'atomic', 'benign', 'benign-in' or 'communication'";
-        assert_eq!(wrong("unshared a\nshared b\n"), (2, format!("'shared' where {words} is needed")));
-        assert_eq!(wrong("\natomic # x\n"), (2, "'atomic' without the name of a symbol".into()));
-        assert_eq!(wrong("benign-in"), (1, "'benign-in' without the name of a symbol".into()));
-    }
-
-    #[test]
-    fn what_is_declared_twice() {
-        let read = |text: String| annotations_of(text.as_bytes()).unwrap().objects;
-        assert_eq!(declared_twice(&read("atomic a\natomic b\natomic a\nunshared b\n".into())), Some("b"));
-        assert_eq!(declared_twice(&read((0..300_000).map(|n| format!("atomic v{n}\n")).collect())), None);
-        assert_eq!(annotations_of(b"atomic a\n# \xff\n"), Err((2, "it is not UTF-8".into())));
-    }
 }

@@ -147,6 +147,7 @@ impl<'a> Shared<'a> {
         let mut state = self.lock();
         state.sharing.find(worker)?;
         worker.tossed().iter().for_each(|tossed| state.counts.note(&tossed.line()));
+        worker.watched().iter().flat_map(|watched| &watched.notes).for_each(|text| state.counts.note(text));
         state.open = true;
         state.started_at = Instant::now();
         self.halt.put_off(last_moment(self.setting.config));

@@ -69,24 +69,32 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// What stands for it where an access has the number of its instruction.
-    pub fn site(self) -> u32 {
+    /// What stands for it where an access has the number of its instruction, if it is made by the instruction `at`, too.
+    pub fn site(self, at: Option<u32>) -> u32 {
         let what = match self {
             Claim::Owns => Record::OWNS,
             Claim::Disowns => Record::DISOWNS,
             Claim::HandsOver(_) => Record::HANDS_OVER,
         };
-        Entry::CLAIM | what
+        let at = at
+            .and_then(|at| at.checked_add(1))
+            .filter(|at| *at < 1 << (Entry::CLAIM.trailing_zeros() - Entry::CLAIM_AT));
+        Entry::CLAIM | what | at.unwrap_or(0) << Entry::CLAIM_AT
     }
 
     /// The name in `vs.h` of what `site` stands for; `None`: that is no claim.
     pub fn name(site: u32) -> Option<&'static str> {
-        match site.checked_sub(Entry::CLAIM)? {
+        match site.checked_sub(Entry::CLAIM)? & Record::KIND {
             Record::OWNS => Some("VS_own"),
             Record::DISOWNS => Some("VS_disown"),
             Record::HANDS_OVER => Some("VS_hand_over"),
             _ => None,
         }
+    }
+
+    /// The instruction that makes it, of what `site` stands for.
+    pub fn at(site: u32) -> Option<u32> {
+        (site.checked_sub(Entry::CLAIM)? >> Entry::CLAIM_AT).checked_sub(1)
     }
 }
 
@@ -144,6 +152,8 @@ pub enum Note {
         size: u64,
         /// What.
         claim: Claim,
+        /// The number of the instruction, of what an annotation file says.
+        at: Option<u32>,
     },
     /// Memory is given out anew (malloc, mmap): what was done to it before is nothing to who has it now.
     Anew {

@@ -110,8 +110,8 @@ where
                 let segment = owners.order.segment(thread);
                 access.run(times, stride).for_each(|access| owners.event((thread, segment), access, None));
             }
-            Note::Claims { thread, space, address, size, claim } => {
-                let access = Access { space, address, size, write: true, locked: false, site: claim.site() };
+            Note::Claims { thread, space, address, size, claim, at } => {
+                let access = Access { space, address, size, write: true, locked: false, site: claim.site(at) };
                 let segment = owners.order.segment(thread);
                 owners.event((thread, segment), access, Some(claim));
             }

@@ -27,7 +27,7 @@ use Do::*;
 /// The violations of an execution: place, and the threads of both events.
 fn found(all: &[Do]) -> Vec<(u64, Tid, Tid)> {
     let begins = |creator, thread| Note::Begins { thread, creator, process: 0, parent: NONE };
-    let claims = |thread, claim| Note::Claims { thread, space: 0, address: 64, size: 8, claim };
+    let claims = |thread, claim| Note::Claims { thread, space: 0, address: 64, size: 8, claim, at: None };
     let touches = |thread, address, write| {
         let access = Access { space: 0, address, size: 4, write, locked: false, site: 1 };
         Note::Touches { thread, access }

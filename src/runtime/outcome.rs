@@ -176,16 +176,18 @@ fn settled_first(races: Vec<Race>) -> Vec<Race> {
 pub(super) fn notes(arena: &Arena) -> impl Iterator<Item = Note> + Clone + '_ {
     arena.records.iter().map(|record| {
         let Record { address, size, stride, site, thread, space, what } = record;
+        // Of what is said of who may use memory.
+        let at = stride.checked_sub(1).and_then(|at| u32::try_from(at).ok());
         match what & Record::KIND {
             Record::STEP => Note::Step { index: address as u32 },
             Record::BEGINS => Note::Begins { thread, creator: site, process: space, parent: address as u32 },
             Record::ENDS => Note::Ends { thread },
             Record::ANEW => Note::Anew { thread, space, address, size },
-            Record::OWNS => Note::Claims { thread, space, address, size, claim: Claim::Owns },
-            Record::DISOWNS => Note::Claims { thread, space, address, size, claim: Claim::Disowns },
+            Record::OWNS => Note::Claims { thread, space, address, size, claim: Claim::Owns, at },
+            Record::DISOWNS => Note::Claims { thread, space, address, size, claim: Claim::Disowns, at },
             Record::HANDS_OVER => {
                 let claim = Claim::HandsOver(Some(site).filter(|&to| to != NONE));
-                Note::Claims { thread, space, address, size, claim }
+                Note::Claims { thread, space, address, size, claim, at }
             }
             _ => {
                 let (write, locked) = (what & Record::WRITES != 0, what & Record::LOCKED != 0);

@@ -39,7 +39,7 @@ impl Worker {
     pub fn trespasses(&self, outcome: &Outcome) -> Vec<String> {
         let Some(watched) = &self.watched else { return Vec::new() };
         let line = |conflict: &Conflict| {
-            let [first, second] = conflict.both.map(|touch| watched.instruction(touch.access.site));
+            let [first, second] = conflict.both.map(|touch| watched.claim_or_use(touch.access.site));
             format!(
                 "exclusive access violated on {}: {second}, which {first} forbids",
                 watched.named_place(conflict.place)
@@ -143,7 +143,7 @@ impl Watched {
     /// The place of a site, or the function of libc, with that number.
     pub(super) fn instruction(&self, number: u32) -> PlaceView {
         if let Some(name) = Claim::name(number) {
-            return name.into();
+            return Claim::at(number).map_or_else(|| name.into(), |at| self.instruction(at));
         }
         if number & Entry::FUNCTION != 0 && number & Entry::CALL != 0 {
             let name = vsrun_model::calls::name(i64::from(number & !(Entry::FUNCTION | Entry::CALL)));
@@ -155,6 +155,14 @@ impl Watched {
         }
         let site = self.site(number as usize);
         site.map_or("?".into(), |(module, at)| self.places.place(at.wrapping_add(module.bias)))
+    }
+
+    /// The same as text; what is said of who may use memory is called by its name.
+    fn claim_or_use(&self, number: u32) -> String {
+        match (Claim::name(number), Claim::at(number)) {
+            (Some(name), Some(at)) => format!("{name} at {}", self.instruction(at)),
+            _ => self.instruction(number).to_string(),
+        }
     }
 
     /// One line about two accesses that nothing orders, the same for the same instructions and variable.
@@ -254,8 +262,9 @@ impl Watched {
 
 /// What is done, without where.
 fn what(access: &Access) -> String {
-    if Claim::name(access.site).is_some() {
-        return format!("claim to {} bytes", access.size);
+    if let Some(name) = Claim::name(access.site) {
+        let of = if Claim::at(access.site).is_some() { format!(" ({name} by --annotations)") } else { String::new() };
+        return format!("claim to {} bytes{of}", access.size);
     }
     let verb = match (access.write, access.locked) {
         (true, true) => "atomic update",

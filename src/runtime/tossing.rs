@@ -10,9 +10,8 @@ use vsrun_model::arena::Command;
 use vsrun_model::toss::MAX_TOSSES;
 use vsrun_model::watch::Place;
 
-use super::loaded::is_left_out;
 use super::memory::ProcessMemory;
-use super::session::SHIM_NAME;
+use super::named::functions_named;
 use super::setup::StartError;
 use super::tossed::{Patch, Tossed};
 use super::watching::space;
@@ -194,45 +193,20 @@ fn refused(toss: &Toss, why: &str) -> StartError {
     StartError::Refused(format!("--toss {}:{}: {why}", toss.function, toss.most))
 }
 
-/// The functions that a name stands for, in all modules but those that are vsrun's or below the program.
+/// The functions that a name stands for.
 fn entries_of(
     toss: &Toss,
     modules: &Modules,
     memory: &ProcessMemory,
     entries: &mut Vec<Entry>,
 ) -> Result<(), StartError> {
-    let (before, mut elsewhere) = (entries.len(), None);
-    for module in modules.modules() {
-        let functions = Functions::read(&module.elf, &toss.function)
-            .map_err(|e| refused(toss, &format!("{}: {e}", escape(module.elf.path()))))?;
-        let named = functions.named();
-        if named.whole.is_empty() && !named.chooses {
-            continue;
-        }
-        if is_left_out(&module.name()) {
-            // What vsrun gives in its place is libc's to the program.
-            elsewhere = elsewhere.filter(|_| module.name().starts_with(SHIM_NAME)).or(Some(module.name()));
-            continue;
-        }
-        if named.chooses {
-            return Err(refused(
-                toss,
-                &format!("in {} it chooses a function when it is loaded; name that", module.name()),
-            ));
-        }
-        for &(start, _) in &named.whole {
+    for (module, functions) in functions_named(&toss.function, modules).map_err(|why| refused(toss, &why))? {
+        for &(start, _) in &functions.named().whole {
             let new = entry(toss, module, &functions, (start, modules), (memory, entries))?;
             entries.push(new);
         }
     }
-    match (entries.len() == before, elsewhere) {
-        (false, _) => Ok(()),
-        (true, Some(module)) => Err(refused(toss, &format!("it is a function of {module}, which stays as it is"))),
-        (true, None) => Err(refused(
-            toss,
-            "the program and its libraries have no function of that name (it may be inlined into its callers, or the file stripped)",
-        )),
-    }
+    Ok(())
 }
 
 fn entry(

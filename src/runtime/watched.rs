@@ -54,6 +54,8 @@ pub struct Watched {
     pub moves: Arc<Vec<Place>>,
     /// Pages of slots for punned jumps.
     pub slot_pages: usize,
+    /// What is to be said of how it is watched, a line each.
+    pub notes: Vec<String>,
     /// What lies where.
     pub(super) places: Modules,
     /// Where traps are, ascending.

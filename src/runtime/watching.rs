@@ -12,13 +12,14 @@ use std::sync::Arc;
 use vsrun_model::arena::Command;
 use vsrun_model::library::STRIDE;
 use vsrun_model::watch::{
-    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, TRAP_ALONE, WATCH_ADDR,
+    state, Change, Header, Mapping as Mapped, Operand, Original, Other, Part, Place, Predicate, TRAP_ALONE, WATCH_ADDR,
     WATCH_MAGIC,
 };
 
 use super::late::{libraries, Late};
 use super::loaded::{file_name, is_left_out, Changes, Loaded};
 use super::memory::ProcessMemory;
+use super::predicates;
 use super::session::PrivateDir;
 use super::setup::StartError;
 use super::stand_ins::{stand_ins, StandIn, StandIns};
@@ -58,17 +59,21 @@ impl Worker {
         loaded.extend(late.iter().filter_map(Late::loaded));
         let mut sites = analyse(&loaded, watch.choice);
         loaded.iter().zip(&mut sites).for_each(|(module, sites)| leave_alone(sites, module.bias, &changed));
+        let all_maps = late.iter().fold(maps.clone(), |maps, late| [maps, late.maps()].concat());
+        let places = Modules::parse(&all_maps, &mut SymbolCache::new());
+        let predicates = predicates::add(&self.spec.options.predicates, &places, &loaded, &mut sites, &changed)?;
         let inputs = loaded.iter().zip(&sites).map(|(m, sites)| Input { sites, bias: m.bias, text: m.text.clone() });
         let inputs: Vec<Input> = inputs.collect();
         let mut space = space(&maps);
         late.iter().for_each(|late| space.take(late.range.start - PAGE..late.range.end + PAGE));
         let (mut plan, results) = plan(&inputs, space, self.arena.control.watching.slow, watch.form);
         drop(inputs);
+        predicates.are_patched(|n| &results[n].1)?;
         let mut watched = watched(&loaded, sites, results, &plan);
         watched.left_alone = left_alone(&loaded, &maps);
         watched.left_out = left_out;
-        let all_maps = late.iter().fold(maps.clone(), |maps, late| [maps, late.maps()].concat());
-        watched.places = Modules::parse(&all_maps, &mut SymbolCache::new());
+        watched.notes = predicates.notes();
+        watched.places = places;
         let own_traps = if watch.by_itself { &plan.traps[..] } else { &[] };
         let parts = late.iter().flat_map(|late| late.parts(&plan.writes, own_traps)).collect();
         let is_late = |at: u64| late.iter().any(|late| late.range.contains(&at));
@@ -90,7 +95,8 @@ impl Worker {
             changes = Changes::new(&writes, &memory).map_err(io::Error::other)?;
         }
         let log = watch.log.as_deref();
-        let rest = Rest { others, originals, thread_local: thread_local(&watched.places), changes, parts, log };
+        let thread_local = thread_local(&watched.places);
+        let rest = Rest { predicates: predicates.placed, others, originals, thread_local, changes, parts, log };
         let file = file_of(&watched, &plan, rest);
         if watch.by_itself {
             self.patches = Some(file);
@@ -290,6 +296,7 @@ fn watched(
         moves,
         slot_pages: plan.slot_pages,
         places: Modules::default(),
+        notes: Vec::new(),
         traps,
         trampolines,
     }
@@ -355,8 +362,15 @@ fn words_of(operand: &Operand, bias: u64) -> [u64; 2] {
     [displacement.wrapping_add(bias), u64::from_le_bytes([base, index, scale, bit, s0, s1, f0, f1])]
 }
 
+fn words_of_predicate(predicate: &Predicate) -> [u64; 3] {
+    let Predicate { what, base, length, to, reserved, offset, size } = *predicate;
+    let [w0, w1, w2, w3] = what.to_le_bytes();
+    [u64::from_le_bytes([w0, w1, w2, w3, base, length, to, reserved]), offset, size]
+}
+
 /// What is in the file beside the patches.
 struct Rest<'a> {
+    predicates: Vec<Predicate>,
     others: Vec<String>,
     /// What is where patches are to be written, ascending.
     originals: Vec<(u64, Vec<u8>)>,
@@ -389,6 +403,8 @@ fn file_of(watched: &Watched, plan: &Plan, rest: Rest) -> Vec<u8> {
     let places = |all: &[Place]| all.iter().flat_map(|p| [p.at, p.to]).collect::<Vec<_>>();
     let traps = file.table(places(&plan.traps).into_iter(), size_of::<Place>());
     let moves = file.table(places(&plan.moves).into_iter(), size_of::<Place>());
+    let predicates = rest.predicates.iter().flat_map(words_of_predicate);
+    let predicates = file.table(predicates, size_of::<Predicate>());
     let others = file.names(&rest.others);
     let originals = file.originals(&rest.originals);
     let changes = file.changes(rest.changes);
@@ -413,7 +429,7 @@ fn file_of(watched: &Watched, plan: &Plan, rest: Rest) -> Vec<u8> {
         file.fill_page();
     }
     let mut header: Vec<u8> = Vec::new();
-    let fields = [mappings, traps, moves, [sites_at, count], operands, others, originals];
+    let fields = [mappings, traps, moves, [sites_at, count], operands, predicates, others, originals];
     let words = [WATCH_MAGIC, tables].into_iter().chain(fields.into_iter().flatten());
     let words = words.chain([rest.thread_local]).chain(changes).chain(parts);
     words.for_each(|w| header.extend(w.to_le_bytes()));

@@ -3,9 +3,11 @@
 
 mod file;
 mod mark;
+mod predicate;
 mod types;
 
 #[doc(hidden)]
 pub use file::sealed;
 pub use file::{LoadCause, LoadError, ScenarioFile, WriteError, VERSION};
+pub use predicate::{Length, Place, Predicate, Says};
 pub use types::{Client, Found, Options, Program, Scenario, ScenarioStep, Shown, Then, Toss};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
+use super::predicate::Predicate;
 use crate::base::serial;
 use crate::finding::{BugKind, Names, StepView};
 use crate::objects::Objects;
@@ -135,6 +136,9 @@ pub struct Options {
     /// Functions that return a choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tosses: Vec<Toss>,
+    /// What is said at functions of who may use memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicates: Vec<Predicate>,
     /// The bug shows where memory is watched only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watches: bool,

@@ -15,7 +15,7 @@ use super::local::{
 };
 use super::{freed, origins, shield, view};
 use crate::sys::{decimal, load, raw, readable};
-use crate::watch::{self, Touch};
+use crate::watch::{self, Claimed, Touch};
 
 /// The root: says where the slow paths are, and what stands for functions of libc, if the tool wants to watch.
 pub fn announce(stand_ins: fn() -> u64) {
@@ -26,11 +26,12 @@ pub fn announce(stand_ins: fn() -> u64) {
     }
 }
 
-/// The root: maps what the tool has made of that; `touch` is for memory that is an object. True: from now on there are traps.
-pub fn map(touch: fn(Touch) -> bool) -> bool {
+/// The root: maps what the tool has made of that; `touch` is for memory that is an object, `claims` for predicates that change. True: from now
+/// on there are traps.
+pub fn map(touch: fn(Touch) -> bool, claims: fn(Claimed)) -> bool {
     let mut path = arena().control.shim_path;
     name_beside(&mut path, b"watch\0");
-    let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_all });
+    let error = watch::map(&path, watch::Hooks { full, touch, dropped: mark_all, claims });
     let mut told = arena().control.watching;
     told.state = if error == 0 { state::ON } else { error as i32 };
     machine().watching_is(told);
@@ -194,9 +195,9 @@ pub fn anew(address: u64, size: u64) {
     machine().claims(record);
 }
 
-/// The running thread says something of who may use memory of this process: a constant of [`Record`], and to whom it goes. What it has
-/// done until now is before that.
-pub fn claims(what: u32, address: u64, size: u64, to: Tid) {
+/// The running thread says something of who may use memory of this process: a constant of [`Record`], to whom it goes, and the instruction if that
+/// is one of ours. What it has done until now is before that.
+pub fn claims(what: u32, address: u64, size: u64, to: Tid, site: Option<u32>) {
     if !watch::is_mapped() || size == 0 || local().phase != Phase::Running || local().borrowed {
         return;
     }
@@ -205,7 +206,8 @@ pub fn claims(what: u32, address: u64, size: u64, to: Tid) {
         transition_ends();
     }
     let (space, address) = space_of(address);
-    let record = Record { address, size, stride: 0, site: to, thread: local().cur, space, what };
+    let stride = site.map_or(0, |site| i64::from(site) + 1);
+    let record = Record { address, size, stride, site: to, thread: local().cur, space, what };
     machine().note_memory(record);
     machine().claims(record);
 }

@@ -58,6 +58,21 @@ pub struct Touch {
     pub in_call: bool,
 }
 
+/// What is said of who may use memory, where a function of the program is entered or left.
+#[derive(Clone, Copy)]
+pub struct Claimed {
+    /// A constant of [`Record`](vsrun_model::watch::Record).
+    pub what: u32,
+    /// The first byte.
+    pub at: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Of what is handed over, the thread that gets it (`pthread_t`), or 0.
+    pub to: u64,
+    /// The number of the instruction.
+    pub site: u32,
+}
+
 /// What is done by those above.
 #[derive(Clone, Copy)]
 pub struct Hooks {
@@ -67,6 +82,8 @@ pub struct Hooks {
     pub touch: fn(Touch) -> bool,
     /// All marks are gone: those of objects are to be made again.
     pub dropped: fn(),
+    /// Something is said of who may use memory.
+    pub claims: fn(Claimed),
 }
 
 /// x87 and SSE registers, components 0 and 1, lie in front.
@@ -659,4 +676,11 @@ pub fn is_full() {
 /// As [`Hooks::touch`].
 fn is_used(touch: Touch) -> bool {
     log().hooks.is_none_or(|hooks| (hooks.touch)(touch))
+}
+
+/// As [`Hooks::claims`].
+pub fn claims(claimed: Claimed) {
+    if let Some(hooks) = log().hooks {
+        (hooks.claims)(claimed);
+    }
 }

@@ -17,7 +17,7 @@ pub use late::{patch, place};
 pub use log::{
     appends_to, begin, begins, call_reads, call_writes, call_wrote, call_wrote_at_once, discard, end_of_transition,
     hand_over, has_fenced, has_object, has_objects, is_mapped, is_object, is_recording, is_special, keeps_writes_apart,
-    kernel_uses, range, reserved, state_size, Hooks, Touch, LOG, RECORDING,
+    kernel_uses, range, reserved, state_size, Claimed, Hooks, Touch, LOG, RECORDING,
 };
 #[cfg(feature = "heap")]
 pub use log::{forget, frees};

@@ -5,9 +5,9 @@
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 
-use vsrun_model::watch::{Entry, Header, Operand, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
+use vsrun_model::watch::{Entry, Header, Operand, Predicate, READ_BIT, SLOW_PATHS, WATCH_ADDR, WRITE_BIT};
 
-use super::log::{self, Touch, LOG};
+use super::log::{self, Claimed, Touch, LOG};
 use crate::sys::{fs_base, load, readable};
 
 /// What runs in Rust has a stack of its own: that of the program may be small.
@@ -411,7 +411,7 @@ fn operand_of(site: u32) -> Option<Operand> {
     Some(load(WATCH_ADDR + at))
 }
 
-/// Operands that have to be computed.
+/// Operands that have to be computed, and predicates that change.
 extern "C" fn other(frame: u64) {
     let mut registers: [u64; 16] = load(frame);
     registers[4] = frame + STACK_AT;
@@ -421,9 +421,19 @@ extern "C" fn other(frame: u64) {
     if u64::from(site) >= header.sites[1] {
         return;
     }
-    let [first, end]: [u32; 2] = load(WATCH_ADDR + header.sites[0] + 4 * u64::from(site));
+    let [first, mut end]: [u32; 2] = load(WATCH_ADDR + header.sites[0] + 4 * u64::from(site));
     let operand =
         |n: u32| load::<Operand>(WATCH_ADDR + header.operands[0] + size_of::<Operand>() as u64 * u64::from(n));
+    if first < end && operand(end - 1).is(Operand::CLAIMS) {
+        end -= 1;
+        let claims = operand(end);
+        for n in (0..u64::from(claims.size)).map(|n| claims.displacement + n) {
+            let predicate: Predicate = load(WATCH_ADDR + header.predicates[0] + size_of::<Predicate>() as u64 * n);
+            if let Some((at, size, to)) = predicate.of(&registers) {
+                log::claims(Claimed { what: predicate.what, at, size, to, site });
+            }
+        }
+    }
     let steps = if first < end { steps(&operand(first), &operand(end - 1), &registers, down) } else { 0 };
     // What it reads comes first.
     let of = |writes: bool| (first..end).map(operand).filter(move |o| o.is(Operand::WRITE) == writes);

@@ -32,7 +32,8 @@ pub struct Slow {
 
 /// The index of the slow path for an operand that the fast path can do.
 fn path(operand: &Operand) -> Option<usize> {
-    let plain = !operand.is(Operand::STRING) && !operand.is(Operand::ADDRESS_32) && operand.bit == NO_REGISTER;
+    let shim = Operand::STRING | Operand::ADDRESS_32 | Operand::CLAIMS;
+    let plain = !operand.is(shim) && operand.bit == NO_REGISTER;
     let reaches = operand.base != NO_REGISTER
         || operand.index != NO_REGISTER
         || operand.is(Operand::OF_MODULE)

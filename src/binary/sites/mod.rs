@@ -8,6 +8,7 @@
 //! whose address is taken and to which nothing leads, are not taken for code.
 
 mod access;
+mod added;
 mod body;
 mod cache;
 mod find;
@@ -20,6 +21,7 @@ mod tests;
 mod types;
 mod uncovered;
 
+pub use added::Instruction;
 pub(crate) use body::Body;
 pub use cache::{directory, find_cached};
 pub use find::{find, FindError};

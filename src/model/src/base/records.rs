@@ -23,6 +23,8 @@ const _: () = assert!(Entry::STRIDE == STRIDE + 2);
 const WHAT: u32 = 56;
 /// In the place of a kind, of what is no record: those behind it are of thread `site` and space `size`. No step writes.
 const BY: u32 = Record::STEP | Record::WRITES;
+/// The same: what the record behind it says of who may use memory is said by the instruction of number `site` less 1.
+const AT: u32 = Record::STEP | Record::LOCKED;
 
 /// At most `N` records, or less where threads take turns often.
 #[repr(C)]
@@ -49,6 +51,9 @@ impl<const N: usize> Records<N> {
         if record.address >> WHAT != 0 {
             // No memory is there: whatever uses it does not come back from that.
             return true;
+        }
+        if record.is_claim() && record.stride != 0 && !self.keep(0, AT, (record.stride as u32, 0)) {
+            return false;
         }
         if let Some(unit) = record.unit().filter(|_| record.stride != 0) {
             let size = (record.size / unit) as u32 | ((record.stride / unit as i64) as u32) << STRIDE;
@@ -98,7 +103,7 @@ impl<const N: usize> Records<N> {
 
     /// The records, in their order. Of a step, no thread or space is told, of the end of a thread no space.
     pub fn iter(&self) -> impl Iterator<Item = Record> + Clone + '_ {
-        let (mut thread, mut space) = (0, 0);
+        let (mut thread, mut space, mut at) = (0, 0, 0);
         self.table.as_slice().iter().filter_map(move |packed| {
             let Packed { place, site, size } = *packed;
             let (address, what) = (place & ((1 << WHAT) - 1), (place >> WHAT) as u32);
@@ -106,7 +111,14 @@ impl<const N: usize> Records<N> {
                 (thread, space) = (site, size);
                 return None;
             }
+            if what == AT {
+                at = i64::from(site);
+                return None;
+            }
             let record = Record { address, size: size.into(), stride: 0, site, thread, space, what };
+            if record.is_claim() {
+                return Some(Record { stride: core::mem::take(&mut at), ..record });
+            }
             match record.unit() {
                 Some(unit) if site & (Entry::FUNCTION | Entry::STRIDED) == Entry::STRIDED => Some(Record {
                     size: u64::from(size & ((1 << STRIDE) - 1)) * unit,
@@ -188,6 +200,19 @@ mod tests {
         assert_eq!(all.iter().count(), 0);
         // Those of thread 0 need no word about it.
         assert!(all.push(touch(0, 0, 8, 8)) && all.kept() == 1);
+    }
+
+    #[test]
+    fn where_claims_are_made_comes_back() {
+        let mut all = empty::<8>();
+        let claim = |what, stride| Record { what, stride, site: NONE, ..touch(3, 2, 8, 4) };
+        let records =
+            [claim(Record::OWNS, 7), claim(Record::DISOWNS, 0), touch(3, 2, 8, 4), claim(Record::HANDS_OVER, 1 << 31)];
+        for record in records {
+            assert!(all.push(record));
+        }
+        assert_eq!(all.iter().collect::<Vec<_>>(), records);
+        assert_eq!(all.kept(), 7);
     }
 
     #[test]

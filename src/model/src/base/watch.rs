@@ -11,7 +11,7 @@ pub const LEFT_OUT: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
 /// Where every process of a watched world maps the file's tables.
 pub const WATCH_ADDR: u64 = 0x2200_0000_0000;
 /// "vsrwat" and a version: changes with anything in this file.
-pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_0009;
+pub const WATCH_MAGIC: u64 = 0x7673_7277_6174_000a;
 /// The shadow of a byte for reading is at its address with this bit flipped,
 pub const READ_BIT: u32 = 44;
 /// and its shadow for writing at its address with this one flipped. 0: not recorded in this transition; 0xff: recorded.
@@ -77,6 +77,9 @@ impl Operand {
     pub const OF_THREAD: u16 = 1024;
     /// It is compared with rax, and written if it is the same (CMPXCHG with LOCK).
     pub const COMPARES: u16 = 2048;
+    /// No access: before the instruction is executed [`Predicate`]s change, `size` of them from number `displacement` on. It is the last operand
+    /// of its site.
+    pub const CLAIMS: u16 = 4096;
 
     /// What an instruction reads that lets no later load overtake an earlier store.
     pub const OF_FENCE: Operand = Operand {
@@ -117,6 +120,37 @@ impl Operand {
     }
 }
 
+/// What is said at an instruction of who may use memory, as a call of `vs.h` there would: which memory, by the registers that the thread
+/// has then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Predicate {
+    /// [`Record::OWNS`], [`Record::DISOWNS`] or [`Record::HANDS_OVER`].
+    pub what: u32,
+    /// Number of the general register with the address, or [`NO_REGISTER`].
+    pub base: u8,
+    /// That with the number of bytes, or [`NO_REGISTER`].
+    pub length: u8,
+    /// That with the thread (`pthread_t`) to which it goes, or [`NO_REGISTER`].
+    pub to: u8,
+    /// 0.
+    pub reserved: u8,
+    /// What is added to the address.
+    pub offset: u64,
+    /// What is added to the number of bytes.
+    pub size: u64,
+}
+
+impl Predicate {
+    /// Address and bytes, and the thread to which it goes (0: none), with these general registers. `None`: the pointer is null.
+    pub fn of(&self, registers: &[u64; 16]) -> Option<(u64, u64, u64)> {
+        let of = |register: u8| registers.get(register as usize).copied();
+        let base = of(self.base);
+        let (at, size) = (base.unwrap_or(0).wrapping_add(self.offset), of(self.length).unwrap_or(0));
+        (base != Some(0)).then_some((at, size.wrapping_add(self.size), of(self.to).unwrap_or(0)))
+    }
+}
+
 /// What stands at the start of the file.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -135,6 +169,8 @@ pub struct Header {
     pub sites: [u64; 2],
     /// of [`Operand`]s,
     pub operands: [u64; 2],
+    /// of [`Predicate`]s,
+    pub predicates: [u64; 2],
     /// of [`Other`]s,
     pub others: [u64; 2],
     /// of [`Original`]s, ascending.
@@ -254,8 +290,11 @@ impl Entry {
     pub const FUNCTION: u32 = 1 << 31;
     /// With [`Entry::FUNCTION`]: of the system call with that number.
     pub const CALL: u32 = 1 << 30;
-    /// With both: what is said of who may use memory; plus [`Record::OWNS`] or another one of its kind.
+    /// With both: what is said of who may use memory; plus [`Record::OWNS`] or another one of its kind, and where that is known, from bit
+    /// [`Entry::CLAIM_AT`] on, the number of its site and 1.
     pub const CLAIM: u32 = Entry::FUNCTION | Entry::CALL | 1 << 29;
+    /// See [`Entry::CLAIM`].
+    pub const CLAIM_AT: u32 = 3;
     /// Most bytes of one entry; longer accesses are several.
     pub const MAX_SIZE: u64 = 1 << 26;
     /// See [`Entry::what`].
@@ -338,7 +377,8 @@ pub struct Record {
     pub address: u64,
     /// Bytes, of all accesses.
     pub size: u64,
-    /// Of an access that is several, bytes from each to the next one; 0: they lie side by side.
+    /// Of an access that is several, bytes from each to the next one; 0: they lie side by side. Of what is said of who may use memory, the number
+    /// of the site and 1; 0: there is none.
     pub stride: i64,
     /// As in [`Entry`], but for [`Entry::STRIDED`].
     pub site: u32,
@@ -375,6 +415,12 @@ impl Record {
     pub const UNIT: u32 = 5;
     /// Which of the constants it is.
     pub const KIND: u32 = 7;
+
+    /// It says who may use memory.
+    #[inline]
+    pub const fn is_claim(&self) -> bool {
+        matches!(self.what, Record::OWNS | Record::DISOWNS | Record::HANDS_OVER)
+    }
 
     /// Of an access that is several, how many bytes each of them has.
     #[inline]
@@ -508,4 +554,21 @@ pub struct Watching {
     pub gone: Gone,
     /// The first of what came later, a name that ends with NUL.
     pub name: [u8; 128],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_memory_at_an_instruction() {
+        let mut registers = [0; 16];
+        (registers[7], registers[6], registers[2]) = (0x1000, 24, 0x77);
+        let said = Predicate { what: Record::OWNS, base: 7, length: 6, to: 2, reserved: 0, offset: 8, size: 0 };
+        assert_eq!(said.of(&registers), Some((0x1008, 24, 0x77)));
+        let named = Predicate { base: NO_REGISTER, length: NO_REGISTER, to: NO_REGISTER, size: 4, ..said };
+        assert_eq!(named.of(&registers), Some((8, 4, 0)));
+        // A null pointer points to nothing, whatever is added.
+        assert_eq!(Predicate { base: 0, ..said }.of(&registers), None);
+    }
 }
