@@ -8,7 +8,7 @@ use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{Command, Config, Format, Replay, Show};
 use vsrun::explore::{self, Failure, Replayed};
-use vsrun::finding::Summary;
+use vsrun::finding::{Bug, BugKind, Summary};
 use vsrun::report::{colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
@@ -121,7 +121,19 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
                 Format::Text => text::replayed(&bug, kinds, colours_for(&io::stdout())),
             };
             out(&text)?;
-            Ok(1)
+            Ok(if bug.kind.is_of_program() { 1 } else { 3 })
+        }
+        Replayed::Followed(followed) => {
+            let (line, expected, there) = (followed.line(), followed.expected.clone(), followed.is_there());
+            let bug = followed.found.kind.is_some_and(BugKind::is_of_program).then(|| Bug::new(followed.found, 1));
+            let text = match args.format {
+                Format::Json => {
+                    json::followed(&args.file, (expected.0, &expected.1), (there, bug.as_ref()), &line) + "\n"
+                }
+                Format::Text => text::followed(bug.as_ref(), &line, colours_for(&io::stdout())),
+            };
+            out(&text)?;
+            Ok(if bug.is_some() { 1 } else { 3 })
         }
         Replayed::Otherwise(other) => {
             if args.format == Format::Json {

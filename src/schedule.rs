@@ -25,6 +25,8 @@ pub struct Schedule {
     pub pct_depth: u32,
     /// Transitions among which a PCT schedule changes priorities.
     pub pct_length: u32,
+    /// Transitions after which a PCT schedule becomes fair.
+    pub pct_fair: u64,
     /// Transitions that threads are expected to make, ascending by name, for [`Policy::WALK`].
     pub expected: Vec<(Uid, u32)>,
     /// Whether the search needs the pending operations of the states after the prefix.
@@ -45,4 +47,6 @@ pub struct Schedule {
     pub blind: bool,
     /// The execution is over where the prefix is.
     pub ends: bool,
+    /// It is cut off after so many transitions, to be looked at there: of those only the last are.
+    pub depth: Option<u64>,
 }

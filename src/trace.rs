@@ -144,6 +144,14 @@ impl Trace {
         self.any_moment && (self.timers || self.seen.iter().chain([&self.last]).flatten().any(gives_up))
     }
 
+    /// Forgets all steps but the last `n`.
+    pub fn keep_last(&mut self, n: usize) {
+        let forgotten = self.steps.len().saturating_sub(n);
+        self.steps.drain(..forgotten);
+        self.seen.drain(..forgotten.min(self.seen.len()));
+        self.unrecorded += forgotten as u64;
+    }
+
     /// The choices that lead to the state before step `n`.
     pub fn choices(&self, n: usize) -> Vec<Choice> {
         self.steps[..n].iter().map(|s| Choice::new(s.act.uid, s.value, s.act.op.kind)).collect()

@@ -326,7 +326,7 @@ const SAVED: [fn() -> Box<dyn Search>; 8] = [
     || by_name("naive", 0).expect("known"),
     || by_name("random", 1).expect("known"),
     || by_name("walk", 1).expect("known"),
-    || Box::new(Pct::new(1, 3)),
+    || Box::new(Pct::new(1, 3, Pct::FAIR)),
     || Box::new(Bounded::new(Bound::Delays(2))),
     || Box::new(BoundedReduction::new(2)),
 ];

@@ -171,7 +171,7 @@ struct Raw {
 
 const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
-       vsrun replay [--no-supervisor] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
+       vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun show [--format text|json] FILE
        vsrun doctor [PROGRAM [ARGS]...]";
 

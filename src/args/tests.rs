@@ -91,8 +91,15 @@ fn bytes_that_are_not_utf8_and_newlines_pass() {
 fn commands_and_programs_of_the_same_name() {
     let file = PathBuf::from("f");
     let watch = Vec::new();
-    let replay =
-        Replay { no_supervisor: true, watch, trust: false, output: None, format: Format::Json, file: file.clone() };
+    let replay = Replay {
+        no_supervisor: true,
+        watch,
+        relaxed: false,
+        trust: false,
+        output: None,
+        format: Format::Json,
+        file: file.clone(),
+    };
     assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
     assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
     assert_eq!(run(&["doctor"]), Ok(Command::Doctor(Doctor { program: Vec::new() })));
@@ -167,13 +174,51 @@ fn variables_whose_uses_are_told() {
 }
 
 #[test]
+fn durations_are_seconds_or_have_units() {
+    let ms = |text: &str| config(&[&format!("--time={text}"), "p"]).bounds.time.map(|time| time.as_millis());
+    let times = [
+        ("90", 90_000),
+        ("1.5", 1500),
+        ("0.001", 1),
+        (".5", 500),
+        ("500ms", 500),
+        ("10m", 600_000),
+        ("1h30m", 5_400_000),
+    ];
+    for (text, expected) in
+        times.into_iter().chain([("1.5h", 5_400_000), ("2d", 172_800_000), ("1m0.5s", 60_500), ("90s", 90_000)])
+    {
+        assert_eq!(ms(text), Some(expected), "{text}");
+    }
+    assert_eq!(config(&["--divergence-timeout", "250ms", "p"]).divergence_timeout, Duration::from_millis(250));
+}
+
+#[test]
 fn wrong_usage_is_one_line() {
     assert_eq!(refused(&[]), "vsrun: no program given; try 'vsrun --help'");
     assert!(refused(&["--search", "fast", "p"]).contains("'fast'"));
     assert!(refused(&["--bogus", "p"]).contains("--bogus"));
-    for time in ["0", "-1", "nan", "inf", "x", "1e30"] {
-        let option = format!("--time={time}");
-        assert!(refused(&[&option, "p"]).contains("number of seconds"), "{time}");
+    for (time, said) in [
+        ("", "number of seconds"),
+        ("-1", "number of seconds (90, 0.5) or 10m, 1h30m, 500ms, 2d, not '-1'"),
+        ("nan", "number of seconds"),
+        ("x", "number of seconds"),
+        ("1e30", "number of seconds"),
+        ("1.2.3", "number of seconds"),
+        ("10 m", "number of seconds"),
+        ("10M", "number of seconds"),
+        ("m", "number of seconds"),
+        ("1h30", "number of seconds"),
+        ("30m1h", "number of seconds"),
+        ("1m1m", "number of seconds"),
+        ("0", "'0' is too short: 1ms is the least"),
+        ("0.5ms", "too short"),
+        ("999999d", "too long"),
+    ] {
+        for option in ["--time", "--divergence-timeout"] {
+            let text = refused(&[&format!("{option}={time}"), "p"]);
+            assert!(text.contains(said) && text.contains(option), "{time}: {text}");
+        }
     }
     refused(&["--max-depth", "0", "p"]);
     refused(&["--once", "--search", "naive", "p"]);

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 
 use crate::race::Flaws;
 use crate::scenario::Toss;
-use crate::search::Bound;
-use values::{bound, command_words, fault, memory, point, seconds, signal_number, size_or_none, toss, uncontrolled};
+use crate::search::{Bound, Pct};
+use values::{bound, command_words, duration, fault, memory, point, signal_number, size_or_none, toss, uncontrolled};
 
 mod values;
 
@@ -223,14 +223,14 @@ pub enum ProgressMode {
 /// Where an exploration stops.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
 pub struct Bounds {
-    /// Cut every execution after N transitions
+    /// Cut every execution after N transitions [default: 100000; random, walk, pct: 1000000; with --once none]
     #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
     pub depth: Option<u64>,
     /// Stop after N executions
     #[arg(long = "max-executions", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
     pub executions: Option<u64>,
-    /// Stop after SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Search")]
+    /// Stop after TIME, also within an execution: seconds, or 10m, 1h30m, 500ms
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Search")]
     pub time: Option<Duration>,
 }
 
@@ -260,6 +260,9 @@ pub struct Config {
     /// Depth of the bugs that --search pct looks for
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Search")]
     pub pct_depth: u32,
+    /// Transitions after which an execution of --search pct goes on as one of random: priorities alone may run one thread for ever
+    #[arg(long, value_name = "N", default_value_t = Pct::FAIR, help_heading = "Search")]
+    pub pct_fair: u64,
     /// What --search transactions does when what it has assumed of locks does not hold: it begins again (restart, the default), or goes
     /// on, and what has been explored is put right (incremental)
     #[arg(long, value_name = "HOW", help_heading = "Search")]
@@ -267,6 +270,9 @@ pub struct Config {
     /// Where it stops.
     #[command(flatten)]
     pub bounds: Bounds,
+    /// Write a scenario of an execution that was cut off, also where others reached their end; where none did, it is always written
+    #[arg(long, help_heading = "Search")]
+    pub save_cut: bool,
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     pub seed: u64,
@@ -307,8 +313,8 @@ pub struct Config {
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "What counts as a bug")]
     pub timeouts: Timeouts,
-    /// CPU seconds without a visible operation that are a divergence
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds, help_heading = "What counts as a bug")]
+    /// CPU time without a visible operation that is a divergence: seconds, or 500ms, 1m
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration, help_heading = "What counts as a bug")]
     pub divergence_timeout: Duration,
     /// States in a row in which a process can do nothing that are a livelock [default: off]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "What counts as a bug")]
@@ -434,6 +440,10 @@ pub struct Replay {
     /// Tell who uses variable SYMBOL, or LEN bytes at OFFSET in it: thread, instruction, values
     #[arg(long, value_name = "SYMBOL[+OFFSET[:LEN]]", value_parser = point, conflicts_with = "no_supervisor")]
     pub watch: Vec<Point>,
+    /// On a program that has changed since: follow the scenario by thread, kind and object of its steps, as far as they are still there,
+    /// and say whether the bug still comes
+    #[arg(long, conflicts_with = "no_supervisor")]
+    pub relaxed: bool,
     /// Run it though somebody else wrote it, or another machine: what it runs is in the file
     #[arg(long)]
     pub trust: bool,

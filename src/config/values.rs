@@ -192,11 +192,33 @@ pub(super) fn memory(text: &str) -> Result<Memory, String> {
     }
 }
 
-/// A positive number of seconds, fractions allowed.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.parse().map_err(|_| "a number of seconds is needed".to_string())?;
-    match Duration::try_from_secs_f64(number) {
-        Ok(time) if time >= Duration::from_millis(1) => Ok(time),
-        _ => Err("a positive number of seconds, 0.001 or more, is needed".to_string()),
+/// Units of durations, each shorter than the one before, in nanoseconds.
+const UNITS: [(&str, f64); 5] = [("d", 86400e9), ("h", 3600e9), ("m", 60e9), ("s", 1e9), ("ms", 1e6)];
+/// The longest duration: a hundred years, which clocks can still add.
+const LONGEST: f64 = 100.0 * 365.0 * 86400e9;
+
+/// A duration: seconds (`90`, `0.5`), or numbers with units, the longest first (`10m`, `1h30m`, `1.5h`, `500ms`, `2d`). A thousandth of a
+/// second at least.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("a time is a number of seconds (90, 0.5) or 10m, 1h30m, 500ms, 2d, not '{text}'");
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let (mut rest, mut sum, mut longer) = (text, 0.0, 0);
+    while !rest.is_empty() {
+        let (digits, behind) = rest.split_at(rest.find(|c| !is_digit(c)).unwrap_or(rest.len()));
+        let (unit, behind) = behind.split_at(behind.find(is_digit).unwrap_or(behind.len()));
+        let number: f64 = digits.parse().map_err(|_| wrong())?;
+        // A plain number stands alone.
+        let place = match unit {
+            "" if digits == text => UNITS.iter().position(|(name, _)| *name == "s"),
+            _ => UNITS.iter().position(|(name, _)| *name == unit),
+        };
+        let place = place.filter(|&place| place >= longer).ok_or_else(wrong)?;
+        (rest, sum, longer) = (behind, sum + number * UNITS[place].1, place + 1);
+    }
+    match sum {
+        _ if text.is_empty() => Err(wrong()),
+        sum if sum < 1e6 => Err(format!("'{text}' is too short: 1ms is the least")),
+        sum if sum > LONGEST => Err(format!("'{text}' is too long: a hundred years are the most")),
+        sum => Ok(Duration::from_nanos(sum.round() as u64)),
     }
 }

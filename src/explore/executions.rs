@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use vsrun_model::End;
+
 use crate::finding::{Use, Uses};
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
@@ -40,6 +42,12 @@ pub(super) struct Counts {
     pub executions: u64,
     /// Transitions of the longest one.
     pub max_depth: u64,
+    /// Executions that were cut, at the depth bound or for want of room.
+    pub cut: u64,
+    /// Executions that reached an end of the program's.
+    pub ended: u64,
+    /// Transitions of the execution that was broken off when the time was over or vsrun was asked to end: of several workers' the longest.
+    pub broken_off: Option<u64>,
     /// Why the search is not complete, as far as executions have shown it, and how many have.
     pub reasons: BTreeMap<Reason, u64>,
     /// What executions that ran to their end printed and exited with, by hash.
@@ -119,9 +127,18 @@ impl Counts {
         }
     }
 
+    /// How an execution ended that is over.
+    pub fn end(&mut self, end: End) {
+        match end {
+            End::DEPTH | End::ROOM => self.cut += 1,
+            End::SLEEP_BLOCKED | End::MISMATCH => {}
+            _ => self.ended += 1,
+        }
+    }
+
     /// The search starts over, and with it what is counted; what was seen of the program stays known.
     pub fn start_over(&mut self) {
-        (self.executions, self.max_depth) = (0, 0);
+        (self.executions, self.max_depth, self.cut, self.ended) = (0, 0, 0, 0);
         self.reasons.remove(&Reason::Depth);
         self.uses.clear();
         self.notes.retain(|note| !note.ends_with(ONLY_WRITTEN));

@@ -4,6 +4,8 @@ use std::io;
 
 use crate::runtime::StartError;
 
+const INTERRUPTED: i32 = 3;
+
 /// A failure that is not a bug of the program: exit code and one line.
 #[derive(Debug)]
 pub struct Failure {
@@ -19,9 +21,14 @@ impl Failure {
         Failure { code: 2, message: message.into() }
     }
 
-    /// vsrun was asked to end before anything could be said.
+    /// vsrun was asked to end, or the time was over, before anything could be said.
     pub fn interrupted(message: impl Into<String>) -> Failure {
-        Failure { code: 3, message: message.into() }
+        Failure { code: INTERRUPTED, message: message.into() }
+    }
+
+    /// It is one of those.
+    pub fn is_interrupted(&self) -> bool {
+        self.code == INTERRUPTED
     }
 
     /// vsrun is at fault, or a replay diverged.

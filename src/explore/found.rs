@@ -252,7 +252,7 @@ pub(super) fn came_instead(steps: &[ScenarioStep], found: &Finding) -> String {
     }
 }
 
-fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
+pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
     let finding = bug.finding.as_deref();
     let rest = finding.is_some_and(|found| !found.is_repeated_by_its_steps());
     // Steps that were too many are repeated by the schedule that made them.
@@ -296,6 +296,7 @@ fn rank(kind: BugKind) -> u8 {
         BugKind::Fault => 7,
         BugKind::Environment => 8,
         BugKind::Error => 9,
+        BugKind::Cut => 10,
     }
 }
 

@@ -1,10 +1,8 @@
 //! How far an exploration has got, for people: a line that is written again and again, an estimate, a hint.
 
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-
+use super::status::StatusLine;
 use crate::base::print::complain;
 use crate::config::{Config, Format, ProgressMode, SearchKind};
 
@@ -24,6 +22,8 @@ pub(super) struct Figures {
     /// Branches not started; 0 if unknown.
     pub frontier: u64,
     pub bugs: usize,
+    /// Executions that were cut off.
+    pub cut: u64,
     /// Estimated part that is done.
     pub done: Option<f64>,
 }
@@ -73,7 +73,7 @@ impl Estimate {
 pub(super) struct Progress {
     interval: Option<Duration>,
     /// The line on the terminal, if standard error is one.
-    line: Option<ProgressBar>,
+    line: Option<StatusLine>,
     hint: Option<String>,
     started: Instant,
     written: Instant,
@@ -89,11 +89,8 @@ impl Progress {
             ProgressMode::Never => false,
             ProgressMode::Auto => config.format != Format::Json && config.search != SearchKind::Once,
         };
-        // It takes one row however narrow the terminal is.
-        let style = ProgressStyle::with_template("{wide_msg}").expect("a template");
-        let terminal = wanted && io::stderr().is_terminal();
-        let line = terminal.then(|| ProgressBar::new_spinner().with_style(style));
-        let interval = if terminal { INTERVALS.0 } else { INTERVALS.1 };
+        let line = if wanted { StatusLine::new() } else { None };
+        let interval = if line.is_some() { INTERVALS.0 } else { INTERVALS.1 };
         let now = Instant::now();
         Progress {
             interval: wanted.then_some(interval),
@@ -105,25 +102,28 @@ impl Progress {
         }
     }
 
-    /// Called after each execution; `figures` is asked only when something is written.
+    /// How often [`Progress::look`] is to be called, even while one execution goes on; `None`: nothing is written.
+    pub fn interval(&self) -> Option<Duration> {
+        self.interval
+    }
+
+    /// Called after each execution, and now and then; `figures` is asked only when something is written.
     pub fn look(&mut self, figures: impl Fn() -> Figures) {
         let Some(interval) = self.interval else { return };
         let seconds = self.started.elapsed().as_secs_f64();
         if self.written.elapsed() >= interval {
             self.written = Instant::now();
             let text = self.text(&figures(), seconds);
-            match &self.line {
-                Some(line) => line.set_message(text),
+            match &mut self.line {
+                Some(line) => line.set(&text),
                 None => tell(&text),
             }
         }
         if self.hint.is_some() && seconds >= HINT_AFTER {
             let estimate = self.estimate(&figures(), seconds);
             if let (Some(hint), true) = (self.hint.take(), estimate.is_some_and(|e| e.is_long())) {
-                match &self.line {
-                    Some(line) => line.suspend(|| tell(&hint)),
-                    None => tell(&hint),
-                }
+                self.clear();
+                tell(&hint);
             }
         }
     }
@@ -133,9 +133,16 @@ impl Progress {
         (self.started, self.before) = (Instant::now(), (0.0, 0));
     }
 
+    /// Writes a line of its own, where lines are written: on a terminal one that is long would not stay in its place.
+    pub fn tell(&self, text: &str) {
+        if self.interval.is_some() && self.line.is_none() {
+            tell(text);
+        }
+    }
+
     /// Takes the line away.
     pub fn clear(&mut self) {
-        self.line.iter().for_each(ProgressBar::finish_and_clear);
+        self.line.iter_mut().for_each(StatusLine::clear);
     }
 
     fn estimate(&self, figures: &Figures, seconds: f64) -> Option<Estimate> {
@@ -145,13 +152,17 @@ impl Progress {
     fn text(&self, figures: &Figures, seconds: f64) -> String {
         let rate = figures.executions.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
         let mut line = format!(
-            "{} executions, {rate:.0}/s, {} transitions, deepest {}, {} {}",
+            "{} {}, {rate:.0}/s, {} transitions, deepest {}, {} {}",
             figures.executions,
+            if figures.executions == 1 { "execution" } else { "executions" },
             figures.transitions,
             figures.max_depth,
             figures.bugs,
             if figures.bugs == 1 { "bug" } else { "bugs" }
         );
+        if figures.cut > 0 {
+            line += &format!(", {} cut off", figures.cut);
+        }
         if figures.frontier > 0 {
             line += &format!(", {} known to do", figures.frontier);
         }

@@ -10,8 +10,10 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
+use super::relaxed::{follow, Followed};
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
+use super::unfinished;
 use crate::config::{Point, Replay};
 use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::uncontrolled;
@@ -22,8 +24,11 @@ use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
 use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;
 
-/// Reads a scenario and checks that the program is still the one it was written for.
-fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
+/// Transitions after which an execution of a changed program is cut that has left its scenario: so that it has an end.
+const FOLLOWED_DEPTH: u64 = 1_000_000;
+
+/// Reads a scenario and checks that the program is still the one it was written for: if it is not, that is told where `relaxed`.
+fn load(path: &Path, trusted: bool, relaxed: bool) -> Result<(Scenario, bool), Failure> {
     let ScenarioFile { scenario, own, .. } =
         Scenario::load_file(path).map_err(|e| Failure::environment(e.to_string()))?;
     if !own && !trusted {
@@ -33,15 +38,17 @@ fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
     let script = Some(PathBuf::from(&scenario.program.script)).filter(|s| !s.as_os_str().is_empty());
     let now = identity_of(&exe, script.as_deref().unwrap_or(&exe), &scenario.options.with)
         .map_err(|f| Failure::environment(format!("the scenario's program cannot be read: {}", f.message)))?;
-    if now != scenario.fingerprint {
+    let changed = now != scenario.fingerprint;
+    if changed && !relaxed {
         let same_exe = now.get(0) == scenario.fingerprint.get(0);
         let changed = script.filter(|_| same_exe).unwrap_or(exe);
         return Err(Failure::own(format!(
-            "{} has changed since the scenario was written, so it cannot be replayed; explore it again",
+            "{} has changed since the scenario was written, so it cannot be replayed; --relaxed follows it as far as its steps are still \
+             there, or explore it again",
             changed.display()
         )));
     }
-    Ok(scenario)
+    Ok((scenario, changed))
 }
 
 fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
@@ -61,8 +68,9 @@ fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
 
 fn schedule_of(scenario: &Scenario) -> Schedule {
     let prefix = scenario.prefix();
+    let depth = scenario.options.max_depth.filter(|_| scenario.bug.kind == BugKind::Cut);
     match &scenario.then {
-        Some(then) => then.schedule(prefix),
+        Some(then) => Schedule { depth, ..then.schedule(prefix) },
         None => Schedule { prefix, ..Schedule::default() },
     }
 }
@@ -80,6 +88,8 @@ pub enum Replayed {
     Same(Bug, u32),
     /// Something else.
     Otherwise(Otherwise),
+    /// The program has changed: what following the scenario came to.
+    Followed(Box<Followed>),
 }
 
 /// A replay that came to something else than its scenario records.
@@ -97,7 +107,7 @@ pub struct Otherwise {
 /// # Errors
 /// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
-    let scenario = load(&args.file, args.trust)?;
+    let (scenario, changed) = load(&args.file, args.trust, args.relaxed)?;
     if args.no_supervisor {
         if !scenario.options.tosses.is_empty() {
             return Err(Failure::environment(
@@ -107,6 +117,15 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         match become_program(&scenario, args)? {}
     }
     let mut shown = output_file(args.output.as_deref())?;
+    if changed {
+        // Names of what is shared are addresses of the old program.
+        let spec = Spec { objects: Arc::default(), max_depth: FOLLOWED_DEPTH, ..spec_of(&scenario, &args.watch) };
+        let mut worker = Worker::start(spec, input_of(&scenario)?, None)?;
+        let followed = follow(&scenario, &mut worker)?;
+        worker.output.copy_to(&mut shown)?;
+        shown.flush()?;
+        return Ok(Replayed::Followed(Box::new(followed)));
+    }
     let mut worker = Worker::start(spec_of(&scenario, &args.watch), input_of(&scenario)?, None)?;
     let finding = {
         let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
@@ -134,7 +153,13 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         let expected = (scenario.bug.kind, scenario.bug.summary);
         return Ok(Replayed::Otherwise(Otherwise { expected, came: finding.kind, line }));
     }
-    let bug = Bug::new(finding, scenario.found.execution);
+    let bug = match scenario.bug.kind {
+        BugKind::Cut => {
+            let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
+            Bug { kind: BugKind::Cut, finding: Some(unfinished::shown(finding)), ..line }
+        }
+        _ => Bug::new(finding, scenario.found.execution),
+    };
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
 }
 
@@ -147,6 +172,9 @@ fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
     }
     let (bug, steps) = (&scenario.bug, found.steps.len());
     let same_identity = bug.identity == 0 || found.identity == bug.identity;
+    if bug.kind == BugKind::Cut && found.kind.is_none() && found.end == End::DEPTH {
+        return None;
+    }
     if found.kind != Some(bug.kind) || !same_identity {
         return Some(format!(
             "the replay came to another end, after step {steps}: expected {}: {}; came: {}",

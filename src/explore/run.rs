@@ -12,6 +12,7 @@ use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_o
 use super::sharing::Sharing;
 use super::state::{State, Stop};
 use super::summary::summary;
+use super::unfinished::see_unfinished;
 use super::workers::Shared;
 use crate::base::text::escape;
 use crate::config::{Config, SearchKind};
@@ -67,7 +68,7 @@ fn prepare(setting: &mut Setting) -> Result<State, Failure> {
         Some((header, counts)) => (Some(header), counts),
         None => (None, Counts::default()),
     };
-    search.watch(watch(config, Instant::now()));
+    search.watch(watch(setting.until));
     let before = (search.progress().unwrap_or(0.0), counts.executions);
     let mut state = State::new((search, sharing), counts, Progress::new(config, before));
     if let Some(header) = header {
@@ -86,6 +87,8 @@ fn prepare(setting: &mut Setting) -> Result<State, Failure> {
 
 /// Explores; prints nothing but progress.
 pub fn explore(config: &Config) -> Result<Summary, Failure> {
+    // What it takes to bring the program to main is part of the time.
+    let until = config.bounds.time.and_then(|time| Instant::now().checked_add(time));
     let (mut spec, program) = spec_of(config)?;
     let once = config.search == SearchKind::Once;
     let input = Input::prepare(once)?;
@@ -93,7 +96,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let mut shown = output_file(config.output.as_deref())?;
     let identity = identity_of(Path::new(&spec.program.exe), &program, &spec.options.with)?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
-    let mut setting = Setting { config, spec, identity };
+    let mut setting = Setting { config, spec, identity, until };
     let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
     setting.spec.memory = memory_of_each(config.memory_size(), places.len());
@@ -102,6 +105,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let mut state = shared.into_state();
     state.progress.clear();
     let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state);
+    let unfinished = see_unfinished(&setting, (&mut worker, &mut inspector), &mut state, found.is_empty());
     if let Some(mut saver) = state.saver.take() {
         let saved = state.save(&setting, &mut saver, found.iter());
         let over = state.stop == Some(Stop::Over);
@@ -113,7 +117,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     if !once && (!bugs.is_empty() || config.output.is_some()) {
         worker.output.copy_to(&mut shown)?;
     }
-    Ok(summary(config, &worker, state, bugs))
+    Ok(Summary { unfinished, ..summary(config, &worker, state, bugs) })
 }
 
 /// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker

@@ -43,7 +43,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 17\n";
+const MAGIC: &[u8; 16] = b"vsrun search 18\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -64,6 +64,9 @@ pub(super) struct Header {
     pub search: String,
     pub executions: u64,
     pub max_depth: u64,
+    /// Executions that were cut, and those that reached their end.
+    pub cut: u64,
+    pub ended: u64,
     /// Why the search is not complete, and how many executions have shown it.
     pub reasons: BTreeMap<Reason, u64>,
     pub printed: Vec<u64>,
@@ -93,7 +96,7 @@ pub(super) struct SavedBug {
     prefix: Vec<(u64, u32, u8)>,
     policy: u32,
     seed: u64,
-    pct: (u32, u32),
+    pct: (u32, u32, u64),
     /// (thread, transitions)
     #[serde(default)]
     expected: Vec<(u64, u32)>,
@@ -116,7 +119,7 @@ pub(super) struct Saved {
 pub(super) fn search_text(config: &Config) -> String {
     let search = match config.search {
         SearchKind::Bounded(bound) => format!("--bound {}={}", config.search.name(), bound.limit()),
-        SearchKind::Pct => format!("--search pct --pct-depth {}", config.pct_depth),
+        SearchKind::Pct => format!("--search pct --pct-depth {} --pct-fair {}", config.pct_depth, config.pct_fair),
         kind => format!("--search {}", kind.name()),
     };
     match config.race() {
@@ -138,7 +141,7 @@ impl SavedBug {
             prefix: schedule.prefix.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
             policy: schedule.policy.0,
             seed: schedule.seed,
-            pct: (schedule.pct_depth, schedule.pct_length),
+            pct: (schedule.pct_depth, schedule.pct_length, schedule.pct_fair),
             expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
             objects: (*found.best.objects).clone(),
             restarts: found.best.restarts,
@@ -153,6 +156,7 @@ impl SavedBug {
             seed: self.seed,
             pct_depth: self.pct.0,
             pct_length: self.pct.1,
+            pct_fair: self.pct.2,
             expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
             ends: self.kind == BugKind::Race,
             ..Schedule::default()
@@ -183,6 +187,8 @@ impl Header {
             search: search_text(setting.config),
             executions: counts.executions,
             max_depth: counts.max_depth,
+            cut: counts.cut,
+            ended: counts.ended,
             reasons: counts.reasons.clone(),
             printed: counts.printed.iter().copied().collect(),
             tosses: counts.tosses,
@@ -201,6 +207,9 @@ impl Header {
         Counts {
             executions: self.executions,
             max_depth: self.max_depth,
+            cut: self.cut,
+            ended: self.ended,
+            broken_off: None,
             reasons: self.reasons.clone(),
             printed: self.printed.iter().copied().collect(),
             tosses: self.tosses,
@@ -212,7 +221,8 @@ impl Header {
     /// All that it counts.
     fn all_counts(&self) -> impl Iterator<Item = u64> + '_ {
         let of_bugs = self.bugs.iter().flat_map(|bug| [bug.execution, bug.transitions, bug.restarts]);
-        let own = [self.executions, self.max_depth].into_iter().chain(self.reasons.values().copied());
+        let own =
+            [self.executions, self.max_depth, self.cut, self.ended].into_iter().chain(self.reasons.values().copied());
         own.chain(of_bugs).chain(self.sharing.counts())
     }
 

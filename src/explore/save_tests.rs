@@ -30,7 +30,7 @@ fn saved() -> Saved {
         prefix: vec![(1, 0, 16), (u64::MAX, 1, 3)],
         policy: 0,
         seed: u64::MAX - 1,
-        pct: (3, 4),
+        pct: (3, 4, 5),
         expected: vec![(7, 9)],
         objects: Objects {
             unshared: true,
@@ -49,6 +49,8 @@ fn saved() -> Saved {
         search: "--search naive".into(),
         executions: 12,
         max_depth: 5,
+        cut: 2,
+        ended: 3,
         reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
         printed: vec![1, u64::MAX],
         tosses: 5,
@@ -83,7 +85,7 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
 #[test]
 fn other_versions_are_refused() {
     let bytes = saved().to_bytes();
-    for version in ["9\n\0", "11\n", "15\n", "16\n"] {
+    for version in ["9\n\0", "11\n", "16\n", "17\n"] {
         let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }

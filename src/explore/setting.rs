@@ -25,6 +25,8 @@ use crate::trace::Trace;
 
 /// Transitions of one execution when no bound is given and the search looks at every state.
 const DEFAULT_DEPTH: u64 = 100_000;
+/// The same of a search that draws lots, which looks at none of them: so that each execution has an end. A replay has room for as many.
+const RANDOM_DEPTH: u64 = 1_000_000;
 
 /// What does not change while an exploration runs.
 pub(super) struct Setting<'a> {
@@ -32,6 +34,15 @@ pub(super) struct Setting<'a> {
     pub spec: Spec,
     /// Tells a changed program.
     pub identity: serde_json::Value,
+    /// When the time is over (`--time`).
+    pub until: Option<Instant>,
+}
+
+impl Setting<'_> {
+    /// The time is over.
+    pub fn is_time_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
 }
 
 /// Where the program's own output goes.
@@ -57,9 +68,11 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         Ok(Client { exe: found.exe.into_os_string(), argv: found.argv })
     };
     let with = config.with.iter().map(client).collect::<Result<Vec<_>, Failure>>()?;
-    let systematic =
-        !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Walk | SearchKind::Pct);
-    let depth = config.bounds.depth.unwrap_or(if systematic { DEFAULT_DEPTH } else { u64::MAX });
+    let depth = config.bounds.depth.unwrap_or(match config.search {
+        SearchKind::Once => u64::MAX,
+        SearchKind::Random | SearchKind::Walk | SearchKind::Pct => RANDOM_DEPTH,
+        _ => DEFAULT_DEPTH,
+    });
     let script = if launch.program == launch.exe { OsString::new() } else { launch.program.clone().into_os_string() };
     let program = Program {
         script,
@@ -156,7 +169,7 @@ pub(super) fn identity_of(exe: &Path, program: &Path, with: &[Client]) -> Result
 pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     match config.search {
         SearchKind::Once => Ok(Box::<Once>::default()),
-        SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth))),
+        SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth, config.pct_fair))),
         SearchKind::Bounded(Bound::Preemptions(k)) => Ok(Box::new(BoundedReduction::new(k))),
         SearchKind::Bounded(bound) => Ok(Box::new(Bounded::new(bound))),
         SearchKind::Transactions if config.refine == Some(Refine::Incremental) => {
@@ -168,8 +181,7 @@ pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
 }
 
 /// What tells a search that its time is over, or that vsrun is asked to end.
-pub(super) fn watch(config: &Config, since: Instant) -> Watch {
-    let until = config.bounds.time.map(|time| since + time);
+pub(super) fn watch(until: Option<Instant>) -> Watch {
     Watch::new(move || tracee::interrupted() || until.is_some_and(|until| Instant::now() >= until))
 }
 

@@ -13,7 +13,8 @@ use super::progress::{Figures, Progress};
 use super::save::Saver;
 use super::setting::{search_of, watch, Setting};
 use super::sharing::Sharing;
-use crate::config::{Config, SearchKind};
+use super::unfinished::Unfinished;
+use crate::config::SearchKind;
 use crate::finding::Bug;
 use crate::incomplete::Reason;
 use crate::race::LockOrder;
@@ -57,6 +58,8 @@ pub(super) struct State {
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
+    /// An execution that was cut or broken off.
+    pub unfinished: Option<Unfinished>,
     /// What ended the exploration: something that is not supported, somebody outside, or a failure.
     pub obstacle: Option<Bug>,
     pub stop: Option<Stop>,
@@ -89,6 +92,7 @@ impl State {
             locks: LockOrder::default(),
             counts,
             found: BTreeMap::new(),
+            unfinished: None,
             obstacle: None,
             stop: None,
             passed: Vec::new(),
@@ -115,9 +119,10 @@ impl State {
     }
 
     /// The search starts over, with what is known of objects now.
-    pub fn start_over(&mut self, config: &Config) -> Result<(), Failure> {
-        self.search = search_of(config)?;
-        self.search.watch(watch(config, self.started_at));
+    pub fn start_over(&mut self, setting: &Setting) -> Result<(), Failure> {
+        self.search = search_of(setting.config)?;
+        self.search.watch(watch(setting.until));
+        self.unfinished = None;
         self.sharing.start_over(self.counts.executions);
         self.counts.start_over();
         self.progress.start_over();
@@ -144,8 +149,7 @@ impl State {
     /// Ends the exploration because it failed; what was found before is kept. A failure that is only that vsrun is asked to end,
     /// or that comes of the exploration's being over, is none.
     pub fn fail(&mut self, failure: &Failure) {
-        const INTERRUPTED: i32 = 3;
-        if failure.code == INTERRUPTED {
+        if failure.is_interrupted() {
             return self.end(Stop::Interrupted);
         }
         if !matches!(self.stop, Some(Stop::FirstBug | Stop::Interrupted)) {
@@ -189,6 +193,7 @@ fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
         max_depth: counts.max_depth,
         frontier: search.frontier(),
         bugs,
+        cut: counts.cut,
         done: search.progress(),
     }
 }

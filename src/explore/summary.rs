@@ -58,18 +58,23 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
             "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
         ));
     }
+    let executions = counts.executions - state.search.discarded();
     Summary {
         program: config.program.clone(),
         verdict: Verdict::of(bugs.iter().map(|bug| bug.kind)),
         reasons,
         watched: config.race().watches(),
         search: config.search.name().to_string(),
-        executions: counts.executions - state.search.discarded(),
+        executions,
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),
         trace: (config.search == SearchKind::Once).then_some(worker.trail()),
         max_depth: counts.max_depth,
+        unfinished: None,
+        cut: if counts.cut == counts.executions { executions } else { counts.cut.min(executions) },
+        ended: counts.ended.min(executions),
+        broken_off: counts.broken_off.filter(|_| matches!(stop, Stop::Bound(Reason::Time) | Stop::Interrupted)),
         workers: state.passed.iter().filter(|p| !p.is_empty()).count().max(1) as u32,
         seconds: state.seconds_earlier + state.started_at.elapsed().as_secs_f64(),
         program_status: worker.status().map(ProgramStatus::from_wait),

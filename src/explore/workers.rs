@@ -22,9 +22,10 @@ use super::judge::{is_past_circle, judge, other_circles, Judged};
 use super::setting::Setting;
 use super::sharing::shown_by;
 use super::state::{State, Stop};
+use super::unfinished::Unfinished;
 use crate::base::hash::fnv1a;
-use crate::config::{Config, SearchKind};
-use crate::finding::{Bug, BugKind, Ending};
+use crate::config::SearchKind;
+use crate::finding::{Bug, BugKind, Ending, Finding};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
 use crate::race::loads_overtake;
@@ -37,16 +38,22 @@ const IDLE: Duration = Duration::from_millis(100);
 /// Unless a number of workers was asked for, more than one are started only for a search that lasts so long.
 const LASTING: Duration = Duration::from_millis(200);
 
-/// So long an execution may go on after the time is over (`--time`), and what was found is looked at.
-const GRACE: Duration = Duration::from_millis(500);
+/// So long an execution may go on after the time is over (`--time`), and then what was found is looked at: both together, and what
+/// takes the program's processes away, end within a second.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// What is said where a divergence does not come again.
 const SLOW: &str = "an execution computed for longer than --divergence-timeout without a visible operation, and did not when it was run \
                     again, which counts: the machine was busy, or the timeout is short for this program";
 
-/// When an execution that begins now, or before, is broken off.
-fn last_moment(config: &Config) -> Option<Instant> {
-    config.bounds.time.and_then(|time| Instant::now().checked_add(time)?.checked_add(GRACE))
+/// When what is under way is broken off, if the time is over at `until`.
+fn last_moment(until: Option<Instant>) -> Option<Instant> {
+    until.and_then(|until| until.checked_add(GRACE))
+}
+
+/// Transitions of an execution.
+pub(super) fn length(outcome: &Outcome) -> u64 {
+    outcome.trace.steps.len() as u64 + outcome.trace.unrecorded
 }
 
 /// What an execution has left behind beside its outcome.
@@ -74,7 +81,7 @@ pub(super) struct Shared<'a> {
 impl<'a> Shared<'a> {
     pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
         let (state, changed, halt) = (Mutex::new(state), Condvar::new(), Arc::<Halt>::default());
-        halt.put_off(last_moment(setting.config));
+        halt.put_off(last_moment(setting.until));
         Shared { setting, state, changed, halt, input }
     }
 
@@ -103,6 +110,10 @@ impl<'a> Shared<'a> {
                     break;
                 }
             }
+            if let Some(interval) = self.lock().progress.interval() {
+                // Where there is no thread for it, it is told after each execution only.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, move || self.tell_progress(interval));
+            }
             let first = cpus.first().copied().flatten();
             let result = self.start(first, echo).and_then(|mut worker| {
                 let mut inspector = Inspector::default();
@@ -111,6 +122,8 @@ impl<'a> Shared<'a> {
                 if let Err(failure) = self.work(0, &mut worker, &mut inspector, None) {
                     self.fail(&failure);
                 }
+                // Who tells of progress waits for long.
+                self.changed.notify_all();
                 Ok((worker, inspector))
             });
             if result.is_err() {
@@ -150,7 +163,6 @@ impl<'a> Shared<'a> {
         worker.watched().iter().flat_map(|watched| &watched.notes).for_each(|text| state.counts.note(text));
         state.open = true;
         state.started_at = Instant::now();
-        self.halt.put_off(last_moment(self.setting.config));
         self.changed.notify_all();
         Ok(())
     }
@@ -164,7 +176,13 @@ impl<'a> Shared<'a> {
 
     /// Ends the exploration because it failed, and what is under way.
     fn fail(&self, failure: &Failure) {
-        self.lock().fail(failure);
+        let mut state = self.lock();
+        if let Some(spent) = self.spent(&state).filter(|_| failure.is_interrupted()) {
+            // A world that was being set up was given up for that.
+            state.end(spent);
+        }
+        state.fail(failure);
+        drop(state);
         self.halt.set();
         self.changed.notify_all();
     }
@@ -181,6 +199,16 @@ impl<'a> Shared<'a> {
         });
         if let Err(failure) = result {
             self.fail(&failure);
+        }
+    }
+
+    /// Tells how far it has got while executions go on, to the end.
+    fn tell_progress(&self, interval: Duration) {
+        let mut state = self.lock();
+        while state.stop.is_none() {
+            let waited = self.changed.wait_timeout(state, interval);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.report_progress();
         }
     }
 
@@ -213,7 +241,7 @@ impl<'a> Shared<'a> {
             worker.use_objects(&task.objects)?;
             let outcome = self.run_task(worker, &task)?;
             if outcome.ending == Ending::Interrupted {
-                self.abandon();
+                self.break_off(&task, &outcome, worker.finding(&outcome));
                 return Ok(());
             }
             let left = self.left_by(worker, &outcome)?;
@@ -228,7 +256,14 @@ impl<'a> Shared<'a> {
                 self.abandon();
                 return Ok(());
             }
-            self.finish(place, worker, &task, &outcome, (shown, left))?;
+            if outcome.given_up {
+                // What it has shown is recorded; the search, which needs all of it, has it still under way.
+                self.break_off(&task, &outcome, worker.finding(&outcome));
+                return Ok(());
+            }
+            if self.finish(place, worker, &task, &outcome, (shown, left))? {
+                self.look_at_first_cut(worker, inspector);
+            }
             next = self.take();
         }
         Ok(())
@@ -285,7 +320,7 @@ impl<'a> Shared<'a> {
             }
             let spent = self.spent(&state);
             if state.sharing.is_due() && state.under_way == 0 && spent.is_none() {
-                if let Err(failure) = state.start_over(self.setting.config) {
+                if let Err(failure) = state.start_over(self.setting) {
                     state.fail(&failure);
                     continue;
                 }
@@ -315,7 +350,17 @@ impl<'a> Shared<'a> {
         if bounds.executions.is_some_and(|n| state.started - state.search.discarded() >= n) {
             return Some(Stop::Bound(Reason::Executions));
         }
-        bounds.time.filter(|&t| state.started_at.elapsed() >= t).map(|_| Stop::Bound(Reason::Time))
+        self.setting.is_time_over().then_some(Stop::Bound(Reason::Time))
+    }
+
+    /// The time was over, or vsrun was asked to end, within an execution.
+    fn break_off(&self, task: &Task, outcome: &Outcome, seen: Finding) {
+        let mut state = self.lock();
+        let longest = state.counts.broken_off.unwrap_or(0);
+        state.counts.broken_off = Some(longest.max(length(outcome)));
+        Unfinished::broken_off(&mut state.unfinished, task, outcome, seen);
+        drop(state);
+        self.abandon();
     }
 
     /// An execution was broken off: for the search it is still under way.
@@ -450,7 +495,7 @@ impl<'a> Shared<'a> {
         Ok(true)
     }
 
-    /// An execution is over, and recorded.
+    /// An execution is over, and recorded. True: it is the first that was cut.
     fn finish(
         &self,
         place: usize,
@@ -458,13 +503,15 @@ impl<'a> Shared<'a> {
         task: &Task,
         outcome: &Outcome,
         (shown, left): (Shown, Left),
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let Left { printed, not_kept, unseen, passed: calls } = left;
         let mut state = self.lock();
         state.under_way -= 1;
+        let first_cut = Unfinished::cut(&mut state.unfinished, task, outcome);
         let counts = &mut state.counts;
         counts.executions += 1;
-        counts.max_depth = counts.max_depth.max(outcome.trace.steps.len() as u64 + outcome.trace.unrecorded);
+        counts.end(outcome.trace.end);
+        counts.max_depth = counts.max_depth.max(length(outcome));
         counts.printed.extend(printed);
         if not_kept {
             let kept = KEPT >> 20;
@@ -524,7 +571,27 @@ impl<'a> Shared<'a> {
         if state.idle > 0 {
             self.changed.notify_all();
         }
-        Ok(())
+        Ok(first_cut)
+    }
+
+    /// Looks at the first execution that was cut, and tells at once what loop it was cut in, if it was: others will be as well.
+    fn look_at_first_cut(&self, worker: &mut Worker, inspector: &mut Inspector) {
+        // One alone prints, and changes files, once.
+        if self.setting.config.search == SearchKind::Once {
+            return;
+        }
+        let Some(mut unfinished) = self.lock().unfinished.clone() else { return };
+        unfinished.look(worker, inspector);
+        let mut state = self.lock();
+        if let Some(text) = unfinished.told() {
+            state.progress.tell(&text);
+            state.counts.note(&text);
+        }
+        // Another one may have taken its place meanwhile.
+        let is_there = |there: &Unfinished| there.execution() == unfinished.execution();
+        if state.unfinished.as_ref().is_some_and(is_there) {
+            state.unfinished = Some(unfinished);
+        }
     }
 
     /// What is left in the worker by what it has just run, before it runs anything else to look at that.

@@ -100,6 +100,8 @@ pub enum BugKind {
     Unconfirmed,
     /// No bug of the program: vsrun was at fault.
     Fault,
+    /// No bug: an execution that was cut off before its end.
+    Cut,
 }
 
 impl BugKind {
@@ -116,12 +118,13 @@ impl BugKind {
             BugKind::Environment => "environment",
             BugKind::Unconfirmed => "unconfirmed",
             BugKind::Fault => "fault",
+            BugKind::Cut => "cut",
         }
     }
 
     /// True if it is the program that is wrong; otherwise the exploration went wrong.
     pub fn is_of_program(self) -> bool {
-        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault)
+        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault | BugKind::Cut)
     }
 }
 

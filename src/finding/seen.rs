@@ -62,6 +62,9 @@ pub struct Finding {
     /// and how many more there were.
     #[serde(default)]
     pub touches_lost: u64,
+    /// Of an execution that was cut off: what went on there, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<String>,
 }
 
 /// A link of a circle of waiting.

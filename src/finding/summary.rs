@@ -104,6 +104,15 @@ pub struct Summary {
     pub trace: Option<u64>,
     /// Transitions of the longest execution.
     pub max_depth: u64,
+    /// Executions that were cut, at the depth bound or for want of room: what comes behind that was not checked.
+    pub cut: u64,
+    /// Executions that reached an end of the program's.
+    pub ended: u64,
+    /// Transitions of the longest execution that was broken off when the time was over or vsrun was asked to end; it is not among
+    /// `executions`. `None`: none was.
+    pub broken_off: Option<u64>,
+    /// One that was cut or broken off.
+    pub unfinished: Option<Bug>,
     /// Workers.
     pub workers: u32,
     /// Wall-clock time, seconds.
@@ -133,6 +142,11 @@ impl Summary {
             reasons: [Reason::Failed].into(),
             ..Summary::default()
         }
+    }
+
+    /// There were executions, and none got to its end: that no bug was found means nothing.
+    pub fn reached_no_end(&self) -> bool {
+        self.ended == 0 && (self.cut > 0 || self.broken_off.is_some())
     }
 
     /// Whether everything was explored.

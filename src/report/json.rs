@@ -38,6 +38,17 @@ pub fn object(summary: &Summary) -> Value {
         "notes": summary.notes,
         "passed_through": passed,
     });
+    object["reached_end"] = summary.ended.into();
+    object["cut_off"] = summary.cut.into();
+    if let Some(unfinished) = &summary.unfinished {
+        object["unfinished"] = bug(unfinished);
+        if let Some(found) = unfinished.finding.as_ref().filter(|found| !found.rounds.is_empty()) {
+            object["unfinished"]["rounds"] = found.rounds.clone().into();
+        }
+    }
+    if let Some(transitions) = summary.broken_off {
+        object["broken_off_after"] = transitions.into();
+    }
     if let Some(line) = uncontrolled(summary.uncontrolled) {
         object["uncontrolled"] = line.into();
     }
@@ -81,6 +92,21 @@ pub fn replayed_otherwise(
     let line = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "replayed": false, "kind": kind.name(), "summary": summary,
         "scenario": file.to_string_lossy(), "came": came.map(BugKind::name), "message": line,
+    });
+    line.to_string()
+}
+
+/// The line for a scenario that a changed program has followed: the bug that it records; whether that came (null: one of its kind did that looks
+/// different), and the bug that came, if one did; a line about it.
+pub fn followed(
+    file: &Path,
+    (kind, summary): (BugKind, &str),
+    (there, came): (Option<bool>, Option<&Bug>),
+    line: &str,
+) -> String {
+    let line = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "relaxed": true, "still_there": there, "kind": kind.name(), "summary": summary,
+        "scenario": file.to_string_lossy(), "came": came.map(bug), "message": line,
     });
     line.to_string()
 }
@@ -175,7 +201,8 @@ mod tests {
         let keys: Vec<_> = object.keys().map(String::as_str).collect();
         let contract =
             "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
-                        transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through";
+                        transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through \
+                        reached_end cut_off";
         assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);

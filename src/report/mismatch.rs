@@ -26,7 +26,7 @@ pub fn mismatch(steps: &[ScenarioStep], found: &Finding) -> Option<String> {
 }
 
 /// Why the expected choice could not be made.
-fn came(step: &ScenarioStep, found: &Finding) -> String {
+pub fn came(step: &ScenarioStep, found: &Finding) -> String {
     let Some(thread) = found.threads.iter().rev().find(|thread| thread.uid == step.thread) else {
         return format!("there is no such thread; {}", others(found));
     };

@@ -4,6 +4,7 @@
 pub mod json;
 pub mod mismatch;
 mod places;
+pub mod rounds;
 pub mod show;
 mod steps;
 pub(crate) mod terminal;

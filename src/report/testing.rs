@@ -37,6 +37,7 @@ pub fn finding(kind: BugKind) -> Finding {
         tosses: false,
         touches: Vec::new(),
         touches_lost: 0,
+        rounds: Vec::new(),
     }
 }
 

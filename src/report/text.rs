@@ -47,19 +47,36 @@ pub fn report(summary: &Summary, colours: bool) -> String {
         out.push_str(&self::bug(bug, colours));
         out.push('\n');
     }
-    out + &closing(summary, colours)
+    if let Some(unfinished) = &summary.unfinished {
+        out.push_str(&self::bug(unfinished, colours));
+        out.push('\n');
+    }
+    out + &closing(summary, colours) + &last_line(summary)
+}
+
+/// The scenario of what is shown, where those who look for it find it: at the very end.
+fn last_line(summary: &Summary) -> String {
+    let first = summary.bugs.iter().chain(&summary.unfinished).find_map(|bug| bug.scenario.as_ref());
+    first.map_or_else(String::new, |path| format!("scenario: {}\n", shell_path(path)))
 }
 
 /// The report on one bug.
 pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
+    let mut out = seen_only(bug, colours);
+    if bug.kind.is_of_program() || bug.kind == BugKind::Cut {
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), alone(bug), paint));
+    }
+    out
+}
+
+/// The same without how to see it again.
+fn seen_only(bug: &Bug, colours: bool) -> String {
+    let paint = Paint(colours);
     let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
     if let Some(found) = &bug.finding {
         seen(&mut out, bug, found, paint);
-    }
-    if bug.kind.is_of_program() {
-        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), alone(bug), paint));
     }
     out
 }
@@ -80,8 +97,17 @@ fn is_about_memory(bug: &Bug) -> bool {
 
 /// The report on a replay that came to the bug that its scenario records, with calls of these kinds let through.
 pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
-    let same = "the replay came to the same end as the scenario records: the same bug, by the same steps";
+    let same = match bug.kind {
+        BugKind::Cut => "the replay came to where the execution was cut off",
+        _ => "the replay came to the same end as the scenario records: the same bug, by the same steps",
+    };
     format!("{}{}\n{}: {same}\n", uncontrolled(kinds), self::bug(bug, colours), Paint(colours).head("Replay"))
+}
+
+/// The report on a scenario that a changed program has followed: the bug that came, if one did, and the line about it.
+pub fn followed(bug: Option<&Bug>, line: &str, colours: bool) -> String {
+    let bug = bug.map_or_else(String::new, |bug| self::seen_only(bug, colours) + "\n");
+    format!("{bug}{}: {}\n", Paint(colours).head("Replay"), one_line(line))
 }
 
 /// What was seen, a section each.
@@ -97,6 +123,10 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     }
     if let Some(signal) = &found.signal {
         section(out, paint, "Signal", &signal_lines(signal, found));
+    }
+    if !found.rounds.is_empty() {
+        let lines: Vec<String> = found.rounds.iter().map(|line| format!("  {}\n", one_line(line))).collect();
+        section(out, paint, "What goes on there", &lines.concat());
     }
     if !found.threads.is_empty() {
         section(out, paint, "Threads", &threads(found));
@@ -115,6 +145,7 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     let program: Vec<_> = summary.program.iter().map(|arg| shell_word(arg.as_bytes())).collect();
     let bugs = summary.bugs.iter().filter(|bug| bug.kind.is_of_program()).count();
     let verdict = match summary.verdict {
+        Verdict::Ok if summary.reached_no_end() => paint.bad("no bug found, but no execution reached its end"),
         Verdict::Ok => paint.good("no bug found"),
         Verdict::Found(kind) if kind.is_of_program() => {
             paint.bad(&format!("{} ({})", kind.name(), count(bugs as u64, "bug")))
@@ -137,6 +168,9 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
         out = format!("{title}\n{}\n{out}", uses::of_all(&summary.uses));
     }
     let _ = writeln!(out, "  {}", explored(summary));
+    for line in cut(summary) {
+        let _ = writeln!(out, "  {}", paint.bad(&line));
+    }
     let _ = writeln!(out, "  {}", counts(summary));
     if let Some(status) = summary.program_status.filter(|_| summary.executions == 1) {
         let _ = match status {
@@ -161,6 +195,7 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
 fn heading(kind: BugKind) -> String {
     match kind {
         BugKind::Assert => "ASSERTION".to_string(),
+        BugKind::Cut => "CUT OFF".to_string(),
         kind if !kind.is_of_program() => "ERROR".to_string(),
         kind => kind.name().to_uppercase(),
     }
@@ -352,6 +387,27 @@ fn explored(summary: &Summary) -> String {
         None => format!("explored completely. {ASSUMPTION}"),
         Some(reason) => format!("NOT explored completely; {}", reason.sentence()),
     }
+}
+
+/// How many executions did not reach their end, and where that leaves the reader.
+fn cut(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    let n = summary.cut;
+    if n > 0 {
+        let all = count(summary.executions, "execution");
+        lines.push(match summary.reached_no_end() && n == summary.executions {
+            true => format!("{n} of {all} cut off: none reached its end, so what comes behind the cut was not checked"),
+            false => format!("{n} of {all} cut off, {} reached their end", summary.ended),
+        });
+    }
+    if let Some(transitions) = summary.broken_off {
+        let done = count(transitions, "transition");
+        lines.push(match summary.executions {
+            0 => format!("the first execution was broken off after {done}: none reached its end, so what comes behind that was not checked"),
+            _ => format!("one execution more was broken off after {done}, which is not counted"),
+        });
+    }
+    lines
 }
 
 fn counts(summary: &Summary) -> String {

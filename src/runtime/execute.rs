@@ -55,12 +55,17 @@ impl Worker {
             self.repair()?;
             return Ok(Outcome::overwritten());
         }
-        let trace = Trace::read(&self.arena);
+        // What is broken off goes on meanwhile, and is not looked at.
+        let trace = match ending {
+            Ending::Interrupted => Trace { unrecorded: self.arena.taken, ..Trace::default() },
+            _ => Trace::read(&self.arena),
+        };
         let polled = if ending == Ending::Divergence { self.polled() } else { BTreeSet::new() };
         let alone = self.diverges_alone();
         self.clean_up(&ending)?;
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
-        let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), &self.spec.objects.late);
+        let late = (&self.spec.objects.late, &(|| self.is_to_stop()) as &dyn Fn() -> bool);
+        let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), late);
         Ok(outcome.with_polled(polled, alone))
     }
 

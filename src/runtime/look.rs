@@ -44,6 +44,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         tosses: false,
         touches: Vec::new(),
         touches_lost: 0,
+        rounds: Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What one execution did, as plain data.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use vsrun_model::watch::Record;
@@ -30,6 +31,8 @@ pub struct Outcome {
     pub conflicts: Vec<Conflict>,
     /// Uses of memory by threads that may not, by what the program says.
     pub trespasses: Vec<Conflict>,
+    /// Not all that it did was looked at, since vsrun is to end: what is known of memory is not all.
+    pub given_up: bool,
 }
 
 /// What the end of an execution means, before anybody has looked around.
@@ -69,23 +72,25 @@ pub enum Sign {
 impl Outcome {
     /// From the arena of an execution whose processes are gone.
     /// `flaws`: what is looked for; `by_step`: its trace is to tell what each transition did to memory; `known`: libraries of which it was known
-    /// that they come while the program runs.
+    /// that they come while the program runs; `to_end`: vsrun is to end, see [`Outcome::given_up`].
     pub fn new(
         arena: &Arena,
         mut trace: Trace,
         ending: Ending,
         (flaws, by_step): (Flaws, bool),
-        known: &BTreeSet<String>,
+        (known, to_end): (&BTreeSet<String>, &dyn Fn() -> bool),
     ) -> Outcome {
+        let patience = Patience::new(to_end);
+        let notes = || patience.limits(notes(arena));
         let sign = sign(&arena.world, &trace, &ending);
         let mut shown = Shown::read(arena, known);
         // What could not be recorded may be anything.
         if is_told(arena, &ending) && by_step && arena.records_lost == 0 {
-            trace.touched = race::by_step(trace.steps.len(), notes(arena));
+            trace.touched = race::by_step(trace.steps.len(), notes());
         }
-        let races = races_of(arena, &trace, &ending);
+        let races = races_of((arena, notes()), &trace, &ending);
         let conflicts = match flaws.any() && shown.names.is_empty() {
-            true => conflicts(arena, &trace, &ending, (flaws, &races)),
+            true => conflicts((arena, notes()), &trace, &ending, (flaws, &races)),
             // Where an object turned out to be shared, what was done to it before orders nothing yet.
             false => Vec::new(),
         };
@@ -95,11 +100,12 @@ impl Outcome {
             shown.words = races.iter().map(|race| race.word).collect();
         }
         let trespasses = match is_told(arena, &ending) && trace.unrecorded == 0 && shown.names.is_empty() {
-            true => trespasses(&trace, notes(arena)),
+            true => trespasses(&trace, notes()),
             false => Vec::new(),
         };
+        let given_up = patience.is_over();
         shown.trespass = arena.distrusts == 0 && (!trespasses.is_empty() || arena.owned_lost > 0);
-        Outcome { trace, ending, sign, shown, races, conflicts, trespasses }
+        Outcome { trace, ending, sign, shown, races, conflicts, trespasses, given_up }
     }
 }
 
@@ -119,7 +125,7 @@ impl Outcome {
         let (trace, ending) = (Trace::default(), Ending::Overwritten);
         let (sign, shown) = (Sign::Overwritten, Shown::default());
         let (conflicts, trespasses) = (Vec::new(), Vec::new());
-        Outcome { trace, ending, sign, shown, races: Vec::new(), conflicts, trespasses }
+        Outcome { trace, ending, sign, shown, races: Vec::new(), conflicts, trespasses, given_up: false }
     }
 
     /// Its trace does not tell what happened: the schedule alone repeats it.
@@ -134,16 +140,21 @@ fn is_told(arena: &Arena, ending: &Ending) -> bool {
 }
 
 /// The accesses of an execution that conflict and that nothing orders.
-fn races_of(arena: &Arena, trace: &Trace, ending: &Ending) -> Vec<Race> {
+fn races_of((arena, notes): (&Arena, impl Iterator<Item = Note> + Clone), trace: &Trace, ending: &Ending) -> Vec<Race> {
     let words = || arena.words.as_slice().iter().map(|word| (word.space, word.address)).collect();
     match is_told(arena, ending) {
-        true => races(trace, notes(arena), words()),
+        true => races(trace, notes, words()),
         false => Vec::new(),
     }
 }
 
 /// The accesses of an execution that are bugs.
-fn conflicts(arena: &Arena, trace: &Trace, ending: &Ending, (flaws, races): (Flaws, &[Race])) -> Vec<Conflict> {
+fn conflicts(
+    (arena, notes): (&Arena, impl Iterator<Item = Note> + Clone),
+    trace: &Trace,
+    ending: &Ending,
+    (flaws, races): (Flaws, &[Race]),
+) -> Vec<Conflict> {
     let mut all = Vec::new();
     if !is_told(arena, ending) || trace.unrecorded > 0 {
         return all;
@@ -153,15 +164,48 @@ fn conflicts(arena: &Arena, trace: &Trace, ending: &Ending, (flaws, races): (Fla
         all.extend(pending(trace));
     }
     if flaws.undisciplined {
-        all.extend(violations(trace, notes(arena)));
-        all.extend(trespasses(trace, notes(arena)));
+        all.extend(violations(trace, notes.clone()));
+        all.extend(trespasses(trace, notes));
     }
     all
 }
 
 /// All that is wrong with uses of memory in the execution that stands in the arena.
 pub(super) fn all_conflicts(arena: &Arena, trace: &Trace, ending: &Ending) -> Vec<Conflict> {
-    conflicts(arena, trace, ending, (Flaws::ALL, &races_of(arena, trace, ending)))
+    let races = races_of((arena, notes(arena)), trace, ending);
+    conflicts((arena, notes(arena)), trace, ending, (Flaws::ALL, &races))
+}
+
+/// How long what an execution did is looked at: an analysis that takes seconds is given up where vsrun is to end.
+struct Patience<'a> {
+    to_end: &'a dyn Fn() -> bool,
+    looked_at: Cell<u32>,
+    over: Cell<bool>,
+}
+
+impl<'a> Patience<'a> {
+    /// So many notes are looked at before it is asked again.
+    const OFTEN: u32 = 1 << 12;
+
+    fn new(to_end: &'a dyn Fn() -> bool) -> Patience<'a> {
+        Patience { to_end, looked_at: Cell::new(0), over: Cell::new(false) }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// These notes, up to where it is over.
+    fn limits<'b>(&'b self, notes: impl Iterator<Item = Note> + Clone + 'b) -> impl Iterator<Item = Note> + Clone + 'b {
+        notes.take_while(|_| {
+            self.looked_at.set(self.looked_at.get() + 1);
+            if self.looked_at.get() >= Self::OFTEN {
+                self.looked_at.set(0);
+                self.over.set(self.over.get() || (self.to_end)());
+            }
+            !self.over.get()
+        })
+    }
 }
 
 /// Where threads update memory atomically, that may be what orders their other accesses, once each of these updates is an operation. So it comes

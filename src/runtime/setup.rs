@@ -92,13 +92,20 @@ pub(super) fn launch_spec(
     }
 }
 
+/// Transitions after which an execution is cut.
+fn depth_of(spec: &Spec, schedule: &Schedule) -> u64 {
+    let prefix = schedule.ends.then_some(schedule.prefix.len() as u64);
+    [prefix, schedule.depth].into_iter().flatten().fold(spec.max_depth, u64::min)
+}
+
 fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
     Plan {
         policy: schedule.policy,
         seed: schedule.seed,
         pct_depth: schedule.pct_depth,
         pct_length: schedule.pct_length,
-        max_depth: if schedule.ends { spec.max_depth.min(schedule.prefix.len() as u64) } else { spec.max_depth },
+        pct_fair: schedule.pct_fair,
+        max_depth: depth_of(spec, schedule),
         record: schedule.record || spec.watch.is_some(),
         // What happens before what is told by what was pending in all states.
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },
@@ -189,7 +196,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Environment(text) | StartError::Refused(text) => f.write_str(text),
-            StartError::Interrupted => f.write_str("interrupted, or out of time, before the program reached main"),
+            StartError::Interrupted => f.write_str(
+                "interrupted, or the time was over (--time), before the program reached main: nothing was explored",
+            ),
             StartError::Bug(text) => write!(f, "vsrun bug: {text}"),
         }
     }

@@ -21,6 +21,9 @@ use crate::trace::Trace;
 /// Wall-clock time in which a traced execution stands at its beginning.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
+/// So many transitions of an execution that is cut off are looked at.
+const LAST_STEPS: usize = 10_000;
+
 impl Worker {
     /// Runs a schedule under the tracer and looks at the world where it ends. `race`: the identity of two uses of memory that are looked
     /// for; if the execution has them, they are what it shows.
@@ -37,7 +40,10 @@ impl Worker {
             Some(first) => self.run_to_end(first)?,
             None => (Ending::Interrupted, None),
         };
-        let trace = Trace::read(&self.arena);
+        let mut trace = Trace::read(&self.arena);
+        if schedule.depth.is_some() {
+            trace.keep_last(LAST_STEPS);
+        }
         if let Some(watched) = &self.watched {
             inspector.use_moves(watched.moves.clone(), watched.addresses());
         }

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::Arc;
+use std::time::Duration;
 
 use vsrun_model::arena::Command;
 use vsrun_model::library::STRIDE;
@@ -33,6 +35,8 @@ use crate::binary::sites::{self, Choice, Reason, Sites, Unit, Unwatched};
 use crate::binary::{Mapping, Modules, SymbolCache};
 
 const PAGE: u64 = 4096;
+/// How often who waits for an analysis looks whether it is to be given up.
+const GIVES_UP: Duration = Duration::from_millis(50);
 
 impl Worker {
     /// How memory is watched, if it is.
@@ -57,7 +61,7 @@ impl Worker {
         let (mut loaded, left_out) = modules(&maps, &memory, &changed);
         let late = libraries(&self.spec.objects.late);
         loaded.extend(late.iter().filter_map(Late::loaded));
-        let mut sites = analyse(&loaded, watch.choice);
+        let mut sites = analyse(&loaded, watch.choice, || self.is_to_stop()).ok_or(StartError::Interrupted)?;
         loaded.iter().zip(&mut sites).for_each(|(module, sites)| leave_alone(sites, module.bias, &changed));
         let all_maps = late.iter().fold(maps.clone(), |maps, late| [maps, late.maps()].concat());
         let places = Modules::parse(&all_maps, &mut SymbolCache::new());
@@ -218,35 +222,48 @@ fn is_of_file(path: &Path, offset: u64, bytes: &[u8], (start, changed): (u64, &[
     there[..n] == bytes[..n]
 }
 
-/// The sites of the modules, each in a thread of its own.
-fn analyse(loaded: &[Loaded], choice: Choice) -> Vec<Arc<Sites>> {
+/// The sites of the modules, each found in a thread of its own. `None`: it was given up. A large program takes a minute, and threads
+/// cannot be ended: they are left to themselves then.
+fn analyse(loaded: &[Loaded], choice: Choice, gives_up: impl Fn() -> bool) -> Option<Vec<Arc<Sites>>> {
     let directory = sites::directory();
-    let of = |module: &Loaded| {
-        let whole = |reason| {
-            let part = |(start, bytes): &(u64, Vec<u8>)| Unwatched {
-                at: start.wrapping_sub(module.bias),
-                length: bytes.len() as u64,
-                reason,
-            };
-            Sites { unwatched: module.text.iter().map(part).collect(), ..Sites::default() }
+    let (sender, found) = mpsc::channel();
+    let mut all: Vec<Sites> = loaded.iter().map(|module| whole(module, Reason::Changed)).collect();
+    for (n, module) in loaded.iter().enumerate().filter(|(_, module)| module.intact) {
+        all[n] = whole(module, Reason::Undecodable);
+        let (path, directory, sender) = (module.path.clone(), directory.clone(), sender.clone());
+        let find = move || {
+            // Nobody waits for it any more where it was given up.
+            let _ = sender.send((n, sites::find_cached(&path, choice, directory.as_deref())));
         };
-        if !module.intact {
-            return Arc::new(whole(Reason::Changed));
-        }
-        let found = sites::find_cached(&module.path, choice, directory.as_deref());
-        Arc::new(found.unwrap_or_else(|_| whole(Reason::Undecodable)))
-    };
-    std::thread::scope(|scope| {
         // Where there is no thread to be had it is done here.
-        let of = &of;
-        let begun = |module| std::thread::Builder::new().spawn_scoped(scope, move || of(module)).ok();
-        let threads: Vec<_> = loaded.iter().map(|module| (module, begun(module))).collect();
-        let found = |(module, thread): (_, Option<std::thread::ScopedJoinHandle<_>>)| match thread {
-            Some(thread) => thread.join().unwrap_or_default(),
-            None => of(module),
-        };
-        threads.into_iter().map(found).collect()
-    })
+        let find = Arc::new(find);
+        let begun = std::thread::Builder::new().spawn({
+            let find = Arc::clone(&find);
+            move || find()
+        });
+        begun.err().inspect(|_| find());
+    }
+    drop(sender);
+    loop {
+        match found.recv_timeout(GIVES_UP) {
+            Ok((n, sites)) => sites.into_iter().for_each(|sites| all[n] = sites),
+            Err(RecvTimeoutError::Disconnected) => return Some(all.into_iter().map(Arc::new).collect()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if gives_up() {
+            return None;
+        }
+    }
+}
+
+/// Nothing of a module is watched.
+fn whole(module: &Loaded, reason: Reason) -> Sites {
+    let part = |(start, bytes): &(u64, Vec<u8>)| Unwatched {
+        at: start.wrapping_sub(module.bias),
+        length: bytes.len() as u64,
+        reason,
+    };
+    Sites { unwatched: module.text.iter().map(part).collect(), ..Sites::default() }
 }
 
 /// The addresses of the process that are free, without those into which its heap and its stack grow.

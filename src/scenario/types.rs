@@ -175,29 +175,38 @@ pub struct Found {
 /// What comes after the recorded steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Then {
-    /// `stay`, `random`, `pct` or `walk`.
+    /// `stay`, `likely`, `random`, `pct` or `walk`.
     pub policy: String,
     /// Seed of one that draws lots.
     pub seed: u64,
     /// Depth and length of `pct`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pct: Option<(u32, u32)>,
+    /// Transitions after which `pct` becomes fair; it never did in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pct_fair: Option<u64>,
     /// Of `walk`: (thread, the transitions it is expected to make).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<(String, u32)>,
 }
 
 /// Policies by name; what is not here stays on the thread.
-const POLICIES: [(Policy, &str); 4] =
-    [(Policy::STAY, "stay"), (Policy::RANDOM, "random"), (Policy::PCT, "pct"), (Policy::WALK, "walk")];
+const POLICIES: [(Policy, &str); 5] = [
+    (Policy::STAY, "stay"),
+    (Policy::RANDOM, "random"),
+    (Policy::PCT, "pct"),
+    (Policy::WALK, "walk"),
+    (Policy::LIKELY, "likely"),
+];
 
 impl Then {
     /// What a schedule says of what comes after its prefix.
     pub fn new(schedule: &Schedule) -> Then {
         let known = POLICIES.iter().find(|(policy, _)| *policy == schedule.policy).unwrap_or(&POLICIES[0]);
         let pct = (schedule.policy == Policy::PCT).then_some((schedule.pct_depth, schedule.pct_length));
+        let pct_fair = pct.map(|_| schedule.pct_fair);
         let expected = schedule.expected.iter().map(|(uid, n)| (uid.to_string(), *n)).collect();
-        Then { policy: known.1.to_string(), seed: schedule.seed, pct, expected }
+        Then { policy: known.1.to_string(), seed: schedule.seed, pct, pct_fair, expected }
     }
 
     /// The schedule that begins with `prefix` and goes on like this; unknown names are left out.
@@ -206,8 +215,9 @@ impl Then {
         let thread = |(name, n): &(String, u32)| Uid::parse(name).map(|uid| (uid, *n));
         let mut expected: Vec<(Uid, u32)> = self.expected.iter().filter_map(thread).collect();
         expected.sort_unstable();
+        let pct_fair = self.pct_fair.unwrap_or(u64::MAX);
         let policy = self.policy().unwrap_or(Policy::STAY);
-        Schedule { prefix, policy, seed: self.seed, pct_depth, pct_length, expected, ..Schedule::default() }
+        Schedule { prefix, policy, seed: self.seed, pct_depth, pct_length, pct_fair, expected, ..Schedule::default() }
     }
 
     /// The policy, if the name is known.

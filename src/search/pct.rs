@@ -1,6 +1,11 @@
 //! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010): priorities drawn by
 //! lot, lowered at d - 1 steps drawn by lot, find a bug of depth d among n threads and k steps with probability at
 //! least 1 / (n k^(d-1)) in each execution.
+//!
+//! Priorities are not fair: a thread that waits in a loop (a server that polls, a lock that is tried) for one of lower priority does so for
+//! ever, and the execution has no end. So after [`Pct::FAIR`] transitions what is left is a random walk, which is fair with probability 1;
+//! the bound above is for the transitions before. This is the fair variant of Coyote (`fair-prioritization`: its strategy of priorities for
+//! 10,000 steps, then a random one for up to 100,000).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +22,9 @@ use crate::trace::Trace;
 pub struct Pct {
     seed: u64,
     depth: u32,
-    /// Longest execution so far: the estimate of k.
+    /// Transitions after which executions become fair.
+    fair: u64,
+    /// Longest execution so far, but for what was fair: the estimate of k.
     length: u32,
     /// Executions handed out.
     ticket: u64,
@@ -29,10 +36,13 @@ pub struct Pct {
 }
 
 impl Pct {
-    /// Executions of `seed` that look for bugs of depth `depth`.
-    pub fn new(seed: u64, depth: u32) -> Pct {
+    /// See `fair` of [`Pct::new`]: unless something else is asked for.
+    pub const FAIR: u64 = 10_000;
+
+    /// Executions of `seed` that look for bugs of depth `depth`, and become fair after `fair` transitions.
+    pub fn new(seed: u64, depth: u32, fair: u64) -> Pct {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Pct { seed, depth, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
+        Pct { seed, depth, fair, length: 1, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
     }
 
     fn draw(&mut self) -> (u64, u32) {
@@ -46,16 +56,16 @@ impl Search for Pct {
         let (seed, pct_length) = self.again.pop().unwrap_or_else(|| self.draw());
         self.ticket += 1;
         self.running.insert(self.ticket, (seed, pct_length));
-        let (ticket, pct_depth) = (self.ticket, self.depth);
+        let (ticket, pct_depth, pct_fair) = (self.ticket, self.depth, self.fair);
         let policy = Policy::PCT;
-        Some(Schedule { ticket, policy, seed, pct_depth, pct_length, blind: true, ..Schedule::default() })
+        Some(Schedule { ticket, policy, seed, pct_depth, pct_length, pct_fair, blind: true, ..Schedule::default() })
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
         self.running.remove(&ticket);
         let length = trace.steps.len() as u64 + trace.unrecorded;
         self.transitions += length;
-        self.length = self.length.max(u32::try_from(length).unwrap_or(u32::MAX));
+        self.length = self.length.max(u32::try_from(length.min(self.fair)).unwrap_or(u32::MAX));
     }
 
     fn parallel(&self) -> bool {
@@ -70,7 +80,8 @@ impl Search for Pct {
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (seed, length, ticket, again, transitions) = codec::decode(bytes)?;
         codec::counted([ticket, transitions])?;
-        *self = Pct { seed, depth: self.depth, length, ticket, again, running: BTreeMap::new(), transitions };
+        let (depth, fair) = (self.depth, self.fair);
+        *self = Pct { seed, depth, fair, length, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }
 

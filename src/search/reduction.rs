@@ -655,6 +655,10 @@ impl Reduction {
     /// to step `n` is covered whatever follows, see [`Tree::leads`]: which it is not if what follows it may come before it.
     fn put(&mut self, run: &Run, n: usize, race: Race) {
         let at = race.taken[0];
+        // It takes steps up to the end of the execution, and the tree compares sequences of that length.
+        if self.gives_up(2 * (run.path.len() - at)) {
+            return;
+        }
         let free = |from: usize, to: usize| {
             let stays = |&k: &usize| k != n && !self.follows(run, k, &race.taken);
             let step = |k: usize| Step { did: self.did_without(run, k, &race.taken), ..*self.step(run, k) };

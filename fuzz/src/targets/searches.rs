@@ -41,7 +41,7 @@ pub fn of_kind(kind: u8) -> Box<dyn Search> {
         2 => Box::new(Naive::new()),
         3 => Box::new(Random::new(1)),
         4 => Box::new(Walk::new(1)),
-        5 => Box::new(Pct::new(1, 3)),
+        5 => Box::new(Pct::new(1, 3, Pct::FAIR)),
         6 => Box::new(Bounded::new(Bound::Delays(2))),
         _ => Box::new(BoundedReduction::new(2)),
     }

@@ -143,7 +143,8 @@ impl Policy {
     /// Any enabled alternative, by the seed.
     pub const RANDOM: Policy = Policy(1);
     /// The enabled thread of highest priority; priorities are drawn from the seed, and lowered at `pct_depth` - 1 steps
-    /// (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
+    /// (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010). After `pct_fair` transitions as [`Policy::RANDOM`]: priorities are not
+    /// fair, so that who waits in a loop for one of lower priority does so for ever.
     pub const PCT: Policy = Policy(2);
     /// Any enabled thread, by the seed, with a probability in proportion to the transitions that it has left, as far as is
     /// known from `Arena::expected`: so that with threads of known lengths all interleavings are about equally likely.
@@ -166,6 +167,8 @@ pub struct Plan {
     pub pct_depth: u32,
     /// Estimate k of the number of transitions, among which [`Policy::PCT`] puts its changes of priority.
     pub pct_length: u32,
+    /// Transitions after which [`Policy::PCT`] becomes fair.
+    pub pct_fair: u64,
     /// Transitions after which the execution is cut.
     pub max_depth: u64,
     /// Record the pending operations of the states after the prefix.

@@ -406,8 +406,11 @@ impl Arena {
         all.saturating_sub(u64::from(thread.transitions)).max(1)
     }
 
-    /// The enabled thread of highest priority, after lowering it if this step is one of the changes.
+    /// The enabled thread of highest priority, after lowering it if this step is one of the changes; once that has gone on for long, any.
     fn pick_pct(&mut self) -> Option<(Tid, u32)> {
+        if self.taken >= self.plan.pct_fair {
+            return self.pick_random();
+        }
         let mut best = self.highest()?;
         for i in 1..self.plan.pct_depth {
             let at = mixed(self.plan.seed.wrapping_add(u64::from(i))) % u64::from(self.plan.pct_length.max(1));

@@ -1,0 +1,147 @@
+//! Executions that did not reach their end: cut at the depth bound or for want of room, or broken off when the time was over. One of them
+//! is shown where none reached its end, since nothing else was seen of the program then: where its threads were, and what went round.
+
+use std::sync::Arc;
+
+use vsrun_model::End;
+
+use super::executions::{replayable, Task};
+use super::found::{scenario_of, Candidate};
+use super::setting::Setting;
+use super::state::{State, Stop};
+use super::workers::length;
+use crate::config::SearchKind;
+use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::incomplete::Reason;
+use crate::report::rounds::{is_loop, rounds};
+use crate::runtime::{Inspector, Outcome, Worker};
+use crate::scenario::{Scenario, ScenarioStep, Then};
+use crate::schedule::Schedule;
+
+/// An execution that did not reach its end.
+#[derive(Clone, Debug)]
+pub(super) struct Unfinished {
+    candidate: Candidate,
+    /// The time was over, or vsrun was asked to end; otherwise it was cut.
+    broken_off: bool,
+    /// What was seen there, once it has been looked at.
+    seen: Option<Box<Finding>>,
+}
+
+impl Unfinished {
+    /// An execution is over. If it was cut, it takes the place of one that was broken off, or was started later. True: it is the first
+    /// that was cut.
+    pub fn cut(place: &mut Option<Unfinished>, task: &Task, outcome: &Outcome) -> bool {
+        let is_cut = matches!(outcome.trace.end, End::DEPTH | End::ROOM) && length(outcome) > 0;
+        let first = place.as_ref().is_none_or(|there| there.broken_off);
+        if is_cut && (first || place.as_ref().is_some_and(|there| there.candidate.execution > task.number)) {
+            *place = Some(Unfinished::new(task, outcome, false));
+        }
+        is_cut && first
+    }
+
+    /// Its number, from 1.
+    pub fn execution(&self) -> u64 {
+        self.candidate.execution
+    }
+
+    /// Looks at where it was cut.
+    pub fn look(&mut self, worker: &mut Worker, inspector: &mut Inspector) {
+        let seen = worker.use_objects(&self.candidate.objects).ok();
+        let seen = seen.and_then(|()| worker.examine(inspector, &self.candidate.schedule, None).ok());
+        self.seen = seen.filter(|found| found.end == End::DEPTH && found.ending == Ending::Modelled).map(shown);
+    }
+
+    /// A line about the loop that goes on there, if there is one: it will be met again and again.
+    pub fn told(&self) -> Option<String> {
+        let lines = self.seen.as_ref().map(|found| &found.rounds)?;
+        let transitions = self.candidate.transitions;
+        let (first, rest) = lines.split_first().filter(|_| is_loop(lines))?;
+        let execution = self.candidate.execution;
+        Some(format!("execution {execution} was cut off after {transitions} transitions: {first} {}", rest.join("; ")))
+    }
+
+    /// An execution was broken off, and this was seen there. The longest one of those stands for them.
+    pub fn broken_off(place: &mut Option<Unfinished>, task: &Task, outcome: &Outcome, seen: Finding) {
+        let stays = |there: &Unfinished| !there.broken_off || there.candidate.transitions >= length(outcome);
+        if !place.as_ref().is_some_and(stays) {
+            // To get there again takes as long as it took, and there is no time left.
+            let seen = Some(shown(seen));
+            *place = Some(Unfinished { seen, ..Unfinished::new(task, outcome, true) });
+        }
+    }
+
+    fn new(task: &Task, outcome: &Outcome, broken_off: bool) -> Unfinished {
+        let transitions = length(outcome);
+        // What sleeps has a part in what the policy does, and no scenario has it.
+        let schedule = match task.schedule.sleep.is_empty() {
+            true => Schedule { record: false, ..task.schedule.clone() },
+            false => replayable(&task.schedule, &outcome.trace),
+        };
+        let schedule = Schedule { blind: false, depth: Some(transitions), ..schedule };
+        let (execution, objects) = (task.number, Arc::clone(&task.objects));
+        let candidate =
+            Candidate { schedule, transitions, execution, objects, restarts: task.restarts, ..Candidate::default() };
+        Unfinished { candidate, broken_off, seen: None }
+    }
+
+    fn summary(&self, stop: Option<Stop>) -> String {
+        let n = self.candidate.transitions;
+        let why = match (self.broken_off, stop) {
+            (true, Some(Stop::Bound(Reason::Time))) => "when the time was over (--time)",
+            (true, _) => "when vsrun was asked to end",
+            _ => "before its end (--max-depth)",
+        };
+        format!("an execution was cut off after {n} transitions, {why}")
+    }
+
+    fn scenario(&self, setting: &Setting, bug: &Bug) -> Scenario {
+        let Candidate { schedule, transitions, .. } = &self.candidate;
+        let step = |choice: &vsrun_model::arena::Choice| ScenarioStep {
+            thread: choice.uid,
+            op: choice.kind,
+            value: choice.value,
+            alternatives: choice.value + 1,
+            text: String::new(),
+        };
+        let whole = scenario_of(setting, &self.candidate, &Bug { finding: None, ..bug.clone() });
+        Scenario {
+            steps: schedule.prefix.iter().map(step).collect(),
+            then: Some(Then::new(schedule)),
+            options: crate::scenario::Options { max_depth: Some(*transitions), ..whole.options.clone() },
+            ..whole
+        }
+    }
+}
+
+/// The execution that is shown, if one is: looked at where there is time for that, and with a scenario. `no_bug`: nothing else is shown.
+pub(super) fn see_unfinished(
+    setting: &Setting,
+    (worker, inspector): (&mut Worker, &mut Inspector),
+    state: &mut State,
+    no_bug: bool,
+) -> Option<Bug> {
+    let ended_badly = state.obstacle.is_some() || state.stop == Some(Stop::Failed);
+    let wanted = setting.config.save_cut || no_bug && state.counts.ended == 0;
+    let mut unfinished = state.unfinished.take().filter(|_| wanted && !ended_badly)?;
+    let summary = unfinished.summary(state.stop);
+    let Candidate { execution, transitions, .. } = unfinished.candidate;
+    let mut bug = Bug { kind: BugKind::Cut, ..Bug::error(summary, execution, transitions) };
+    // One alone prints, and changes files, once.
+    if setting.config.search != SearchKind::Once && unfinished.seen.is_none() {
+        unfinished.look(worker, inspector);
+    }
+    bug.finding = unfinished.seen.take();
+    match unfinished.scenario(setting, &bug).write(&setting.config.scenario_dir) {
+        Ok(path) => bug.scenario = Some(path),
+        Err(e) => state.counts.note(&e.to_string()),
+    }
+    Some(bug)
+}
+
+/// What is shown of an execution that was cut off: not its steps, which are many and end nowhere, but what goes round.
+pub(super) fn shown(mut found: Finding) -> Box<Finding> {
+    found.rounds = rounds(&found);
+    found.steps.clear();
+    Box::new(found)
+}

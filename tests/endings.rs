@@ -1,0 +1,233 @@
+//! Every run of vsrun has an end, and says what it came to: budgets of time hold inside an execution, executions that were cut are
+//! counted and can be seen again. With the vsrun binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A directory with the programs, removed at the end.
+struct Place {
+    dir: PathBuf,
+}
+
+/// How a run of vsrun ended.
+#[derive(Debug)]
+struct End {
+    code: i32,
+    out: String,
+    err: String,
+    took: Duration,
+}
+
+impl End {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let dir = std::env::temp_dir().join(format!("vsrun-endings-{test}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a temporary directory");
+        let place = Place { dir };
+        place.compile("loops", &[]);
+        place
+    }
+
+    /// Compiles a program of tests/endings.
+    fn compile(&self, name: &str, options: &[&str]) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/endings").join(format!("{name}.c"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-g", "-pthread"]).args(options).arg("-o").arg(self.dir.join(name)).arg(source);
+        assert!(gcc.status().expect("gcc").success());
+    }
+
+    fn run(&self, line: &str) -> End {
+        self.run_with(&[], line)
+    }
+
+    fn run_with(&self, environment: &[(&str, &str)], line: &str) -> End {
+        let since = Instant::now();
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "100", env!("CARGO_BIN_EXE_vsrun")]).args(line.split_whitespace());
+        let output = command
+            .envs(environment.iter().copied())
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .output()
+            .expect("vsrun");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or(-1);
+        End { code, out: text(&output.stdout), err: text(&output.stderr), took: since.elapsed() }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Whatever the program does, and however it is explored. Without a bound inside of executions and of what looks at them each of these goes
+/// on for tens of seconds, or for ever.
+#[test]
+fn time_holds_inside_an_execution() {
+    // Beside other work what is killed takes a moment to die.
+    const AT_MOST: Duration = Duration::from_millis(3500);
+    let place = Place::new("time");
+    let searches = ["", "--search random", "--search walk", "--search pct", "--search dpor", "--once", "--race off"];
+    for how in ["yields", "cpu", "locks"] {
+        for search in searches {
+            // One worker or two, in turns.
+            let workers = 1 + (how.len() + search.len()) % 2;
+            // Longer than the time, or it ends with a divergence.
+            let line = format!("{search} -j {workers} --time 800ms --divergence-timeout 1m ./loops {how}");
+            let end = place.run(&line);
+            assert!(end.code == 3 && end.took < AT_MOST, "{line}: {end:?}");
+            assert!(!end.out.contains("explored completely."), "{line}: {end:?}");
+        }
+    }
+    let end = place.run_with(&[("STUCK", "1")], "--time 800ms ./loops yields");
+    assert!(end.code == 3 && end.took < AT_MOST && end.err.contains("before the program reached main"), "{end:?}");
+}
+
+/// The last line of what was printed: where the scenario is.
+fn scenario_of(end: &End) -> String {
+    let last = end.out.lines().last().unwrap_or_default();
+    last.strip_prefix("scenario: ").unwrap_or_else(|| panic!("no scenario: {end:?}")).to_string()
+}
+
+#[test]
+fn executions_that_were_cut_are_counted_and_seen_again() {
+    let place = Place::new("cut");
+    for search in ["random", "pct", "walk", "optimal"] {
+        let line = format!("--search {search} --all-objects -j 1 --max-depth 2000 --max-executions 5 ./loops locks");
+        let end = place.run(&line);
+        assert_eq!(end.code, 3, "{line}: {end:?}");
+        for said in [
+            "Verdict: no bug found, but no execution reached its end in ./loops locks",
+            "5 of 5 executions cut off: none reached its end, so what comes behind the cut was not checked",
+            "CUT OFF: an execution was cut off after 2000 transitions, before its end (--max-depth)",
+        ] {
+            assert!(end.out.contains(said), "{line}: {said}: {end:?}");
+        }
+        let file = scenario_of(&end);
+        let again = place.run(&format!("replay {file}"));
+        assert!(again.code == 3 && again.out.contains("came to where the execution was cut off"), "{line}: {again:?}");
+        assert_eq!(place.run(&format!("show {file}")).code, 0);
+    }
+    let report = place
+        .run("--all-objects --search random -j 1 --max-depth 2000 --max-executions 5 --format json ./loops locks")
+        .json();
+    assert_eq!((&report["reached_end"], &report["cut_off"]), (&0.into(), &5.into()), "{report}");
+    assert_eq!(report["verdict"], "ok");
+    assert!(report["unfinished"]["kind"] == "cut" && report["unfinished"]["scenario"].is_string(), "{report}");
+}
+
+/// Where others reached their end no scenario is written unasked.
+#[test]
+fn a_loop_that_polls_under_a_lock_is_told_as_one() {
+    let place = Place::new("polls");
+    let first = place.run("--all-objects -j 1 --max-executions 1 ./loops polls");
+    for said in [
+        "1 of 1 execution cut off: none reached its end",
+        "transitions or more are a loop:\n  0 pthread_mutex_lock(m)\n  0 pthread_mutex_unlock(m)\n",
+        "0.1 at pthread_mutex_lock(m) could go on and did not get a turn (not a fair schedule)",
+    ] {
+        assert!(first.out.contains(said), "{said}: {first:?}");
+    }
+    // It is told at once, and where others reach their end.
+    let told =
+        "was cut off after 100000 transitions: the last 10000 transitions or more are a loop: 0 pthread_mutex_lock(m);";
+    let some = place.run("--all-objects -j 1 --max-executions 3 --progress always ./loops polls");
+    assert!(some.err.contains(told) && some.out.contains(told), "{some:?}");
+    let pct = "--search pct -j 1 --max-executions 20 --max-depth 30000 --format json";
+    let fair = place.run(&format!("{pct} ./loops polls")).json();
+    assert_eq!((&fair["reached_end"], &fair["cut_off"]), (&20.into(), &0.into()), "{fair}");
+    let unfair = place.run(&format!("{pct} --pct-fair 1000000 ./loops polls")).json();
+    let cut = unfair["cut_off"].as_u64().unwrap_or_default();
+    assert!(cut > 0 && cut < 20 && unfair["unfinished"].is_null(), "{unfair}");
+    let asked = place.run(&format!("{pct} --pct-fair 1000000 --save-cut ./loops polls")).json();
+    assert!(asked["unfinished"]["scenario"].is_string(), "{asked}");
+}
+
+#[test]
+fn what_is_broken_off_has_a_scenario() {
+    let place = Place::new("broken");
+    for options in ["--once", "--search random -j 1 --max-depth 999999999"] {
+        let end = place.run(&format!("{options} --time 300ms --race off ./loops locks"));
+        assert!(end.code == 3 && end.out.contains("none reached its end"), "{options}: {end:?}");
+        assert!(end.out.contains("transitions, when the time was over (--time)"), "{options}: {end:?}");
+        let again = place.run(&format!("replay {}", scenario_of(&end)));
+        assert!(again.code == 3 && again.out.contains("where the execution was cut off"), "{options}: {again:?}");
+    }
+    // No execution has begun.
+    let early = place.run("--time 1ms ./loops locks");
+    assert!(early.code == 3, "{early:?}");
+}
+
+/// The same source, changed and compiled again: a lock more between the steps, all variables elsewhere; and mended.
+#[test]
+fn a_changed_program_follows_a_scenario_as_far_as_it_goes() {
+    let place = Place::new("relaxed");
+    place.compile("orders", &[]);
+    let found = place.run("./orders");
+    assert!(found.code == 1 && found.out.contains("DEADLOCK"), "{found:?}");
+    let file = scenario_of(&found);
+    // The program is as it was: an ordinary replay.
+    let same = place.run(&format!("replay --relaxed {file}"));
+    assert!(same.code == 1 && same.out.contains("by the same steps"), "{same:?}");
+    place.compile("orders", &["-DMORE"]);
+    let refused = place.run(&format!("replay {file}"));
+    assert!(refused.code == 4 && refused.err.contains("--relaxed follows it"), "{refused:?}");
+    let more = place.run(&format!("replay --relaxed {file}"));
+    assert!(more.code == 1 && more.out.contains("DEADLOCK"), "{more:?}");
+    assert!(
+        more.out.contains("Replay: the bug is still there: deadlock: ") && more.out.contains("other operations"),
+        "{more:?}"
+    );
+    let report = place.run(&format!("replay --relaxed --format json {file}")).json();
+    assert!(report["still_there"] == true && report["came"]["kind"] == "deadlock", "{report}");
+    for options in [&["-DFIXED"][..], &["-DFIXED", "-DMORE"]] {
+        place.compile("orders", options);
+        let gone = place.run(&format!("replay --relaxed {file}"));
+        assert!(gone.code == 3 && gone.out.contains("Replay: it is gone: at step "), "{options:?}: {gone:?}");
+        assert!(gone.out.contains("everything finished") && !gone.out.contains("DEADLOCK"), "{options:?}: {gone:?}");
+        let report = place.run(&format!("replay --relaxed --format json {file}")).json();
+        assert!(report["still_there"] == false && report["came"].is_null(), "{report}");
+    }
+}
+
+/// A terminal of so many columns, by `script`: what is written there, without what the shell says.
+fn in_terminal(place: &Place, columns: u32, line: &str) -> String {
+    let vsrun = env!("CARGO_BIN_EXE_vsrun");
+    let command = format!("stty cols {columns} rows 24; exec {vsrun} {line} >report");
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &command, "/dev/null"]).current_dir(&place.dir).stdin(Stdio::null());
+    let output = script.env("TERM", "xterm").env("NO_COLOR", "1").output().expect("script");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_line_about_progress_fits_the_terminal() {
+    let place = Place::new("line");
+    for columns in [60, 80, 200] {
+        let written = in_terminal(&place, columns, "-j 1 --search random --max-depth 5000 --time 2s ./loops locks");
+        // One line in one place: nothing goes to the next one, and none is as long as the terminal is wide.
+        assert!(!written.contains('\n'), "{columns}: {written:?}");
+        let lines: Vec<&str> = written.split('\r').filter(|line| line.contains("execution")).collect();
+        assert!(lines.len() >= 2, "{columns}: {written:?}");
+        for line in lines {
+            let text = line.strip_prefix("\x1b[J").unwrap_or_else(|| panic!("{columns}: {line:?}"));
+            assert!(!text.contains('\x1b') && text.chars().count() < columns as usize, "{columns}: {line:?}");
+        }
+        assert!(written.ends_with("\r\x1b[J"), "{columns}: {written:?}");
+    }
+    // Where it is no terminal nothing of that kind is written.
+    let piped = place.run("--search random -j 1 --max-depth 5000 --time 700ms --progress always ./loops locks");
+    let control = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    assert!(!control(&piped.out) && !control(&piped.err), "{piped:?}");
+}
