@@ -78,7 +78,16 @@ fn time_holds_inside_an_execution() {
     // Beside other work what is killed takes a moment to die.
     const AT_MOST: Duration = Duration::from_millis(3500);
     let place = Place::new("time");
-    let searches = ["", "--search random", "--search walk", "--search pct", "--search dpor", "--once", "--race off"];
+    let searches = [
+        "",
+        "--search random",
+        "--search walk",
+        "--search pct",
+        "--search dpor",
+        "--bound preemptions=2",
+        "--once",
+        "--race off",
+    ];
     for how in ["yields", "cpu", "locks"] {
         for search in searches {
             // One worker or two, in turns.
@@ -230,4 +239,35 @@ fn the_line_about_progress_fits_the_terminal() {
     let piped = place.run("--search random -j 1 --max-depth 5000 --time 700ms --progress always ./loops locks");
     let control = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
     assert!(!control(&piped.out) && !control(&piped.err), "{piped:?}");
+}
+
+/// A terminal wraps what stands there when it becomes narrower: the next line takes the place of all of its rows.
+#[test]
+fn the_line_about_progress_stays_in_one_row_when_the_terminal_is_resized() {
+    let place = Place::new("resize");
+    let socket = format!("vsrun-endings-{}", std::process::id());
+    let tmux = |arguments: &[&str]| {
+        let mut tmux = Command::new("tmux");
+        tmux.args(["-f", "/dev/null", "-L", &socket]).args(arguments).current_dir(&place.dir).stdin(Stdio::null());
+        tmux.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let vsrun = env!("CARGO_BIN_EXE_vsrun");
+    let line = format!("{vsrun} -j 1 --all-objects --search random --max-depth 5000 --time 30s ./loops locks >report");
+    if tmux(&["new-session", "-d", "-x", "120", "-y", "20", &line]).is_err() {
+        println!("left out: there is no tmux");
+        return;
+    }
+    let mut seen = Vec::new();
+    for columns in ["120", "40", "90", "25"] {
+        let _ = tmux(&["resize-window", "-x", columns, "-y", "20"]);
+        // Beside other work a line may take a while to be written.
+        std::thread::sleep(Duration::from_millis(2500));
+        let shown = tmux(&["capture-pane", "-p"]).unwrap_or_default();
+        seen.push((columns, shown));
+    }
+    let _ = tmux(&["kill-server"]);
+    for (columns, shown) in &seen {
+        let rows: Vec<&str> = shown.lines().filter(|row| !row.trim().is_empty()).collect();
+        assert!(rows.len() == 1 && rows[0].contains("execution"), "{columns}: {seen:?}");
+    }
 }

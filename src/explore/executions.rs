@@ -8,7 +8,7 @@ use vsrun_model::End;
 use crate::finding::{Use, Uses};
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
-use crate::runtime::{Watchlist, ONLY_WRITTEN};
+use crate::runtime::{Outcome, Watchlist, ONLY_WRITTEN};
 use crate::schedule::{self, Schedule};
 use crate::trace::Trace;
 
@@ -33,6 +33,11 @@ pub(super) fn replayable(schedule: &Schedule, trace: &Trace) -> Schedule {
         return Schedule { record: false, blind: false, ..schedule.clone() };
     }
     Schedule { prefix: trace.choices(trace.steps.len()), ..Schedule::default() }
+}
+
+/// Transitions of an execution.
+pub(super) fn length(outcome: &Outcome) -> u64 {
+    outcome.trace.steps.len() as u64 + outcome.trace.unrecorded
 }
 
 /// What was counted and noted so far.

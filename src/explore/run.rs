@@ -12,11 +12,11 @@ use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_o
 use super::sharing::Sharing;
 use super::state::{State, Stop};
 use super::summary::summary;
-use super::unfinished::see_unfinished;
 use super::workers::Shared;
 use crate::base::text::escape;
 use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, Summary};
+use crate::incomplete::Reason;
 use crate::runtime::session::Input;
 use crate::runtime::{cpus, tracee, Inspector, Worker};
 use crate::search::Search;
@@ -154,4 +154,23 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
         }
     }
     found
+}
+
+/// The execution that is shown though it did not reach its end, if one is; `no_bug`: nothing else is.
+fn see_unfinished(
+    setting: &Setting,
+    (worker, inspector): (&mut Worker, &mut Inspector),
+    state: &mut State,
+    no_bug: bool,
+) -> Option<Bug> {
+    let failed = state.obstacle.is_some() || state.stop == Some(Stop::Failed);
+    let wanted = setting.config.save_cut || no_bug && state.counts.ended == 0;
+    let mut unfinished = state.unfinished.take().filter(|_| wanted && !failed)?;
+    // One alone prints, and changes files, once.
+    if setting.config.search != SearchKind::Once && !unfinished.is_seen() {
+        unfinished.look(worker, inspector);
+    }
+    let (bug, written) = unfinished.report(setting, state.stop == Some(Stop::Bound(Reason::Time)));
+    written.err().into_iter().for_each(|e| state.counts.note(&e.to_string()));
+    Some(bug)
 }

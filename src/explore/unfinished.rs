@@ -5,17 +5,13 @@ use std::sync::Arc;
 
 use vsrun_model::End;
 
-use super::executions::{replayable, Task};
+use super::executions::{length, replayable, Task};
 use super::found::{scenario_of, Candidate};
 use super::setting::Setting;
-use super::state::{State, Stop};
-use super::workers::length;
-use crate::config::SearchKind;
 use crate::finding::{Bug, BugKind, Ending, Finding};
-use crate::incomplete::Reason;
 use crate::report::rounds::{is_loop, rounds};
 use crate::runtime::{Inspector, Outcome, Worker};
-use crate::scenario::{Scenario, ScenarioStep, Then};
+use crate::scenario::{Scenario, ScenarioStep, Then, WriteError};
 use crate::schedule::Schedule;
 
 /// An execution that did not reach its end.
@@ -85,14 +81,28 @@ impl Unfinished {
         Unfinished { candidate, broken_off, seen: None }
     }
 
-    fn summary(&self, stop: Option<Stop>) -> String {
-        let n = self.candidate.transitions;
-        let why = match (self.broken_off, stop) {
-            (true, Some(Stop::Bound(Reason::Time))) => "when the time was over (--time)",
-            (true, _) => "when vsrun was asked to end",
+    /// The report on it, with a scenario in `setting`'s directory; `timed`: what was broken off was so since the time was over.
+    ///
+    /// # Errors
+    /// The scenario could not be written: with the report without it.
+    pub fn report(mut self, setting: &Setting, timed: bool) -> (Bug, Result<(), WriteError>) {
+        let Candidate { transitions, execution, .. } = self.candidate;
+        let why = match (self.broken_off, timed) {
+            (true, true) => "when the time was over (--time)",
+            (true, false) => "when vsrun was asked to end",
             _ => "before its end (--max-depth)",
         };
-        format!("an execution was cut off after {n} transitions, {why}")
+        let summary = format!("an execution was cut off after {transitions} transitions, {why}");
+        let mut bug = Bug { kind: BugKind::Cut, ..Bug::error(summary, execution, transitions) };
+        bug.finding = self.seen.take();
+        let written = self.scenario(setting, &bug).write(&setting.config.scenario_dir);
+        let written = written.map(|path| bug.scenario = Some(path));
+        (bug, written)
+    }
+
+    /// It has been looked at.
+    pub fn is_seen(&self) -> bool {
+        self.seen.is_some()
     }
 
     fn scenario(&self, setting: &Setting, bug: &Bug) -> Scenario {
@@ -112,31 +122,6 @@ impl Unfinished {
             ..whole
         }
     }
-}
-
-/// The execution that is shown, if one is: looked at where there is time for that, and with a scenario. `no_bug`: nothing else is shown.
-pub(super) fn see_unfinished(
-    setting: &Setting,
-    (worker, inspector): (&mut Worker, &mut Inspector),
-    state: &mut State,
-    no_bug: bool,
-) -> Option<Bug> {
-    let ended_badly = state.obstacle.is_some() || state.stop == Some(Stop::Failed);
-    let wanted = setting.config.save_cut || no_bug && state.counts.ended == 0;
-    let mut unfinished = state.unfinished.take().filter(|_| wanted && !ended_badly)?;
-    let summary = unfinished.summary(state.stop);
-    let Candidate { execution, transitions, .. } = unfinished.candidate;
-    let mut bug = Bug { kind: BugKind::Cut, ..Bug::error(summary, execution, transitions) };
-    // One alone prints, and changes files, once.
-    if setting.config.search != SearchKind::Once && unfinished.seen.is_none() {
-        unfinished.look(worker, inspector);
-    }
-    bug.finding = unfinished.seen.take();
-    match unfinished.scenario(setting, &bug).write(&setting.config.scenario_dir) {
-        Ok(path) => bug.scenario = Some(path),
-        Err(e) => state.counts.note(&e.to_string()),
-    }
-    Some(bug)
 }
 
 /// What is shown of an execution that was cut off: not its steps, which are many and end nowhere, but what goes round.

@@ -15,7 +15,7 @@ use vsrun_model::arena::Seen;
 use vsrun_model::{End, Kind};
 
 use super::bounds;
-use super::executions::Task;
+use super::executions::{length, Task};
 use super::failure::Failure;
 use super::found::{look, Candidate, Found, Look};
 use super::judge::{is_past_circle, judge, other_circles, Judged};
@@ -49,11 +49,6 @@ const SLOW: &str = "an execution computed for longer than --divergence-timeout w
 /// When what is under way is broken off, if the time is over at `until`.
 fn last_moment(until: Option<Instant>) -> Option<Instant> {
     until.and_then(|until| until.checked_add(GRACE))
-}
-
-/// Transitions of an execution.
-pub(super) fn length(outcome: &Outcome) -> u64 {
-    outcome.trace.steps.len() as u64 + outcome.trace.unrecorded
 }
 
 /// What an execution has left behind beside its outcome.

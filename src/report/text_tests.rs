@@ -305,3 +305,29 @@ fn crowds_are_cut() {
     assert!(text.contains("\n               and 6 more\n"), "{text}");
     assert!(text.contains("\n  and 6 more\n  over: 0.71, 0.72,") && text.contains("0.82 and 18 more\n"), "{text}");
 }
+
+#[test]
+fn executions_that_did_not_reach_their_end_are_counted() {
+    let mut all = summary();
+    (all.cut, all.ended) = (3, 23);
+    let text = closing(&all, false);
+    assert!(
+        text.starts_with("Verdict: no bug found in")
+            && text.contains("\n  3 of 30 executions cut off, 23 reached their end\n")
+    );
+    (all.cut, all.ended, all.broken_off) = (30, 0, Some(7));
+    let text = closing(&all, false);
+    assert!(text.starts_with("Verdict: no bug found, but no execution reached its end in ./prog 2\n"), "{text}");
+    assert!(text.contains(
+        "\n  30 of 30 executions cut off: none reached its end, so what comes behind the cut was not checked\n"
+    ));
+    assert!(text.contains("\n  one execution more was broken off after 7 transitions, which is not counted\n"));
+    (all.cut, all.executions) = (0, 0);
+    assert!(closing(&all, false)
+        .contains("\n  the first execution was broken off after 7 transitions: none reached its end"));
+    // The scenario of what is shown is the last line, of a bug before that of an execution that was cut.
+    all.unfinished = Some(Bug { scenario: Some("cut.json".into()), ..empty(BugKind::Cut) });
+    assert!(report(&all, false).ends_with("\nscenario: cut.json\n"));
+    all.bugs = vec![deadlock()];
+    assert!(report(&all, false).ends_with("\nscenario: prog-deadlock-1.vsrun.json\n"));
+}

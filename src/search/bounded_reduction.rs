@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use vsrun_model::arena::{Choice, Policy};
 
-use super::api::{is_partial, Search};
+use super::api::{is_partial, Search, Watch};
 use super::bounded::preempts;
 use super::races::{self, Point};
 use crate::codec::{self, DecodeError};
@@ -80,6 +80,7 @@ pub struct BoundedReduction {
     /// may cost more or less.
     timed: bool,
     transitions: u64,
+    watch: Watch,
 }
 
 impl BoundedReduction {
@@ -96,6 +97,7 @@ impl BoundedReduction {
             partial: false,
             timed: false,
             transitions: 0,
+            watch: Watch::default(),
         }
     }
 
@@ -179,7 +181,11 @@ impl BoundedReduction {
                 self.branch(number, n as u32, choice, (costs[n + 1], rank.wide));
             }
         }
-        for Point { at, thread, wide } in races::points(trace, fresh) {
+        let Some(points) = races::points(trace, fresh, &self.watch) else {
+            self.partial = true;
+            return;
+        };
+        for Point { at, thread, wide } in points {
             let last = at.checked_sub(1).map(|before| trace.steps[before].act.uid);
             if let Some(s) = trace.seen[at].iter().find(|s| s.act.tid == thread) {
                 let cost = costs[at] + u32::from(preempts(&trace.seen[at], last, s));
@@ -192,7 +198,8 @@ impl BoundedReduction {
     fn read(limit: u32, bytes: &[u8]) -> Result<BoundedReduction, DecodeError> {
         let (paths, waiting, next, partial, timed, transitions) = codec::decode(bytes)?;
         let running = BTreeMap::new();
-        let search = BoundedReduction { limit, paths, waiting, running, next, partial, timed, transitions };
+        let watch = Watch::default();
+        let search = BoundedReduction { limit, paths, waiting, running, next, partial, timed, transitions, watch };
         codec::counted([next, transitions])?;
         search.is_whole().then_some(search).ok_or(DecodeError::Wrong("path"))
     }
@@ -238,6 +245,10 @@ fn costs(trace: &Trace) -> Vec<u32> {
 }
 
 impl Search for BoundedReduction {
+    fn watch(&mut self, watch: Watch) {
+        self.watch = watch;
+    }
+
     fn next(&mut self) -> Option<Schedule> {
         let (rank, start) = self.waiting.pop_first()?;
         let prefix = self.prefix(&start);
@@ -282,7 +293,8 @@ impl Search for BoundedReduction {
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
-        *self = BoundedReduction::read(self.limit, bytes)?;
+        let watch = self.watch.clone();
+        *self = BoundedReduction { watch, ..BoundedReduction::read(self.limit, bytes)? };
         Ok(())
     }
 

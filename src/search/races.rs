@@ -17,6 +17,7 @@ use vsrun_model::arena::Seen;
 use vsrun_model::depend::as_it_stood;
 use vsrun_model::{dependent_after, imprint, may_be_coenabled, Act, Effects, End, Tid};
 
+use super::api::Watch;
 use super::clock::{add, contains, join, Clock};
 use crate::trace::Trace;
 
@@ -57,19 +58,22 @@ struct Run<'a> {
     imprints: Vec<u64>,
     clocks: Vec<Clock>,
     points: BTreeSet<Point>,
+    watch: &'a Watch,
+    given_up: bool,
 }
 
-/// What is to be tried because of the races of the steps from `fresh` on, and of what is blocked in the end.
-pub(super) fn points(trace: &Trace, fresh: usize) -> BTreeSet<Point> {
+/// What is to be tried because of the races of the steps from `fresh` on, and of what is blocked in the end. `None`: it was given up, since
+/// vsrun is to end: what is done for each step grows with the steps before it.
+pub(super) fn points(trace: &Trace, fresh: usize, watch: &Watch) -> Option<BTreeSet<Point>> {
     let early = ended_early(trace.end);
     let mut did: Vec<Effects> = trace.steps.iter().map(|s| s.did).collect();
     if let Some(last) = did.last_mut().filter(|_| early) {
         *last = last.with(Effects::LAST);
     }
     let imprints = trace.steps.iter().zip(&did).map(|(s, &did)| imprint(&s.act, did)).collect();
-    let mut run = Run { trace, did, imprints, clocks: Vec::new(), points: BTreeSet::new() };
+    let mut run = Run { trace, did, imprints, clocks: Vec::new(), points: BTreeSet::new(), watch, given_up: false };
     run.look(fresh, early);
-    run.points
+    (!run.given_up).then_some(run.points)
 }
 
 /// By thread number, the first state in which its operation was pending, and the imprint of that since then.
@@ -80,6 +84,9 @@ impl<'a> Run<'a> {
         let trace = self.trace;
         let mut standing = Standing::new();
         for n in 0..trace.steps.len() {
+            if self.gives_up() {
+                return;
+            }
             stand(&mut standing, n, &trace.seen[n]);
             let step = &trace.steps[n];
             let p = self.pending(&standing, &step.act, self.did[n], n);
@@ -105,6 +112,11 @@ impl<'a> Run<'a> {
                 self.races(&p, &clock, None);
             }
         }
+    }
+
+    fn gives_up(&mut self) -> bool {
+        self.given_up |= self.watch.ends();
+        self.given_up
     }
 
     fn state(&self, n: usize) -> &'a [Seen] {
@@ -176,6 +188,9 @@ impl<'a> Run<'a> {
                 continue;
             }
             if ended_by == Some(j) || self.meets(j, p) {
+                if self.gives_up() {
+                    return;
+                }
                 let enabled_together = may_be_coenabled(&step.act, self.stood(p, j).unwrap_or(p.act));
                 if j < p.origin && enabled_together {
                     found.insert(thread);

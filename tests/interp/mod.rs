@@ -96,6 +96,7 @@ impl Machine {
         let mut plan = Plan::default();
         (plan.policy, plan.seed, plan.record, plan.max_depth) =
             (schedule.policy, schedule.seed, schedule.record, max_depth);
+        plan.pct_fair = schedule.pct_fair;
         (plan.record_back, plan.past_cycles) = (schedule.record_back, schedule.past_cycles);
         plan.wake_by_effects = schedule.wake_by_effects;
         plan.expected_effects = schedule.expected_effects;
