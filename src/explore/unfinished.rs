@@ -14,26 +14,31 @@ use crate::runtime::{Inspector, Outcome, Worker};
 use crate::scenario::{Scenario, ScenarioStep, Then, WriteError};
 use crate::schedule::Schedule;
 
+/// More threads than this are looked at in the end only, if at all: each has a stack.
+const MANY: usize = 64;
+
 /// An execution that did not reach its end.
 #[derive(Clone, Debug)]
 pub(super) struct Unfinished {
     candidate: Candidate,
     /// The time was over, or vsrun was asked to end; otherwise it was cut.
     broken_off: bool,
+    /// There was no room for more of something.
+    room: bool,
     /// What was seen there, once it has been looked at.
     seen: Option<Box<Finding>>,
 }
 
 impl Unfinished {
     /// An execution is over. If it was cut, it takes the place of one that was broken off, or was started later. True: it is the first
-    /// that was cut.
+    /// that was cut, at the depth bound, and to look at it does not take long.
     pub fn cut(place: &mut Option<Unfinished>, task: &Task, outcome: &Outcome) -> bool {
         let is_cut = matches!(outcome.trace.end, End::DEPTH | End::ROOM) && length(outcome) > 0;
         let first = place.as_ref().is_none_or(|there| there.broken_off);
         if is_cut && (first || place.as_ref().is_some_and(|there| there.candidate.execution > task.number)) {
             *place = Some(Unfinished::new(task, outcome, false));
         }
-        is_cut && first
+        is_cut && first && outcome.trace.end == End::DEPTH && outcome.trace.last.len() <= MANY
     }
 
     /// Its number, from 1.
@@ -78,7 +83,7 @@ impl Unfinished {
         let (execution, objects) = (task.number, Arc::clone(&task.objects));
         let candidate =
             Candidate { schedule, transitions, execution, objects, restarts: task.restarts, ..Candidate::default() };
-        Unfinished { candidate, broken_off, seen: None }
+        Unfinished { candidate, broken_off, room: outcome.trace.end == End::ROOM, seen: None }
     }
 
     /// The report on it, with a scenario in `setting`'s directory; `timed`: what was broken off was so since the time was over.
@@ -90,6 +95,7 @@ impl Unfinished {
         let why = match (self.broken_off, timed) {
             (true, true) => "when the time was over (--time)",
             (true, false) => "when vsrun was asked to end",
+            _ if self.room => "where there was no room for more (see the notes)",
             _ => "before its end (--max-depth)",
         };
         let summary = format!("an execution was cut off after {transitions} transitions, {why}");
