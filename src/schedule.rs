@@ -45,4 +45,6 @@ pub struct Schedule {
     pub blind: bool,
     /// The execution is over where the prefix is.
     pub ends: bool,
+    /// It is cut after so many transitions, if not before.
+    pub most: Option<u64>,
 }

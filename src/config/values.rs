@@ -192,6 +192,14 @@ pub(super) fn memory(text: &str) -> Result<Memory, String> {
     }
 }
 
+/// The same, or 0.
+pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    seconds(text).map_err(|e| format!("{e}; or 0"))
+}
+
 /// A positive number of seconds, fractions allowed.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.parse().map_err(|_| "a number of seconds is needed".to_string())?;

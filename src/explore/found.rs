@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use vsrun_model::arena::Choice;
 use vsrun_model::End;
@@ -13,7 +14,8 @@ use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
 use super::setting::Setting;
-use crate::finding::{Bug, BugKind, Ending, Finding};
+use super::shorten::{shorten, until};
+use crate::finding::{Bug, BugKind, Ending, Finding, Shortened};
 use crate::objects::Objects;
 use crate::report::mismatch::mismatch;
 use crate::runtime::{Inspector, Outcome, Worker};
@@ -76,10 +78,19 @@ impl Candidate {
 
 /// What one execution showed: all that is said of a bug is from one of them.
 pub(super) struct Shown {
-    /// Its number.
-    execution: u64,
+    /// What repeats it.
+    candidate: Candidate,
     bug: Bug,
     scenario: Scenario,
+}
+
+impl Shown {
+    /// It was shortened before.
+    pub fn after(mut self: Box<Shown>, how: Shortened) -> Box<Shown> {
+        self.bug.shortened = Some(how);
+        self.scenario.found.shortened = Some(how);
+        self
+    }
 }
 
 /// A bug.
@@ -115,7 +126,23 @@ impl Found {
 
     /// True if what was seen is not what the execution that stands for it shows.
     pub fn is_stale(&self) -> bool {
-        self.shown.as_ref().map(|s| s.execution) != Some(self.best.execution)
+        self.shown.as_ref().map(|s| s.candidate.execution) != Some(self.best.execution)
+    }
+
+    /// True if the execution that is shown is one that was shortened.
+    pub fn is_shortened(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.bug.shortened.is_some())
+    }
+
+    /// How far `candidate` was shortened, if it is what repeats the execution that is shown, and was.
+    pub fn how(&self, candidate: &Candidate) -> Option<Shortened> {
+        let shown = self.shown.as_ref().filter(|shown| shown.candidate.schedule == candidate.schedule);
+        shown.and_then(|shown| shown.bug.shortened)
+    }
+
+    /// What repeats the execution that is shown, or, if there is none, the one that stands for it.
+    pub fn repeated(&self) -> Candidate {
+        self.shown.as_ref().map_or(&self.best, |shown| &shown.candidate).clone()
     }
 
     /// True if the execution that stands for it did not show it again. That it may do so another time makes it no better.
@@ -167,6 +194,7 @@ impl Found {
                 execution: self.best.execution,
                 transitions: self.best.transitions,
                 finding: None,
+                shortened: None,
             },
         }
     }
@@ -216,12 +244,28 @@ pub(super) fn look(
         _ if again.kind == Some(kind) && again.identity == identity || again.overwrites_vsrun() => {
             let bug = Bug::new(again, execution);
             let scenario = scenario_of(setting, candidate, &bug);
-            Look::Same(Box::new(Shown { execution, bug, scenario }))
+            Look::Same(Box::new(Shown { candidate: candidate.clone(), bug, scenario }))
         }
         _ if identity == OVERWRITTEN => {
             Look::Otherwise(Box::new(Bug::error(NOT_AGAIN, execution, again.transitions())))
         }
         _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate))),
+    })
+}
+
+/// Shortens the schedule of a bug and looks at it again. `None`: nothing shorter was found that shows it. The exploration began at `since`.
+pub(super) fn look_shorter(
+    worker: &mut Worker,
+    inspector: &mut Inspector,
+    setting: &Setting,
+    (kind, identity): (BugKind, u64),
+    (candidate, since): (&Candidate, Instant),
+) -> Result<Option<Box<Shown>>, Failure> {
+    let Some(until) = until(setting, kind, since) else { return Ok(None) };
+    let Some((shorter, how)) = shorten(worker, (kind, identity), candidate, until)? else { return Ok(None) };
+    Ok(match look(worker, inspector, setting, (kind, identity), None, &shorter)? {
+        Look::Same(shown) => Some(shown.after(how)),
+        _ => None,
     })
 }
 
@@ -275,7 +319,11 @@ fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario 
             ..setting.spec.options.clone()
         },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
-        found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
+        found: scenario::Found {
+            search: setting.config.search.name().to_string(),
+            execution: candidate.execution,
+            shortened: None,
+        },
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),
         objects: (*candidate.objects).clone(),

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod executions;
+mod explain;
 mod failure;
 mod found;
 #[doc(hidden)]
@@ -13,11 +14,13 @@ mod run;
 mod save;
 mod setting;
 mod sharing;
+mod shorten;
 mod state;
 mod stranger;
 mod summary;
 mod workers;
 
+pub use explain::explain;
 pub use failure::Failure;
 pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;

@@ -15,9 +15,9 @@ use vsrun_model::arena::Seen;
 use vsrun_model::{End, Kind};
 
 use super::bounds;
-use super::executions::Task;
+use super::executions::{replayable, Task};
 use super::failure::Failure;
-use super::found::{look, Candidate, Found, Look};
+use super::found::{look, look_shorter, Candidate, Found, Look};
 use super::judge::{is_past_circle, judge, other_circles, Judged};
 use super::setting::Setting;
 use super::sharing::shown_by;
@@ -446,7 +446,35 @@ impl<'a> Shared<'a> {
         });
         let failed = written.and_then(Result::err).map(|e| e.to_string());
         failed.into_iter().for_each(|text| state.counts.note(&text));
+        let (since, goes_on) = (state.started_at, state.stop.is_none());
+        drop(state);
+        // At the first bug others are to end before that, and the end does it.
+        if goes_on {
+            self.shorten(worker, inspector, (kind, identity), (&candidate, since))?;
+            if !outcome.is_untold() {
+                // What is asked of the worker after this is about what it has run.
+                worker.run(&replayable(&candidate.schedule, &outcome.trace))?;
+            }
+        }
         Ok(true)
+    }
+
+    /// Shortens the schedule of a bug that has just been written down.
+    fn shorten(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        (kind, identity): (BugKind, u64),
+        (candidate, since): (&Candidate, Instant),
+    ) -> Result<(), Failure> {
+        let shorter = look_shorter(worker, inspector, self.setting, (kind, identity), (candidate, since))?;
+        let Some(shown) = shorter else { return Ok(()) };
+        let mut state = self.lock();
+        let Some(bug) = state.found.get_mut(&identity).filter(|bug| !bug.is_doubtful()) else { return Ok(()) };
+        bug.show(shown);
+        let failed = bug.write(self.setting).err().map(|e| e.to_string());
+        failed.into_iter().for_each(|text| state.counts.note(&text));
+        Ok(())
     }
 
     /// An execution is over, and recorded.

@@ -98,7 +98,14 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         seed: schedule.seed,
         pct_depth: schedule.pct_depth,
         pct_length: schedule.pct_length,
-        max_depth: if schedule.ends { spec.max_depth.min(schedule.prefix.len() as u64) } else { spec.max_depth },
+        max_depth: {
+            let most = spec.max_depth.min(schedule.most.unwrap_or(u64::MAX));
+            if schedule.ends {
+                most.min(schedule.prefix.len() as u64)
+            } else {
+                most
+            }
+        },
         record: schedule.record || spec.watch.is_some(),
         // What happens before what is told by what was pending in all states.
         record_back: if spec.watch.is_some() { schedule.prefix.len() as u32 } else { schedule.record_back },

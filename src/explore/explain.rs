@@ -1,0 +1,235 @@
+//! `vsrun explain FILE`: the latest step of a scenario at which another choice leads away from its bug.
+//!
+//! From the last step back, each other choice is made there, and what comes after it is left to chance, a number of times. Behind the
+//! step that is found every choice led to the bug, as far as these samples tell.
+
+use std::time::Instant;
+
+use vsrun_model::arena::{Choice, Policy};
+use vsrun_model::{dependent, Act, End};
+
+use super::failure::Failure;
+use super::replay::{difference, input_of, load, schedule_of, spec_of};
+use super::shorten::is_same;
+use crate::config::Explain;
+use crate::finding::{BugKind, Ending, Explained, Finding, Move, Shows, Turn};
+use crate::runtime::{Inspector, Outcome, Sign, Worker};
+use crate::scenario::Scenario;
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+use crate::words::steps::note;
+
+/// A continuation has so many times the steps of the scenario, and so many more; then it is cut.
+const LONGER: u64 = 10;
+const MORE: u64 = 1000;
+
+/// What could be done in a state instead.
+struct Other {
+    choice: Choice,
+    /// How many alternatives its operation has there.
+    alternatives: u32,
+    act: Act,
+}
+
+struct Sampler<'a> {
+    worker: &'a mut Worker,
+    bug: (BugKind, u64),
+    samples: u64,
+    seed: u64,
+    most: u64,
+    until: Instant,
+    executions: u64,
+}
+
+impl Sampler<'_> {
+    /// What comes of random continuations. `None`: the time is over.
+    ///
+    /// # Errors
+    /// vsrun was asked to end, or an execution could not be run.
+    fn shows(&mut self, prefix: &[Choice]) -> Result<Option<Shows>, Failure> {
+        let mut shows = Shows::default();
+        for n in 0..self.samples {
+            let schedule = Schedule {
+                prefix: prefix.to_vec(),
+                policy: Policy::RANDOM,
+                seed: self.seed.wrapping_add(n),
+                most: Some(self.most),
+                ..Schedule::default()
+            };
+            let Some(outcome) = self.run(&schedule)? else { return Ok(None) };
+            match outcome.sign {
+                _ if is_same(self.worker, &outcome, self.bug) => shows.bug += 1,
+                Sign::Bug { .. } => shows.other += 1,
+                Sign::Clean | Sign::Idle if outcome.trace.end != End::DEPTH => shows.none += 1,
+                _ => shows.cut += 1,
+            }
+        }
+        Ok(Some(shows))
+    }
+
+    fn run(&mut self, schedule: &Schedule) -> Result<Option<Outcome>, Failure> {
+        if Instant::now() >= self.until {
+            return Ok(None);
+        }
+        self.worker.break_off(Some(self.until));
+        let outcome = self.worker.run(schedule);
+        self.worker.break_off(None);
+        self.executions += 1;
+        let outcome = outcome?;
+        if outcome.ending != Ending::Interrupted {
+            return Ok(Some(outcome));
+        }
+        match self.worker.is_halted() {
+            true => Err(Failure::interrupted("interrupted: nothing is said of the scenario")),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Finds it.
+///
+/// # Errors
+/// The scenario cannot be read or run or comes to something else, there is nothing to find, or vsrun was asked to end.
+pub fn explain(args: &Explain) -> Result<Explained, Failure> {
+    let scenario = load(&args.file, args.trust)?;
+    if scenario.bug.kind == BugKind::Race {
+        let why = "both uses are enabled at once where the scenario ends, and either may come first: no earlier choice decides that";
+        return Err(Failure::environment(format!("a race is not explained by an order: {why}")));
+    }
+    if scenario.then.is_some() || scenario.steps.is_empty() {
+        return Err(Failure::environment("the scenario has no steps of its own, so none of them can be changed"));
+    }
+    if scenario.options.real_files {
+        return Err(Failure::environment("in the scenario files are really changed (--files real), which is not to be done many times"));
+    }
+    let mut worker = Worker::start(spec_of(&scenario, &[]), input_of(&scenario)?, None)?;
+    let found = worker.examine(&mut Inspector::default(), &schedule_of(&scenario), None)?;
+    match found.ending {
+        Ending::Interrupted => return Err(Failure::interrupted("interrupted: nothing is said of the scenario")),
+        ref ending if ending.is_environments() => {
+            return Err(Failure::environment(format!("environment: {}", found.line())))
+        }
+        _ => {}
+    }
+    if let Some(line) = difference(&scenario, &found) {
+        return Err(Failure::own(line));
+    }
+    let trace = recorded(&mut worker, &scenario)?;
+    let mut sampler = Sampler {
+        bug: (scenario.bug.kind, found.identity),
+        samples: args.samples,
+        seed: args.seed,
+        most: trace.steps.len() as u64 * LONGER + MORE,
+        until: Instant::now() + args.time,
+        worker: &mut worker,
+        executions: 0,
+    };
+    let mut explained = Explained {
+        bug: (scenario.bug.kind, scenario.bug.summary.clone()),
+        steps: trace.steps.len() as u64,
+        turn: None,
+        sure: None,
+        left: trace.steps.len() as u64,
+        executions: 0,
+    };
+    for n in (0..trace.steps.len()).rev() {
+        let Some(turn) = turn_at(&mut sampler, &scenario, (&trace, &found), n)? else { break };
+        explained.left = n as u64;
+        let Some(turn) = turn else { continue };
+        let sure = turn.shows[1].bug == 0;
+        match explained.turn {
+            None => explained.turn = Some(turn),
+            Some(_) if sure => explained.sure = Some(turn),
+            Some(_) => continue,
+        }
+        if sure {
+            break;
+        }
+    }
+    explained.executions = sampler.executions;
+    Ok(explained)
+}
+
+/// The scenario's trace with all states.
+fn recorded(worker: &mut Worker, scenario: &Scenario) -> Result<Trace, Failure> {
+    let schedule = schedule_of(scenario);
+    // Where memory is watched all states are recorded anyhow.
+    let (record, record_back) = (!worker.watches(), schedule.prefix.len() as u32);
+    let outcome = worker.run(&Schedule { record, record_back, ..schedule })?;
+    let trace = outcome.trace;
+    let whole = trace.steps.len() == scenario.steps.len() && trace.seen.len() == trace.steps.len();
+    match outcome.ending {
+        Ending::Interrupted => Err(Failure::interrupted("interrupted: nothing is said of the scenario")),
+        _ if !whole => Err(Failure::own("vsrun bug: the scenario came to another end when it was run without the tracer")),
+        _ => Ok(trace),
+    }
+}
+
+/// What else could be done before step `n`.
+fn others(trace: &Trace, n: usize) -> Vec<Other> {
+    let step = &trace.steps[n];
+    let mut all = Vec::new();
+    for seen in &trace.seen[n] {
+        for value in (0..seen.choices).filter(|&value| seen.act.uid != step.act.uid || value != step.value) {
+            let choice = Choice::new(seen.act.uid, value, seen.act.op.kind);
+            all.push(Other { choice, alternatives: seen.choices, act: seen.act });
+        }
+    }
+    // Of two that lead away as often, the one that is in conflict with the step explains more.
+    all.sort_by_key(|other| !dependent(&other.act, &step.act, true));
+    all
+}
+
+/// The other choice before step `n` that leads away most often. Outer `None`: the time is over; inner: none does.
+fn turn_at(
+    sampler: &mut Sampler,
+    scenario: &Scenario,
+    (trace, found): (&Trace, &Finding),
+    n: usize,
+) -> Result<Option<Option<Turn>>, Failure> {
+    let taken = trace.choices(n + 1);
+    let mut best: Option<(Other, Shows)> = None;
+    for other in others(trace, n) {
+        let mut prefix = taken[..n].to_vec();
+        prefix.push(other.choice);
+        let Some(shows) = sampler.shows(&prefix)? else { return Ok(None) };
+        if shows.away() > 0 && best.as_ref().is_none_or(|(_, least)| shows.bug < least.bug) {
+            best = Some((other, shows));
+        }
+    }
+    let Some((other, away)) = best else { return Ok(Some(None)) };
+    let Some(shows) = sampler.shows(&taken)? else { return Ok(None) };
+    let taken = move_at(scenario, n);
+    let instead = instead(scenario, (trace, found), n, &other);
+    Ok(Some(Some(Turn { taken, instead, shows: [shows, away] })))
+}
+
+fn text_of(text: &str, kind: vsrun_model::Kind, (value, alternatives): (u32, u32)) -> String {
+    let text = if text.is_empty() { kind.name() } else { text };
+    note(kind, value, alternatives).map_or_else(|| text.to_string(), |note| format!("{text} ({note})"))
+}
+
+fn move_at(scenario: &Scenario, n: usize) -> Move {
+    let step = &scenario.steps[n];
+    Move {
+        thread: step.thread.to_string(),
+        text: text_of(&step.text, step.op, (step.value, step.alternatives)),
+        step: Some(n as u64 + 1),
+    }
+}
+
+/// The operation that is made instead, as the scenario shows it where its thread comes to it, or where it waits in the end.
+fn instead(scenario: &Scenario, (trace, found): (&Trace, &Finding), n: usize, other: &Other) -> Move {
+    let (uid, kind) = (other.choice.uid, other.choice.kind);
+    let later = (n..trace.steps.len()).find(|&m| trace.steps[m].act.uid == uid);
+    let same = later.filter(|&m| trace.steps[m].act.op.kind == kind);
+    let pending = found.threads.iter().find(|thread| thread.uid == uid && later.is_none());
+    let pending = pending.and_then(|thread| Some(thread.pending.as_ref()?.text.render(found)));
+    // What one thread does is told by its step; how it comes out then is not known.
+    let text = match same {
+        Some(m) if uid != trace.steps[n].act.uid => scenario.steps[m].text.clone(),
+        Some(_) | None => pending.unwrap_or_else(|| kind.name().to_string()),
+    };
+    let step = same.filter(|&m| m > n).map(|m| m as u64 + 1);
+    Move { thread: uid.to_string(), text: text_of(&text, kind, (other.choice.value, other.alternatives)), step }
+}

@@ -1,0 +1,106 @@
+//! Shortens the schedule of a bug that was found: runs what [`crate::shrink`] proposes. These executions are no part of the search.
+
+use std::time::{Duration, Instant};
+
+use vsrun_model::arena::Choice;
+
+use super::failure::Failure;
+use super::found::Candidate;
+use super::setting::Setting;
+use crate::config::SearchKind;
+use crate::finding::{BugKind, Ending, Shortened};
+use crate::runtime::{Outcome, Quiet, Sign, Worker};
+use crate::schedule::Schedule;
+use crate::shrink::{self, Tried};
+
+/// What was proposed is given up after this and [`SLOWER`] times what the execution took that is shortened: it may wait for what does
+/// not come, or compute for ever.
+const PATIENCE: Duration = Duration::from_millis(200);
+const SLOWER: u32 = 20;
+/// Executions that diverge take this many times the divergence timeout more.
+const DIVERGENCES: u32 = 2;
+
+/// Whether an execution has come to the bug of that kind and identity.
+pub(super) fn is_same(worker: &Worker, outcome: &Outcome, (kind, identity): (BugKind, u64)) -> bool {
+    match (&outcome.sign, kind) {
+        (_, BugKind::Race) => {
+            worker.reported_races(outcome, &Quiet::default(), true).iter().any(|(found, _)| *found == identity)
+        }
+        (Sign::Bug { kind: came, identity: found }, _) => *came == kind && *found == identity,
+        _ => false,
+    }
+}
+
+/// Until when the schedule of a bug may be shortened. `None`: it is not to be.
+///
+/// One execution alone (`--once`) is the program's own, and with calls that go to the kernel none is like another.
+pub(super) fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<Instant> {
+    let config = setting.config;
+    let wanted = !config.shrink.is_zero() && config.search != SearchKind::Once && config.kinds_let_through() == 0;
+    let more =
+        if kind == BugKind::Divergence { setting.spec.divergence_timeout() * DIVERGENCES } else { Duration::ZERO };
+    let own = Instant::now().checked_add(config.shrink + more);
+    let over = config.bounds.time.and_then(|time| since.checked_add(time));
+    let until = own.into_iter().chain(over).min();
+    until.filter(|_| wanted && kind.is_of_program())
+}
+
+/// What leads to the same bug as `candidate` and is shorter. `None`: nothing was found.
+pub(super) fn shorten(
+    worker: &mut Worker,
+    bug: (BugKind, u64),
+    candidate: &Candidate,
+    until: Instant,
+) -> Result<Option<(Candidate, Shortened)>, Failure> {
+    let given = &candidate.schedule;
+    if given.prefix.len() as u64 != candidate.transitions {
+        // The schedule alone repeats it.
+        return Ok(None);
+    }
+    worker.use_objects(&candidate.objects)?;
+    // Where memory is watched all states are recorded anyhow.
+    let record = !worker.watches();
+    let schedule = |prefix: &[Choice]| Schedule {
+        prefix: prefix.to_vec(),
+        ends: given.ends,
+        most: Some(candidate.transitions),
+        record,
+        record_back: prefix.len() as u32,
+        ..Schedule::default()
+    };
+    let mut failed = None;
+    let mut attempt = |choices: &[Choice], patience: Option<Duration>| -> Tried {
+        let now = Instant::now();
+        if now >= until || worker.is_halted() {
+            return Tried::Over;
+        }
+        let own = patience.and_then(|patience| now.checked_add(patience));
+        worker.break_off(Some(own.map_or(until, |own| own.min(until))));
+        let outcome = worker.run(&schedule(choices));
+        worker.break_off(None);
+        match outcome {
+            Ok(outcome) if outcome.ending == Ending::Interrupted => Tried::Otherwise,
+            Ok(outcome) if is_same(worker, &outcome, bug) => Tried::Same(Box::new(outcome.trace)),
+            Ok(_) => Tried::Otherwise,
+            Err(e) => {
+                failed = Some(e);
+                Tried::Over
+            }
+        }
+    };
+    let began = Instant::now();
+    // One that does not come again is told by who looks at it.
+    let Tried::Same(trace) = attempt(&given.prefix, None) else { return failed.map_or(Ok(None), |e| Err(e.into())) };
+    let patience = (bug.0 != BugKind::Divergence).then(|| PATIENCE + began.elapsed() * SLOWER);
+    let short = shrink::shorten(*trace, &mut |choices| attempt(choices, patience));
+    if let Some(e) = failed {
+        return Err(e.into());
+    }
+    if short.how.to >= short.how.from {
+        return Ok(None);
+    }
+    let n = short.trace.steps.len();
+    let schedule = Schedule { prefix: short.trace.choices(n), ends: given.ends, ..Schedule::default() };
+    let shorter = Candidate { schedule, transitions: n as u64, whole: None, ..candidate.clone() };
+    Ok(Some((shorter, short.how)))
+}
