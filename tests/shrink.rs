@@ -67,7 +67,12 @@ struct Seen {
 }
 
 /// An execution in an order with fewer switches that keeps what happens before what.
-fn packs(machine: &mut Machine, program: &Program, (trace, end): &(Trace, String), seen: &mut Seen) -> Result<(), String> {
+fn packs(
+    machine: &mut Machine,
+    program: &Program,
+    (trace, end): &(Trace, String),
+    seen: &mut Seen,
+) -> Result<(), String> {
     for conditional in [true, false] {
         let Some(order) = Order::of(trace, conditional) else { return Err("not recorded".into()) };
         let choices = trace.choices(trace.steps.len());

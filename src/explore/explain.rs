@@ -100,7 +100,9 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         return Err(Failure::environment("the scenario has no steps of its own, so none of them can be changed"));
     }
     if scenario.options.real_files {
-        return Err(Failure::environment("in the scenario files are really changed (--files real), which is not to be done many times"));
+        return Err(Failure::environment(
+            "in the scenario files are really changed (--files real), which is not to be done many times",
+        ));
     }
     let mut worker = Worker::start(spec_of(&scenario, &[]), input_of(&scenario)?, None)?;
     let found = worker.examine(&mut Inspector::default(), &schedule_of(&scenario), None)?;
@@ -160,7 +162,9 @@ fn recorded(worker: &mut Worker, scenario: &Scenario) -> Result<Trace, Failure> 
     let whole = trace.steps.len() == scenario.steps.len() && trace.seen.len() == trace.steps.len();
     match outcome.ending {
         Ending::Interrupted => Err(Failure::interrupted("interrupted: nothing is said of the scenario")),
-        _ if !whole => Err(Failure::own("vsrun bug: the scenario came to another end when it was run without the tracer")),
+        _ if !whole => {
+            Err(Failure::own("vsrun bug: the scenario came to another end when it was run without the tracer"))
+        }
         _ => Ok(trace),
     }
 }

@@ -32,7 +32,10 @@ pub fn text(explained: &Explained, colours: bool) -> String {
                 let _ = writeln!(out, "\nEarlier, where the bug does not come back:");
                 turn(&mut out, paint, sure);
             } else if first.shows[1].bug > 0 {
-                let _ = writeln!(out, "\nNo earlier step was found at which another choice leads away each time.{looked_at}");
+                let _ = writeln!(
+                    out,
+                    "\nNo earlier step was found at which another choice leads away each time.{looked_at}"
+                );
             }
         }
     }
@@ -138,7 +141,9 @@ Swap steps 12 and 13, and the bug is gone.
         (turn.instead.step, turn.shows[1].bug, one.left) = (None, 3, 5);
         let said = text(&one, false);
         assert!(said.contains("Let 0.1 go on before step 12, and the bug shows in 3 of 23 only.\n"), "{said}");
-        assert!(said.contains("No earlier step was found at which another choice leads away each time. Steps 1 to 5 were not looked at"));
+        assert!(said.contains(
+            "No earlier step was found at which another choice leads away each time. Steps 1 to 5 were not looked at"
+        ));
         one.turn = None;
         assert!(text(&one, false).contains("No other choice was found that leads away"), "{}", text(&one, false));
     }

@@ -20,12 +20,15 @@ use std::collections::BTreeSet;
 use vsrun_model::arena::Choice;
 use vsrun_model::Kind;
 
+use crate::base::hash::fnv1a;
 use crate::finding::{Length, Shortened};
 use crate::trace::Trace;
 use pieces::Pieces;
 
 /// Executions for one bug.
-const MOST: u64 = 400;
+const MOST: u64 = 1000;
+/// So many switches, spread over all, are tried to be the last one.
+const SPREAD: usize = 16;
 /// Longer traces are not put into another order.
 const LONGEST: usize = 5000;
 
@@ -79,8 +82,8 @@ pub fn shorten(trace: Trace, run: &mut dyn FnMut(&[Choice]) -> Tried) -> Short {
         let before = shrinker.length;
         shrinker.reorder();
         shrinker.let_go_on();
-        shrinker.move_together();
         shrinker.drop_pieces();
+        shrinker.move_together();
         shrinker.drop_steps();
         shrinker.toss_nothing();
         if shrinker.over || shrinker.length == before {
@@ -98,8 +101,8 @@ struct Shrinker<'a> {
     /// Steps of the first: none has more.
     most: u64,
     run: &'a mut dyn FnMut(&[Choice]) -> Tried,
-    /// What was run, as it is compared.
-    tried: BTreeSet<Vec<(u64, u32)>>,
+    /// Hashes of what was run.
+    tried: BTreeSet<u64>,
     executions: u64,
     over: bool,
 }
@@ -116,7 +119,8 @@ impl Shrinker<'_> {
 
     /// True if these have not been run before.
     fn remember(&mut self, choices: &[Choice]) -> bool {
-        self.tried.insert(choices.iter().map(|c| (c.uid.0, c.value)).collect())
+        self.tried
+            .insert(fnv1a(choices.iter().flat_map(|c| (c.uid.0.rotate_left(32) ^ u64::from(c.value)).to_le_bytes())))
     }
 
     /// Runs choices. True: they came to the same bug, and are the best now.
@@ -170,15 +174,13 @@ impl Shrinker<'_> {
 
     /// The thread that moved last goes on, from some switch on.
     fn let_go_on(&mut self) {
-        let mut n = 0;
-        while let Some(start) = self.pieces().start(n) {
-            let choices = self.choices();
+        let (pieces, choices) = (self.pieces(), self.choices());
+        for n in (0..pieces.len()).step_by(pieces.len().div_ceil(SPREAD).max(1)) {
+            let start = pieces.start(n);
             // Without the switch, and with it and none behind.
-            let done = self.offer(&choices[..start]) || self.offer(&choices[..start + 1]);
-            if done || self.over {
+            if self.offer(&choices[..start]) || self.offer(&choices[..start + 1]) {
                 return;
             }
-            n += 1;
         }
     }
 
@@ -208,13 +210,9 @@ impl Shrinker<'_> {
             // From the end: what comes before is not changed by it.
             let mut end = self.pieces().len();
             while end >= size && !self.over {
-                let pieces = self.pieces();
-                end = end.min(pieces.len());
-                if end < size {
-                    break;
-                }
-                self.offer(&pieces.without(end - size..end));
-                end -= 1;
+                let without = self.pieces().without(end - size..end);
+                self.offer(&without);
+                end = (end - size).min(self.pieces().len());
             }
             size /= 2;
         }

@@ -10,8 +10,10 @@ use crate::search::clock::{add, contains, join, Clock};
 use crate::search::index::{Index, Sought};
 use crate::trace::Trace;
 
-/// States that are kept while an order is looked for, after each number of switches.
+/// States that are kept while an order is looked for, after each number of switches: at most so many, and all together for a trace
+/// about [`ALL`].
 const WIDTH: usize = 256;
+const ALL: usize = 200_000;
 
 /// Happens-before over the steps of a trace.
 pub struct Order {
@@ -128,7 +130,7 @@ impl Order {
     /// that keeps what happens before what.
     ///
     /// A thread goes on as long as it can: what it does now it need not do later, and to others that is only good. So the states are those
-    /// in which a thread cannot go on, and after each number of switches the [`WIDTH`] of them that have come farthest are kept.
+    /// in which a thread cannot go on, and after each number of switches those of them that have come farthest are kept.
     pub fn packed(&self, kept: &[bool]) -> Vec<usize> {
         let queues = Queues::new(self, kept);
         let mut runs: Vec<Run> = Vec::new();
@@ -159,7 +161,7 @@ impl Order {
                 return Vec::new();
             }
             all.sort_by_key(|(made, _)| std::cmp::Reverse(made.iter().sum::<usize>()));
-            all.truncate(WIDTH);
+            all.truncate((ALL / kept.len().max(1)).clamp(4, WIDTH));
             level = all;
         }
     }

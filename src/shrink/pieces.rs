@@ -26,8 +26,8 @@ impl Pieces {
     }
 
     /// The first choice of piece `n`.
-    pub fn start(&self, n: usize) -> Option<usize> {
-        self.starts[..self.len()].get(n).copied()
+    pub fn start(&self, n: usize) -> usize {
+        self.starts[n]
     }
 
     /// Choices of piece `n`; 0 where there is none.
@@ -99,7 +99,7 @@ mod tests {
     fn cut_where_the_thread_changes() {
         let all = pieces(&[1, 1, 2, 1, 3, 3]);
         assert_eq!((all.len(), all.threads()), (4, vec![Uid(1), Uid(2), Uid(3)]));
-        assert_eq!((0..5).map(|n| all.start(n)).collect::<Vec<_>>(), [Some(0), Some(2), Some(3), Some(4), None]);
+        assert_eq!((0..5).map(|n| all.start(n)).collect::<Vec<_>>(), [0, 2, 3, 4, 6]);
         assert_eq!((0..5).map(|n| all.steps(n)).collect::<Vec<_>>(), [2, 1, 1, 2, 0]);
         assert_eq!((0..4).map(|n| all.next_of_thread(n)).collect::<Vec<_>>(), [Some(2), None, None, None]);
         assert_eq!(pieces(&[]).len(), 0);
