@@ -6,16 +6,19 @@
 use std::time::Instant;
 
 use vsrun_model::arena::{Choice, Policy};
-use vsrun_model::{dependent, Act, End};
+use vsrun_model::kind::Outcome;
+use vsrun_model::End;
 
 use super::failure::Failure;
 use super::replay::{difference, input_of, load, schedule_of, spec_of};
 use super::shorten::is_same;
 use crate::config::Explain;
 use crate::finding::{BugKind, Ending, Explained, Finding, Move, Shows, Turn};
-use crate::runtime::{Inspector, Outcome, Sign, Worker};
+use crate::runtime::Outcome as Execution;
+use crate::runtime::{Inspector, Sign, Worker};
 use crate::scenario::Scenario;
 use crate::schedule::Schedule;
+use crate::shrink::Order;
 use crate::trace::Trace;
 use crate::words::steps::note;
 
@@ -25,10 +28,12 @@ const MORE: u64 = 1000;
 
 /// What could be done in a state instead.
 struct Other {
-    choice: Choice,
+    /// The choices up to it, with it.
+    prefix: Vec<Choice>,
     /// How many alternatives its operation has there.
     alternatives: u32,
-    act: Act,
+    /// The step at which the scenario makes it.
+    at: Option<usize>,
 }
 
 struct Sampler<'a> {
@@ -60,6 +65,8 @@ impl Sampler<'_> {
             match outcome.sign {
                 _ if is_same(self.worker, &outcome, self.bug) => shows.bug += 1,
                 Sign::Bug { .. } => shows.other += 1,
+                // That order there is not.
+                Sign::Unfollowed(_) => return Ok(Some(Shows::default())),
                 Sign::Clean | Sign::Idle if outcome.trace.end != End::DEPTH => shows.none += 1,
                 _ => shows.cut += 1,
             }
@@ -67,7 +74,7 @@ impl Sampler<'_> {
         Ok(Some(shows))
     }
 
-    fn run(&mut self, schedule: &Schedule) -> Result<Option<Outcome>, Failure> {
+    fn run(&mut self, schedule: &Schedule) -> Result<Option<Execution>, Failure> {
         if Instant::now() >= self.until {
             return Ok(None);
         }
@@ -130,23 +137,21 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         bug: (scenario.bug.kind, scenario.bug.summary.clone()),
         steps: trace.steps.len() as u64,
         turn: None,
-        sure: None,
+        later: None,
         left: trace.steps.len() as u64,
         executions: 0,
     };
+    let order = Order::of(&trace, true);
     for n in (0..trace.steps.len()).rev() {
-        let Some(turn) = turn_at(&mut sampler, &scenario, (&trace, &found), n)? else { break };
+        let Some(turn) = turn_at(&mut sampler, &scenario, (&trace, &found, order.as_ref()), n)? else { break };
         explained.left = n as u64;
         let Some(turn) = turn else { continue };
-        let sure = turn.shows[1].bug == 0;
-        match explained.turn {
-            None => explained.turn = Some(turn),
-            Some(_) if sure => explained.sure = Some(turn),
-            Some(_) => continue,
-        }
-        if sure {
+        if turn.shows[1].bug == 0 {
+            explained.later = explained.turn.replace(turn);
             break;
         }
+        // The last one that leads away now and then, where none does each time.
+        explained.turn.get_or_insert(turn);
     }
     explained.executions = sampler.executions;
     Ok(explained)
@@ -169,42 +174,73 @@ fn recorded(worker: &mut Worker, scenario: &Scenario) -> Result<Trace, Failure> 
     }
 }
 
-/// What else could be done before step `n`.
-fn others(trace: &Trace, n: usize) -> Vec<Other> {
+/// What else could be done from step `n` on: another choice there; or what depends on the step, and comes behind it in the scenario or waits
+/// in the end, comes before it.
+fn others(trace: &Trace, order: Option<&Order>, n: usize) -> Vec<Other> {
     let step = &trace.steps[n];
-    let mut all = Vec::new();
-    for seen in &trace.seen[n] {
-        for value in (0..seen.choices).filter(|&value| seen.act.uid != step.act.uid || value != step.value) {
-            let choice = Choice::new(seen.act.uid, value, seen.act.op.kind);
-            all.push(Other { choice, alternatives: seen.choices, act: seen.act });
+    let taken = trace.choices(trace.steps.len());
+    let mut all: Vec<Other> = Vec::new();
+    let last = order.map_or(0, |_| trace.last.len());
+    // Those steps between that do not happen after it need not wait for it.
+    let without = |order: &Order, end: usize| -> Vec<Choice> {
+        let free = (n + 1..end).filter(|&k| !order.is_before(n, k)).map(|k| taken[k]);
+        taken[..n].iter().copied().chain(free).collect()
+    };
+    if let Some(order) = order {
+        let direct =
+            |m: usize| order.is_before(n, m) && !(n + 1..m).any(|k| order.is_before(n, k) && order.is_before(k, m));
+        for m in (n + 1..taken.len()).filter(|&m| trace.steps[m].act.uid != step.act.uid && direct(m)) {
+            let (mut prefix, alternatives) = (without(order, m), trace.steps[m].choices);
+            prefix.push(taken[m]);
+            all.push(Other { prefix, alternatives, at: Some(m) });
+        }
+        for which in 0..last {
+            let act = &trace.last[which].act;
+            let between = |k: usize| order.is_before(n, k) && order.is_before_pending(k, which);
+            if act.uid == step.act.uid || !order.is_before_pending(n, which) || (n + 1..taken.len()).any(between) {
+                continue;
+            }
+            let mut prefix = without(order, taken.len());
+            prefix.push(Choice::new(act.uid, 0, act.op.kind));
+            all.push(Other { prefix, alternatives: 1, at: None });
         }
     }
-    // Of two that lead away as often, the one that is in conflict with the step explains more.
-    all.sort_by_key(|other| !dependent(&other.act, &step.act, true));
+    for seen in &trace.seen[n] {
+        for value in (0..seen.choices).filter(|&value| seen.act.uid != step.act.uid || value != step.value) {
+            let mut prefix = taken[..n].to_vec();
+            prefix.push(Choice::new(seen.act.uid, value, seen.act.op.kind));
+            if all.iter().all(|other| other.prefix != prefix) {
+                let made = (n + 1..taken.len()).find(|&m| taken[m].uid == seen.act.uid);
+                let same = made.filter(|&m| taken[m].kind == seen.act.op.kind);
+                all.push(Other { prefix, alternatives: seen.choices, at: same });
+            }
+        }
+    }
     all
 }
 
-/// The other choice before step `n` that leads away most often. Outer `None`: the time is over; inner: none does.
+/// The other choice at step `n` that leads away most often. Outer `None`: the time is over; inner: none does.
 fn turn_at(
     sampler: &mut Sampler,
     scenario: &Scenario,
-    (trace, found): (&Trace, &Finding),
+    (trace, found, order): (&Trace, &Finding, Option<&Order>),
     n: usize,
 ) -> Result<Option<Option<Turn>>, Failure> {
-    let taken = trace.choices(n + 1);
     let mut best: Option<(Other, Shows)> = None;
-    for other in others(trace, n) {
-        let mut prefix = taken[..n].to_vec();
-        prefix.push(other.choice);
-        let Some(shows) = sampler.shows(&prefix)? else { return Ok(None) };
+    for other in others(trace, order, n) {
+        let Some(shows) = sampler.shows(&other.prefix)? else { return Ok(None) };
         if shows.away() > 0 && best.as_ref().is_none_or(|(_, least)| shows.bug < least.bug) {
+            let gone = shows.bug == 0;
             best = Some((other, shows));
+            if gone {
+                break;
+            }
         }
     }
     let Some((other, away)) = best else { return Ok(Some(None)) };
-    let Some(shows) = sampler.shows(&taken)? else { return Ok(None) };
+    let Some(shows) = sampler.shows(&trace.choices(n + 1))? else { return Ok(None) };
     let taken = move_at(scenario, n);
-    let instead = instead(scenario, (trace, found), n, &other);
+    let instead = instead(scenario, found, n, &other);
     Ok(Some(Some(Turn { taken, instead, shows: [shows, away] })))
 }
 
@@ -223,17 +259,24 @@ fn move_at(scenario: &Scenario, n: usize) -> Move {
 }
 
 /// The operation that is made instead, as the scenario shows it where its thread comes to it, or where it waits in the end.
-fn instead(scenario: &Scenario, (trace, found): (&Trace, &Finding), n: usize, other: &Other) -> Move {
-    let (uid, kind) = (other.choice.uid, other.choice.kind);
-    let later = (n..trace.steps.len()).find(|&m| trace.steps[m].act.uid == uid);
-    let same = later.filter(|&m| trace.steps[m].act.op.kind == kind);
-    let pending = found.threads.iter().find(|thread| thread.uid == uid && later.is_none());
+fn instead(scenario: &Scenario, found: &Finding, n: usize, other: &Other) -> Move {
+    let choice = other.prefix.last().copied().unwrap_or_default();
+    let thread = choice.uid.to_string();
+    if choice.uid == scenario.steps[n].thread {
+        // Its own operation, which comes out another way.
+        let text = &scenario.steps[n].text;
+        let text = match (&choice.kind.row().shown.outcome, text.rsplit_once(" = ")) {
+            (Outcome::Value, Some((call, _))) => format!("{call} = {}", choice.value),
+            _ => text_of(text, choice.kind, (choice.value, other.alternatives)),
+        };
+        return Move { thread, text, step: None };
+    }
+    let pending = found.threads.iter().find(|thread| thread.uid == choice.uid);
     let pending = pending.and_then(|thread| Some(thread.pending.as_ref()?.text.render(found)));
-    // What one thread does is told by its step; how it comes out then is not known.
-    let text = match same {
-        Some(m) if uid != trace.steps[n].act.uid => scenario.steps[m].text.clone(),
-        Some(_) | None => pending.unwrap_or_else(|| kind.name().to_string()),
+    let text = match other.at {
+        Some(m) => scenario.steps[m].text.clone(),
+        None => pending.unwrap_or_default(),
     };
-    let step = same.filter(|&m| m > n).map(|m| m as u64 + 1);
-    Move { thread: uid.to_string(), text: text_of(&text, kind, (other.choice.value, other.alternatives)), step }
+    let step = other.at.map(|m| m as u64 + 1);
+    Move { thread, text: text_of(&text, choice.kind, (choice.value, other.alternatives)), step }
 }

@@ -105,6 +105,8 @@ pub(super) struct Found {
     pub path: Option<PathBuf>,
     /// The line about it.
     pub summary: String,
+    /// The execution whose schedule was to be shortened last.
+    tried: Option<u64>,
     /// What was seen. `None`: it has not been looked at (again, after a resumption).
     shown: Option<Box<Shown>>,
     /// The last look at an execution that should have shown it and did not.
@@ -114,7 +116,7 @@ pub(super) struct Found {
 impl Found {
     /// A bug that nobody has looked at.
     pub fn new(identity: u64, kind: BugKind, best: Candidate) -> Found {
-        Found { identity, kind, best, path: None, summary: String::new(), shown: None, doubt: None }
+        Found { identity, kind, best, path: None, summary: String::new(), tried: None, shown: None, doubt: None }
     }
 
     /// Another execution that shows it.
@@ -127,6 +129,11 @@ impl Found {
     /// True if what was seen is not what the execution that stands for it shows.
     pub fn is_stale(&self) -> bool {
         self.shown.as_ref().map(|s| s.candidate.execution) != Some(self.best.execution)
+    }
+
+    /// The schedule that stands for it is to be shortened now: whether that was not done before.
+    pub fn try_shortening(&mut self) -> bool {
+        self.tried.replace(self.best.execution) != Some(self.best.execution)
     }
 
     /// True if the execution that is shown is one that was shortened.

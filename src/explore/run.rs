@@ -152,7 +152,7 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
         let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
         let looks = !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
-        let tries = shortens && (bug.is_stale() || !bug.is_shortened());
+        let tries = shortens && bug.try_shortening();
         let shorter = match tries {
             true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), (&bug.best, state.started_at)),
             false => Ok(None),

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use vsrun_model::arena::Choice;
-
 use super::failure::Failure;
 use super::found::Candidate;
 use super::setting::Setting;
 use crate::config::SearchKind;
 use crate::finding::{BugKind, Ending, Shortened};
 use crate::runtime::{Outcome, Quiet, Sign, Worker};
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 use crate::shrink::{self, Tried};
 
 /// What was proposed is given up after this and [`SLOWER`] times what the execution took that is shortened: it may wait for what does
@@ -53,30 +51,26 @@ pub(super) fn shorten(
     until: Instant,
 ) -> Result<Option<(Candidate, Shortened)>, Failure> {
     let given = &candidate.schedule;
-    if given.prefix.len() as u64 != candidate.transitions {
-        // The schedule alone repeats it.
-        return Ok(None);
-    }
     worker.use_objects(&candidate.objects)?;
     // Where memory is watched all states are recorded anyhow.
     let record = !worker.watches();
-    let schedule = |prefix: &[Choice]| Schedule {
-        prefix: prefix.to_vec(),
+    let recorded = |schedule: Schedule| Schedule {
         ends: given.ends,
         most: Some(candidate.transitions),
         record,
-        record_back: prefix.len() as u32,
-        ..Schedule::default()
+        record_back: schedule.prefix.len() as u32,
+        blind: false,
+        ..schedule
     };
     let mut failed = None;
-    let mut attempt = |choices: &[Choice], patience: Option<Duration>| -> Tried {
+    let mut attempt = |schedule: Schedule, patience: Option<Duration>| -> Tried {
         let now = Instant::now();
         if now >= until || worker.is_halted() {
             return Tried::Over;
         }
         let own = patience.and_then(|patience| now.checked_add(patience));
         worker.break_off(Some(own.map_or(until, |own| own.min(until))));
-        let outcome = worker.run(&schedule(choices));
+        let outcome = worker.run(&recorded(schedule));
         worker.break_off(None);
         match outcome {
             Ok(outcome) if outcome.ending == Ending::Interrupted => Tried::Otherwise,
@@ -90,9 +84,15 @@ pub(super) fn shorten(
     };
     let began = Instant::now();
     // One that does not come again is told by who looks at it.
-    let Tried::Same(trace) = attempt(&given.prefix, None) else { return failed.map_or(Ok(None), |e| Err(e.into())) };
+    let Tried::Same(trace) = attempt(given.clone(), None) else { return failed.map_or(Ok(None), |e| Err(e.into())) };
+    if !schedule::has_room_for(trace.steps.len(), trace.unrecorded) {
+        // The seed alone repeats it.
+        return Ok(None);
+    }
     let patience = (bug.0 != BugKind::Divergence).then(|| PATIENCE + began.elapsed() * SLOWER);
-    let short = shrink::shorten(*trace, &mut |choices| attempt(choices, patience));
+    let short = shrink::shorten(*trace, &mut |choices| {
+        attempt(Schedule { prefix: choices.to_vec(), ..Schedule::default() }, patience)
+    });
     if let Some(e) = failed {
         return Err(e.into());
     }

@@ -436,7 +436,10 @@ impl<'a> Shared<'a> {
             state.end(Stop::FirstBug);
             self.halt.set();
         }
+        let mut shortens = false;
+        let goes_on = state.stop.is_none();
         let written = state.found.get_mut(&identity).map(|bug| {
+            shortens = goes_on && bug.best.execution == candidate.execution && bug.try_shortening();
             match seen {
                 Look::Same(shown) => bug.show(shown),
                 Look::Otherwise(doubt) => bug.doubt(doubt),
@@ -446,10 +449,10 @@ impl<'a> Shared<'a> {
         });
         let failed = written.and_then(Result::err).map(|e| e.to_string());
         failed.into_iter().for_each(|text| state.counts.note(&text));
-        let (since, goes_on) = (state.started_at, state.stop.is_none());
+        let since = state.started_at;
         drop(state);
         // At the first bug others are to end before that, and the end does it.
-        if goes_on {
+        if shortens {
             self.shorten(worker, inspector, (kind, identity), (&candidate, since))?;
             if !outcome.is_untold() {
                 // What is asked of the worker after this is about what it has run.

@@ -56,10 +56,10 @@ pub struct Explained {
     pub bug: (BugKind, String),
     /// Its steps.
     pub steps: u64,
-    /// The latest step at which another choice leads away.
+    /// The latest step at which another choice leads away each time; or, where none was found, now and then.
     pub turn: Option<Turn>,
-    /// The latest step at which another choice leads away each time, where that is an earlier one.
-    pub sure: Option<Turn>,
+    /// A later one at which it does now and then.
+    pub later: Option<Turn>,
     /// Steps, from the first, that were not looked at for want of time.
     pub left: u64,
     /// Executions that were run.

@@ -28,9 +28,9 @@ pub fn text(explained: &Explained, colours: bool) -> String {
         }
         Some(first) => {
             turn(&mut out, paint, first);
-            if let Some(sure) = &explained.sure {
-                let _ = writeln!(out, "\nEarlier, where the bug does not come back:");
-                turn(&mut out, paint, sure);
+            if let Some(later) = &explained.later {
+                let _ = writeln!(out, "\nLater it can be avoided, but need not be:");
+                turn(&mut out, paint, later);
             } else if first.shows[1].bug > 0 {
                 let _ = writeln!(
                     out,
@@ -39,7 +39,7 @@ pub fn text(explained: &Explained, colours: bool) -> String {
             }
         }
     }
-    let _ = writeln!(out, "\n{} steps, {} executions.", explained.steps, explained.executions);
+    let _ = writeln!(out, "\n{}, {}.", count(explained.steps, "step"), count(explained.executions, "execution"));
     out
 }
 
@@ -70,13 +70,17 @@ fn turn(out: &mut String, paint: Paint, turn: &Turn) {
     let _ = writeln!(out, "  the other way:      {}", counted(changed));
 }
 
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 fn counted(shows: &Shows) -> String {
     let mut text = format!("the bug shows in {} of {} random continuations", shows.bug, shows.all());
     if shows.other > 0 {
         let _ = write!(text, ", another bug in {}", shows.other);
     }
     if shows.cut > 0 {
-        let _ = write!(text, ", {} were cut before their end", shows.cut);
+        let _ = write!(text, ", {} cut before the end", shows.cut);
     }
     text
 }
@@ -87,7 +91,7 @@ pub fn json(explained: &Explained, file: &Path) -> String {
     let object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "kind": kind.name(), "summary": summary,
         "steps": explained.steps, "executions": explained.executions, "not_looked_at": explained.left,
-        "turn": explained.turn.as_ref().map(turn_object), "sure": explained.sure.as_ref().map(turn_object),
+        "turn": explained.turn.as_ref().map(turn_object), "later": explained.later.as_ref().map(turn_object),
     });
     object.to_string()
 }
@@ -115,7 +119,7 @@ mod tests {
             shows: [Shows { bug: 20, ..Shows::default() }, Shows { none: 19, cut: 1, ..Shows::default() }],
         };
         let bug = (BugKind::Deadlock, "2 threads wait".to_string());
-        Explained { bug, steps: 14, turn: Some(turn), sure: None, left: 0, executions: 60 }
+        Explained { bug, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
     }
 
     #[test]
@@ -127,7 +131,7 @@ Swap steps 12 and 13, and the bug is gone.
   step 12    0.2  pthread_mutex_lock(b)
   step 13    0.1  pthread_mutex_lock(a)
   as in the scenario: the bug shows in 20 of 20 random continuations
-  the other way:      the bug shows in 0 of 20 random continuations, 1 were cut before their end
+  the other way:      the bug shows in 0 of 20 random continuations, 1 cut before the end
 
 14 steps, 60 executions.
 ";
@@ -154,6 +158,6 @@ Swap steps 12 and 13, and the bug is gone.
         assert_eq!(value["turn"]["taken"]["step"], 12);
         assert_eq!(value["turn"]["instead"]["bug"], 0);
         assert_eq!(value["turn"]["instead"]["samples"], 20);
-        assert_eq!((value["sure"].clone(), value["not_looked_at"].clone()), (Value::Null, json!(0)));
+        assert_eq!((value["later"].clone(), value["not_looked_at"].clone()), (Value::Null, json!(0)));
     }
 }
