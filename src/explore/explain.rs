@@ -42,7 +42,7 @@ struct Sampler<'a> {
     samples: u64,
     seed: u64,
     most: u64,
-    until: Instant,
+    until: Option<Instant>,
     executions: u64,
 }
 
@@ -75,10 +75,10 @@ impl Sampler<'_> {
     }
 
     fn run(&mut self, schedule: &Schedule) -> Result<Option<Execution>, Failure> {
-        if Instant::now() >= self.until {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
             return Ok(None);
         }
-        self.worker.break_off(Some(self.until));
+        self.worker.break_off(self.until);
         let outcome = self.worker.run(schedule);
         self.worker.break_off(None);
         self.executions += 1;
@@ -129,7 +129,7 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         samples: args.samples,
         seed: args.seed,
         most: trace.steps.len() as u64 * LONGER + MORE,
-        until: Instant::now() + args.time,
+        until: Instant::now().checked_add(args.time),
         worker: &mut worker,
         executions: 0,
     };

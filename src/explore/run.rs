@@ -10,6 +10,7 @@ use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
 use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
+use super::shorten::is_wanted;
 use super::state::{State, Stop};
 use super::summary::summary;
 use super::workers::Shared;
@@ -147,12 +148,12 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
     let last = found.len().checked_sub(1);
     // Who wants an end, or has had his time, has it without that.
     let hurried = matches!(state.stop, Some(Stop::Interrupted | Stop::Failed | Stop::Bound(Reason::Time)));
-    let until = Instant::now().checked_add(setting.config.shrink * AT_THE_END).filter(|_| !hurried);
+    let until = Instant::now().checked_add(setting.config.shrink.saturating_mul(AT_THE_END)).filter(|_| !hurried);
     for (i, bug) in found.iter_mut().enumerate() {
         let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
         let looks = !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
-        let tries = shortens && bug.try_shortening();
+        let tries = shortens && is_wanted(setting, bug.kind) && bug.try_shortening();
         let shorter = match tries {
             true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), (&bug.best, state.started_at)),
             false => Ok(None),

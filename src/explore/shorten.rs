@@ -29,18 +29,24 @@ pub(super) fn is_same(worker: &Worker, outcome: &Outcome, (kind, identity): (Bug
     }
 }
 
-/// Until when the schedule of a bug may be shortened. `None`: it is not to be.
+/// The schedule of such a bug is to be shortened.
 ///
 /// One execution alone (`--once`) is the program's own, and with calls that go to the kernel none is like another.
+pub(super) fn is_wanted(setting: &Setting, kind: BugKind) -> bool {
+    let config = setting.config;
+    let repeats = config.search != SearchKind::Once && config.kinds_let_through() == 0;
+    repeats && kind.is_of_program() && !config.shrink.is_zero()
+}
+
+/// Until when the schedule of a bug may be shortened. `None`: it is not to be.
 pub(super) fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<Instant> {
     let config = setting.config;
-    let wanted = !config.shrink.is_zero() && config.search != SearchKind::Once && config.kinds_let_through() == 0;
     let more =
         if kind == BugKind::Divergence { setting.spec.divergence_timeout() * DIVERGENCES } else { Duration::ZERO };
-    let own = Instant::now().checked_add(config.shrink + more);
+    let own = Instant::now().checked_add(config.shrink.saturating_add(more));
     let over = config.bounds.time.and_then(|time| since.checked_add(time));
     let until = own.into_iter().chain(over).min();
-    until.filter(|_| wanted && kind.is_of_program())
+    until.filter(|_| is_wanted(setting, kind))
 }
 
 /// What leads to the same bug as `candidate` and is shorter. `None`: nothing was found.
@@ -89,7 +95,7 @@ pub(super) fn shorten(
         // The seed alone repeats it.
         return Ok(None);
     }
-    let patience = (bug.0 != BugKind::Divergence).then(|| PATIENCE + began.elapsed() * SLOWER);
+    let patience = (bug.0 != BugKind::Divergence).then(|| PATIENCE.saturating_add(began.elapsed() * SLOWER));
     let short = shrink::shorten(*trace, &mut |choices| {
         attempt(Schedule { prefix: choices.to_vec(), ..Schedule::default() }, patience)
     });

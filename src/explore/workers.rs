@@ -21,6 +21,7 @@ use super::found::{look, look_shorter, Candidate, Found, Look};
 use super::judge::{is_past_circle, judge, other_circles, Judged};
 use super::setting::Setting;
 use super::sharing::shown_by;
+use super::shorten::is_wanted;
 use super::state::{State, Stop};
 use crate::base::hash::fnv1a;
 use crate::config::{Config, SearchKind};
@@ -439,7 +440,8 @@ impl<'a> Shared<'a> {
         let mut shortens = false;
         let goes_on = state.stop.is_none();
         let written = state.found.get_mut(&identity).map(|bug| {
-            shortens = goes_on && bug.best.execution == candidate.execution && bug.try_shortening();
+            let now = goes_on && is_wanted(self.setting, kind) && bug.best.execution == candidate.execution;
+            shortens = now && bug.try_shortening();
             match seen {
                 Look::Same(shown) => bug.show(shown),
                 Look::Otherwise(doubt) => bug.doubt(doubt),
