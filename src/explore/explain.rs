@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::kind::Outcome;
-use vsrun_model::End;
+use vsrun_model::{dependent, Act, End, Uid};
 
 use super::failure::Failure;
 use super::replay::{difference, input_of, load, schedule_of, spec_of};
@@ -180,27 +180,21 @@ fn others(trace: &Trace, order: Option<&Order>, n: usize) -> Vec<Other> {
     let step = &trace.steps[n];
     let taken = trace.choices(trace.steps.len());
     let mut all: Vec<Other> = Vec::new();
-    let last = order.map_or(0, |_| trace.last.len());
-    // Those steps between that do not happen after it need not wait for it.
-    let without = |order: &Order, end: usize| -> Vec<Choice> {
-        let free = (n + 1..end).filter(|&k| !order.is_before(n, k)).map(|k| taken[k]);
+    // What comes between and does not happen after the step need not wait for it; what the other thread does up to there goes with it.
+    let without = |order: &Order, end: usize, uid: Uid| -> Vec<Choice> {
+        let goes = |k: &usize| taken[*k].uid == uid || !order.is_before(n, *k);
+        let free = (n + 1..end).filter(goes).map(|k| taken[k]);
         taken[..n].iter().copied().chain(free).collect()
     };
     if let Some(order) = order {
-        let direct =
-            |m: usize| order.is_before(n, m) && !(n + 1..m).any(|k| order.is_before(n, k) && order.is_before(k, m));
-        for m in (n + 1..taken.len()).filter(|&m| trace.steps[m].act.uid != step.act.uid && direct(m)) {
-            let (mut prefix, alternatives) = (without(order, m), trace.steps[m].choices);
+        let conflicts = |act: &Act| act.uid != step.act.uid && dependent(&step.act, act, false);
+        for m in (n + 1..taken.len()).filter(|&m| conflicts(&trace.steps[m].act)) {
+            let (mut prefix, alternatives) = (without(order, m, taken[m].uid), trace.steps[m].choices);
             prefix.push(taken[m]);
             all.push(Other { prefix, alternatives, at: Some(m) });
         }
-        for which in 0..last {
-            let act = &trace.last[which].act;
-            let between = |k: usize| order.is_before(n, k) && order.is_before_pending(k, which);
-            if act.uid == step.act.uid || !order.is_before_pending(n, which) || (n + 1..taken.len()).any(between) {
-                continue;
-            }
-            let mut prefix = without(order, taken.len());
+        for act in trace.last.iter().map(|pending| &pending.act).filter(|act| conflicts(act)) {
+            let mut prefix = without(order, taken.len(), act.uid);
             prefix.push(Choice::new(act.uid, 0, act.op.kind));
             all.push(Other { prefix, alternatives: 1, at: None });
         }

@@ -114,11 +114,6 @@ impl Order {
         earlier < later && contains(&self.clocks[later], self.threads[earlier], earlier)
     }
 
-    /// Step `n` happens before the operation that is the `which`th of those pending in the end.
-    pub fn is_before_pending(&self, n: usize, which: usize) -> bool {
-        contains(&self.last[which], self.threads[n], n)
-    }
-
     /// For each step, whether the end depends on it.
     ///
     /// What is said by the last step (an assertion, a crash) depends on what happened before that. A circle depends on what happened
