@@ -57,7 +57,7 @@ fn shortening_and_explaining() {
     assert_eq!(shrink(&["p"]), Duration::from_secs(2));
     assert_eq!(shrink(&["--shrink", "0", "p"]), Duration::ZERO);
     assert_eq!(shrink(&["--shrink", "0.5", "p"]), Duration::from_millis(500));
-    assert!(refused(&["--shrink", "-1", "p"]).contains("or 0"));
+    assert!(refused(&["--shrink=-1", "p"]).contains("or 0"));
     let explained = |args: &[&str]| match run(args) {
         Ok(Command::Explain(explain)) => explain,
         other => panic!("{other:?}"),
