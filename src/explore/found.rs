@@ -5,7 +5,6 @@
 use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use vsrun_model::arena::Choice;
 use vsrun_model::End;
@@ -14,7 +13,6 @@ use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
 use super::setting::Setting;
-use super::shorten::{shorten, until};
 use crate::finding::{Bug, BugKind, Ending, Finding, Shortened};
 use crate::objects::Objects;
 use crate::report::mismatch::mismatch;
@@ -257,22 +255,6 @@ pub(super) fn look(
             Look::Otherwise(Box::new(Bug::error(NOT_AGAIN, execution, again.transitions())))
         }
         _ => Look::Otherwise(Box::new(unconfirmed(kind, first, &again, candidate))),
-    })
-}
-
-/// Shortens the schedule of a bug and looks at it again. `None`: nothing shorter was found that shows it. The exploration began at `since`.
-pub(super) fn look_shorter(
-    worker: &mut Worker,
-    inspector: &mut Inspector,
-    setting: &Setting,
-    (kind, identity): (BugKind, u64),
-    (candidate, since): (&Candidate, Instant),
-) -> Result<Option<Box<Shown>>, Failure> {
-    let Some(until) = until(setting, kind, since) else { return Ok(None) };
-    let Some((shorter, how)) = shorten(worker, (kind, identity), candidate, until)? else { return Ok(None) };
-    Ok(match look(worker, inspector, setting, (kind, identity), None, &shorter)? {
-        Look::Same(shown) => Some(shown.after(how)),
-        _ => None,
     })
 }
 

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use super::executions::Counts;
 use super::failure::Failure;
-use super::found::{look, look_shorter, put_in_order, Candidate, Found, Look};
+use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
 use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
-use super::shorten::is_wanted;
+use super::shorten::{is_wanted, look_shorter};
 use super::state::{State, Stop};
 use super::summary::summary;
 use super::workers::Shared;

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::failure::Failure;
-use super::found::Candidate;
+use super::found::{look, Candidate, Look, Shown};
 use super::setting::Setting;
 use crate::config::SearchKind;
 use crate::finding::{BugKind, Ending, Shortened};
-use crate::runtime::{Outcome, Quiet, Sign, Worker};
+use crate::runtime::{Inspector, Outcome, Quiet, Sign, Worker};
 use crate::schedule::{self, Schedule};
 use crate::shrink::{self, Tried};
 
@@ -39,7 +39,7 @@ pub(super) fn is_wanted(setting: &Setting, kind: BugKind) -> bool {
 }
 
 /// Until when the schedule of a bug may be shortened. `None`: it is not to be.
-pub(super) fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<Instant> {
+fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<Instant> {
     let config = setting.config;
     let more =
         if kind == BugKind::Divergence { setting.spec.divergence_timeout() * DIVERGENCES } else { Duration::ZERO };
@@ -50,7 +50,7 @@ pub(super) fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<
 }
 
 /// What leads to the same bug as `candidate` and is shorter. `None`: nothing was found.
-pub(super) fn shorten(
+fn shorten(
     worker: &mut Worker,
     bug: (BugKind, u64),
     candidate: &Candidate,
@@ -109,4 +109,20 @@ pub(super) fn shorten(
     let schedule = Schedule { prefix: short.trace.choices(n), ends: given.ends, ..Schedule::default() };
     let shorter = Candidate { schedule, transitions: n as u64, whole: None, ..candidate.clone() };
     Ok(Some((shorter, short.how)))
+}
+
+/// Shortens the schedule of a bug and looks at it again. `None`: nothing shorter was found that shows it. The exploration began at `since`.
+pub(super) fn look_shorter(
+    worker: &mut Worker,
+    inspector: &mut Inspector,
+    setting: &Setting,
+    (kind, identity): (BugKind, u64),
+    (candidate, since): (&Candidate, Instant),
+) -> Result<Option<Box<Shown>>, Failure> {
+    let Some(until) = until(setting, kind, since) else { return Ok(None) };
+    let Some((shorter, how)) = shorten(worker, (kind, identity), candidate, until)? else { return Ok(None) };
+    Ok(match look(worker, inspector, setting, (kind, identity), None, &shorter)? {
+        Look::Same(shown) => Some(shown.after(how)),
+        _ => None,
+    })
 }
