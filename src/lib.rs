@@ -20,6 +20,7 @@ pub mod runtime;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod shrink;
 pub mod touched;
 pub mod trace;
 pub mod words;

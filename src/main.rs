@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
-use vsrun::config::{Command, Config, Format, Replay, Show};
+use vsrun::config::{Command, Config, Explain, Format, Replay, Show};
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
-use vsrun::report::{colours_for, json, show, text};
+use vsrun::report::{self, colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
 use vsrun::{args, canary, doctor};
@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Explore(config) => run(&config),
         Command::Replay(args) => replay(&args),
+        Command::Explain(args) => explain(&args),
         Command::Show(args) => print_scenario(&args),
         Command::Doctor(args) if args.program.is_empty() => check_machine(),
         Command::Doctor(args) => look_at(&args.program),
@@ -142,6 +143,20 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
             Err(Failure::own(other.line))
         }
     }
+}
+
+/// 0: a step was found; 3: none, within the bounds.
+fn explain(args: &Explain) -> Result<i32, Failure> {
+    let explained = explore::explain(args).inspect_err(|failure| {
+        if args.format == Format::Json {
+            say(&json::not_replayed(&args.file, &failure.message));
+        }
+    })?;
+    out(&match args.format {
+        Format::Json => report::explain::json(&explained, &args.file) + "\n",
+        Format::Text => report::explain::text(&explained, colours_for(&io::stdout())),
+    })?;
+    Ok(if explained.turn.is_some() { 0 } else { 3 })
 }
 
 fn print_scenario(args: &Show) -> Result<i32, Failure> {

@@ -49,4 +49,6 @@ pub struct Schedule {
     pub ends: bool,
     /// It is cut off after so many transitions, to be looked at there: of those only the last are.
     pub depth: Option<u64>,
+    /// It is cut after so many transitions, if not before.
+    pub most: Option<u64>,
 }

@@ -43,6 +43,11 @@ impl Way {
         format!("{} -j {}{watched}", self.search.unwrap_or("as given"), self.workers)
     }
 
+    /// Whether the schedules of bugs are shortened: what others write is as the search found it.
+    fn shortens(self) -> bool {
+        self.workers == 1 && matches!(self.search, None | Some("optimal"))
+    }
+
     /// Whether the report as text is looked at, too, and each scenario replayed a second time. Not with every search: a run of vsrun
     /// takes some 40 ms whatever it does, and there are thousands of these.
     fn closely(self) -> bool {
@@ -355,6 +360,9 @@ impl Program {
             arguments.extend(["--race".into(), if way.watched { "explore" } else { "off" }.into()]);
         }
         arguments.extend(["-j".into(), way.workers.to_string().into()]);
+        if !way.shortens() {
+            arguments.extend(["--shrink".into(), "0".into()]);
+        }
         arguments.extend(["--scenario-dir".into(), scenarios.clone().into(), "--output".into(), output.clone().into()]);
         let report = |form: &str| {
             let format = ["--format".into(), form.into(), binary.into()];
@@ -464,6 +472,12 @@ impl Program {
     }
 }
 
+/// A schedule that was shortened has fewer switches, or as many and fewer steps, or as many of both and fewer tosses; never more steps.
+fn is_shorter(how: &Value) -> bool {
+    let [from, to] = ["from", "to"].map(|which| ["switches", "steps", "tosses"].map(|key| how[which][key].as_u64()));
+    to < from && to[1] <= from[1]
+}
+
 /// What is reported of a bug is what its scenario shows: where they are of different runs.
 fn other_run(bug: &Value) -> Option<String> {
     let text = fs::read(bug["scenario"].as_str()?).unwrap_or_default();
@@ -471,7 +485,8 @@ fn other_run(bug: &Value) -> Option<String> {
     let whole = scenario.get("then").is_none();
     let steps = scenario["steps"].as_array().map(Vec::len);
     let same = ["kind", "summary"].iter().all(|key| scenario["bug"][key] == bug[key])
-        && (!whole || steps.map(|n| n as u64) == bug["transitions"].as_u64());
+        && (!whole || steps.map(|n| n as u64) == bug["transitions"].as_u64())
+        && bug.get("shortened").is_none_or(|how| is_shorter(how) && scenario["found"]["shortened"] == *how);
     (!same).then(|| format!("{bug}, and the scenario has {steps:?} steps and {}", scenario["bug"]))
 }
 

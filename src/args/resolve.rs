@@ -5,11 +5,13 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::config::{Checkpoint, Command, Config, Doctor, MemoryModel, Race, Replay, SearchKind, SearchName, Show};
+use crate::config::{
+    Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
+};
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 3] = ["replay", "show", "doctor"];
+const COMMANDS: [&str; 4] = ["replay", "explain", "show", "doctor"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
     let raw = Raw::try_parse_from(&args)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
+        Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
         Some(RawCommand::Doctor(doctor)) => Ok(Command::Doctor(doctor)),
         None => {
@@ -172,6 +175,7 @@ struct Raw {
 const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
+       vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
        vsrun show [--format text|json] FILE
        vsrun doctor [PROGRAM [ARGS]...]";
 
@@ -179,6 +183,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
 enum RawCommand {
     /// Run a scenario again, step by step the same
     Replay(Replay),
+    /// Find the step of a scenario at which another choice leads away from its bug
+    Explain(Explain),
     /// Print what a scenario file holds, with all its steps
     Show(Show),
     /// Check whether this machine can run vsrun, or how memory of a program would be watched

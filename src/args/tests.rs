@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Point;
-use crate::config::{Bounds, Doctor, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts};
+use crate::config::{Bounds, Doctor, Explain, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -49,6 +49,27 @@ fn defaults() {
     assert_eq!((c.save, c.resume), (None, None));
     let c = config(&["--save", "s", "--resume", "r", "./prog"]);
     assert_eq!((c.save, c.resume), (Some(PathBuf::from("s")), Some(PathBuf::from("r"))));
+}
+
+#[test]
+fn shortening_and_explaining() {
+    let shrink = |args: &[&str]| config(args).shrink;
+    assert_eq!(shrink(&["p"]), Duration::from_secs(2));
+    assert_eq!(shrink(&["--shrink", "0", "p"]), Duration::ZERO);
+    assert_eq!(shrink(&["--shrink", "0.5", "p"]), Duration::from_millis(500));
+    assert!(refused(&["--shrink=-1", "p"]).contains("or 0"));
+    let explained = |args: &[&str]| match run(args) {
+        Ok(Command::Explain(explain)) => explain,
+        other => panic!("{other:?}"),
+    };
+    let (time, file) = (Duration::from_secs(10), PathBuf::from("f"));
+    let plain = Explain { samples: 20, time, seed: 0, trust: false, format: Format::Text, file };
+    assert_eq!(explained(&["explain", "f"]), plain);
+    let time = Duration::from_secs(3);
+    let all = Explain { samples: 5, time, seed: 7, trust: true, format: Format::Json, ..plain };
+    let args = "explain --samples 5 --time 3 --seed 7 --trust --format json f";
+    assert_eq!(explained(&args.split_whitespace().collect::<Vec<_>>()), all);
+    assert!(refused(&["explain", "--samples", "0", "f"]).contains("--samples"));
 }
 
 #[test]

@@ -9,7 +9,10 @@ use clap::{Args, ValueEnum};
 use crate::race::Flaws;
 use crate::scenario::Toss;
 use crate::search::{Bound, Pct};
-use values::{bound, command_words, duration, fault, memory, point, signal_number, size_or_none, toss, uncontrolled};
+use values::{
+    bound, command_words, duration, duration_or_none, fault, memory, point, signal_number, size_or_none, toss,
+    uncontrolled,
+};
 
 mod values;
 
@@ -23,6 +26,8 @@ pub enum Command {
     Explore(Config),
     /// Run a scenario again.
     Replay(Replay),
+    /// Say where a scenario could have gone another way.
+    Explain(Explain),
     /// Print a scenario.
     Show(Show),
     /// Check the machine.
@@ -343,6 +348,9 @@ pub struct Config {
     /// Go on from a state that was saved, and save to it again
     #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
     pub resume: Option<PathBuf>,
+    /// What is done to shorten the schedule of each bug may take so long; 0: nothing is
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = duration_or_none, help_heading = "Output")]
+    pub shrink: Duration,
     /// Directory for scenarios
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Output")]
     pub scenario_dir: PathBuf,
@@ -450,6 +458,29 @@ pub struct Replay {
     /// File for the program's own output (default: stderr)
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Says at which step another choice leads away from a scenario's bug.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Explain {
+    /// Random continuations behind each choice that is tried
+    #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub samples: u64,
+    /// Stop after SECONDS
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = duration)]
+    pub time: Duration,
+    /// Seed of the continuations
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
     /// Form of the report: text, or json (one object on stdout)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub format: Format,

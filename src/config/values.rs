@@ -192,6 +192,14 @@ pub(super) fn memory(text: &str) -> Result<Memory, String> {
     }
 }
 
+/// The same, or 0.
+pub(super) fn duration_or_none(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    duration(text).map_err(|e| format!("{e}; or 0"))
+}
+
 /// Units of durations, each shorter than the one before, in nanoseconds.
 const UNITS: [(&str, f64); 5] = [("d", 86400e9), ("h", 3600e9), ("m", 60e9), ("s", 1e9), ("ms", 1e6)];
 /// The longest duration: a hundred years, which clocks can still add.

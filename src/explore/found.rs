@@ -13,7 +13,7 @@ use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
 use super::setting::Setting;
-use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::finding::{Bug, BugKind, Ending, Finding, Shortened};
 use crate::objects::Objects;
 use crate::report::mismatch::mismatch;
 use crate::runtime::{Inspector, Outcome, Worker};
@@ -76,10 +76,19 @@ impl Candidate {
 
 /// What one execution showed: all that is said of a bug is from one of them.
 pub(super) struct Shown {
-    /// Its number.
-    execution: u64,
+    /// What repeats it.
+    candidate: Candidate,
     bug: Bug,
     scenario: Scenario,
+}
+
+impl Shown {
+    /// It was shortened before.
+    pub fn after(mut self: Box<Shown>, how: Shortened) -> Box<Shown> {
+        self.bug.shortened = Some(how);
+        self.scenario.found.shortened = Some(how);
+        self
+    }
 }
 
 /// A bug.
@@ -94,6 +103,8 @@ pub(super) struct Found {
     pub path: Option<PathBuf>,
     /// The line about it.
     pub summary: String,
+    /// The execution whose schedule was to be shortened last.
+    tried: Option<u64>,
     /// What was seen. `None`: it has not been looked at (again, after a resumption).
     shown: Option<Box<Shown>>,
     /// The last look at an execution that should have shown it and did not.
@@ -103,7 +114,7 @@ pub(super) struct Found {
 impl Found {
     /// A bug that nobody has looked at.
     pub fn new(identity: u64, kind: BugKind, best: Candidate) -> Found {
-        Found { identity, kind, best, path: None, summary: String::new(), shown: None, doubt: None }
+        Found { identity, kind, best, path: None, summary: String::new(), tried: None, shown: None, doubt: None }
     }
 
     /// Another execution that shows it.
@@ -115,7 +126,28 @@ impl Found {
 
     /// True if what was seen is not what the execution that stands for it shows.
     pub fn is_stale(&self) -> bool {
-        self.shown.as_ref().map(|s| s.execution) != Some(self.best.execution)
+        self.shown.as_ref().map(|s| s.candidate.execution) != Some(self.best.execution)
+    }
+
+    /// The schedule that stands for it is to be shortened now: whether that was not done before.
+    pub fn try_shortening(&mut self) -> bool {
+        self.tried.replace(self.best.execution) != Some(self.best.execution)
+    }
+
+    /// True if the execution that is shown is one that was shortened.
+    pub fn is_shortened(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.bug.shortened.is_some())
+    }
+
+    /// How far `candidate` was shortened, if it is what repeats the execution that is shown, and was.
+    pub fn how(&self, candidate: &Candidate) -> Option<Shortened> {
+        let shown = self.shown.as_ref().filter(|shown| shown.candidate.schedule == candidate.schedule);
+        shown.and_then(|shown| shown.bug.shortened)
+    }
+
+    /// What repeats the execution that is shown, or, if there is none, the one that stands for it.
+    pub fn repeated(&self) -> Candidate {
+        self.shown.as_ref().map_or(&self.best, |shown| &shown.candidate).clone()
     }
 
     /// True if the execution that stands for it did not show it again. That it may do so another time makes it no better.
@@ -167,6 +199,7 @@ impl Found {
                 execution: self.best.execution,
                 transitions: self.best.transitions,
                 finding: None,
+                shortened: None,
             },
         }
     }
@@ -216,7 +249,7 @@ pub(super) fn look(
         _ if again.kind == Some(kind) && again.identity == identity || again.overwrites_vsrun() => {
             let bug = Bug::new(again, execution);
             let scenario = scenario_of(setting, candidate, &bug);
-            Look::Same(Box::new(Shown { execution, bug, scenario }))
+            Look::Same(Box::new(Shown { candidate: candidate.clone(), bug, scenario }))
         }
         _ if identity == OVERWRITTEN => {
             Look::Otherwise(Box::new(Bug::error(NOT_AGAIN, execution, again.transitions())))
@@ -275,7 +308,11 @@ pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -
             ..setting.spec.options.clone()
         },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
-        found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
+        found: scenario::Found {
+            search: setting.config.search.name().to_string(),
+            execution: candidate.execution,
+            shortened: None,
+        },
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),
         objects: (*candidate.objects).clone(),

@@ -3,6 +3,7 @@
 mod annotations;
 mod bounds;
 mod executions;
+mod explain;
 mod failure;
 mod found;
 #[doc(hidden)]
@@ -15,6 +16,7 @@ mod run;
 mod save;
 mod setting;
 mod sharing;
+mod shorten;
 mod state;
 mod status;
 mod stranger;
@@ -22,6 +24,7 @@ mod summary;
 mod unfinished;
 mod workers;
 
+pub use explain::explain;
 pub use failure::Failure;
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};

@@ -28,7 +28,7 @@ use crate::schedule::Schedule;
 const FOLLOWED_DEPTH: u64 = 1_000_000;
 
 /// Reads a scenario and checks that the program is still the one it was written for: if it is not, that is told where `relaxed`.
-fn load(path: &Path, trusted: bool, relaxed: bool) -> Result<(Scenario, bool), Failure> {
+pub(super) fn load(path: &Path, trusted: bool, relaxed: bool) -> Result<(Scenario, bool), Failure> {
     let ScenarioFile { scenario, own, .. } =
         Scenario::load_file(path).map_err(|e| Failure::environment(e.to_string()))?;
     if !own && !trusted {
@@ -51,7 +51,7 @@ fn load(path: &Path, trusted: bool, relaxed: bool) -> Result<(Scenario, bool), F
     Ok((scenario, changed))
 }
 
-fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
+pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
     Spec {
         points: points.to_vec(),
         program: scenario.program.clone(),
@@ -66,7 +66,7 @@ fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
     }
 }
 
-fn schedule_of(scenario: &Scenario) -> Schedule {
+pub(super) fn schedule_of(scenario: &Scenario) -> Schedule {
     let prefix = scenario.prefix();
     let depth = scenario.options.max_depth.filter(|_| scenario.bug.kind == BugKind::Cut);
     match &scenario.then {
@@ -75,7 +75,7 @@ fn schedule_of(scenario: &Scenario) -> Schedule {
     }
 }
 
-fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
+pub(super) fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
     match scenario.options.stdin.as_str() {
         "null" => Ok(Input::null()?),
         _ => Ok(Input::prepare(true)?),
@@ -165,7 +165,7 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
 
 /// At which step a replay went another way, what was expected and what came. `None`: it came to the bug that the scenario
 /// records, by its steps.
-fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
+pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
     if found.end == End::MISMATCH {
         let line = mismatch(&scenario.steps, found);
         return Some(line.unwrap_or_else(|| "the replay left the scenario".into()));

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use super::executions::Counts;
 use super::failure::Failure;
-use super::found::{look, put_in_order, Found, Look};
+use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
 use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
+use super::shorten::{is_wanted, look_shorter};
 use super::state::{State, Stop};
 use super::summary::summary;
 use super::workers::Shared;
@@ -120,6 +121,24 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     Ok(Summary { unfinished, ..summary(config, &worker, state, bugs) })
 }
 
+/// At the end all bugs together may be shortened for so many times what one may.
+const AT_THE_END: u32 = 5;
+
+/// Looks at what repeats a bug; what was shortened stays known as such.
+fn look_again(
+    worker: &mut Worker,
+    inspector: &mut Inspector,
+    setting: &Setting,
+    bug: &Found,
+    candidate: &Candidate,
+) -> Result<Look, Failure> {
+    let seen = look(worker, inspector, setting, (bug.kind, bug.identity), None, candidate)?;
+    Ok(match (seen, bug.how(candidate)) {
+        (Look::Same(shown), Some(how)) => Look::Same(shown.after(how)),
+        (seen, _) => seen,
+    })
+}
+
 /// Looks at the bugs once more that another execution has come to stand for, and puts them in order. The first worker
 /// is left with the execution of the last bug.
 fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector, state: &mut State) -> Vec<Found> {
@@ -129,15 +148,33 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
     let moved = put_in_order(&mut found);
     // One worker alone that stops at a bug has just looked at it.
     let in_hand = state.passed.len() == 1 && state.stop == Some(Stop::FirstBug) && !found.iter().any(Found::is_stale);
-    let last = found.len().checked_sub(1).filter(|_| !in_hand);
+    let last = found.len().checked_sub(1);
+    // Who wants an end, or has had his time, has it without that.
+    let hurried = matches!(state.stop, Some(Stop::Interrupted | Stop::Failed | Stop::Bound(Reason::Time)));
+    let until = Instant::now().checked_add(setting.config.shrink.saturating_mul(AT_THE_END)).filter(|_| !hurried);
     for (i, bug) in found.iter_mut().enumerate() {
         let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
-        let disturbed = state.obstacle.as_ref().is_some_and(failed);
-        if !disturbed && !bug.is_doubtful() && (bug.is_stale() || last == Some(i)) {
+        let looks = !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
+        let shortens = looks && until.is_some_and(|until| Instant::now() < until);
+        let tries = shortens && is_wanted(setting, bug.kind) && bug.try_shortening();
+        let shorter = match tries {
+            true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), (&bug.best, state.started_at)),
+            false => Ok(None),
+        };
+        // What was shortened is not given up for what is not.
+        let stale = bug.is_stale() && (shortens || !bug.is_shortened());
+        if let Some(shown) = shorter.unwrap_or_else(|failure| {
+            state.counts.note(&failure.message);
+            None
+        }) {
+            bug.show(shown);
+        } else if looks && (stale || last == Some(i) && (tries || !in_hand)) {
             // What was seen of it before is reported all the same.
-            let seen = look(worker, inspector, setting, (bug.kind, bug.identity), None, &bug.best);
-            let seen = seen.map_err(|failure| state.counts.note(&failure.message));
-            match seen.unwrap_or(Look::Interrupted) {
+            let candidate = if stale { bug.best.clone() } else { bug.repeated() };
+            match look_again(worker, inspector, setting, bug, &candidate).unwrap_or_else(|failure| {
+                state.counts.note(&failure.message);
+                Look::Interrupted
+            }) {
                 Look::Interrupted => break,
                 Look::Disturbed(obstacle) => {
                     state.obstacle.get_or_insert(*obstacle);

@@ -107,7 +107,7 @@ mod tests {
             fingerprint: serde_json::Value::Null,
             options: Options::default(),
             bug: crate::scenario::Shown { kind: crate::finding::BugKind::Crash, summary: String::new(), identity: 0 },
-            found: crate::scenario::Found { search: String::new(), execution: 1 },
+            found: crate::scenario::Found { search: String::new(), execution: 1, shortened: None },
             objects: Default::default(),
             steps: Vec::new(),
             then: None,

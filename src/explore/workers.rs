@@ -15,12 +15,13 @@ use vsrun_model::arena::Seen;
 use vsrun_model::{End, Kind};
 
 use super::bounds;
-use super::executions::{length, Task};
+use super::executions::{length, replayable, Task};
 use super::failure::Failure;
 use super::found::{look, Candidate, Found, Look};
 use super::judge::{is_past_circle, judge, other_circles, Judged};
 use super::setting::Setting;
 use super::sharing::shown_by;
+use super::shorten::{is_wanted, look_shorter};
 use super::state::{State, Stop};
 use super::unfinished::Unfinished;
 use crate::base::hash::fnv1a;
@@ -477,7 +478,11 @@ impl<'a> Shared<'a> {
             state.end(Stop::FirstBug);
             self.halt.set();
         }
+        let mut shortens = false;
+        let goes_on = state.stop.is_none();
         let written = state.found.get_mut(&identity).map(|bug| {
+            let now = goes_on && is_wanted(self.setting, kind) && bug.best.execution == candidate.execution;
+            shortens = now && bug.try_shortening();
             match seen {
                 Look::Same(shown) => bug.show(shown),
                 Look::Otherwise(doubt) => bug.doubt(doubt),
@@ -487,7 +492,35 @@ impl<'a> Shared<'a> {
         });
         let failed = written.and_then(Result::err).map(|e| e.to_string());
         failed.into_iter().for_each(|text| state.counts.note(&text));
+        let since = state.started_at;
+        drop(state);
+        // At the first bug others are to end before that, and the end does it.
+        if shortens {
+            self.shorten(worker, inspector, (kind, identity), (&candidate, since))?;
+            if !outcome.is_untold() {
+                // What is asked of the worker after this is about what it has run.
+                worker.run(&replayable(&candidate.schedule, &outcome.trace))?;
+            }
+        }
         Ok(true)
+    }
+
+    /// Shortens the schedule of a bug that has just been written down.
+    fn shorten(
+        &self,
+        worker: &mut Worker,
+        inspector: &mut Inspector,
+        (kind, identity): (BugKind, u64),
+        (candidate, since): (&Candidate, Instant),
+    ) -> Result<(), Failure> {
+        let shorter = look_shorter(worker, inspector, self.setting, (kind, identity), (candidate, since))?;
+        let Some(shown) = shorter else { return Ok(()) };
+        let mut state = self.lock();
+        let Some(bug) = state.found.get_mut(&identity).filter(|bug| !bug.is_doubtful()) else { return Ok(()) };
+        bug.show(shown);
+        let failed = bug.write(self.setting).err().map(|e| e.to_string());
+        failed.into_iter().for_each(|text| state.counts.note(&text));
+        Ok(())
     }
 
     /// An execution is over, and recorded. True: it is the first that was cut.

@@ -2,19 +2,23 @@
 //! together by the exploration ([`Summary`]), and turned into reports, scenarios and JSON by others.
 
 mod ending;
+mod explained;
 mod gone;
 mod place;
 mod seen;
+mod shortened;
 mod summary;
 mod touched;
 mod words;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
+pub use explained::{Explained, Move, Shows, Turn};
 pub use gone::{GoneView, OriginView};
 pub use place::{LineView, PlaceView};
 pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,
 };
+pub use shortened::{Length, Shortened};
 pub use summary::{Bug, ProgramStatus, Summary};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::ending::{BugKind, Verdict};
 use super::seen::Finding;
+use super::shortened::Shortened;
 use super::touched::Uses;
 use crate::incomplete::{undoing, Reason, Reasons};
 
@@ -45,6 +46,8 @@ pub struct Bug {
     pub transitions: u64,
     /// What was seen, from which all of this comes. `None`: nobody has looked at it.
     pub finding: Option<Box<Finding>>,
+    /// How far the schedule that is shown was shortened, if it was.
+    pub shortened: Option<Shortened>,
 }
 
 impl Bug {
@@ -57,13 +60,14 @@ impl Bug {
             execution,
             transitions: finding.transitions(),
             finding: Some(Box::new(finding)),
+            shortened: None,
         }
     }
 
     /// An error of which only a line is known.
     pub fn error(summary: impl Into<String>, execution: u64, transitions: u64) -> Bug {
         let (kind, summary) = (BugKind::Error, summary.into());
-        Bug { kind, summary, scenario: None, execution, transitions, finding: None }
+        Bug { kind, summary, scenario: None, execution, transitions, finding: None, shortened: None }
     }
 
     /// What an exploration failed of, as `line` says: by vsrun's own fault, or by that of what is around it.

@@ -156,6 +156,9 @@ fn bug(bug: &Bug) -> Value {
         "execution": bug.execution,
         "transitions": bug.transitions,
     });
+    if let Some(how) = &bug.shortened {
+        object["shortened"] = json!(how);
+    }
     let found = bug.finding.as_deref();
     if let Some(places) = found.and_then(of_bug) {
         object["places"] = places;

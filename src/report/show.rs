@@ -20,6 +20,9 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     let _ = writeln!(out, "  program    {} ({})", words.join(" "), shell_word(program.exe.as_bytes()));
     let _ = writeln!(out, "  directory  {}", shell_word(program.cwd.as_bytes()));
     let _ = writeln!(out, "  found by   {}, execution {}", one_line(&scenario.found.search), scenario.found.execution);
+    if let Some(how) = &scenario.found.shortened {
+        let _ = writeln!(out, "  shortened  {}", how.line());
+    }
     let _ = writeln!(out, "  options    {}", options(&scenario.options));
     let _ = writeln!(out, "\n{}", paint.head(&format!("Transitions ({})", scenario.steps.len())));
     out.push_str(&steps::lines(&steps::of_scenario(&scenario.steps)));

@@ -43,7 +43,7 @@ pub fn finding(kind: BugKind) -> Finding {
 
 /// A bug with nothing known about it.
 pub fn bug(kind: BugKind) -> Bug {
-    Bug { kind, summary: "x".into(), scenario: None, execution: 1, transitions: 1, finding: None }
+    Bug { kind, summary: "x".into(), scenario: None, execution: 1, transitions: 1, finding: None, shortened: None }
 }
 
 /// One transition.
@@ -138,7 +138,7 @@ pub fn scenario() -> Scenario {
             ..Options::default()
         },
         bug: scenario::Shown { kind: BugKind::Deadlock, summary: "2 threads wait for each other".into(), identity: 1 },
-        found: Found { search: "dpor".into(), execution: 3 },
+        found: Found { search: "dpor".into(), execution: 3, shortened: None },
         steps: vec![
             step(1, Kind::MUTEX_LOCK, 0, "pthread_mutex_lock(lock_a)"),
             step(2, Kind::MUTEX_LOCK, 0, "pthread_mutex_lock(lock_b)"),

@@ -75,6 +75,9 @@ fn seen_only(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
     let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
+    if let Some(how) = &bug.shortened {
+        let _ = writeln!(out, "  shortened: {}", how.line());
+    }
     if let Some(found) = &bug.finding {
         seen(&mut out, bug, found, paint);
     }

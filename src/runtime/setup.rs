@@ -95,7 +95,7 @@ pub(super) fn launch_spec(
 /// Transitions after which an execution is cut.
 fn depth_of(spec: &Spec, schedule: &Schedule) -> u64 {
     let prefix = schedule.ends.then_some(schedule.prefix.len() as u64);
-    [prefix, schedule.depth].into_iter().flatten().fold(spec.max_depth, u64::min)
+    [prefix, schedule.depth, schedule.most].into_iter().flatten().fold(spec.max_depth, u64::min)
 }
 
 fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {

@@ -91,6 +91,8 @@ pub struct Worker {
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
     cpu: Option<usize>,
+    /// When the execution that is run is broken off, if it is not over by then.
+    until: Option<Instant>,
     /// Its processes are gone, and another worker has its place.
     is_over: bool,
 }
@@ -156,6 +158,7 @@ impl Worker {
             points: Watchpoints::default(),
             list: Watchlist::default(),
             cpu,
+            until: None,
             is_over: false,
         };
         worker.bring_to_root(root)?;
@@ -215,9 +218,19 @@ impl Worker {
         self.await_root(self.commands + 1)
     }
 
-    /// A request to end has come, or there is no use in going on.
+    /// A request to end has come, or there is no use in going on, or the execution has had its time.
     pub(super) fn is_to_stop(&self) -> bool {
+        self.is_halted() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// A request to end has come, or there is no use in going on.
+    pub fn is_halted(&self) -> bool {
         tracee::interrupted() || self.halt.is_due()
+    }
+
+    /// From now on executions are broken off then; `None`: they are not.
+    pub fn break_off(&mut self, until: Option<Instant>) {
+        self.until = until;
     }
 
     fn before_root(&mut self, event: Event) -> Result<(), StartError> {

@@ -36,7 +36,7 @@ fn sample() -> Scenario {
             ..Options::default()
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },
-        found: Found { search: "dpor".into(), execution: 3 },
+        found: Found { search: "dpor".into(), execution: 3, shortened: None },
         steps: vec![
             step(Uid::MAIN.child(1), 0, Kind::MUTEX_LOCK, "pthread_mutex_lock(lock_a)"),
             step(Uid::MAIN.child(2).child(5000), 2, Kind::TOSS, "VS_toss(2)"),

@@ -9,7 +9,7 @@ use vsrun_model::{Kind, Uid};
 
 use super::predicate::Predicate;
 use crate::base::serial;
-use crate::finding::{BugKind, Names, StepView};
+use crate::finding::{BugKind, Names, Shortened, StepView};
 use crate::objects::Objects;
 use crate::schedule::Schedule;
 
@@ -170,6 +170,9 @@ pub struct Found {
     pub search: String,
     /// Number of the execution, from 1.
     pub execution: u64,
+    /// How far it was shortened after that, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<Shortened>,
 }
 
 /// What comes after the recorded steps.

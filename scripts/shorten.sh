@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# How far the schedules of the c-tests' bugs are shortened:
+#   ./scripts/shorten.sh [--short] [--random] [WORD]
+#
+# Each bug with and without (--shrink 0): switches, steps and tosses that are not 0, and executions for that; then each shortened scenario
+# is replayed 20 times. Fails if one has grown or does not replay, if counts or bugs differ, or if the median of the switches is more than
+# half of what it was. --short: a few programs, 3 replays. --random: as random executions find them, not as the cases' options say.
+set -eu
+cd "$(dirname "$0")/.."
+
+short= random= word=
+for argument; do
+    case $argument in
+    --short) short=1 ;;
+    --random) random=1 ;;
+    -*) sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) word=$argument ;;
+    esac
+done
+
+vsrun=${VSRUN:-}
+if [ -z "$vsrun" ]; then
+    cargo build --quiet --release
+    vsrun=${CARGO_TARGET_DIR:-$PWD/target}/release/vsrun
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+SHORT=$short RANDOM_SEARCH=$random WORD=$word VSRUN=$vsrun WORK=$work python3 scripts/shorten/measure.py

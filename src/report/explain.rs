@@ -1,0 +1,163 @@
+//! What `vsrun explain` prints: where a scenario could still have gone another way.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{json, Value};
+
+use super::terminal::Paint;
+use crate::base::text::one_line;
+use crate::finding::{Explained, Move, Shows, Turn};
+
+/// The text for people.
+pub fn text(explained: &Explained, colours: bool) -> String {
+    let paint = Paint(colours);
+    let (kind, summary) = &explained.bug;
+    let mut out = format!("{}: {}\n\n", paint.bad(&kind.name().to_uppercase()), one_line(summary));
+    let looked_at = match explained.left {
+        0 => String::new(),
+        n => format!(" Steps 1 to {n} were not looked at, for want of time (--time)."),
+    };
+    match &explained.turn {
+        None => {
+            let _ = writeln!(
+                out,
+                "No other choice was found that leads away from the bug: whatever is done instead of a step, it shows in all random \
+                 continuations.{looked_at}"
+            );
+        }
+        Some(first) => {
+            turn(&mut out, paint, first);
+            if let Some(later) = &explained.later {
+                let _ = writeln!(out, "\nLater it can be avoided, but need not be:");
+                turn(&mut out, paint, later);
+            } else if first.shows[1].bug > 0 {
+                let _ = writeln!(
+                    out,
+                    "\nNo earlier step was found at which another choice leads away each time.{looked_at}"
+                );
+            }
+        }
+    }
+    let _ = writeln!(out, "\n{}, {}.", count(explained.steps, "step"), count(explained.executions, "execution"));
+    out
+}
+
+/// `swap steps 12 and 13 and the bug is gone`, the two operations, and what was counted.
+fn turn(out: &mut String, paint: Paint, turn: &Turn) {
+    let Turn { taken, instead, shows: [as_it_is, changed] } = turn;
+    let step = taken.step.unwrap_or(0);
+    let what = match instead.step {
+        _ if taken.thread == instead.thread => format!("let step {step} come out another way"),
+        Some(later) if later == step + 1 => format!("swap steps {step} and {later}"),
+        Some(later) => format!("make step {later} before step {step}"),
+        None => format!("let {} go on before step {step}", instead.thread),
+    };
+    let gone = match changed.bug {
+        0 => "the bug is gone".to_string(),
+        n => format!("the bug shows in {n} of {} only", changed.all()),
+    };
+    let _ = writeln!(out, "{}", paint.head(&format!("{}{}, and {gone}.", what[..1].to_uppercase(), &what[1..])));
+    let moved = |label: &str, one: &Move| one_line(&format!("{label}  {}  {}", one.thread, one.text));
+    let _ = writeln!(out, "  {}", moved(&format!("step {step:<4}"), taken));
+    let label = match instead.step {
+        _ if taken.thread == instead.thread => "instead  ".to_string(),
+        Some(later) => format!("step {later:<4}"),
+        None => "not made ".to_string(),
+    };
+    let _ = writeln!(out, "  {}", moved(&label, instead));
+    let _ = writeln!(out, "  as in the scenario: {}", counted(as_it_is));
+    let _ = writeln!(out, "  the other way:      {}", counted(changed));
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn counted(shows: &Shows) -> String {
+    let mut text = format!("the bug shows in {} of {} random continuations", shows.bug, shows.all());
+    if shows.other > 0 {
+        let _ = write!(text, ", another bug in {}", shows.other);
+    }
+    if shows.cut > 0 {
+        let _ = write!(text, ", {} cut before the end", shows.cut);
+    }
+    text
+}
+
+/// The same as one JSON object.
+pub fn json(explained: &Explained, file: &Path) -> String {
+    let (kind, summary) = &explained.bug;
+    let object = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "kind": kind.name(), "summary": summary,
+        "steps": explained.steps, "executions": explained.executions, "not_looked_at": explained.left,
+        "turn": explained.turn.as_ref().map(turn_object), "later": explained.later.as_ref().map(turn_object),
+    });
+    object.to_string()
+}
+
+fn turn_object(turn: &Turn) -> Value {
+    let one = |made: &Move, shows: &Shows| {
+        json!({
+            "step": made.step, "thread": made.thread, "operation": made.text,
+            "samples": shows.all(), "bug": shows.bug, "other_bug": shows.other, "no_bug": shows.none, "cut": shows.cut,
+        })
+    };
+    json!({ "taken": one(&turn.taken, &turn.shows[0]), "instead": one(&turn.instead, &turn.shows[1]) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::BugKind;
+
+    fn explained() -> Explained {
+        let made = |step, thread: &str, text: &str| Move { step, thread: thread.into(), text: text.into() };
+        let turn = Turn {
+            taken: made(Some(12), "0.2", "pthread_mutex_lock(b)"),
+            instead: made(Some(13), "0.1", "pthread_mutex_lock(a)"),
+            shows: [Shows { bug: 20, ..Shows::default() }, Shows { none: 19, cut: 1, ..Shows::default() }],
+        };
+        let bug = (BugKind::Deadlock, "2 threads wait".to_string());
+        Explained { bug, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
+    }
+
+    #[test]
+    fn a_pair_to_swap() {
+        let expected = "\
+DEADLOCK: 2 threads wait
+
+Swap steps 12 and 13, and the bug is gone.
+  step 12    0.2  pthread_mutex_lock(b)
+  step 13    0.1  pthread_mutex_lock(a)
+  as in the scenario: the bug shows in 20 of 20 random continuations
+  the other way:      the bug shows in 0 of 20 random continuations, 1 cut before the end
+
+14 steps, 60 executions.
+";
+        assert_eq!(text(&explained(), false), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let mut one = explained();
+        let turn = one.turn.as_mut().unwrap();
+        (turn.instead.step, turn.shows[1].bug, one.left) = (None, 3, 5);
+        let said = text(&one, false);
+        assert!(said.contains("Let 0.1 go on before step 12, and the bug shows in 3 of 23 only.\n"), "{said}");
+        assert!(said.contains(
+            "No earlier step was found at which another choice leads away each time. Steps 1 to 5 were not looked at"
+        ));
+        one.turn = None;
+        assert!(text(&one, false).contains("No other choice was found that leads away"), "{}", text(&one, false));
+    }
+
+    #[test]
+    fn as_json() {
+        let value: Value = serde_json::from_str(&json(&explained(), Path::new("s"))).unwrap();
+        assert_eq!(value["turn"]["taken"]["step"], 12);
+        assert_eq!(value["turn"]["instead"]["bug"], 0);
+        assert_eq!(value["turn"]["instead"]["samples"], 20);
+        assert_eq!((value["later"].clone(), value["not_looked_at"].clone()), (Value::Null, json!(0)));
+    }
+}
