@@ -22,4 +22,5 @@ pub mod schedule;
 pub mod search;
 pub mod touched;
 pub mod trace;
+pub mod why;
 pub mod words;
