@@ -178,13 +178,22 @@ mod tests {
     }
 
     #[test]
-    fn the_descriptor_of_this_thread() {
-        // What the kernel knows of this thread, found by its own address in the C library.
-        let me = nix::unistd::gettid().as_raw() as u32;
-        let pointer = nix::sys::pthread::pthread_self();
-        assert_eq!(thread_with_id_at(&own(), pointer as u64 + TID), Some(me));
-        assert_eq!(thread_with_id_at(&own(), pointer as u64 + TID + 8), None);
+    fn the_descriptor_of_a_thread() {
+        use std::os::unix::thread::JoinHandleExt;
+        use std::sync::mpsc::channel;
+        let ((tell, told), (end, ended)) = (channel(), channel::<()>());
+        let thread = std::thread::spawn(move || {
+            tell.send(nix::unistd::gettid().as_raw() as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let id = told.recv().unwrap();
+        // What the C library calls the thread is the address of its descriptor.
+        let pointer = thread.as_pthread_t() as u64;
+        assert_eq!(thread_with_id_at(&own(), pointer + TID), Some(id));
+        assert_eq!(thread_with_id_at(&own(), pointer + TID + 8), None);
         assert_eq!(thread_with_id_at(&own(), 3), None);
+        drop(end);
+        thread.join().unwrap();
     }
 
     #[test]
