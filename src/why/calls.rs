@@ -231,7 +231,10 @@ fn enders_of(process: &Process, ends: &Ends, around: &Surroundings) -> Enders {
     let parties: Vec<Party> = ends.processes.iter().map(|&pid| Party::Process(pid)).collect();
     match &ends.outside {
         Some(who) => Enders::Outside(who.clone()),
-        None if own_handler(process, &ends.processes) => Enders::Outside(HANDLER.into()),
+        None if own_handler(process, &ends.processes) => match &process.threads[..] {
+            [_] => Enders::Outside(HANDLER.into()),
+            _ => Enders::Unknown(OWN.into()),
+        },
         // Who must not be looked at may have it too.
         None if around.descriptors.hidden > 0 => Enders::Likely(parties),
         None => Enders::Only(parties),
@@ -240,6 +243,8 @@ fn enders_of(process: &Process, ends: &Ends, around: &Surroundings) -> Enders {
 
 /// Who ends a wait at a pipe that signal handlers write to.
 const HANDLER: &str = "a signal handler of its own";
+/// The same where there are other threads.
+const OWN: &str = "another thread of it or a signal handler may do that, and who is to is not known";
 
 /// A handler for signals may write to a pipe of which the process has both ends.
 fn own_handler(process: &Process, others: &[i32]) -> bool {
@@ -274,7 +279,7 @@ fn select(process: &Process, nr: i64, args: &[u64; 6], around: &Surroundings) ->
     let all = match &sets {
         [Some(read), Some(write)] => {
             let is_in = |set: &[u8], fd: i32| set[fd as usize / 8] >> (fd % 8) & 1 == 1;
-            let events = |fd: i32| u32::from(is_in(read, fd)) * IN | u32::from(is_in(write, fd)) * OUT;
+            let events = |fd: i32| (u32::from(is_in(read, fd)) * IN) | (u32::from(is_in(write, fd)) * OUT);
             let fds = 0..args[0].min(MOST) as i32;
             Some(fds.map(|fd| (fd, events(fd))).filter(|(_, events)| *events != 0).collect())
         }
@@ -313,8 +318,13 @@ fn several(process: &Process, nr: i64, all: Option<Vec<(i32, u32)>>, whole: bool
             Some(ends) => {
                 what.push(ends.what);
                 via = ends.via;
-                let handler = own_handler(process, &ends.processes).then(|| HANDLER.to_string());
-                outside = outside.or(ends.outside).or(handler);
+                outside = outside.or(ends.outside);
+                if own_handler(process, &ends.processes) {
+                    match &process.threads[..] {
+                        [_] => outside = outside.or(Some(HANDLER.into())),
+                        _ => unknown = Some(OWN.into()),
+                    }
+                }
                 parties.extend(ends.processes.into_iter().map(Party::Process));
             }
             None => unknown = Some(format!("who makes descriptor {fd} ready is not known")),

@@ -1,14 +1,30 @@
 //! The command by which vsrun explores the program that hangs.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use super::proc;
+use crate::base::text::escape_bytes;
 use crate::report::shell_word;
+
+/// How a program was started.
+struct Command {
+    words: Vec<Vec<u8>>,
+    /// What it calls itself, if that is not how it was started: its arguments are not known.
+    title: Option<String>,
+}
+
+impl Command {
+    fn line(&self) -> String {
+        self.words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// Of the process `pid`, or the one of the same program that has started it; `clients` are processes that talk to it.
 pub(super) fn explore(pid: i32, clients: &[i32]) -> Option<String> {
     let root = first_of_program(pid);
-    let words = command(root)?;
+    let program = command(root)?;
     let mut parts = Vec::new();
     if let Some(cwd) = proc::link(root, "cwd") {
         parts.push(format!("cd {} &&", shell_word(cwd.as_os_str().as_bytes())));
@@ -21,46 +37,64 @@ pub(super) fn explore(pid: i32, clients: &[i32]) -> Option<String> {
     parts.push("vsrun".into());
     for &client in clients {
         // One word, in which quotes are as for a shell.
-        let words: Vec<String> = command(client)?.iter().map(|word| shell_word(word)).collect();
-        parts.push(format!("--with {}", shell_word(words.join(" ").as_bytes())));
+        parts.push(format!("--with {}", shell_word(command(client)?.line().as_bytes())));
     }
-    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
     // A program that is called as a command of vsrun, or as an option.
-    if !words[0].contains('/') {
+    if !program.words[0].contains(&b'/') {
         parts.push("--".into());
     }
-    Some(parts.join(" ") + " " + &words.join(" "))
+    parts.push(program.line());
+    if let Some(title) = program.title {
+        parts.push(format!("  # its arguments are not known: it calls itself '{title}'"));
+    }
+    Some(parts.join(" "))
 }
 
-/// The words of its command line; the program by its path, unless it is there by its name.
-fn command(pid: i32) -> Option<Vec<Vec<u8>>> {
+/// The words of its command line. A program may have overwritten them by what it calls itself; then only the path of its file is known.
+fn command(pid: i32) -> Option<Command> {
     let mut words = proc::words(pid, "cmdline");
+    while words.last().is_some_and(Vec::is_empty) {
+        words.pop();
+    }
     let exe = proc::link(pid, "exe")?;
     let (path, _) = proc::without_deleted(&exe);
-    let cwd = proc::link(pid, "cwd").unwrap_or_default();
-    let named = words.first().map(|word| cwd.join(std::ffi::OsStr::from_bytes(word)));
-    let is_there = words.first().is_some_and(|word| word.contains(&b'/'))
-        && named.is_some_and(|named| named.canonicalize().ok() == exe.canonicalize().ok());
-    if !is_there {
-        // What it calls itself may be anything.
-        words.truncate(words.len().max(1));
-        match words.first_mut() {
-            Some(first) => *first = path.to_vec(),
-            None => words.push(path.to_vec()),
+    match words.first().filter(|name| is_program(pid, name, &exe)) {
+        Some(_) => Some(Command { words, title: None }),
+        None => {
+            let title = words.into_iter().next().unwrap_or_default();
+            let first = title.split(|b| *b == b' ').next().unwrap_or_default();
+            let program = if is_program(pid, first, &exe) { first } else { path };
+            Some(Command { words: vec![program.to_vec()], title: Some(escape_bytes(&title)) })
         }
     }
-    Some(words)
 }
 
-/// The ancestor that has forked, and not executed anything, down to `pid`.
+/// Whether a name leads to the program that process `pid` runs: a path from its directory, or a name in its PATH.
+fn is_program(pid: i32, name: &[u8], exe: &Path) -> bool {
+    let (name, exe) = (OsStr::from_bytes(name), exe.canonicalize().ok());
+    let is = |path: PathBuf| exe.is_some() && path.canonicalize().ok() == exe;
+    if name.as_bytes().contains(&b'/') {
+        return is(proc::link(pid, "cwd").unwrap_or_default().join(name));
+    }
+    let environment = proc::words(pid, "environ");
+    let paths = environment.iter().find_map(|variable| variable.strip_prefix(b"PATH="));
+    std::env::split_paths(OsStr::from_bytes(paths.unwrap_or(b"/usr/bin:/bin"))).any(|dir| is(dir.join(name)))
+}
+
+/// The ancestor that has forked, and not executed anything, down to `pid`: it has the same command line, or has overwritten it.
 fn first_of_program(pid: i32) -> i32 {
     let exe = proc::link(pid, "exe");
+    let is_same = |parent: i32, child: i32| {
+        let lines = [parent, child].map(|pid| proc::words(pid, "cmdline"));
+        let titled = command(child).is_some_and(|command| command.title.is_some());
+        exe.is_some() && proc::link(parent, "exe") == exe && (lines[0] == lines[1] || titled)
+    };
     let mut at = pid;
-    while let Some(stat) = proc::stat(&at.to_string()) {
-        if stat.parent <= 1 || exe.is_none() || proc::link(stat.parent, "exe") != exe {
+    while let Some(parent) = proc::stat(&at.to_string()).map(|stat| stat.parent).filter(|&parent| parent > 1) {
+        if !is_same(parent, at) {
             break;
         }
-        at = stat.parent;
+        at = parent;
     }
     at
 }

@@ -172,7 +172,8 @@ impl Descriptors {
             Kind::Fifo(dev, ino) => {
                 let link = link_of(pid, fd)?;
                 let same = |pid: i32, fd: i32| kind(pid, fd) == Some(Kind::Fifo(dev, ino)) && other_end(pid, fd);
-                Some(ends(&format!("the named pipe {link}"), self.with_link(&link, same)))
+                let ends = ends(&format!("the named pipe {link}"), self.with_link(&link, same));
+                Some(Ends { outside: Some("whoever opens it".to_string()), ..ends })
             }
             Kind::Event(id) => {
                 let same = |pid: i32, fd: i32| event_id(pid, fd) == Some(id);
@@ -190,8 +191,7 @@ impl Descriptors {
         let has = |pid: i32, fd: i32| {
             let info = info(pid, fd);
             let locks = info.lines().filter_map(|line| locks::parse(line.strip_prefix("lock:")?));
-            let found = locks.filter(|lock| !lock.waits && lock.kind == kind).count() > 0;
-            found
+            locks.filter(|lock| !lock.waits && lock.kind == kind).count() > 0
         };
         self.with_link(link, has)
     }

@@ -150,7 +150,7 @@ impl Scene {
             summary: String::new(),
             circles,
             possible,
-            processes: self.processes.iter().map(|p| ProcessView { pid: p.pid, program: program_of(p.pid) }).collect(),
+            processes: self.processes.iter().map(|p| ProcessView { pid: p.pid, program: p.comm.clone() }).collect(),
             threads: views,
             unknown: self.unknown(),
             looked: self.looked(),

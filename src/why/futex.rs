@@ -169,7 +169,7 @@ impl Futex<'_> {
         };
         let of_other = |pid: &i32| *pid != self.process.pid && proc::threads(*pid).contains(&(id as i32));
         if self.process.same_pids {
-            return if sharers.iter().any(|pid| of_other(pid)) { Holder::Thread(id as i32) } else { Holder::Over(id) };
+            return if sharers.iter().any(of_other) { Holder::Thread(id as i32) } else { Holder::Over(id) };
         }
         let others = self.around.processes.iter().filter(|p| sharers.contains(&p.pid)).flat_map(|p| &p.threads);
         others.into_iter().find(|t| t.own_tid == id).map_or(Holder::Over(id), |t| Holder::Thread(t.tid))

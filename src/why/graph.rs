@@ -24,9 +24,13 @@ pub(super) fn stuck(nodes: &[Node]) -> Vec<bool> {
     }
 }
 
-/// Circles of threads that cannot go on. No two have a thread in common.
+/// Circles of threads that cannot go on. No two have a thread in common. A thread that any of several could help waits for none of
+/// them in particular.
 pub(super) fn circles(nodes: &[Node], stuck: &[bool]) -> Vec<Vec<usize>> {
-    let next = |t: usize| nodes[t].enders.iter().copied().filter(|&e| stuck[e]).collect();
+    let next = |t: usize| match &nodes[t] {
+        Node { named: false, enders, .. } if enders.len() > 1 => Vec::new(),
+        node => node.enders.iter().copied().filter(|&e| stuck[e]).collect(),
+    };
     disjoint(nodes.len(), &|t| stuck[t], &next)
 }
 
@@ -118,6 +122,9 @@ mod tests {
     fn all_of_several_cannot_help() {
         let nodes = [waits(&[1, 2]), idle(&[0]), idle(&[0, 1])];
         assert_eq!(found(&nodes), (vec![true; 3], vec![vec![0, 1]], vec![]));
+        // Of these, nobody waits for somebody in particular.
+        let nodes = [idle(&[1, 2]), idle(&[0, 2]), idle(&[0, 1])];
+        assert_eq!(found(&nodes), (vec![true; 3], vec![], vec![]));
     }
 
     #[test]

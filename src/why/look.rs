@@ -215,7 +215,7 @@ fn glibc(modules: &Modules) -> Option<Glibc> {
         // These are in no other C library.
         None => {
             let own = |name: &&str| !modules.functions_named(name).is_empty();
-            ["__lll_lock_wait", "__lll_lock_wait_private"].iter().any(|name| own(name)).then_some(Glibc::Static)
+            ["__lll_lock_wait", "__lll_lock_wait_private"].iter().any(own).then_some(Glibc::Static)
         }
     }
 }

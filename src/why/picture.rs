@@ -87,7 +87,7 @@ pub struct ThreadView {
 pub struct ProcessView {
     /// Its id.
     pub pid: i32,
-    /// The file name of its program.
+    /// What it is called.
     pub program: String,
 }
 

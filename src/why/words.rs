@@ -23,7 +23,7 @@ pub(super) fn summary(picture: &Picture) -> String {
 fn of_circle(picture: &Picture, circle: &CircleView) -> String {
     let threads: Vec<&ThreadView> = circle.threads.iter().map(|&t| &picture.threads[t]).collect();
     let part = |thread: &&ThreadView| {
-        let object = thread.wait.as_ref().map_or(String::new(), |wait| object(wait));
+        let object = thread.wait.as_ref().map_or(String::new(), object);
         format!("{} for {object}", thread.name)
     };
     if let [only] = threads[..] {
@@ -33,34 +33,39 @@ fn of_circle(picture: &Picture, circle: &CircleView) -> String {
     format!("{} threads wait for each other: {}", threads.len(), parts.join(", "))
 }
 
+/// Threads that cannot go on, in no circle: the one that nobody could help, or all of them.
 fn of_nobody(picture: &Picture) -> String {
-    let first = picture.threads.iter().find(|thread| thread.stuck && thread.wait.as_ref().is_some_and(nobody));
-    let first = first.or(picture.threads.iter().find(|thread| thread.stuck));
-    let Some(thread) = first else { return "threads cannot go on".to_string() };
-    let wait = thread.wait.as_ref().map_or(String::new(), object);
-    let fact = thread.wait.as_ref().and_then(|wait| wait.facts.first());
-    let fact = fact.map_or(String::new(), |fact| format!(" ({fact})"));
-    format!("{} waits for {wait}, and nobody is left who could end that{fact}", thread.name)
+    let stuck: Vec<&ThreadView> = picture.threads.iter().filter(|thread| thread.stuck).collect();
+    let alone = |thread: &&&ThreadView| {
+        let known = thread.wait.as_ref().is_some_and(|wait| wait.who.is_empty() && wait.unknown.is_none());
+        known || stuck.len() == 1
+    };
+    if let Some(thread) = stuck.iter().find(alone) {
+        let wait = thread.wait.as_ref().map_or(String::new(), object);
+        let fact = thread.wait.as_ref().and_then(|wait| wait.facts.first());
+        let fact = fact.map_or(String::new(), |fact| format!(" ({fact})"));
+        return format!("{} waits for {wait}, and nobody is left who could end that{fact}", thread.name);
+    }
+    format!("{} threads wait, and nobody is left who could let one go on: {}", stuck.len(), some(&stuck))
+}
+
+/// The first of some threads, with what they wait for.
+fn some(threads: &[&ThreadView]) -> String {
+    const SHOWN: usize = 3;
+    let part = |thread: &&ThreadView| {
+        let object = thread.wait.as_ref().map_or(String::new(), object);
+        format!("{} for {object}", thread.name)
+    };
+    let shown: Vec<String> = threads.iter().take(SHOWN).map(part).collect();
+    let more = if threads.len() > SHOWN { format!(", and {} more", threads.len() - SHOWN) } else { String::new() };
+    shown.join(", ") + &more
 }
 
 /// The first waits of which it is not known who ends them.
 fn open_waits(picture: &Picture) -> String {
-    const SHOWN: usize = 3;
     let open = |thread: &&ThreadView| thread.wait.as_ref().is_some_and(|wait| wait.unknown.is_some());
     let all: Vec<&ThreadView> = picture.threads.iter().filter(open).collect();
-    let part =
-        |thread: &&ThreadView| format!("{} for {}", thread.name, thread.wait.as_ref().map_or(String::new(), object));
-    let shown: Vec<String> = all.iter().take(SHOWN).map(part).collect();
-    let more = if all.len() > SHOWN { format!(", and {} more", all.len() - SHOWN) } else { String::new() };
-    format!(
-        "no circle of waits was found; who is to end these is not known: {}{more} ({})",
-        shown.join(", "),
-        counts(picture)
-    )
-}
-
-fn nobody(wait: &WaitView) -> bool {
-    wait.who.is_empty()
+    format!("no circle of waits was found; who is to end these is not known: {} ({})", some(&all), counts(picture))
 }
 
 /// What is waited for; where that is somebody's end, whose.

@@ -20,6 +20,7 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,6 +338,15 @@ static void pool(void) {
     MUST(epoll_wait(e, &in, 1, -1) != 1);
     MUST(pthread_join(a, 0)); MUST(pthread_join(b, 0));
 }
+static void say_it(void) { MUST(write(pipes[0][0], "x", 1) != 1); }
+static void fifo(void) {
+    release = say_it;
+    unlink("control"); MUST(mkfifo("control", 0600));
+    if ((pipes[0][0] = open("control", O_RDWR)) < 0) disturbed(__LINE__);
+    start_counting(); say_ready();
+    char c;
+    MUST(read(pipes[0][0], &c, 1) != 1);
+}
 static void *sleeps(void *u) { while (!__atomic_load_n(&is_ready, __ATOMIC_RELAXED)) usleep(300000); return u; }
 static void sleeping(void) {
     release = stop_spinning;
@@ -352,7 +362,7 @@ int main(int argc, char **argv) {
         {"again", again}, {"owner_over", owner_over}, {"damaged", damaged}, {"sem", semaphore}, {"barrier", barrier},
         {"busy", busy}, {"stream", stream}, {"semop", semop_}, {"pipe", pipe_}, {"sockets", sockets}, {"flock", flock_},
         {"fcntl", fcntl_}, {"shared", shared}, {"messages", messages}, {"pool", pool}, {"sleeping", sleeping},
-        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe},
+        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe}, {"fifo", fifo},
     };
     if (argc < 2) return 2;
     // Without a thread that counts: nobody is left who could help. It ends when it is killed.
