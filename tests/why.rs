@@ -246,6 +246,15 @@ fn a_thread_that_waits_for_itself() {
 }
 
 #[test]
+fn a_handler_that_locks() {
+    let parts = [
+        "waits for itself: for mutex bank[0].lock",
+        "in a signal handler that has interrupted raise, which may hold it",
+    ];
+    looked_at("handler", 1, &parts);
+}
+
+#[test]
 fn an_owner_that_is_over() {
     looked_at(
         "owner_over",

@@ -300,7 +300,8 @@ impl Scene {
             }
         }
         all.extend(self.closed.iter().map(|(pid, why)| format!("process {pid} was not looked at: {why}")));
-        if self.hidden > 0 {
+        let of_descriptors = |wait: &Wait| matches!(wait.via, "written by" | "read by");
+        if self.hidden > 0 && self.waits.values().any(of_descriptors) {
             all.push(format!("the descriptors of {} processes must not be read (run vsrun as root): they may have other ends of pipes and sockets", self.hidden));
         }
         if let Some(why) = &self.tools.refused {

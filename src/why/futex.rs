@@ -18,7 +18,13 @@ const LARGEST_ID: u32 = 1 << 22;
 pub(super) fn wait(process: &Process, thread: &Thread, args: &[u64; 6], around: &Surroundings) -> Wait {
     let at = Futex { process, thread, around, address: args[0], command: args[1] & COMMAND, args };
     let limited = args[3] != 0;
-    at.wait().until(limited)
+    let wait = at.wait().until(limited);
+    match &thread.interrupted {
+        Some(function) => wait.with(format!(
+            "in a signal handler that has interrupted {function}, which may hold it: then nobody gives it back"
+        )),
+        None => wait,
+    }
 }
 
 struct Futex<'a> {

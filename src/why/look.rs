@@ -19,7 +19,7 @@ use crate::binary::{Mapping, Modules, SymbolCache};
 use crate::finding::PlaceView;
 use crate::runtime::memory::ProcessMemory;
 use crate::runtime::tracee::glimpse;
-use crate::runtime::unwind::{ReadMemory, Regs, Unwinder};
+use crate::runtime::unwind::{returns_from_signal, ReadMemory, Regs, Unwinder};
 
 const MAX_FRAMES: usize = 64;
 /// How much of a stack is copied while its thread stands still.
@@ -78,6 +78,8 @@ pub(super) struct Thread {
     pub functions: Vec<String>,
     /// The frames were found from registers.
     pub exact: bool,
+    /// It is in a signal handler, which has interrupted this function.
+    pub interrupted: Option<String>,
 }
 
 /// What is kept between looks at processes, and counted.
@@ -182,7 +184,7 @@ impl Process {
             (Some(name), _) => name,
             // It has the same name in all processes that share it.
             (None, Some(m)) => format!("{}+{:#x}", shared_name(m), address - m.start + m.offset),
-            (None, None) => format!("{address:#x} ({})", self.modules.region(address)),
+            (None, None) => format!("{address:#x} ({})", self.modules.locate(address)),
         }
     }
 }
@@ -233,6 +235,7 @@ impl Thread {
             frames: Vec::new(),
             functions: Vec::new(),
             exact: false,
+            interrupted: None,
         })
     }
 
@@ -276,7 +279,7 @@ impl Thread {
         }
         self.exact = counters.is_some();
         let counters = counters.unwrap_or_else(|| self.without_registers(process, memory, tools));
-        self.take(&process.modules, &counters);
+        self.take(&process.modules, memory, &counters);
     }
 
     /// Stops it for a moment; the program counters of its frames.
@@ -347,9 +350,13 @@ impl Thread {
         found.map_or(first, |(counters, _)| counters)
     }
 
-    fn take(&mut self, modules: &Modules, counters: &[u64]) {
+    fn take(&mut self, modules: &Modules, memory: &ProcessMemory, counters: &[u64]) {
         let location = |(i, &at): (usize, &u64)| if i == 0 { modules.locate(at) } else { modules.locate_return(at) };
         let all: Vec<_> = counters.iter().enumerate().map(location).collect();
+        let handler = counters.iter().position(|&at| returns_from_signal(memory, at));
+        // What is interrupted is shown by the function of the program's, or of libc's, that was called.
+        let below = handler.map(|handler| all[handler + 1..].iter().filter_map(|at| at.function.clone()));
+        self.interrupted = below.and_then(|mut functions| functions.find(|name| !name.starts_with('_')));
         self.functions = all.iter().filter_map(|at| at.function.clone()).collect();
         let mut places: Vec<PlaceView> = all.iter().map(|at| modules.shown(at)).collect();
         // How libc comes to the program says nothing.

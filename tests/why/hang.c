@@ -173,6 +173,15 @@ static void busy(void) {
     start_counting(); say_ready();
     MUST(pthread_join(t, 0));
 }
+// A handler that locks what it has interrupted the holder of.
+static void locks_again(int s) { (void)s; MUST(pthread_mutex_lock(&bank[0].lock)); }
+static void critical(void) { MUST(pthread_mutex_lock(&bank[0].lock)); say_ready(); raise(SIGUSR2); }
+static void handler(void) {
+    release = unlock_first;
+    signal(SIGUSR2, locks_again);
+    start_counting();
+    critical();
+}
 static void unlock_stream(void) { funlockfile(stderr); }
 static void *prints(void *u) { meet(); fputs("x", stderr); return u; }
 static void *flocks(void *u) {
@@ -362,7 +371,7 @@ int main(int argc, char **argv) {
         {"again", again}, {"owner_over", owner_over}, {"damaged", damaged}, {"sem", semaphore}, {"barrier", barrier},
         {"busy", busy}, {"stream", stream}, {"semop", semop_}, {"pipe", pipe_}, {"sockets", sockets}, {"flock", flock_},
         {"fcntl", fcntl_}, {"shared", shared}, {"messages", messages}, {"pool", pool}, {"sleeping", sleeping},
-        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe}, {"fifo", fifo},
+        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe}, {"fifo", fifo}, {"handler", handler},
     };
     if (argc < 2) return 2;
     // Without a thread that counts: nobody is left who could help. It ends when it is killed.
