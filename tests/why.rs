@@ -200,6 +200,24 @@ fn two_threads_that_transfer_money() {
 }
 
 #[test]
+fn mutexes_of_other_kinds() {
+    for (mode, kind) in [("robust", "robust mutex"), ("recursive", "recursive mutex")] {
+        let object = looked_at_alone(mode, 1, &["DEADLOCK: 2 threads wait for each other: alice ("]);
+        assert_eq!(circle(&object), [format!("{kind} bank[1].lock"), format!("{kind} bank[0].lock")]);
+    }
+    // Here the kernel finds the circle, and glibc does not go on.
+    looked_at_alone(
+        "inherits",
+        1,
+        &[
+            "DEADLOCK: ",
+            " waits for a mutex that would close a circle, and nobody is left who could end that (the kernel has refused it",
+            "waits for  priority-inheriting mutex bank[",
+        ],
+    );
+}
+
+#[test]
 fn a_thread_that_joins_who_waits_for_its_lock() {
     looked_at(
         "join",

@@ -44,6 +44,10 @@ impl Futex<'_> {
         if let Some(wait) = self.join() {
             return wait;
         }
+        if self.is_refused() {
+            return Wait::new("pthread_mutex_lock", "a mutex that would close a circle", "", Enders::Only(Vec::new()))
+                .with("the kernel has refused it (a circle, or an owner that is over), and glibc waits for ever then");
+        }
         if self.is_lock() {
             return self.lock();
         }
@@ -118,6 +122,13 @@ impl Futex<'_> {
             WAIT => self.args[2] == 2 || self.args[2] & WAITERS != 0,
             _ => self.function().is_some_and(|name| name.contains("mutex") || name.starts_with("mtx_")),
         }
+    }
+
+    /// The kernel finds circles of mutexes that inherit priorities, and refuses the last one with EDEADLK; glibc then waits on a word of
+    /// its own, 0, for ever (`__pthread_mutex_lock_full`).
+    fn is_refused(&self) -> bool {
+        let waits = !matches!(self.command, LOCK_PI | LOCK_PI2) && self.args[2] == 0 && self.args[3] == 0;
+        waits && self.function().is_some_and(|name| name.starts_with("pthread_mutex_lock"))
     }
 
     fn lock(&self) -> Wait {

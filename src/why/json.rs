@@ -1,4 +1,10 @@
-//! The picture for programs: one JSON object.
+//! The picture for programs: one JSON object. Its keys:
+//!
+//! `vsrun`, `why` (the version of this form), `pid`, `program` (words), `verdict` (`deadlock`, `unknown`, `ok`, `error`), `certain` (of a
+//! deadlock: nothing is only likely), `summary`; `circles` and `possible_circles` (which somebody, a helper, may still break): `links` (each
+//! `thread` waits for the next, for `waits_for`), `certain`, `helpers`; `processes`; `threads`: `tid`, `pid`, `name`, `does`, `stuck`, `wait`
+//! (null, or `call`, `object`, `via`, `who`, `facts`, `time_limit`, `outside`, `unknown`), `holds`, `exact_stack`, `stack`, `places`; `unknown`
+//! (what could not be found out); `looked` (times in microseconds); `explore` (a command for a shell).
 
 use std::time::Duration;
 

@@ -83,6 +83,19 @@ static void two(void *(*f)(void *), void *(*g)(void *)) {
 }
 static void mutex(void) { release = unlock_both; two(alice, bob); }
 
+// Nobody but its owner may release one of these.
+static void of_kind(int robust, int protocol, int type) {
+    pthread_mutexattr_t a;
+    MUST(pthread_mutexattr_init(&a)); MUST(pthread_mutexattr_settype(&a, type));
+    if (robust) MUST(pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST));
+    MUST(pthread_mutexattr_setprotocol(&a, protocol));
+    for (int i = 0; i < 2; i++) MUST(pthread_mutex_init(&bank[i].lock, &a));
+    mutex();
+}
+static void robust(void) { of_kind(1, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_NORMAL); }
+static void inherits(void) { of_kind(0, PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_NORMAL); }
+static void recursive(void) { of_kind(0, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_RECURSIVE); }
+
 static void *consumer(void *u) {
     MUST(pthread_mutex_lock(&bank[0].lock));
     while (!is_ready) MUST(pthread_cond_wait(&ready, &bank[0].lock));
@@ -371,7 +384,8 @@ int main(int argc, char **argv) {
         {"again", again}, {"owner_over", owner_over}, {"damaged", damaged}, {"sem", semaphore}, {"barrier", barrier},
         {"busy", busy}, {"stream", stream}, {"semop", semop_}, {"pipe", pipe_}, {"sockets", sockets}, {"flock", flock_},
         {"fcntl", fcntl_}, {"shared", shared}, {"messages", messages}, {"pool", pool}, {"sleeping", sleeping},
-        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe}, {"fifo", fifo}, {"handler", handler},
+        {"limited", limited}, {"serve", serve}, {"client", client}, {"self_pipe", self_pipe}, {"fifo", fifo}, {"robust", robust},
+        {"inherits", inherits}, {"recursive", recursive}, {"handler", handler},
     };
     if (argc < 2) return 2;
     // Without a thread that counts: nobody is left who could help. It ends when it is killed.
