@@ -201,6 +201,11 @@ mod tests {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let path = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")).unwrap();
         assert!(version(Path::new(path)).is_some_and(|minor| (25..100).contains(&minor)));
-        assert_eq!(version(Path::new("/proc/self/exe")).or(version(Path::new("/none"))), None);
+        let dir = crate::base::testing::TempDir::new();
+        let said = |text: &str| version(&dir.file("libc", text, 0o644));
+        assert_eq!(said("GNU C Library (x) stable release version 2.36.\n"), Some(36));
+        assert_eq!(said("GNU C Library (x) stable release version 2."), None);
+        assert_eq!(said("Another C Library, stable release version 2.36.\n"), None);
+        assert_eq!(version(Path::new("/none")), None);
     }
 }
