@@ -23,4 +23,5 @@ pub mod search;
 pub mod shrink;
 pub mod touched;
 pub mod trace;
+pub mod why;
 pub mod words;

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
-use vsrun::config::{Command, Config, Explain, Format, Replay, Show};
+use vsrun::config::{Command, Config, Explain, Format, Replay, Show, Why};
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
 use vsrun::report::{self, colours_for, json, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, doctor};
+use vsrun::{args, canary, doctor, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Show(args) => print_scenario(&args),
         Command::Doctor(args) if args.program.is_empty() => check_machine(),
         Command::Doctor(args) => look_at(&args.program),
+        Command::Why(args) => why_it_hangs(&args),
     };
     ended(result)
 }
@@ -167,6 +168,20 @@ fn print_scenario(args: &Show) -> Result<i32, Failure> {
     };
     out(&text)?;
     Ok(0)
+}
+
+/// What hangs in a process that was started without vsrun.
+fn why_it_hangs(args: &Why) -> Result<i32, Failure> {
+    let picture = why::why(args.pid).inspect_err(|failure| {
+        if args.format == Format::Json {
+            say(&why::json::refused(args.pid, &failure.message));
+        }
+    })?;
+    out(&match args.format {
+        Format::Json => why::json::line(&picture) + "\n",
+        Format::Text => why::text(&picture, colours_for(&io::stdout())),
+    })?;
+    Ok(picture.verdict.exit_code())
 }
 
 fn check_machine() -> Result<i32, Failure> {

@@ -6,12 +6,12 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
+    Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show, Why,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 4] = ["replay", "explain", "show", "doctor"];
+const COMMANDS: [&str; 5] = ["replay", "explain", "show", "doctor", "why"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
         Some(RawCommand::Doctor(doctor)) => Ok(Command::Doctor(doctor)),
+        Some(RawCommand::Why(why)) => Ok(Command::Why(why)),
         None => {
             check_program(&args, &raw.explore.program)?;
             resolve(raw.explore).map(Command::Explore)
@@ -158,6 +159,7 @@ Examples:
   vsrun replay prog-deadlock-1.vsrun.json
   gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
   vsrun doctor                          can this machine run vsrun, and if not, what to do
+  vsrun why 4711                        process 4711 hangs, started without vsrun: who waits for whom
 
 Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;
 3 no bug within the bounds; 4 the replay diverged, or a bug of vsrun.";
@@ -177,7 +179,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
        vsrun show [--format text|json] FILE
-       vsrun doctor [PROGRAM [ARGS]...]";
+       vsrun doctor [PROGRAM [ARGS]...]
+       vsrun why [--format text|json] PID";
 
 #[derive(Debug, Subcommand)]
 enum RawCommand {
@@ -189,6 +192,8 @@ enum RawCommand {
     Show(Show),
     /// Check whether this machine can run vsrun, or how memory of a program would be watched
     Doctor(Doctor),
+    /// Say who waits for whom in a process that hangs now; it is not changed
+    Why(Why),
 }
 
 #[cfg(test)]

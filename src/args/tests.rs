@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Point;
-use crate::config::{Bounds, Doctor, Explain, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts};
+use crate::config::{Bounds, Doctor, Explain, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts, Why};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -123,6 +123,12 @@ fn commands_and_programs_of_the_same_name() {
     };
     assert_eq!(run(&["replay", "--no-supervisor", "--format", "json", "f"]), Ok(Command::Replay(replay)));
     assert_eq!(run(&["show", "f"]), Ok(Command::Show(Show { format: Format::Text, file })));
+    assert_eq!(run(&["why", "4711"]), Ok(Command::Why(Why { format: Format::Text, pid: 4711 })));
+    let json = Command::Why(Why { format: Format::Json, pid: 1 });
+    assert_eq!(run(&["why", "--format", "json", "1"]), Ok(json));
+    for wrong in ["0", "-1", "x", "2147483648"] {
+        assert!(run(&["why", "--", wrong]).is_err_and(|e| e.code == 2), "{wrong}");
+    }
     assert_eq!(run(&["doctor"]), Ok(Command::Doctor(Doctor { program: Vec::new() })));
     assert_eq!(strings(&config(&["./replay", "f"])), ["./replay", "f"]);
     assert_eq!(strings(&config(&["--", "replay", "f"])), ["replay", "f"]);

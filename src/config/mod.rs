@@ -32,6 +32,8 @@ pub enum Command {
     Show(Show),
     /// Check the machine.
     Doctor(Doctor),
+    /// Look at a process that hangs.
+    Why(Why),
 }
 
 /// How the interleavings are explored.
@@ -495,6 +497,17 @@ pub struct Doctor {
     /// A program and its arguments: say how its memory accesses would be watched, and which would not
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true)]
     pub program: Vec<OsString>,
+}
+
+/// Looks at a process that hangs.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Why {
+    /// Form of the report: text, or json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: i32,
 }
 
 /// Prints a scenario.

@@ -9,6 +9,9 @@ use super::places::{add_line, of_bug, stack};
 use crate::finding::{Bug, BugKind, Finding, GoneView, Names, OriginView, Summary, Touched};
 use crate::incomplete::{uncontrolled, Reason};
 
+/// The version of the object that `vsrun why` prints: higher once what a key means has changed, or one is gone.
+pub const WHY_FORMAT: u32 = 1;
+
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
 pub fn object(summary: &Summary) -> Value {
     let seconds = (summary.seconds * 1e6).round() / 1e6;

@@ -15,4 +15,6 @@ mod uses;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use places::stack;
 pub use terminal::colours_for;
+pub(crate) use terminal::{shell_word, Paint};

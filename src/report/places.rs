@@ -22,7 +22,7 @@ fn line(at: &LineView) -> Value {
 }
 
 /// A call stack as `stack`, by symbols; with debug information as `places`, too, an object for each of its frames.
-pub(super) fn stack(object: &mut Value, frames: &[PlaceView]) {
+pub(crate) fn stack(object: &mut Value, frames: &[PlaceView]) {
     object["stack"] = frames.iter().map(PlaceView::by_symbol).collect();
     if frames.iter().any(|frame| !frame.lines.is_empty()) {
         object["places"] = frames.iter().map(place).collect();

@@ -58,6 +58,14 @@ impl ProcessMemory {
         }
     }
 
+    /// The same for reading only.
+    pub fn open_to_read(pid: Pid) -> Result<ProcessMemory, MemoryError> {
+        match File::open(format!("/proc/{pid}/mem")) {
+            Ok(file) => Ok(ProcessMemory { pid, file }),
+            Err(source) => Err(MemoryError { operation: "open", pid, address: 0, source }),
+        }
+    }
+
     /// Fills `buffer` from `address` on; all of it or an error.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> Result<(), MemoryError> {
         self.file.read_exact_at(buffer, address).map_err(|source| self.error("read", address, source))

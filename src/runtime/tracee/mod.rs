@@ -15,6 +15,8 @@
 //! NOTE [Real-time signals]. nix knows the signals up to 31 only, and its `waitpid` fails on the others, which a tracee
 //! does get (32 and 33 are glibc's own, for pthread_cancel and setuid). So statuses and signals are decoded here.
 
+mod asked;
+mod glimpse;
 mod interrupt;
 mod launch;
 mod probe;
@@ -24,6 +26,8 @@ pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use asked::{semaphore, unix_peers, Semaphore};
+pub use glimpse::{glimpse, Glimpse};
 pub use interrupt::{catch_requests, forget_requests, interrupted, Ticks};
 pub use launch::{fix_auxv, launch, launch_untraced, LaunchError, LaunchSpec, LaunchStep, STACK_LIMIT};
 pub use probe::{probe_ptrace, probe_syscall_user_dispatch};

@@ -80,7 +80,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    fn new(operation: &'static str, pid: Pid, errno: Errno) -> TraceError {
+    pub(super) fn new(operation: &'static str, pid: Pid, errno: Errno) -> TraceError {
         match errno {
             Errno::ESRCH => TraceError::Died { operation, pid },
             errno => TraceError::Failed { operation, pid, errno },
@@ -150,7 +150,7 @@ pub fn wait_any(block: bool) -> Result<Waited, TraceError> {
     }
 }
 
-fn wait_raw(pid: Pid, flags: libc::c_int) -> nix::Result<Option<(Pid, WaitStatus)>> {
+pub(super) fn wait_raw(pid: Pid, flags: libc::c_int) -> nix::Result<Option<(Pid, WaitStatus)>> {
     let mut status = 0;
     // Other threads wait for their own children.
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;

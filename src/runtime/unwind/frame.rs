@@ -85,7 +85,7 @@ fn after_wild_call(mem: &dyn ReadMemory, regs: &Regs) -> Option<Frame> {
 }
 
 /// The code of a signal handler's return: the system call rt_sigreturn, number 15. Debuggers know it by these bytes.
-pub(super) fn returns_from_signal(mem: &dyn ReadMemory, rip: u64) -> bool {
+pub fn returns_from_signal(mem: &dyn ReadMemory, rip: u64) -> bool {
     const MOV_RAX_15_SYSCALL: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
     const MOV_EAX_15_SYSCALL: [u8; 7] = [0xb8, 15, 0, 0, 0, 0x0f, 0x05];
     let (Some(first), Some(second)) = (mem.read_u64(rip), mem.read_u64(rip.wrapping_add(1))) else { return false };

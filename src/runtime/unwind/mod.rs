@@ -19,13 +19,13 @@ use std::path::PathBuf;
 
 use gimli::UnwindContext;
 
-use frame::{executable_at, returns_from_signal, without_table, Frame};
+use frame::{executable_at, without_table, Frame};
 use module::Module;
 use table::caller_by_entry;
 
 use crate::binary::Mapping;
 
-pub use frame::{ReadMemory, Regs};
+pub use frame::{returns_from_signal, ReadMemory, Regs};
 
 /// Finds call stacks; keeps the unwind tables it has read, by the path of the file.
 #[derive(Default)]
