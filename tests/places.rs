@@ -75,10 +75,12 @@ fn a_deadlock_in_a_function_that_is_inlined() {
         has(&text, "DEADLOCK: 2 threads wait for each other: 0.1 for bank[1].lock, 0.2 for bank[0].lock\n");
         has(&text, CIRCLE);
         has(&text, "    stack      main accounts.c:37\n                 pthread_join(t[i], 0);\n");
+        has(&text, ", started in worker accounts.c:");
+        has(&text, STEPS);
         let scenario = "program-deadlock-1.vsrun.json";
         has(&place.text(&["replay", scenario]), CIRCLE);
         let shown = String::from_utf8_lossy(&place.run(&["show", scenario]).stdout).into_owned();
-        has(&shown, "pthread_mutex_lock(bank[1].lock)\n");
+        has(&shown, STEPS);
     }
 }
 

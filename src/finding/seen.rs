@@ -6,7 +6,7 @@ use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
 use super::gone::{GoneView, OriginView};
-use super::place::PlaceView;
+use super::place::{LineView, PlaceView};
 use super::touched::Touched;
 use super::words::{Names, Words};
 use crate::base::serial;
@@ -137,6 +137,9 @@ pub struct ThreadView {
     pub process: Pid,
     /// The routine it was started with; empty if unknown.
     pub start: String,
+    /// The source line at which that begins, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<LineView>,
     /// What it is doing.
     pub status: ThreadStatus,
     /// Where it is, innermost first.
@@ -201,6 +204,9 @@ pub struct StepView {
     pub note: Option<Words>,
     /// Whom it woke, of an operation that wakes and if it is known.
     pub woken: Option<Vec<Tid>>,
+    /// From where in the program's own code it was made, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<PlaceView>,
 }
 
 impl Finding {

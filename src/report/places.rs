@@ -38,11 +38,9 @@ fn place(at: &PlaceView) -> Value {
     object
 }
 
-/// The innermost frame of the program's own code of which the source line is known; rather one that is not all of a library's headers.
+/// The innermost frame of the program's own code of which the source line is known.
 fn known(frames: &[PlaceView]) -> Option<&PlaceView> {
-    let known = |frame: &&PlaceView| !frame.lines.is_empty() && !frame.is_of_libc();
-    let own = |frame: &&PlaceView| known(frame) && frame.lines.iter().any(|line| !line.is_of_library());
-    frames.iter().find(own).or(frames.iter().find(known))
+    PlaceView::of_program(frames).filter(|frame| !frame.lines.is_empty())
 }
 
 /// Where the threads are that a bug is about, the innermost place of each in the program's own code of which the source line is known; `None`: of none.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use vsrun_model::{Kind, Uid};
 
 use crate::base::text::one_line;
-use crate::finding::{Finding, Names, StepView};
+use crate::finding::{Finding, Names, PlaceView, StepView};
 use crate::scenario::ScenarioStep;
 use crate::words::steps::note;
 
@@ -20,6 +20,8 @@ pub struct StepLine {
     pub op: String,
     /// More to say: `alternative 2 of 3`.
     pub note: Option<String>,
+    /// The source line that made it: `transfer accounts.c:19`.
+    pub place: Option<String>,
 }
 
 /// The transitions of an execution that was looked at. That a call returns, with no signal to be handled, is left out.
@@ -30,6 +32,7 @@ pub fn of_finding(found: &Finding) -> Vec<StepLine> {
         thread: step.thread.to_string(),
         op: step.text.render(names),
         note: step.note.as_ref().map(|note| note.render(names)),
+        place: step.at.as_ref().and_then(PlaceView::brief),
     };
     let all = found.steps.iter().zip(1..).filter(|(step, _)| step.op.kind != Kind::RETURN || step.op.signals != 0);
     all.map(line).collect()
@@ -42,6 +45,7 @@ pub fn of_scenario(steps: &[ScenarioStep]) -> Vec<StepLine> {
         thread: step.thread.to_string(),
         op: if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() },
         note: note(step.op, step.value, step.alternatives),
+        place: step.at.clone(),
     };
     let silent = |step: &ScenarioStep| step.op == Kind::RETURN && step.text == step.op.name() && step.value == 0;
     steps.iter().zip(1..).filter(|(step, _)| !silent(step)).map(line).collect()
@@ -53,8 +57,12 @@ const MANY: usize = 60;
 const SHOWN: usize = 40;
 /// Most columns of the picture.
 const MAX_COLUMNS: usize = 6;
-/// Widest line of the picture.
+/// Widest line of the picture, without the source lines.
 const MAX_WIDTH: usize = 100;
+/// The same with them.
+const MAX_WIDTH_WITH_LINES: usize = 132;
+/// Source lines stand in a column of their own, behind operations that are not wider than this.
+const LINES_BEHIND: usize = 64;
 
 /// The steps, or the last of them if there are many, and how many were left out.
 pub fn recent(steps: &[StepLine]) -> (&[StepLine], usize) {
@@ -72,12 +80,15 @@ struct Row<'a> {
     n: u64,
     thread: &'a str,
     text: String,
+    /// Its source line; empty if that is not known.
+    place: String,
 }
 
 impl Row<'_> {
     fn new(step: &StepLine) -> Row<'_> {
         let note = step.note.as_ref().map_or_else(String::new, |n| format!("  ({n})"));
-        Row { n: step.n, thread: &step.thread, text: one_line(&format!("{}{note}", step.op)) }
+        let place = step.place.as_deref().map_or_else(String::new, one_line);
+        Row { n: step.n, thread: &step.thread, text: one_line(&format!("{}{note}", step.op)), place }
     }
 }
 
@@ -96,7 +107,9 @@ fn picture(rows: &[Row]) -> Option<String> {
     let widest = |thread: &&str| rows.iter().filter(|r| r.thread == *thread).map(|r| width(&r.text)).max().unwrap_or(0);
     let widths: Vec<usize> = threads.iter().map(|t| widest(t).max(width(t))).collect();
     let number = number_width(rows);
-    if 2 + number + widths.iter().map(|w| 2 + w).sum::<usize>() > MAX_WIDTH {
+    let columns = 2 + number + widths.iter().map(|w| 2 + w).sum::<usize>();
+    let places = rows.iter().map(|row| width(&row.place)).max().unwrap_or(0);
+    if columns > MAX_WIDTH || columns + 2 + places > MAX_WIDTH_WITH_LINES {
         return None;
     }
     let starts: Vec<usize> = widths.iter().scan(4 + number, |at, w| Some(std::mem::replace(at, *at + w + 2))).collect();
@@ -109,7 +122,8 @@ fn picture(rows: &[Row]) -> Option<String> {
     for row in rows {
         let column = threads.iter().position(|t| *t == row.thread).unwrap_or(0);
         let indent = starts[column] - 2 - number;
-        let _ = writeln!(out, "  {:>number$}{:indent$}{}", row.n, "", row.text);
+        let line = format!("  {:>number$}{:indent$}{}", row.n, "", row.text);
+        let _ = writeln!(out, "{}", with_place(line, columns, &row.place));
     }
     Some(out)
 }
@@ -118,14 +132,25 @@ fn picture(rows: &[Row]) -> Option<String> {
 fn list(rows: &[Row]) -> String {
     let number = number_width(rows);
     let names = rows.iter().map(|row| width(row.thread)).max().unwrap_or(0);
+    let before = 2 + names + 2 + number + 2;
+    let texts = rows.iter().map(|row| width(&row.text)).filter(|width| *width <= LINES_BEHIND).max().unwrap_or(0);
     let mut out = String::new();
     let mut last = None;
     for row in rows {
         let name = if last == Some(row.thread) { "" } else { row.thread };
         last = Some(row.thread);
-        let _ = writeln!(out, "  {name:names$}  {:>number$}  {}", row.n, row.text);
+        let line = format!("  {name:names$}  {:>number$}  {}", row.n, row.text);
+        let _ = writeln!(out, "{}", with_place(line, before + texts, &row.place));
     }
     out
+}
+
+/// The line with a source line behind it, from that column on.
+fn with_place(line: String, column: usize, place: &str) -> String {
+    match place {
+        "" => line,
+        place => format!("{line}{:1$}  {place}", "", column.saturating_sub(width(&line))),
+    }
 }
 
 fn number_width(rows: &[Row]) -> usize {
@@ -152,6 +177,23 @@ mod tests {
   11                        toss  (2 of 3)
   12               x
 ";
+        assert_eq!(lines(&steps), expected);
+    }
+
+    #[test]
+    fn source_lines_have_a_column_of_their_own() {
+        let at = |n, thread: &str, op: &str, place: &str| StepLine { place: Some(place.into()), ..step(n, thread, op) };
+        let steps = [at(1, "0.1", "lock(a)", "f a.c:3"), step(2, "0.2", "end()"), at(3, "0.2", "lock(b)", "g a.c:9")];
+        let expected = "\
+      0.1      0.2
+   1  lock(a)           f a.c:3
+   2           end()
+   3           lock(b)  g a.c:9
+";
+        assert_eq!(lines(&steps), expected);
+        let long = "x".repeat(LINES_BEHIND + 1);
+        let steps = [at(1, "0.1", "lock(a)", "f a.c:3"), at(2, "0.1", &long, "g a.c:9"), step(3, "0.1", "y")];
+        let expected = format!("  0.1   1  lock(a)  f a.c:3\n        2  {long}  g a.c:9\n        3  y\n");
         assert_eq!(lines(&steps), expected);
     }
 

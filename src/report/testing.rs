@@ -48,7 +48,7 @@ pub fn bug(kind: BugKind) -> Bug {
 /// One transition.
 pub fn step(thread: Uid, text: impl Into<Words>) -> StepView {
     let op = Op::new(Kind::MUTEX_LOCK);
-    StepView { thread, op, value: 0, alternatives: 1, text: text.into(), note: None, woken: None }
+    StepView { thread, op, value: 0, alternatives: 1, text: text.into(), note: None, woken: None, at: None }
 }
 
 /// A thread that waits for a lock.
@@ -58,6 +58,7 @@ pub fn waiting(uid: Uid, wants: u32, other: Tid, has: u32) -> ThreadView {
         uid,
         process: 0,
         start: "worker".into(),
+        begins: None,
         status: ThreadStatus::Waiting,
         frames: vec!["worker+0x2d (prog)".into(), "start_thread+0x304 (libc.so.6)".into()],
         pending: Some(Pending { op: Op::on(Kind::MUTEX_LOCK, wants), alternatives: 0, text }),
@@ -116,6 +117,7 @@ pub fn scenario() -> Scenario {
         value,
         alternatives: value + 1,
         text: text.into(),
+        at: None,
     };
     Scenario {
         program: Program {

@@ -293,7 +293,8 @@ fn thread_lines(thread: &ThreadView, found: &Finding) -> String {
     let process = found.process_of(thread);
     let program = process.filter(|p| !p.program.is_empty()).map_or(String::new(), |p| format!(" ({})", p.program));
     let vpid = process.map_or(0, |p| p.vpid);
-    let start = if thread.start.is_empty() { String::new() } else { format!(", started in {}", thread.start) };
+    let line = thread.begins.as_ref().map_or_else(String::new, |line| format!(" {}:{}", line.name, line.line));
+    let start = if thread.start.is_empty() { String::new() } else { format!(", started in {}{line}", thread.start) };
     let head = format!("{} {doing}: process {vpid}{program}{start}", thread.uid);
     let mut out = format!("  {}\n", one_line(&head));
     let text = |all: &[Words]| all.iter().map(|words| words.render(found)).collect::<Vec<_>>();

@@ -25,12 +25,12 @@ const MAX_FRAMES: usize = 64;
 /// What is kept between looks: parsed binaries.
 #[derive(Default)]
 pub struct Inspector {
-    symbols: SymbolCache,
+    pub(super) symbols: SymbolCache,
     pub(super) unwinder: Unwinder,
     /// Where moved instructions are, and where they were; ascending.
     moves: Arc<Vec<Place>>,
     /// Where the sites are that are watched.
-    sites: Vec<u64>,
+    pub(super) sites: Vec<u64>,
 }
 
 /// A process that can be looked at.
@@ -137,6 +137,7 @@ impl Inspector {
         if thread.fiber.start != 0 {
             let start = process.modules.locate(thread.fiber.start);
             view.start = start.function.clone().unwrap_or_else(|| start.to_string());
+            view.begins = process.modules.shown(&start).lines.into_iter().next_back();
         } else if world.procs[thread.pid].main_thread == t {
             view.start = "main".to_string();
         }
@@ -159,7 +160,7 @@ impl Inspector {
 }
 
 /// The places of a call stack, without the innermost frames that are vsrun's.
-fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
+pub(super) fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
     let all =
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();

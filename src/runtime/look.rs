@@ -62,6 +62,7 @@ fn thread(world: &World, t: Tid) -> ThreadView {
         uid: thread.uid,
         process: thread.pid,
         start: String::new(),
+        begins: None,
         status,
         frames: Vec::new(),
         pending: (thread.state == ThreadState::PARKED).then(pending),

@@ -33,6 +33,7 @@ impl Worker {
         schedule: &Schedule,
         race: Option<u64>,
     ) -> io::Result<Finding> {
+        self.told.begin(schedule);
         let (ending, stopped) = match self.start_traced(schedule)? {
             Some(first) => self.run_to_end(first)?,
             None => (Ending::Interrupted, None),
@@ -42,6 +43,7 @@ impl Worker {
             inspector.use_moves(watched.moves.clone(), watched.addresses());
         }
         let mut finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        inspector.show_steps(self.told.take(), &mut finding);
         self.name_blocks(inspector, &mut finding);
         if let Some(identity) = race {
             self.show_race(identity, &trace, inspector, &mut finding);
@@ -159,6 +161,9 @@ impl Worker {
                         }
                         if let Some(ending) = stopping.take() {
                             return Ok(Some((ending, Some(stopped))));
+                        }
+                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena) {
+                            self.arena.control.told_from = 0;
                         }
                         resume_quietly(stopped);
                     }

@@ -19,6 +19,7 @@ use super::outcome::Outcome;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
+use super::told::Told;
 use super::tossed::Tossed;
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
 use super::watched::Watched;
@@ -90,6 +91,8 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    /// From where the transitions of the execution that is looked at are made.
+    pub(super) told: Told,
     cpu: Option<usize>,
     /// Its processes are gone, and another worker has its place.
     is_over: bool,
@@ -155,6 +158,7 @@ impl Worker {
             tossed: Vec::new(),
             points: Watchpoints::default(),
             list: Watchlist::default(),
+            told: Told::default(),
             cpu,
             is_over: false,
         };

@@ -13,7 +13,7 @@ use crate::schedule::Schedule;
 
 fn sample() -> Scenario {
     let step =
-        |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into() };
+        |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into(), at: None };
     Scenario {
         program: Program {
             exe: "/bin/philosophers".into(),

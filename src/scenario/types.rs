@@ -8,7 +8,7 @@ use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
 use crate::base::serial;
-use crate::finding::{BugKind, Names, StepView};
+use crate::finding::{BugKind, Names, PlaceView, StepView};
 use crate::objects::Objects;
 use crate::schedule::Schedule;
 
@@ -227,6 +227,9 @@ pub struct ScenarioStep {
     pub alternatives: u32,
     /// The operation as reports print it, objects by name. For people; a replay does not look at it.
     pub text: String,
+    /// The source line that made it, if that is known. For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 impl ScenarioStep {
@@ -234,7 +237,8 @@ impl ScenarioStep {
     pub fn new(step: &StepView, names: &dyn Names) -> ScenarioStep {
         let (thread, op) = (step.thread, step.op.kind);
         let text = step.text.render(names);
-        ScenarioStep { thread, op, value: step.value, alternatives: step.alternatives, text }
+        let at = step.at.as_ref().and_then(PlaceView::brief);
+        ScenarioStep { thread, op, value: step.value, alternatives: step.alternatives, text, at }
     }
 
     /// The choice that takes it again.
