@@ -11,8 +11,10 @@ use crate::scenario::Toss;
 use crate::search::Bound;
 use values::{bound, command_words, fault, memory, point, seconds, signal_number, size_or_none, toss, uncontrolled};
 
+mod single;
 mod values;
 
+pub use single::{PictureFormat, Timeline, Trace, TraceOptions};
 pub use values::{Memory, MemoryModel, Point, Refine, Words};
 
 /// What vsrun is asked to do. There is one of these in a run, so that its size does not matter.
@@ -25,6 +27,10 @@ pub enum Command {
     Replay(Replay),
     /// Print a scenario.
     Show(Show),
+    /// Draw a scenario.
+    Timeline(Timeline),
+    /// Run a program once and list what it does.
+    Trace(Trace),
     /// Check the machine.
     Doctor(Doctor),
 }
@@ -209,6 +215,19 @@ pub enum Format {
     Json,
 }
 
+/// The form of the report on an exploration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Text,
+    /// One JSON object on stdout.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit's XML, for test servers.
+    Junit,
+}
+
 /// Whether a line about progress is written to standard error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ProgressMode {
@@ -342,9 +361,9 @@ pub struct Config {
     /// File for the program's own output (default: stderr)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Form of the report: text, or json (one object on stdout)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
-    pub format: Format,
+    /// Form of the report: text, json (one object on stdout), sarif (2.1.0, for code scanning), junit (XML, for test servers)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, help_heading = "Output")]
+    pub format: ReportFormat,
     /// A line about progress on stderr: auto (not with json), always, never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
     pub progress: ProgressMode,

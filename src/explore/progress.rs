@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::base::print::complain;
-use crate::config::{Config, Format, ProgressMode, SearchKind};
+use crate::config::{Config, ProgressMode, ReportFormat, SearchKind};
 
 /// How often the line is written on a terminal, and otherwise.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -87,7 +87,7 @@ impl Progress {
         let wanted = match config.progress {
             ProgressMode::Always => true,
             ProgressMode::Never => false,
-            ProgressMode::Auto => config.format != Format::Json && config.search != SearchKind::Once,
+            ProgressMode::Auto => config.format == ReportFormat::Text && config.search != SearchKind::Once,
         };
         // It takes one row however narrow the terminal is.
         let style = ProgressStyle::with_template("{wide_msg}").expect("a template");

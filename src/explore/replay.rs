@@ -23,7 +23,7 @@ use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;
 
 /// Reads a scenario and checks that the program is still the one it was written for.
-fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
+pub(super) fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
     let ScenarioFile { scenario, own, .. } =
         Scenario::load_file(path).map_err(|e| Failure::environment(e.to_string()))?;
     if !own && !trusted {
@@ -44,7 +44,7 @@ fn load(path: &Path, trusted: bool) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
+pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
     Spec {
         points: points.to_vec(),
         program: scenario.program.clone(),
@@ -59,7 +59,7 @@ fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
     }
 }
 
-fn schedule_of(scenario: &Scenario) -> Schedule {
+pub(super) fn schedule_of(scenario: &Scenario) -> Schedule {
     let prefix = scenario.prefix();
     match &scenario.then {
         Some(then) => then.schedule(prefix),
@@ -67,7 +67,7 @@ fn schedule_of(scenario: &Scenario) -> Schedule {
     }
 }
 
-fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
+pub(super) fn input_of(scenario: &Scenario) -> Result<Input, Failure> {
     match scenario.options.stdin.as_str() {
         "null" => Ok(Input::null()?),
         _ => Ok(Input::prepare(true)?),
@@ -114,18 +114,7 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     };
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
-    match finding.ending {
-        Ending::Interrupted => {
-            return Err(Failure::interrupted(format!(
-                "interrupted after {} steps, before the replay came to its end: it says nothing of the scenario",
-                finding.transitions()
-            )))
-        }
-        ref ending if ending.is_environments() => {
-            return Err(Failure::environment(format!("environment: {}", finding.line())))
-        }
-        _ => {}
-    }
+    undisturbed(&finding)?;
     if let Some(line) = difference(&scenario, &finding) {
         let line = match uncontrolled(scenario.options.uncontrolled) {
             Some(said) => format!("{said}: {line}"),
@@ -138,9 +127,21 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
 }
 
+/// An error if a replay was broken off, or somebody outside interfered: then it says nothing of its scenario.
+pub(super) fn undisturbed(finding: &Finding) -> Result<(), Failure> {
+    match finding.ending {
+        Ending::Interrupted => Err(Failure::interrupted(format!(
+            "interrupted after {} steps, before the replay came to its end: it says nothing of the scenario",
+            finding.transitions()
+        ))),
+        ref ending if ending.is_environments() => Err(Failure::environment(format!("environment: {}", finding.line()))),
+        _ => Ok(()),
+    }
+}
+
 /// At which step a replay went another way, what was expected and what came. `None`: it came to the bug that the scenario
 /// records, by its steps.
-fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
+pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String> {
     if found.end == End::MISMATCH {
         let line = mismatch(&scenario.steps, found);
         return Some(line.unwrap_or_else(|| "the replay left the scenario".into()));

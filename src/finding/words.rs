@@ -61,6 +61,14 @@ impl Words {
         sentences.map(|sentence| Words(sentence.to_vec())).collect()
     }
 
+    /// The things that are named, in their order.
+    pub fn things(&self) -> impl Iterator<Item = &Thing> {
+        self.0.iter().filter_map(|word| match word {
+            Word::Thing(thing) => Some(thing),
+            _ => None,
+        })
+    }
+
     /// The text.
     pub fn render(&self, names: &dyn Names) -> String {
         let text = |word: &Word| match word {

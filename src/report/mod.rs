@@ -2,15 +2,19 @@
 //! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
 pub mod json;
+pub mod junit;
+pub mod listing;
 pub mod mismatch;
 mod places;
+pub mod sarif;
 pub mod show;
 mod steps;
 pub(crate) mod terminal;
 pub mod text;
+pub mod timeline;
 mod uses;
 
 #[cfg(test)]
 mod testing;
 
-pub use terminal::colours_for;
+pub use terminal::{colours_for, shell_line};

@@ -33,6 +33,19 @@ impl Worker {
         schedule: &Schedule,
         race: Option<u64>,
     ) -> io::Result<Finding> {
+        Ok(self.examine_all(inspector, schedule, race)?.0)
+    }
+
+    /// The same, with the trace.
+    ///
+    /// # Errors
+    /// The execution could not be traced.
+    pub fn examine_all(
+        &mut self,
+        inspector: &mut Inspector,
+        schedule: &Schedule,
+        race: Option<u64>,
+    ) -> io::Result<(Finding, Trace)> {
         self.told.begin(schedule);
         let (ending, stopped) = match self.start_traced(schedule)? {
             Some(first) => self.run_to_end(first)?,
@@ -53,7 +66,7 @@ impl Worker {
         self.list = self.points.take();
         (finding.touches, finding.touches_lost) = (self.list.seen.clone(), self.list.lost);
         self.clean_up(&ending)?;
-        Ok(finding)
+        Ok((finding, trace))
     }
 
     /// Runs a schedule under the tracer, so that each use of a watched variable is seen.
@@ -162,7 +175,8 @@ impl Worker {
                         if let Some(ending) = stopping.take() {
                             return Ok(Some((ending, Some(stopped))));
                         }
-                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena) {
+                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena)
+                        {
                             self.arena.control.told_from = 0;
                         }
                         resume_quietly(stopped);

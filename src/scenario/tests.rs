@@ -12,8 +12,14 @@ use crate::objects::{Declaration, Objects, What};
 use crate::schedule::Schedule;
 
 fn sample() -> Scenario {
-    let step =
-        |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into(), at: None };
+    let step = |thread: Uid, value, op, text: &str| ScenarioStep {
+        thread,
+        op,
+        value,
+        alternatives: 3,
+        text: text.into(),
+        at: None,
+    };
     Scenario {
         program: Program {
             exe: "/bin/philosophers".into(),

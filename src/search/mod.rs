@@ -11,7 +11,7 @@ mod block;
 mod bounded;
 mod bounded_reduction;
 mod canon;
-mod clock;
+pub(crate) mod clock;
 mod composed;
 mod exitblock;
 mod if_sss;
