@@ -248,7 +248,7 @@ fn trace_events(file: &Value, steps: usize) {
     assert_eq!(events.len(), of("M").len() + of("X").len() + of("s").len() + of("f").len());
     assert!(of("M").iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "worker 0.3"));
     let slices = of("X");
-    let (made, at_end): (Vec<_>, Vec<_>) = slices.iter().partition(|event| event["cat"] != "end");
+    let (made, at_end): (Vec<&Value>, Vec<&Value>) = slices.iter().copied().partition(|event| event["cat"] != "at the end");
     assert_eq!((made.len(), at_end.len()), (steps, 3));
     let number = |value: &Value| value.as_u64().expect("a number");
     for slice in &slices {

@@ -54,7 +54,7 @@ pub fn perfetto(picture: &Picture) -> String {
             false => format!("{}: waits for {}", lane.at, lane.waits_for.join("; ")),
         };
         events.push(
-            json!({"ph": "X", "name": name, "cat": "end", "pid": pid(lane), "tid": tid(i), "ts": end, "dur": 4 * STEP,
+            json!({"ph": "X", "name": name, "cat": "at the end", "pid": pid(lane), "tid": tid(i), "ts": end, "dur": 4 * STEP,
             "args": {"status": lane.status, "holds": lane.holds}}),
         );
     }
