@@ -3,6 +3,7 @@
 //! order in which its executions were run, nor on the number of workers.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
 use super::setting::Setting;
-use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::finding::{Bug, BugKind, Ending, Finding, People, ThreadView};
 use crate::objects::Objects;
 use crate::report::mismatch::mismatch;
 use crate::runtime::{Inspector, Outcome, Worker};
@@ -276,10 +277,18 @@ fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario 
         },
         bug: scenario::Shown { kind: bug.kind, summary: bug.summary.clone(), identity },
         found: scenario::Found { search: setting.config.search.name().to_string(), execution: candidate.execution },
+        people: finding.map_or_else(BTreeMap::new, people_of),
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),
         objects: (*candidate.objects).clone(),
     }
+}
+
+/// What the threads are called, by their paths of creation.
+fn people_of(found: &Finding) -> BTreeMap<String, String> {
+    let people = People::of(found);
+    let one = |(t, thread): (u32, &ThreadView)| (thread.uid.to_string(), people.name(t).to_string());
+    (0..).zip(&found.threads).map(one).collect()
 }
 
 /// Kinds in the order of the report: the first decides the verdict. What the program itself says or the kernel says of it

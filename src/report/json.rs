@@ -6,7 +6,10 @@ use std::path::Path;
 use serde_json::{json, Map, Value};
 
 use super::places::{add_line, of_bug, stack};
-use crate::finding::{Bug, BugKind, Finding, GoneView, Names, OriginView, Summary, Touched};
+use crate::finding::{
+    Bug, BugKind, Finding, GoneView, Names, OriginView, People, ProcessView, ProgramStatus, Summary, ThreadView,
+    Touched,
+};
 use crate::incomplete::{uncontrolled, Reason};
 
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
@@ -134,6 +137,9 @@ fn bug(bug: &Bug) -> Value {
     if let Some(places) = found.and_then(of_bug) {
         object["places"] = places;
     }
+    if let Some(found) = found.filter(|found| !found.threads.is_empty()) {
+        people(&mut object, found);
+    }
     if let Some((found, gone)) = found.and_then(|found| Some((found, found.gone.as_ref()?))) {
         object["freed_memory"] = freed(gone, found);
     }
@@ -141,6 +147,26 @@ fn bug(bug: &Bug) -> Value {
         object["allocated"] = origin(Some(block), found);
     }
     object
+}
+
+/// `threads` by their paths of creation, and `processes` by their numbers, with the names that reports for people use.
+fn people(object: &mut Value, found: &Finding) {
+    let people = People::of(found);
+    let thread = |(t, thread): (u32, &ThreadView)| {
+        json!({
+            "thread": thread.uid.to_string(), "name": people.name(t), "process": found.process(thread.process),
+            "start": thread.start, "status": thread.status,
+        })
+    };
+    object["threads"] = (0..).zip(&found.threads).map(thread).collect();
+    let process = |(p, process): (u32, &ProcessView)| {
+        json!({
+            "process": found.process(p), "name": people.process_name(p), "program": found.program_of(p),
+            "forked_by": found.forker(p).map(|t| found.thread(t)),
+            "ended": process.over.map(ProgramStatus::from_wait),
+        })
+    };
+    object["processes"] = (0..).zip(&found.processes).map(process).collect();
 }
 
 /// A use of freed memory: `use` at `at` by `thread` of the byte at `offset` of a block of `size` bytes.

@@ -2,6 +2,7 @@
 //! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
 pub mod json;
+mod legend;
 pub mod mismatch;
 mod places;
 pub mod show;

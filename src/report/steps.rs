@@ -5,8 +5,8 @@ use std::fmt::Write;
 use vsrun_model::{Kind, Uid};
 
 use crate::base::text::one_line;
-use crate::finding::{Finding, Names, PlaceView, StepView};
-use crate::scenario::ScenarioStep;
+use crate::finding::{Finding, People, PlaceView, StepView};
+use crate::scenario::{Scenario, ScenarioStep};
 use crate::words::steps::note;
 
 /// One transition for people.
@@ -15,6 +15,8 @@ pub struct StepLine {
     /// Its number, from 1.
     pub n: u64,
     /// Who moved.
+    pub uid: Option<Uid>,
+    /// What it is called.
     pub thread: String,
     /// The operation: `pthread_mutex_lock(lock_a)`.
     pub op: String,
@@ -25,13 +27,13 @@ pub struct StepLine {
 }
 
 /// The transitions of an execution that was looked at. That a call returns, with no signal to be handled, is left out.
-pub fn of_finding(found: &Finding) -> Vec<StepLine> {
-    let names: &dyn Names = found;
+pub fn of_finding(found: &Finding, people: &People) -> Vec<StepLine> {
     let line = |(step, n): (&StepView, u64)| StepLine {
         n,
-        thread: step.thread.to_string(),
-        op: step.text.render(names),
-        note: step.note.as_ref().map(|note| note.render(names)),
+        uid: Some(step.thread),
+        thread: people.mover(step.thread),
+        op: step.text.render(people),
+        note: step.note.as_ref().map(|note| note.render(people)),
         place: step.at.as_ref().and_then(PlaceView::brief),
     };
     let all = found.steps.iter().zip(1..).filter(|(step, _)| step.op.kind != Kind::RETURN || step.op.signals != 0);
@@ -39,16 +41,19 @@ pub fn of_finding(found: &Finding) -> Vec<StepLine> {
 }
 
 /// The transitions of a scenario.
-pub fn of_scenario(steps: &[ScenarioStep]) -> Vec<StepLine> {
+pub fn of_scenario(scenario: &Scenario) -> Vec<StepLine> {
+    let called = |uid: Uid| scenario.people.get(&uid.to_string());
+    let name = |uid: Uid| called(uid).map_or_else(|| uid.to_string(), |name| format!("{name} ({uid})"));
     let line = |(step, n): (&ScenarioStep, u64)| StepLine {
         n,
-        thread: step.thread.to_string(),
+        uid: Some(step.thread),
+        thread: name(step.thread),
         op: if step.text.is_empty() { step.op.name().to_string() } else { step.text.clone() },
-        note: note(step.op, step.value, step.alternatives),
+        note: step.note.clone().or_else(|| note(step.op, step.value, step.alternatives)),
         place: step.at.clone(),
     };
     let silent = |step: &ScenarioStep| step.op == Kind::RETURN && step.text == step.op.name() && step.value == 0;
-    steps.iter().zip(1..).filter(|(step, _)| !silent(step)).map(line).collect()
+    scenario.steps.iter().zip(1..).filter(|(step, _)| !silent(step)).map(line).collect()
 }
 
 /// More steps than this are not shown unless all are asked for.
@@ -78,6 +83,7 @@ pub fn lines(steps: &[StepLine]) -> String {
 
 struct Row<'a> {
     n: u64,
+    uid: Option<Uid>,
     thread: &'a str,
     text: String,
     /// Its source line; empty if that is not known.
@@ -88,7 +94,7 @@ impl Row<'_> {
     fn new(step: &StepLine) -> Row<'_> {
         let note = step.note.as_ref().map_or_else(String::new, |n| format!("  ({n})"));
         let place = step.place.as_deref().map_or_else(String::new, one_line);
-        Row { n: step.n, thread: &step.thread, text: one_line(&format!("{}{note}", step.op)), place }
+        Row { n: step.n, uid: step.uid, thread: &step.thread, text: one_line(&format!("{}{note}", step.op)), place }
     }
 }
 
@@ -98,9 +104,10 @@ fn width(text: &str) -> usize {
 
 /// A column for each thread, time going down. `None`: one thread only, too many, or too wide.
 fn picture(rows: &[Row]) -> Option<String> {
-    let mut threads: Vec<&str> = rows.iter().map(|row| row.thread).collect();
-    threads.sort_by_key(|name| (Uid::parse(name), *name));
+    let mut threads: Vec<(Option<Uid>, &str)> = rows.iter().map(|row| (row.uid, row.thread)).collect();
+    threads.sort_unstable();
     threads.dedup();
+    let threads: Vec<&str> = threads.into_iter().map(|(_, name)| name).collect();
     if !(2..=MAX_COLUMNS).contains(&threads.len()) {
         return None;
     }
@@ -162,7 +169,7 @@ mod tests {
     use super::*;
 
     fn step(n: u64, thread: &str, op: &str) -> StepLine {
-        StepLine { n, thread: thread.into(), op: op.into(), ..StepLine::default() }
+        StepLine { n, uid: Uid::parse(thread), thread: thread.into(), op: op.into(), ..StepLine::default() }
     }
 
     #[test]

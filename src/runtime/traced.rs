@@ -162,7 +162,8 @@ impl Worker {
                         if let Some(ending) = stopping.take() {
                             return Ok(Some((ending, Some(stopped))));
                         }
-                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena) {
+                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena)
+                        {
                             self.arena.control.told_from = 0;
                         }
                         resume_quietly(stopped);

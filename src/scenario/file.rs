@@ -147,6 +147,9 @@ impl Scenario {
         if !self.objects.is_plain() {
             member(&mut out, "objects", &self.objects);
         }
+        if !self.people.is_empty() {
+            member(&mut out, "people", &self.people);
+        }
         for (i, step) in self.steps.iter().enumerate() {
             out.push_str(if i == 0 { ",\n  \"steps\": [\n    " } else { ",\n    " });
             out.push_str(&serde_json::to_string(step).unwrap_or_default()); // no map, no writer: it cannot fail
