@@ -18,6 +18,8 @@ pub struct People<'a> {
     threads: Vec<String>,
     processes: Vec<String>,
     channels: BTreeMap<ObjId, String>,
+    /// Those of the private memory of a process that no other process has under the same name.
+    objects: BTreeMap<ObjId, String>,
 }
 
 /// Numbers those of equal names, in their order, where there are several of one, or where `always` says so.
@@ -45,7 +47,8 @@ impl<'a> People<'a> {
     pub fn of(found: &'a Finding) -> People<'a> {
         let processes = process_names(found);
         let threads = thread_names(found, &processes);
-        let mut people = People { found, threads, processes, channels: BTreeMap::new() };
+        let mut people =
+            People { found, threads, processes, channels: BTreeMap::new(), objects: private_objects(found) };
         people.channels = channels(found, &people);
         people
     }
@@ -74,7 +77,7 @@ impl<'a> People<'a> {
 
 impl Names for People<'_> {
     fn object(&self, id: ObjId) -> String {
-        self.channels.get(&id).cloned().unwrap_or_else(|| self.found.object(id))
+        self.channels.get(&id).or_else(|| self.objects.get(&id)).cloned().unwrap_or_else(|| self.found.object(id))
     }
 
     fn memory(&self, id: ObjId, byte: u8) -> String {
@@ -184,6 +187,18 @@ fn thread_names(found: &Finding, processes: &[String]) -> Vec<String> {
         }
     }
     names
+}
+
+/// Objects in private memory whose names need not tell of which process.
+fn private_objects(found: &Finding) -> BTreeMap<ObjId, String> {
+    let plain = |name: &str| {
+        let (plain, of) = name.rsplit_once('@')?;
+        Uid::parse(of).map(|_| plain.to_string())
+    };
+    let names: Vec<Option<String>> = found.objects.iter().map(|object| plain(&object.name)).collect();
+    let alone = |name: &String| names.iter().flatten().filter(|other| *other == name).count() == 1;
+    let named = (0..).zip(&names).filter_map(|(id, name)| Some((id, name.clone().filter(&alone)?)));
+    named.collect()
 }
 
 /// Who reads from a channel, and who writes to it, as far as the steps and pending operations tell.

@@ -216,9 +216,16 @@ pub struct StepView {
     pub note: Option<Words>,
     /// Whom it woke, of an operation that wakes and if it is known.
     pub woken: Option<Vec<Tid>>,
+    /// The end may depend on it; otherwise it happened beside what led there.
+    #[serde(default = "needed")]
+    pub matters: bool,
     /// From where in the program's own code it was made, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<PlaceView>,
+}
+
+fn needed() -> bool {
+    true
 }
 
 impl Finding {

@@ -7,6 +7,7 @@ pub mod mismatch;
 mod places;
 pub mod show;
 mod steps;
+mod story;
 pub(crate) mod terminal;
 pub mod text;
 mod uses;

@@ -48,7 +48,17 @@ pub fn bug(kind: BugKind) -> Bug {
 /// One transition.
 pub fn step(thread: Uid, text: impl Into<Words>) -> StepView {
     let op = Op::new(Kind::MUTEX_LOCK);
-    StepView { thread, op, value: 0, alternatives: 1, text: text.into(), note: None, woken: None, at: None }
+    StepView {
+        thread,
+        op,
+        value: 0,
+        alternatives: 1,
+        text: text.into(),
+        note: None,
+        woken: None,
+        matters: true,
+        at: None,
+    }
 }
 
 /// A thread that waits for a lock.

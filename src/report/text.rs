@@ -1,13 +1,14 @@
 //! The report for people: what happened, who waits for whom, where everybody is, how it came about, how to see it
 //! again, and what was and was not explored.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use vsrun_model::{End, Kind, Tid};
 
 use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
-use super::{legend, steps, uses};
+use super::{legend, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
     Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, People, PlaceView, ProgramStatus, RaceView,
@@ -98,6 +99,11 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     if !found.threads.is_empty() {
         section(out, paint, "Who is who", &legend::lines(found, people));
     }
+    let story = story::of(found, people);
+    if !story.sentences.is_empty() {
+        let told: String = story.sentences.iter().map(|sentence| format!("  {}\n", one_line(sentence))).collect();
+        section(out, paint, "What happened", &told);
+    }
     if let Some(cycle) = found.cycle.as_ref().filter(|cycle| !cycle.is_empty()) {
         section(out, paint, "Who waits for whom", &ring(cycle, people));
     }
@@ -114,7 +120,7 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
         section(out, paint, "Threads", &threads(found, people));
     }
     if !found.steps.is_empty() {
-        section(out, paint, "How it came about", &recent_steps(bug, found, people));
+        section(out, paint, "How it came about", &recent_steps(bug, found, people, &story.steps));
     }
     if !found.touches.is_empty() {
         section(out, paint, "Uses of watched variables", &uses::of_execution(found));
@@ -345,19 +351,26 @@ fn labelled(out: &mut String, label: &str, lines: &[String]) {
     }
 }
 
-fn recent_steps(bug: &Bug, found: &Finding, people: &People) -> String {
-    let all = steps::of_finding(found, people);
-    let (shown, left_out) = steps::recent(&all);
+fn recent_steps(bug: &Bug, found: &Finding, people: &People, named: &BTreeSet<usize>) -> String {
+    let all = steps::of_finding(found, people, named);
+    let (shown, left_out, beside) = steps::recent(all);
     let mut out = String::new();
-    if left_out > 0 {
-        let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
-        let those = match found.is_repeated_by_its_steps() {
-            true => format!("'vsrun show {file}' prints all"),
-            false => "too many for a scenario, which repeats them by the seed that made them".to_string(),
-        };
-        let _ = writeln!(out, "  ({} left out; {those})", count(left_out as u64, "earlier transition"));
+    let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
+    let all = match found.is_repeated_by_its_steps() {
+        true => format!("'vsrun show {file}' prints all"),
+        false => "too many for a scenario, which repeats them by the seed that made them".to_string(),
+    };
+    if beside > 0 {
+        let those = format!("{} on which the end does not depend left out; {all}", count(beside as u64, "transition"));
+        let _ = writeln!(out, "  ({those})");
     }
-    out + &steps::lines(shown)
+    if left_out > 0 {
+        let _ = writeln!(out, "  ({} left out; {all})", count(left_out as u64, "earlier transition"));
+    }
+    if !named.is_empty() {
+        out.push_str("  (> marks the steps that are named above)\n");
+    }
+    out + &steps::lines(&shown)
 }
 
 fn explored(summary: &Summary) -> String {

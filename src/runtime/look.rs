@@ -8,6 +8,7 @@ use crate::words::ends::{cycle, line};
 use crate::words::identity::identity;
 use crate::words::names::{memory_names, object_name};
 use crate::words::ops::pending_text;
+use crate::words::slice::{concerned, slice};
 use crate::words::steps::step_views;
 use crate::words::waits::{holds, waits_for};
 
@@ -22,6 +23,10 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         over: matches!(p.state, ProcState::ZOMBIE | ProcState::REAPED).then_some(p.status),
     };
     let objects = world.objects.as_slice().iter().zip(0..);
+    let circle: Vec<Tid> = cycle(world).iter().flatten().map(|link| link.thread).collect();
+    let needed = slice(&trace.steps, &concerned(world, ending, &circle));
+    let mut steps = step_views(&trace.steps);
+    steps.iter_mut().zip(needed).for_each(|(step, needed)| step.matters = needed);
     Finding {
         kind,
         identity: identity(world, ending, trace.last_kind),
@@ -43,7 +48,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
                 bytes: memory_names(world, id, symbol),
             })
             .collect(),
-        steps: step_views(&trace.steps),
+        steps,
         unrecorded: trace.unrecorded,
         moves: world.moves,
         tosses: false,

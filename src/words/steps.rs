@@ -60,6 +60,7 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
             text: handled(step).unwrap_or_else(|| words![op_text(&op), outcome(step, woken.as_deref())]),
             note: signalled(step).or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
+            matters: true,
             at: None,
         }
     };
