@@ -3,7 +3,7 @@
 //! order in which its executions were run, nor on the number of workers.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -148,6 +148,14 @@ impl Found {
                 self.path = Some(shown.scenario.write(&setting.config.scenario_dir)?);
                 Ok(())
             }
+        }
+    }
+
+    /// Its file is not needed if an earlier run has written the same; not one of `own`, which are of this run.
+    pub fn forget_file(&mut self, own: &BTreeSet<PathBuf>) {
+        let (Some(shown), Some(path)) = (&self.shown, &self.path) else { return };
+        if let Some(known) = shown.scenario.unless_known(path, own) {
+            self.path = Some(known);
         }
     }
 

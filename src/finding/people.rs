@@ -8,6 +8,7 @@ use vsrun_model::{Kind, ObjId, ObjKind, Pid, Tid, Uid};
 
 use super::seen::{Finding, ProcessView, ThreadView};
 use super::words::Names;
+use crate::base::text::escape;
 
 /// Longest name of a function that a thread is called by, in characters.
 const LONGEST: usize = 32;
@@ -45,8 +46,9 @@ const CHILD: &str = "child";
 impl<'a> People<'a> {
     /// Those of an execution that was looked at.
     pub fn of(found: &'a Finding) -> People<'a> {
-        let processes = process_names(found);
-        let threads = thread_names(found, &processes);
+        let plain = |names: Vec<String>| names.iter().map(|name| escape(name)).collect::<Vec<String>>();
+        let processes = plain(process_names(found));
+        let threads = plain(thread_names(found, &processes));
         let mut people =
             People { found, threads, processes, channels: BTreeMap::new(), objects: private_objects(found) };
         people.channels = channels(found, &people);

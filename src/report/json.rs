@@ -225,7 +225,7 @@ mod tests {
         all.reasons.extend([Reason::Depth, Reason::PassedThrough, Reason::FairSchedules]);
         all.program_status = Some(ProgramStatus::Exit(3));
         let value = object(&all);
-        let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2}]"#;
+        let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2,"threads":[{"thread":"0","name":"main","process":"1001","start":"","status":"waiting"},{"thread":"0.1","name":"worker#1","process":"1001","start":"worker","status":"waiting"},{"thread":"0.2","name":"worker#2","process":"1001","start":"worker","status":"waiting"},{"thread":"0.3","name":"worker#3","process":"1001","start":"worker","status":"exited"}],"processes":[{"process":"1001","name":"prog","program":"prog","forked_by":null,"ended":null}]}]"#;
         assert_eq!(value["bugs"].to_string(), expected);
         assert_eq!((value["verdict"].as_str(), value["complete"].as_bool()), (Some("deadlock"), Some(false)));
         assert_eq!(value["incomplete_reason"], "depth");

@@ -90,34 +90,47 @@ pub fn recent(mut steps: Vec<StepLine>) -> (Vec<StepLine>, usize, usize) {
     (steps.split_off(left_out), left_out, beside)
 }
 
+/// Fewer equal steps than this are told one by one.
+const RUN: usize = 3;
+
 /// Steps that are the same but for their numbers, one behind the other, are one run.
 fn folded(steps: &[StepLine]) -> Vec<&[StepLine]> {
     let same = |a: &StepLine, b: &StepLine| {
         let alike = (&a.uid, &a.op, &a.note, &a.place) == (&b.uid, &b.op, &b.note, &b.place);
         alike && b.n == a.n + 1 && a.named == b.named
     };
-    steps.chunk_by(same).collect()
+    let runs = steps.chunk_by(same);
+    runs.flat_map(|run| run.chunks(if run.len() < RUN { 1 } else { run.len() })).collect()
 }
 
 /// The steps as lines, indented by two, each with its line end: side by side if that fits, else one after the other.
 pub fn lines(steps: &[StepLine]) -> String {
-    let rows: Vec<Row> = folded(steps).into_iter().filter_map(Row::new).collect();
+    rows(steps.chunks(1).collect())
+}
+
+/// The same with runs of equal steps in one line.
+pub fn folded_lines(steps: &[StepLine]) -> String {
+    rows(folded(steps))
+}
+
+fn rows(runs: Vec<&[StepLine]>) -> String {
+    let rows: Vec<Row> = runs.into_iter().filter_map(Row::new).collect();
     picture(&rows).unwrap_or_else(|| list(&rows))
 }
 
-struct Row<'a> {
+struct Row {
     /// Its number, or the first and the last of a run.
     n: String,
     named: bool,
     uid: Option<Uid>,
-    thread: &'a str,
+    thread: String,
     text: String,
     /// Its source line; empty if that is not known.
     place: String,
 }
 
-impl Row<'_> {
-    fn new(run: &[StepLine]) -> Option<Row<'_>> {
+impl Row {
+    fn new(run: &[StepLine]) -> Option<Row> {
         let (step, last) = (run.first()?, run.last()?);
         let note = step.note.as_ref().map_or_else(String::new, |n| format!("  ({n})"));
         let (n, times) = match run.len() {
@@ -126,7 +139,7 @@ impl Row<'_> {
         };
         let text = one_line(&format!("{}{note}{times}", step.op));
         let place = step.place.as_deref().map_or_else(String::new, one_line);
-        Some(Row { n, named: step.named, uid: step.uid, thread: &step.thread, text, place })
+        Some(Row { n, named: step.named, uid: step.uid, thread: one_line(&step.thread), text, place })
     }
 
     /// What stands before its number.
@@ -145,7 +158,7 @@ fn width(text: &str) -> usize {
 
 /// A column for each thread, time going down. `None`: one thread only, too many, or too wide.
 fn picture(rows: &[Row]) -> Option<String> {
-    let mut threads: Vec<(Option<Uid>, &str)> = rows.iter().map(|row| (row.uid, row.thread)).collect();
+    let mut threads: Vec<(Option<Uid>, &str)> = rows.iter().map(|row| (row.uid, row.thread.as_str())).collect();
     threads.sort_unstable();
     threads.dedup();
     let threads: Vec<&str> = threads.into_iter().map(|(_, name)| name).collect();
@@ -179,14 +192,14 @@ fn picture(rows: &[Row]) -> Option<String> {
 /// One line a step; the thread is named where it changes.
 fn list(rows: &[Row]) -> String {
     let number = number_width(rows);
-    let names = rows.iter().map(|row| width(row.thread)).max().unwrap_or(0);
+    let names = rows.iter().map(|row| width(&row.thread)).max().unwrap_or(0);
     let before = 2 + names + 2 + number + 2;
     let texts = rows.iter().map(|row| width(&row.text)).filter(|width| *width <= LINES_BEHIND).max().unwrap_or(0);
     let mut out = String::new();
     let mut last = None;
     for row in rows {
-        let name = if last == Some(row.thread) { "" } else { row.thread };
-        last = Some(row.thread);
+        let name = if last == Some(&row.thread) { "" } else { row.thread.as_str() };
+        last = Some(&row.thread);
         let line = format!("{}{name:names$}  {:>number$}  {}", row.mark(), row.n, row.text);
         let _ = writeln!(out, "{}", with_place(line, before + texts, &row.place));
     }
@@ -232,8 +245,7 @@ mod tests {
     fn source_lines_have_a_column_of_their_own() {
         let at = |n, thread: &str, op: &str, place: &str| StepLine { place: Some(place.into()), ..step(n, thread, op) };
         let steps = [at(1, "0.1", "lock(a)", "f a.c:3"), step(2, "0.2", "end()"), at(3, "0.2", "lock(b)", "g a.c:9")];
-        let expected = "\
-      0.1      0.2
+        let expected = "      0.1      0.2
    1  lock(a)           f a.c:3
    2           end()
    3           lock(b)  g a.c:9
@@ -294,6 +306,6 @@ mod tests {
         let (shown, left_out, _) = recent(steps);
         assert_eq!(left_out, 0);
         let expected = "  0.1  1-70  read(pipe, 1)  x70\n>        71  read(pipe, 1)\n         72  end\n";
-        assert_eq!(lines(&shown), expected);
+        assert_eq!(folded_lines(&shown), expected);
     }
 }

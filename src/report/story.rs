@@ -291,7 +291,10 @@ impl Teller<'_> {
         let text = |n: usize| self.found.steps[n].text.render(self.people);
         let sentence = match own {
             Some(n) => (text(n), n),
-            None => return self.say(format!("{who} came to it{} before it had made any step.", self.stands(t))),
+            None => {
+                self.say(format!("{who} came to it{} before it had made any step.", self.stands(t)));
+                return self.held(t);
+            }
         };
         let at = self.step(sentence.1);
         self.say(format!("{who} came to it{} after {at}: {}.", self.stands(t), sentence.0));
@@ -303,10 +306,109 @@ impl Teller<'_> {
             let at = self.step(n);
             self.say(format!("The last step of another thread that it depends on came {order}: {by} at {at}: {text}."));
         }
-        let holders: Vec<String> =
+        self.held(t);
+    }
+
+    fn held(&mut self, t: Tid) {
+        let held: Vec<String> =
             self.found.threads[t as usize].holds.iter().map(|words| words.render(self.people)).collect();
-        if !holders.is_empty() {
-            self.say(format!("It holds {}.", holders.join(", ")));
+        if !held.is_empty() {
+            self.say(format!("It holds {}.", held.join(", ")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{deadlock, finding, step, LOCK_A, LOCK_B};
+    use super::*;
+    use crate::finding::{words, LineView, Pending, SignalView, StepView, Thing};
+    use vsrun_model::Uid;
+
+    fn told(found: &Finding) -> (Vec<String>, Vec<usize>) {
+        let story = of(found, &People::of(found));
+        (story.sentences, story.steps.into_iter().collect())
+    }
+
+    fn made(thread: u32, op: Op, text: &'static str, line: u32) -> StepView {
+        let line = LineView { function: "f".into(), file: "a.c".into(), name: "a.c".into(), line, text: None };
+        let uid = if thread == 0 { Uid::MAIN } else { Uid::MAIN.child(thread) };
+        StepView { op, at: Some(PlaceView { lines: vec![line], ..PlaceView::default() }), ..step(uid, text) }
+    }
+
+    #[test]
+    fn who_took_what_and_who_came_between() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        let lock = |thread, object, line| made(thread, Op::on(Kind::MUTEX_LOCK, object), "lock", line);
+        let unlock = made(1, Op::on(Kind::MUTEX_UNLOCK, LOCK_A), "unlock", 3);
+        found.steps = vec![lock(1, LOCK_A, 1), unlock, lock(1, LOCK_A, 4), lock(2, LOCK_B, 7)];
+        let (sentences, steps) = told(&found);
+        assert_eq!(
+            sentences[..3],
+            [
+                "worker#1 (0.1) took lock_a at step 3 (f a.c:4), and now waits for lock_b.",
+                "worker#2 (0.2) took lock_b at step 4 (f a.c:7), and now waits for lock_a.",
+                "worker#2 (0.2) came between the two locks of worker#1 (0.1).",
+            ]
+        );
+        assert_eq!(steps, [2, 3]);
+    }
+
+    #[test]
+    fn a_handler_that_wants_what_its_thread_has() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        found.cycle = Some(vec![CycleLink { thread: 1, object: Some(LOCK_A) }]);
+        let mut last = made(1, Op::on(Kind::MUTEX_UNLOCK, LOCK_A), "unlock", 9);
+        last.note = Some(words![Thing::Signal(1), " comes first"]);
+        let kill = made(2, Op::on(Kind::KILL, 0).arg(1), "kill", 5);
+        found.steps = vec![made(1, Op::on(Kind::MUTEX_LOCK, LOCK_A), "lock", 8), kill, last];
+        let (sentences, steps) = told(&found);
+        assert_eq!(sentences[..2], [
+            "worker#1 (0.1) took lock_a at step 1 (f a.c:8).",
+            "SIGHUP, sent by worker#2 (0.2) at step 2 (f a.c:5), came before its unlock, at step 3 (f a.c:9): its handler waits for lock_a.",
+        ]);
+        assert!(sentences[2].ends_with("it never ends."), "{}", sentences[2]);
+        assert_eq!(steps, [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_wake_up_that_came_too_early() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        found.cycle = None;
+        let mut wake = Op::on(Kind::COND_WAKE, LOCK_B);
+        wake.obj2 = LOCK_A;
+        found.threads[1].pending = Some(Pending { op: wake, alternatives: 0, text: "wait".into() });
+        found.threads[1].waits_for = vec!["c to be signalled".into()];
+        found.threads.truncate(2);
+        found.steps = vec![
+            made(0, Op::on(Kind::COND_SIGNAL, LOCK_B), "signal", 5),
+            made(1, Op::on(Kind::COND_WAIT, LOCK_B), "wait", 8),
+        ];
+        let (sentences, steps) = told(&found);
+        assert_eq!(sentences, [
+            "worker (0.1) waits for c to be signalled.",
+            "It has waited since step 2 (f a.c:8); main (0) signalled lock_b last at step 1 (f a.c:5), before it waited: that wake-up was lost.",
+            "main (0) waits for the end of thread worker (0.1).",
+            "Nobody else is left who could run, so nothing can move.",
+        ]);
+        assert_eq!(steps, [0, 1]);
+        found.steps.swap(0, 1);
+        assert!(told(&found).0[1].ends_with("and that woke another."));
+        found.steps.truncate(1);
+        assert!(told(&found).0[1].ends_with("nobody has ever signalled lock_b."));
+    }
+
+    #[test]
+    fn what_came_before_a_crash() {
+        let threads = deadlock().finding.expect("it was looked at").threads;
+        let mut found = Finding { threads, ..finding(BugKind::Crash) };
+        found.signal = Some(SignalView { thread: 2, ..SignalView::default() });
+        let lock = |thread, line| made(thread, Op::on(Kind::MUTEX_LOCK, LOCK_A), "lock", line);
+        found.steps = vec![lock(1, 1), lock(2, 2), StepView { matters: false, ..lock(1, 3) }];
+        assert_eq!(told(&found).0, [
+            "worker#2 (0.2) came to it after step 2 (f a.c:2): lock.",
+            "The last step of another thread that it depends on came before that: worker#1 (0.1) at step 1 (f a.c:1): lock.",
+            "It holds lock_b.",
+        ]);
     }
 }

@@ -127,13 +127,27 @@ fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
     }
 }
 
+/// A program that fails in its only execution, most often before it has begun its work.
+fn failure(summary: &Summary) -> Option<String> {
+    let status = summary.program_status.filter(|_| summary.executions == 1)?;
+    let hint = "'vsrun --once' shows what it prints, and --fail-on-exit makes a bug of it";
+    match status {
+        ProgramStatus::Exit(0) => None,
+        ProgramStatus::Exit(code) => Some(format!("the program fails: it exits with status {code} ({hint})")),
+        ProgramStatus::Signal(signal) => Some(format!("the program is ended by signal {signal}")),
+    }
+}
+
 /// The end of the report: verdict, what was explored, what it stands on.
 pub fn closing(summary: &Summary, colours: bool) -> String {
     let paint = Paint(colours);
     let program: Vec<_> = summary.program.iter().map(|arg| shell_word(arg.as_bytes())).collect();
     let bugs = summary.bugs.iter().filter(|bug| bug.kind.is_of_program()).count();
     let verdict = match summary.verdict {
-        Verdict::Ok => paint.good("no bug found"),
+        Verdict::Ok => match failure(summary) {
+            Some(how) => format!("{}, but {how}", paint.good("no bug found")),
+            None => paint.good("no bug found"),
+        },
         Verdict::Found(kind) if kind.is_of_program() => {
             paint.bad(&format!("{} ({})", kind.name(), count(bugs as u64, "bug")))
         }
@@ -370,7 +384,7 @@ fn recent_steps(bug: &Bug, found: &Finding, people: &People, named: &BTreeSet<us
     if !named.is_empty() {
         out.push_str("  (> marks the steps that are named above)\n");
     }
-    out + &steps::lines(&shown)
+    out + &steps::folded_lines(&shown)
 }
 
 fn explored(summary: &Summary) -> String {
@@ -389,8 +403,12 @@ fn counts(summary: &Summary) -> String {
     };
     let (executions, transitions) = (count(summary.executions, "execution"), count(summary.transitions, "transition"));
     let (search, workers) = (one_line(&summary.search), count(summary.workers.into(), "worker"));
+    let earlier = match summary.earlier {
+        0 => String::new(),
+        n => format!(" (and {n} before the search started over)"),
+    };
     format!(
-        "{executions}{cut}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
+        "{executions}{cut}{earlier}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
         summary.max_depth, summary.seconds
     )
 }

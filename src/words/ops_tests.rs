@@ -94,7 +94,7 @@ fn any_operation_has_a_text() {
     for kind in 0..=255 {
         for flags in [0, TRY, TIMED] {
             let op = Op::on(Kind(kind), 77).with(flags).arg(i64::MIN);
-            assert!(text(op).contains('('));
+            assert!(!text(op).is_empty());
         }
     }
 }
