@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use vsrun_model::kind::{Operands, Outcome, Role};
 use vsrun_model::{Kind, ObjId, Op, Tid, NONE};
 
-use crate::finding::{BugKind, CycleLink, Finding, Names, People, PlaceView, ThreadStatus, ThreadView, Words};
+use crate::finding::{
+    signal_name, BugKind, CycleLink, Finding, Names, People, PlaceView, ThreadStatus, ThreadView, Words,
+};
 
 /// Threads of which it is told one by one.
 const MOST: usize = 4;
@@ -157,13 +159,7 @@ impl Teller<'_> {
         drop(notes);
         match handler {
             Some((n, signal, text)) => {
-                let sent = self.found.steps.iter().take(n).rposition(|step| {
-                    step.op.kind == Kind::KILL && crate::finding::signal_name(step.op.arg as u32) == signal
-                });
-                let by = sent.map_or_else(String::new, |sent| {
-                    let who = self.people.mover(self.found.steps[sent].thread);
-                    format!(", sent by {who} at {},", self.step(sent))
-                });
+                let by = self.sender(n, &signal);
                 let at = self.step(n);
                 self.say(format!(
                     "{signal}{by} came before its {text}, at {at}: its handler waits for {name}{}.",
@@ -265,19 +261,51 @@ impl Teller<'_> {
             };
             return self.say(sentence);
         }
-        let last = (0..self.found.steps.len()).rev().find(|&n| {
+        let on_it = |n: usize| {
             let step = &self.found.steps[n];
-            step.thread != uid && is_on_objects(&step.op) && (step.op.obj == object || step.op.obj2 == object)
-        });
-        if let Some(n) = last {
-            let step = &self.found.steps[n];
-            let (by, text) = (self.people.mover(step.thread), step.text.render(self.people));
-            let over = self.found.threads.iter().rev().find(|thread| thread.uid == step.thread);
-            let over = over.filter(|thread| thread.status == ThreadStatus::Exited).map_or("", |_| ", and is over now");
-            let note = step.note.as_ref().map_or_else(String::new, |note| format!(" ({})", note.render(self.people)));
-            let at = self.step(n);
-            self.say(format!("The last other one at {name} was {by}: {text}{note}, {at}{over}."));
+            let on_object = is_on_objects(&step.op) && (step.op.obj == object || step.op.obj2 == object);
+            step.thread != uid && on_object && self.killed_before(n).is_none()
+        };
+        let Some(last) = (0..self.found.steps.len()).rev().find(|&n| on_it(n)) else { return };
+        let (by, text) = (self.people.mover(self.found.steps[last].thread), self.text(last));
+        let at = self.step(last);
+        let fate = self.fate(last);
+        self.say(format!("The last other one at {name} was {by}: {text}, {at}{fate}."));
+    }
+
+    fn text(&self, n: usize) -> String {
+        self.found.steps[n].text.render(self.people)
+    }
+
+    /// The signal that ended a process in the place of a step.
+    fn killed_before(&self, n: usize) -> Option<String> {
+        let note = self.found.steps[n].note.as_ref()?.render(self.people);
+        note.strip_suffix(" ends the process").map(String::from)
+    }
+
+    /// What became of the thread of a step, if it is over.
+    fn fate(&mut self, n: usize) -> String {
+        let uid = self.found.steps[n].thread;
+        let of_it = |m: &usize| self.found.steps[*m].thread == uid;
+        let killed = (n + 1..self.found.steps.len()).filter(of_it).find_map(|m| Some((m, self.killed_before(m)?)));
+        if let Some((m, signal)) = killed {
+            let text = self.text(m);
+            let sender = self.sender(m, &signal);
+            let at = self.step(m);
+            return format!("; {signal}{sender} ended it before its {text}, {at}");
         }
+        let over = self.found.threads.iter().rev().find(|thread| thread.uid == uid);
+        over.filter(|thread| thread.status == ThreadStatus::Exited).map_or("", |_| ", and it is over now").to_string()
+    }
+
+    /// `, sent by daemon (0) at step 3 (..),`: who sent a signal that came in the place of step `n`, if a step tells.
+    fn sender(&mut self, n: usize, signal: &str) -> String {
+        let kills = |op: &Op| op.kind == Kind::KILL && signal_name(op.arg as u32) == signal;
+        let sent = self.found.steps.iter().take(n).rposition(|step| kills(&step.op));
+        sent.map_or_else(String::new, |sent| {
+            let who = self.people.mover(self.found.steps[sent].thread);
+            format!(", sent by {who} at {},", self.step(sent))
+        })
     }
 
     /// What led to a crash or a failed assertion: the last step of its thread, and that of another thread before it.
@@ -287,17 +315,21 @@ impl Teller<'_> {
         let Some(t) = of_signal.or(running.map(|(t, _)| t)) else { return };
         let Some(uid) = self.found.threads.get(t as usize).map(|thread| thread.uid) else { return };
         let who = self.people.thread(t);
+        let came = match &self.found.signal {
+            Some(signal) => format!("{who} got {}", signal.name),
+            None => format!("{who} failed"),
+        };
         let own = self.last_of(t, |_| true);
         let text = |n: usize| self.found.steps[n].text.render(self.people);
         let sentence = match own {
             Some(n) => (text(n), n),
             None => {
-                self.say(format!("{who} came to it{} before it had made any step.", self.stands(t)));
+                self.say(format!("{came}{} before it had made any step.", self.stands(t)));
                 return self.held(t);
             }
         };
         let at = self.step(sentence.1);
-        self.say(format!("{who} came to it{} after {at}: {}.", self.stands(t), sentence.0));
+        self.say(format!("{came}{} after {at}: {}.", self.stands(t), sentence.0));
         let other = self.found.steps.iter().rposition(|step| step.thread != uid && step.matters);
         if let Some(n) = other {
             let (by, text) =
@@ -399,14 +431,38 @@ mod tests {
     }
 
     #[test]
+    fn who_was_killed_with_what_others_wait_for() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        found.cycle = None;
+        let semop = |arg| Op::on(Kind::SYSV_OP, LOCK_B).arg(arg);
+        found.threads[1].pending = Some(Pending { op: semop(-1), alternatives: 0, text: "semop".into() });
+        found.threads[1].waits_for = vec!["the set".into()];
+        found.threads.truncate(3);
+        found.threads[2].status = ThreadStatus::Exited;
+        let mut last = made(2, semop(1), "up", 9);
+        last.note = Some(words![Thing::Signal(9), " ends the process"]);
+        let kill = made(0, Op::on(Kind::KILL, 0).arg(9), "kill", 5);
+        found.steps = vec![kill, made(2, semop(-1), "down", 8), last];
+        let (sentences, steps) = told(&found);
+        assert_eq!(
+            sentences[1],
+            "The last other one at lock_b was worker#2 (0.2): down, step 2 (f a.c:8); SIGKILL, sent by main (0) at step 1 (f a.c:5), ended it \
+             before its up, step 3 (f a.c:9)."
+        );
+        assert_eq!(steps, [0, 1, 2]);
+        found.steps.pop();
+        assert!(told(&found).0[1].ends_with(", and it is over now."));
+    }
+
+    #[test]
     fn what_came_before_a_crash() {
         let threads = deadlock().finding.expect("it was looked at").threads;
         let mut found = Finding { threads, ..finding(BugKind::Crash) };
-        found.signal = Some(SignalView { thread: 2, ..SignalView::default() });
+        found.signal = Some(SignalView { thread: 2, name: "SIGSEGV".into(), ..SignalView::default() });
         let lock = |thread, line| made(thread, Op::on(Kind::MUTEX_LOCK, LOCK_A), "lock", line);
         found.steps = vec![lock(1, 1), lock(2, 2), StepView { matters: false, ..lock(1, 3) }];
         assert_eq!(told(&found).0, [
-            "worker#2 (0.2) came to it after step 2 (f a.c:2): lock.",
+            "worker#2 (0.2) got SIGSEGV after step 2 (f a.c:2): lock.",
             "The last step of another thread that it depends on came before that: worker#1 (0.1) at step 1 (f a.c:1): lock.",
             "It holds lock_b.",
         ]);

@@ -133,8 +133,8 @@ fn failure(summary: &Summary) -> Option<String> {
     let hint = "'vsrun --once' shows what it prints, and --fail-on-exit makes a bug of it";
     match status {
         ProgramStatus::Exit(0) => None,
-        ProgramStatus::Exit(code) => Some(format!("the program fails: it exits with status {code} ({hint})")),
-        ProgramStatus::Signal(signal) => Some(format!("the program is ended by signal {signal}")),
+        ProgramStatus::Exit(code) => Some(format!("it fails: it exits with status {code} ({hint})")),
+        ProgramStatus::Signal(signal) => Some(format!("signal {signal} ends it")),
     }
 }
 
@@ -144,10 +144,7 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     let program: Vec<_> = summary.program.iter().map(|arg| shell_word(arg.as_bytes())).collect();
     let bugs = summary.bugs.iter().filter(|bug| bug.kind.is_of_program()).count();
     let verdict = match summary.verdict {
-        Verdict::Ok => match failure(summary) {
-            Some(how) => format!("{}, but {how}", paint.good("no bug found")),
-            None => paint.good("no bug found"),
-        },
+        Verdict::Ok => paint.good("no bug found"),
         Verdict::Found(kind) if kind.is_of_program() => {
             paint.bad(&format!("{} ({})", kind.name(), count(bugs as u64, "bug")))
         }
@@ -157,7 +154,10 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
             _ => "none, vsrun bug",
         }),
     };
-    let mut out = format!("{}: {verdict} in {}\n", paint.head("Verdict"), program.join(" "));
+    let fails = failure(summary)
+        .filter(|_| summary.verdict == Verdict::Ok)
+        .map_or_else(String::new, |how| format!(", but {how}"));
+    let mut out = format!("{}: {verdict} in {}{fails}\n", paint.head("Verdict"), program.join(" "));
     if summary.bugs.len() > 1 {
         for bug in &summary.bugs {
             let file = bug.scenario.as_ref().map_or_else(String::new, |path| format!(" [{}]", escape(path)));

@@ -130,7 +130,7 @@ Who is who
   1001  prog  main (0), worker#1 (0.1), worker#2 (0.2); over: worker#3 (0.3)
 
 What happened
-  worker#2 (0.2) came to it before it had made any step.
+  worker#2 (0.2) got SIGSEGV before it had made any step.
   It holds lock_b.
 
 Signal
@@ -217,6 +217,23 @@ Verdict: no bug found in ./prog 2
     }
     all.reasons = [Reason::FairSchedules].into();
     assert!(closing(&all, false).contains("\n  explored completely. "));
+}
+
+#[test]
+fn a_program_that_fails_at_once_is_no_success() {
+    let mut all = summary();
+    (all.executions, all.program_status) = (1, Some(ProgramStatus::Exit(1)));
+    let start = "Verdict: no bug found in ./prog 2, but it fails: it exits with status 1 (";
+    assert!(closing(&all, false).starts_with(start), "{}", closing(&all, false));
+    all.program_status = Some(ProgramStatus::Exit(0));
+    assert!(closing(&all, false).starts_with("Verdict: no bug found in ./prog 2\n"));
+    (all.executions, all.program_status, all.earlier) = (2, Some(ProgramStatus::Exit(1)), 1);
+    let text = closing(&all, false);
+    assert!(text.starts_with("Verdict: no bug found in ./prog 2\n"), "{text}");
+    assert!(
+        text.contains("\n  2 executions (4 cut off as redundant) (and 1 before the search started over), "),
+        "{text}"
+    );
 }
 
 #[test]
