@@ -96,14 +96,15 @@ fn a_page_says_who_waits_and_what_happened() {
     let text = page(&place);
     for part in [
         "<p class=\"verdict bad\">deadlock</p>",
-        "<h1>2 threads wait for each other: 0.3 for stats_lock@0, 0.4 for queue_lock@0</h1>",
-        "worker 0.3</span> waits for stats_lock@0, held by thread 0.4</li>",
-        "reporter 0.4</span> waits for queue_lock@0, held by thread 0.3</li>",
-        "<p class=\"op\">pthread_cond_broadcast(not_empty@0)",
+        "<h1>2 threads wait for each other: worker#2 (0.3) for stats_lock, reporter (0.4) for queue_lock</h1>",
+        "worker#2 (0.3)</span> waits for stats_lock, held by thread reporter (0.4)</li>",
+        "reporter (0.4)</span> waits for queue_lock, held by thread worker#2 (0.3)</li>",
+        "<p class=\"op\">pthread_cond_broadcast(not_empty)",
         "data-source=\"pthread_mutex_lock(&amp;queue_lock); /* the statistics are held */\"",
-        "data-why=\"lock queue_lock@0\"",
+        "data-why=\"lock queue_lock\"",
         "data-why=\"creates the thread\"",
         "data-why=\"signal SIGUSR1\"",
+        "<section class=\"story\">",
     ] {
         has(&text, part);
     }
@@ -143,8 +144,8 @@ fn the_page_in_a_browser() {
     // A step that is named in the address is shown in the panel, with what comes before it.
     browser.open(&file, "#s15", 1280, "light");
     let said = browser.value("document.getElementById('panel').innerText").to_string();
-    has(&said, "pthread_mutex_lock(queue_lock@0)");
-    has(&said, "comes after step 7 (lock queue_lock@0): pthread_mutex_unlock(queue_lock@0)");
+    has(&said, "pthread_mutex_lock(queue_lock)");
+    has(&said, "comes after step 7 (lock queue_lock): pthread_mutex_unlock(queue_lock)");
     // The keys go from row to row, and the mouse shows a row.
     let press = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true})), document.activeElement.id";
     assert_eq!(browser.value(press), "s16");
@@ -217,11 +218,11 @@ fn the_picture_for_other_programs() {
         line.expect(label).split_whitespace().next().expect("a name").to_string()
     };
     for (from, to, why) in [
-        ("worker 0.3", "stats_lock@0", "waits for"),
-        ("stats_lock@0", "reporter 0.4", "held by"),
-        ("reporter 0.4", "queue_lock@0", "waits for"),
-        ("queue_lock@0", "worker 0.3", "held by"),
-        ("main 0", "worker 0.3", "waits for"),
+        ("worker#2 (0.3)", "stats_lock", "waits for"),
+        ("stats_lock", "reporter (0.4)", "held by"),
+        ("reporter (0.4)", "queue_lock", "waits for"),
+        ("queue_lock", "worker#2 (0.3)", "held by"),
+        ("program (0)", "worker#2 (0.3)", "waits for"),
     ] {
         has(&dot, &format!("{} -> {} [label=\"{why}\"", node(from), node(to)));
     }
@@ -246,9 +247,10 @@ fn trace_events(file: &Value, steps: usize) {
     let events = file["traceEvents"].as_array().expect("events");
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     assert_eq!(events.len(), of("M").len() + of("X").len() + of("s").len() + of("f").len());
-    assert!(of("M").iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "worker 0.3"));
+    assert!(of("M").iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "worker#2 (0.3)"));
     let slices = of("X");
-    let (made, at_end): (Vec<&Value>, Vec<&Value>) = slices.iter().copied().partition(|event| event["cat"] != "at the end");
+    let (made, at_end): (Vec<&Value>, Vec<&Value>) =
+        slices.iter().copied().partition(|event| event["cat"] != "at the end");
     assert_eq!((made.len(), at_end.len()), (steps, 3));
     let number = |value: &Value| value.as_u64().expect("a number");
     for slice in &slices {
@@ -284,7 +286,7 @@ fn one_execution_as_a_list() {
     let text = place.text(&["trace", "./program"], 0);
     has(&text, "pthread_mutex_lock(lock)");
     has(&text, "pthread_cond_wait(turn, lock)");
-    has(&text, "pthread_cond_signal(turn) wakes play 0.1".replace("play ", "").as_str());
+    has(&text, "pthread_cond_signal(turn) wakes play (0.1)");
     let line = include_str!("timeline/turns.c")
         .lines()
         .zip(1..)

@@ -3,6 +3,7 @@
 
 mod ending;
 mod gone;
+mod people;
 mod place;
 mod seen;
 mod summary;
@@ -11,6 +12,7 @@ mod words;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use gone::{GoneView, OriginView};
+pub use people::People;
 pub use place::{LineView, PlaceView};
 pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,

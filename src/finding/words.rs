@@ -53,6 +53,11 @@ impl Words {
         all
     }
 
+    /// Nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What `say` says, sentence by sentence.
     pub fn sentences(say: impl FnOnce(&mut dyn Sentences)) -> Vec<Words> {
         let mut all = Words::default();

@@ -1,11 +1,12 @@
 //! Which steps of an execution come directly before steps of other threads: the arrows in a picture of it.
 //!
 //! Happens-before as [`Order`](super::Order) has it, for people: without what is only ordered because one of the two concerns everything
-//! (a deadline that passed, a yield, a signal that nobody has noticed yet), and without what other arrows say already.
+//! (a deadline that passed, a yield, a signal that nobody has noticed yet) or something that has no name, and without what other arrows say
+//! already.
 
 use vsrun_model::arena::{Seen, Step};
 use vsrun_model::depend::{needs, WOKEN};
-use vsrun_model::footprint::{Cell, Footprint};
+use vsrun_model::footprint::{Cell, Footprint, How};
 use vsrun_model::kind::{Channels, Role};
 use vsrun_model::signal::{ALTERNATIVES, NUMBER};
 use vsrun_model::{Act, Effects, Kind, ObjId, ObjKind, Tid};
@@ -36,8 +37,6 @@ pub enum Tie {
     Memory(ObjId),
     /// They use the same object.
     Object(ObjId),
-    /// They concern the same channels, processes or descriptors.
-    Other,
 }
 
 /// An arrow, by indices of steps of the trace.
@@ -126,18 +125,24 @@ impl Arrows {
 /// Why `later`, of another thread, has to come after `earlier`, if there is a reason that people look for.
 fn tie(earlier: &Step, later: &Act) -> Option<Tie> {
     let (before, after) = (Footprint::of(&earlier.act, earlier.did), Footprint::of(later, Effects::NONE));
-    let told =
-        |cell: &Cell| !matches!(cell, Cell::World | Cell::Process(_) | Cell::Ids | Cell::Removals | Cell::LockCircles);
-    let meets = |(cell, how): &&(_, vsrun_model::footprint::How)| {
+    let meets = |(cell, how): &&(Cell, How)| {
         after.cells().iter().any(|(other, also)| other == cell && !how.commutes(also, true))
     };
-    let met = before.cells().iter().filter(|(cell, _)| told(cell)).filter(meets);
-    let all = met.map(|(cell, _)| match cell {
-        Cell::Object(id) => of_object(*id, &earlier.act, later),
-        Cell::Thread(_) | Cell::Children(_) if awaits(later.op.kind) => Tie::Ends,
-        _ => Tie::Other,
-    });
-    all.min().or_else(|| needs(&earlier.act, later).then_some(Tie::Object(later.op.obj)))
+    let told = |(cell, _): &(Cell, How)| match cell {
+        Cell::Object(id) => Some(of_object(*id, &earlier.act, later)),
+        Cell::Channels => data(&earlier.act, later).then_some(Tie::Message(earlier.act.op.obj)),
+        Cell::Thread(_) | Cell::Children(_) => awaits(later.op.kind).then_some(Tie::Ends),
+        _ => None,
+    };
+    let met = before.cells().iter().filter(meets).filter_map(told).min();
+    met.or_else(|| needs(&earlier.act, later).then_some(Tie::Object(later.op.obj)))
+}
+
+/// One puts something into a channel, and the other takes it, or looks for it.
+fn data(earlier: &Act, later: &Act) -> bool {
+    let (from, to) = (earlier.op.kind.row().channels, later.op.kind.row().channels);
+    let gives = matches!(from, Channels::Writes | Channels::Sends | Channels::SendsTo | Channels::Connects);
+    gives && (to.watches() || matches!(to, Channels::Reads | Channels::Receives | Channels::Accepts))
 }
 
 /// It waits for the end of a thread or process.
@@ -150,11 +155,9 @@ fn of_object(id: ObjId, earlier: &Act, later: &Act) -> Tie {
     let named = [earlier, later].into_iter().find(|act| act.op.obj == id);
     let (from, to) = (earlier.op.kind.row(), later.op.kind.row());
     let locks = |role: Role| matches!(role, Role::Acquires(_) | Role::Releases(_) | Role::WaitsOn | Role::Reacquires);
-    let gives = matches!(from.channels, Channels::Writes | Channels::Sends | Channels::SendsTo | Channels::Connects);
-    let takes = matches!(to.channels, Channels::Reads | Channels::Receives | Channels::Accepts);
     match named.map(|act| act.obj_kind) {
         Some(ObjKind::MEMORY) => Tie::Memory(id),
-        _ if gives && takes => Tie::Message(id),
+        _ if data(earlier, later) => Tie::Message(id),
         Some(ObjKind::MUTEX | ObjKind::SPIN | ObjKind::RWLOCK | ObjKind::STREAM) => Tie::Lock(id),
         Some(ObjKind::RECORDS | ObjKind::FLOCK) => Tie::Lock(id),
         // The mutex of a condition variable is the second operand.

@@ -7,7 +7,9 @@ use serde_json::{json, Value};
 use super::places::{add_line, brief};
 use super::terminal::Paint;
 use crate::base::text::one_line;
-use crate::finding::{BugKind, Ending, Finding, Names, PlaceView, ProgramStatus, StepView, ThreadStatus, Words};
+use crate::finding::{
+    BugKind, Ending, Finding, Names, People, PlaceView, ProgramStatus, StepView, ThreadStatus, Words,
+};
 use vsrun_model::{End, Kind};
 
 /// A column is not wider than this: longer text moves what is behind it.
@@ -41,24 +43,15 @@ fn told(found: &Finding) -> impl Iterator<Item = (&StepView, u64)> {
     found.steps.iter().zip(1..).filter(|(step, _)| step.op.kind != Kind::RETURN || step.op.signals != 0)
 }
 
-/// The name of a thread: the routine that it was started with, and its path of creation.
-fn name(found: &Finding, step: &StepView) -> String {
-    let thread = found.threads.iter().find(|thread| thread.uid == step.thread);
-    match thread.map(|thread| thread.start.as_str()) {
-        Some(start) if !start.is_empty() => format!("{start} {}", step.thread),
-        _ => step.thread.to_string(),
-    }
-}
-
 /// One line a step: number, thread, operation, and where in the program. Then how it ended.
 pub fn text(found: &Finding, status: Option<ProgramStatus>, colours: bool) -> String {
-    let paint = Paint(colours);
+    let (paint, people) = (Paint(colours), &People::of(found));
     let rows: Vec<[String; 4]> = told(found)
         .map(|(step, n)| {
-            let note = step.note.as_ref().map_or_else(String::new, |note| format!("  ({})", note.render(found)));
+            let note = step.note.as_ref().map_or_else(String::new, |note| format!("  ({})", note.render(people)));
             let place = step.at.as_ref().and_then(brief).unwrap_or_default();
-            let operation = format!("{}{note}", step.text.render(found));
-            [n.to_string(), one_line(&name(found, step)), one_line(&operation), one_line(&place)]
+            let operation = format!("{}{note}", step.text.render(people));
+            [n.to_string(), one_line(&people.mover(step.thread)), one_line(&operation), one_line(&place)]
         })
         .collect();
     let width =
@@ -75,30 +68,29 @@ pub fn text(found: &Finding, status: Option<ProgramStatus>, colours: bool) -> St
     if found.unrecorded > 0 {
         let _ = writeln!(out, "and {} more that were not recorded", found.unrecorded);
     }
-    out + &ending(found, status, paint)
+    out + &ending((found, people), status, paint)
 }
 
 /// How it ended, and where the threads are that are left.
-fn ending(found: &Finding, status: Option<ProgramStatus>, paint: Paint) -> String {
+fn ending((found, people): (&Finding, &People), status: Option<ProgramStatus>, paint: Paint) -> String {
     let mut out = String::new();
-    let line = one_line(&found.line());
+    let line = one_line(&found.summary.render(people));
     let _ = match found.kind {
         Some(kind) => writeln!(out, "{}: {line}", paint.bad(kind.name())),
         None => writeln!(out, "{}: {line}", paint.head("end")),
     };
-    let texts = |all: &[Words]| all.iter().map(|words| words.render(found)).collect::<Vec<_>>().join("; ");
-    for thread in found.threads.iter().filter(|thread| thread.status != ThreadStatus::Exited) {
+    let texts = |all: &[Words]| all.iter().map(|words| words.render(people)).collect::<Vec<_>>().join("; ");
+    for (t, thread) in (0..).zip(&found.threads).filter(|(_, thread)| thread.status != ThreadStatus::Exited) {
         let Some(pending) = &thread.pending else { continue };
         let at =
             PlaceView::of_program(&thread.frames).and_then(brief).map_or_else(String::new, |at| format!(" in {at}"));
-        let who =
-            if thread.start.is_empty() { thread.uid.to_string() } else { format!("{} {}", thread.start, thread.uid) };
+        let who = people.thread(t);
         let waits = if thread.waits_for.is_empty() {
             String::new()
         } else {
             format!(", waits for {}", texts(&thread.waits_for))
         };
-        let _ = writeln!(out, "  {}", one_line(&format!("{who} is at {}{at}{waits}", pending.text.render(found))));
+        let _ = writeln!(out, "  {}", one_line(&format!("{who} is at {}{at}{waits}", pending.text.render(people))));
     }
     match status {
         Some(ProgramStatus::Exit(code)) => out + &format!("the program exited with status {code}\n"),
@@ -109,16 +101,16 @@ fn ending(found: &Finding, status: Option<ProgramStatus>, paint: Paint) -> Strin
 
 /// The same for programs: an object a line, the last one about the end.
 pub fn json(found: &Finding, status: Option<ProgramStatus>) -> String {
-    let mut out = String::new();
+    let (mut out, people) = (String::new(), &People::of(found));
     for (step, n) in told(found) {
         let thread = found.threads.iter().find(|thread| thread.uid == step.thread);
         let mut object = json!({
-            "step": n, "thread": step.thread.to_string(), "name": name(found, step),
+            "step": n, "thread": step.thread.to_string(), "name": people.mover(step.thread),
             "process": thread.and_then(|thread| found.process_of(thread)).map(|process| process.vpid),
-            "kind": step.op.kind.row().name, "text": step.text.render(found), "value": step.value, "alternatives": step.alternatives,
+            "kind": step.op.kind.row().name, "text": step.text.render(people), "value": step.value, "alternatives": step.alternatives,
         });
         if let Some(note) = &step.note {
-            object["note"] = note.render(found).into();
+            object["note"] = note.render(people).into();
         }
         if let Some(woken) = &step.woken {
             object["woken"] = woken.iter().map(|&t| Value::from(found.thread(t))).collect();

@@ -3,12 +3,14 @@
 
 pub mod json;
 pub mod junit;
+mod legend;
 pub mod listing;
 pub mod mismatch;
 mod places;
 pub mod sarif;
 pub mod show;
 mod steps;
+mod story;
 pub(crate) mod terminal;
 pub mod text;
 pub mod timeline;

@@ -2,11 +2,14 @@
 //! A result for each bug of the program, with the places of its threads as far as source lines are known, and its steps as a thread flow for
 //! each thread (3.36 to 3.38). What is not explored, and what vsrun failed of, are notifications (3.58).
 
+use std::collections::BTreeSet;
+
 use serde_json::{json, Value};
+use vsrun_model::Uid;
 
 use super::places::places_of_bug;
 use super::steps::of_finding;
-use crate::finding::{Bug, BugKind, Finding, PlaceView, StepView, Summary};
+use crate::finding::{Bug, BugKind, Finding, People, PlaceView, StepView, Summary};
 use crate::incomplete::undoing;
 
 /// Steps of an execution in the file: the last ones.
@@ -128,23 +131,24 @@ fn uri(path: &str) -> String {
 
 /// The steps of each thread, with their place in the order of all.
 fn thread_flows(found: &Finding) -> Vec<Value> {
-    let lines = of_finding(found);
+    let lines = of_finding(found, &People::of(found), &BTreeSet::new());
     let recent = &lines[lines.len().saturating_sub(MOST_STEPS)..];
-    let mut threads: Vec<&str> = Vec::new();
+    let mut threads: Vec<(Option<Uid>, &str)> = Vec::new();
     for line in recent {
-        if !threads.contains(&line.thread.as_str()) {
-            threads.push(&line.thread);
+        if !threads.iter().any(|(uid, _)| *uid == line.uid) {
+            threads.push((line.uid, &line.thread));
         }
     }
     let step = |n: u64| found.steps.get(n as usize - 1);
-    let flow = |thread: &&str| {
-        let own = recent.iter().filter(|line| line.thread == **thread);
+    let flow = |(uid, name): &(Option<Uid>, &str)| {
+        let own = recent.iter().filter(|line| line.uid == *uid);
         let all = own.map(|line| {
             let text = line.note.as_ref().map_or_else(|| line.op.clone(), |note| format!("{} ({note})", line.op));
             let at = step(line.n).and_then(|step: &StepView| step.at.clone()).unwrap_or_default();
             json!({"executionOrder": line.n, "location": location(&at, &text)})
         });
-        json!({"id": thread, "message": {"text": format!("thread {thread}")}, "locations": all.collect::<Vec<_>>()})
+        let id = uid.map_or_else(|| name.to_string(), |uid| uid.to_string());
+        json!({"id": id, "message": {"text": name}, "locations": all.collect::<Vec<_>>()})
     };
     threads.iter().map(flow).collect()
 }

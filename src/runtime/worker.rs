@@ -287,6 +287,11 @@ impl Worker {
         self.spec.options.uncontrolled != 0
     }
 
+    /// Threads that there were in the execution last run, those of all processes.
+    pub fn threads(&self) -> usize {
+        self.arena.world.threads.as_slice().len()
+    }
+
     /// The wait status of the first process in the execution last run, if it got to its end.
     pub fn status(&self) -> Option<i32> {
         (self.arena.control.status_known != 0).then_some(self.arena.control.status)

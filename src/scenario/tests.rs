@@ -18,6 +18,7 @@ fn sample() -> Scenario {
         value,
         alternatives: 3,
         text: text.into(),
+        note: None,
         at: None,
     };
     Scenario {
@@ -43,6 +44,7 @@ fn sample() -> Scenario {
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },
         found: Found { search: "dpor".into(), execution: 3 },
+        people: [("0.1".into(), "worker#1".into())].into(),
         steps: vec![
             step(Uid::MAIN.child(1), 0, Kind::MUTEX_LOCK, "pthread_mutex_lock(lock_a)"),
             step(Uid::MAIN.child(2).child(5000), 2, Kind::TOSS, "VS_toss(2)"),

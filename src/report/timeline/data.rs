@@ -58,7 +58,7 @@ pub fn perfetto(picture: &Picture) -> String {
             "args": {"status": lane.status, "holds": lane.holds}}),
         );
     }
-    for (link, id) in picture.links.iter().filter(|link| link.is_drawn()).zip(1..) {
+    for (link, id) in picture.links.iter().zip(1..) {
         let (from, to) = (&picture.rows[link.from], &picture.rows[link.to]);
         let mut event = |phase: &str, lane: usize, at: u64| {
             let Some(of) = picture.lanes.get(lane) else { return };
@@ -124,7 +124,8 @@ pub fn json(picture: &Picture) -> String {
     let lanes: Vec<Value> = lanes.collect();
     let steps = picture.rows.iter().map(|row| {
         let thread = picture.lanes.get(row.lane).map(|lane| lane.id.clone());
-        let mut object = json!({"step": row.n, "thread": thread, "kind": row.kind, "text": row.text});
+        let mut object =
+            json!({"step": row.n, "thread": thread, "kind": row.kind, "text": row.text, "matters": row.matters});
         if !row.note.is_empty() {
             object["note"] = row.note.clone().into();
         }
@@ -146,7 +147,7 @@ pub fn json(picture: &Picture) -> String {
     let (nodes, edges): (Vec<Value>, Vec<Value>) = (nodes.collect(), edges.collect());
     let object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "program": picture.program, "scenario": picture.scenario,
-        "verdict": picture.kind.map_or("ok", |kind| kind.name()), "summary": picture.summary, "transitions": picture.steps,
+        "verdict": picture.kind.map_or("ok", |kind| kind.name()), "summary": picture.summary, "story": picture.story, "transitions": picture.steps,
         "processes": picture.processes.iter().map(|(vpid, program)| json!({"process": vpid, "program": program})).collect::<Vec<_>>(),
         "threads": lanes, "steps": steps, "order": order, "waits": {"nodes": nodes, "edges": edges}, "printed": picture.printed,
     });

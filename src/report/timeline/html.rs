@@ -101,6 +101,10 @@ pub fn html(picture: &Picture) -> String {
         count(picture.processes.len(), "process", "processes")
     );
     let _ = writeln!(out, "<dt>steps</dt><dd>{counted}</dd>\n</dl>\n</header>");
+    if !picture.story.is_empty() {
+        let sentences: String = picture.story.iter().map(|line| format!("<p>{}</p>\n", Text(line))).collect();
+        let _ = writeln!(out, "<section class=\"story\">\n<h2>What happened</h2>\n{sentences}</section>");
+    }
     waits(&mut out, picture);
     threads(&mut out, picture);
     steps(&mut out, picture, &rail);
@@ -206,7 +210,7 @@ fn threads(out: &mut String, picture: &Picture) {
         let _ = write!(out, "<li style=\"--h:{}\"><p>{} ", hue(i), named(i, &lane.name));
         let process = picture.processes.get(lane.process);
         if let Some((vpid, program)) = process.filter(|_| picture.processes.len() > 1) {
-            let _ = write!(out, "of process {vpid} {} ", Text(program));
+            let _ = write!(out, "of process {vpid} ({}) ", Text(program));
         }
         let _ = writeln!(out, "is {}</p>", lane.status);
         if !lane.at.is_empty() {
@@ -276,8 +280,8 @@ fn steps(out: &mut String, picture: &Picture, rail: &Rail) {
     if lines.is_empty() {
         return;
     }
-    let links: Vec<&Link> = picture.links.iter().filter(|link| link.from >= left_out && link.is_drawn()).collect();
-    let _ = writeln!(out, "<section>\n<h2>What happened, step by step</h2>\n<p class=\"key\">");
+    let links: Vec<&Link> = picture.links.iter().filter(|link| link.from >= left_out).collect();
+    let _ = writeln!(out, "<section>\n<h2>Step by step</h2>\n<p class=\"key\">");
     for (_, class, meaning) in KINDS.iter().filter(|(kind, ..)| links.iter().any(|link| link.kind == *kind)) {
         let _ = writeln!(out, "<span><i class=\"{class}\"></i>{meaning}</span>");
     }
@@ -474,9 +478,16 @@ fn place_of(lane: &Lane) -> Option<&PlaceView> {
     PlaceView::of_program(&lane.frames)
 }
 
-/// Where it is in full and what stands in the source there, as attributes.
+/// Where it is in full, if the row does not say all of it, and what stands in the source there, as attributes.
 fn source(place: Option<&PlaceView>) -> String {
-    let Some(place) = place.filter(|place| brief(place).is_some()) else { return String::new() };
-    let text = place.text().map_or_else(String::new, |text| format!(" data-source=\"{}\"", Text(text.trim())));
-    format!(" data-place=\"{}\"{text}", Text(&place.to_string()))
+    let Some((place, short)) = place.and_then(|place| Some((place, brief(place)?))) else { return String::new() };
+    let mut out = String::new();
+    let full = place.to_string();
+    if full != short {
+        let _ = write!(out, " data-place=\"{}\"", Text(&full));
+    }
+    if let Some(text) = place.text() {
+        let _ = write!(out, " data-source=\"{}\"", Text(text.trim()));
+    }
+    out
 }

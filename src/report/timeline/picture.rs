@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use vsrun_model::{Kind, ObjId, Tid};
 
-use crate::finding::{BugKind, CycleLink, Finding, Names, PlaceView, StepView, Thing, ThreadStatus, ThreadView, Words};
+use crate::finding::{
+    BugKind, CycleLink, Finding, Names, People, PlaceView, StepView, Thing, ThreadStatus, ThreadView, Words,
+};
 use crate::race::{Arrow, Tie};
+use crate::report::story;
 
 /// An execution that was looked at.
 pub struct Picture {
@@ -14,11 +17,13 @@ pub struct Picture {
     pub kind: Option<BugKind>,
     /// The line about its end.
     pub summary: String,
+    /// What happened, in sentences.
+    pub story: Vec<String>,
     /// What was run, as one would type it.
     pub program: String,
     /// The file of the scenario; empty: there is none.
     pub scenario: String,
-    /// The processes, in order of creation: number and program.
+    /// The processes, in order of creation: number, and what people call it.
     pub processes: Vec<(i32, String)>,
     /// The threads, those of a process side by side.
     pub lanes: Vec<Lane>,
@@ -38,7 +43,7 @@ pub struct Picture {
 pub struct Lane {
     /// Its path of creation: `0.1`.
     pub id: String,
-    /// The same with the routine that it was started with: `worker 0.1`.
+    /// What people call it: `worker#1 (0.1)`.
     pub name: String,
     /// Its process, by index.
     pub process: usize,
@@ -68,6 +73,8 @@ pub struct Row {
     pub note: String,
     /// Where in the program; `None`: that is not known.
     pub place: Option<PlaceView>,
+    /// The end may depend on it.
+    pub matters: bool,
 }
 
 /// An arrow from one row to a later one of another lane.
@@ -80,13 +87,6 @@ pub struct Link {
     pub kind: &'static str,
     /// Why it is there: `lock lock_a`.
     pub why: String,
-}
-
-impl Link {
-    /// It says what people look for, not only that an order could be told.
-    pub fn is_drawn(&self) -> bool {
-        self.kind != "order"
-    }
 }
 
 /// Who waits for whom.
@@ -134,18 +134,23 @@ const PRINTED: usize = 64 << 10;
 impl Picture {
     /// The picture of what was seen; `arrows`: by indices of its steps.
     pub fn new(found: &Finding, arrows: &[Arrow], about: About) -> Picture {
-        let (lanes, lane_of) = lanes(found);
+        let people = &People::of(found);
+        let (lanes, lane_of) = lanes(found, people);
         let by_name: BTreeMap<String, usize> = lanes.iter().zip(0..).map(|(lane, i)| (lane.id.clone(), i)).collect();
-        let (rows, row_of) = rows(found, &by_name);
+        let (rows, row_of) = rows(found, people, &by_name);
         let printed = &about.printed[about.printed.len().saturating_sub(PRINTED)..];
         Picture {
             kind: found.kind,
-            summary: found.line(),
+            summary: found.summary.render(people),
+            story: story::of(found, people).sentences,
             program: about.program,
             scenario: about.scenario,
-            processes: found.processes.iter().map(|p| (p.vpid, p.program.clone())).collect(),
-            links: links(found, arrows, &rows, &row_of),
-            graph: graph(found, &lanes, &lane_of),
+            processes: (0..)
+                .zip(&found.processes)
+                .map(|(p, of)| (of.vpid, people.process_name(p).to_string()))
+                .collect(),
+            links: links(people, arrows, &rows, &row_of),
+            graph: graph((found, people), &lanes, &lane_of),
             lanes,
             rows,
             steps: found.transitions(),
@@ -155,20 +160,19 @@ impl Picture {
 }
 
 /// The lanes, and the lane of each thread.
-fn lanes(found: &Finding) -> (Vec<Lane>, Vec<usize>) {
+fn lanes(found: &Finding, people: &People) -> (Vec<Lane>, Vec<usize>) {
     let mut order: Vec<usize> = (0..found.threads.len()).collect();
     order.sort_by_key(|&t| (found.threads[t].process, t));
     let mut lane_of = vec![0; order.len()];
     order.iter().zip(0..).for_each(|(&t, lane)| lane_of[t] = lane);
-    (order.iter().map(|&t| lane(found, &found.threads[t])).collect(), lane_of)
+    (order.iter().map(|&t| lane(people, t as Tid, &found.threads[t])).collect(), lane_of)
 }
 
-fn lane(found: &Finding, thread: &ThreadView) -> Lane {
-    let id = thread.uid.to_string();
-    let texts = |all: &[Words]| all.iter().map(|words| words.render(found)).collect();
+fn lane(people: &People, t: Tid, thread: &ThreadView) -> Lane {
+    let texts = |all: &[Words]| all.iter().map(|words| words.render(people)).collect();
     Lane {
-        name: if thread.start.is_empty() { id.clone() } else { format!("{} {id}", thread.start) },
-        id,
+        name: people.thread(t),
+        id: thread.uid.to_string(),
         process: thread.process as usize,
         status: match thread.status {
             ThreadStatus::Running => "running",
@@ -177,7 +181,7 @@ fn lane(found: &Finding, thread: &ThreadView) -> Lane {
             ThreadStatus::InCall => "in a system call",
             ThreadStatus::Exited => "over",
         },
-        at: thread.pending.as_ref().map_or_else(String::new, |pending| pending.text.render(found)),
+        at: thread.pending.as_ref().map_or_else(String::new, |pending| pending.text.render(people)),
         frames: thread.frames.clone(),
         waits_for: texts(&thread.waits_for),
         holds: texts(&thread.holds),
@@ -185,7 +189,7 @@ fn lane(found: &Finding, thread: &ThreadView) -> Lane {
 }
 
 /// The rows, and for each step its row, or, for those that are none, the one of its thread before it and after it.
-fn rows(found: &Finding, lanes: &BTreeMap<String, usize>) -> (Vec<Row>, Vec<[Option<usize>; 2]>) {
+fn rows(found: &Finding, people: &People, lanes: &BTreeMap<String, usize>) -> (Vec<Row>, Vec<[Option<usize>; 2]>) {
     // That a call returns, with no signal to be handled, says nothing.
     let silent = |step: &StepView| step.op.kind == Kind::RETURN && step.op.signals == 0;
     let (mut rows, mut row_of) = (Vec::new(), vec![[None; 2]; found.steps.len()]);
@@ -203,10 +207,11 @@ fn rows(found: &Finding, lanes: &BTreeMap<String, usize>) -> (Vec<Row>, Vec<[Opt
         rows.push(Row {
             n: i as u64 + 1,
             lane,
-            text: step.text.render(found),
+            text: step.text.render(people),
             kind: step.op.kind.row().name,
-            note: step.note.as_ref().map_or_else(String::new, |note| note.render(found)),
+            note: step.note.as_ref().map_or_else(String::new, |note| note.render(people)),
             place: step.at.clone(),
+            matters: step.matters,
         });
     }
     let mut next = vec![None; lanes.len()];
@@ -221,7 +226,7 @@ fn rows(found: &Finding, lanes: &BTreeMap<String, usize>) -> (Vec<Row>, Vec<[Opt
     (rows, row_of)
 }
 
-fn links(found: &Finding, arrows: &[Arrow], rows: &[Row], row_of: &[[Option<usize>; 2]]) -> Vec<Link> {
+fn links(people: &People, arrows: &[Arrow], rows: &[Row], row_of: &[[Option<usize>; 2]]) -> Vec<Link> {
     let mut all: Vec<Link> = Vec::new();
     for arrow in arrows {
         let ends = (row_of.get(arrow.from).and_then(|row| row[0]), row_of.get(arrow.to).and_then(|row| row[1]));
@@ -232,7 +237,7 @@ fn links(found: &Finding, arrows: &[Arrow], rows: &[Row], row_of: &[[Option<usiz
         {
             continue;
         }
-        let object = |id| found.object(id);
+        let object = |id| people.object(id);
         let (kind, why) = match arrow.tie {
             Tie::Creates => ("creates", "creates the thread".into()),
             Tie::Wakes => ("wakes", "wakes it".into()),
@@ -242,7 +247,6 @@ fn links(found: &Finding, arrows: &[Arrow], rows: &[Row], row_of: &[[Option<usiz
             Tie::Message(id) => ("message", object(id)),
             Tie::Memory(id) => ("memory", object(id)),
             Tie::Object(id) => ("object", object(id)),
-            Tie::Other => ("order", "they concern the same channels or processes".into()),
         };
         all.push(Link { from, to, kind, why });
     }
@@ -253,6 +257,7 @@ fn links(found: &Finding, arrows: &[Arrow], rows: &[Row], row_of: &[[Option<usiz
 /// A graph under way.
 struct Drawing<'a> {
     found: &'a Finding,
+    people: &'a People<'a>,
     lanes: &'a [Lane],
     lane_of: &'a [usize],
     graph: Graph,
@@ -261,8 +266,8 @@ struct Drawing<'a> {
 }
 
 /// Who waits for whom: each thread that waits, what for, and who holds that.
-fn graph(found: &Finding, lanes: &[Lane], lane_of: &[usize]) -> Graph {
-    let mut drawing = Drawing { found, lanes, lane_of, graph: Graph::default(), nodes: BTreeMap::new() };
+fn graph((found, people): (&Finding, &People), lanes: &[Lane], lane_of: &[usize]) -> Graph {
+    let mut drawing = Drawing { found, people, lanes, lane_of, graph: Graph::default(), nodes: BTreeMap::new() };
     for (waiter, t) in found.threads.iter().zip(0..) {
         waiter.waits_for.iter().for_each(|sentence| drawing.wait(t, sentence));
     }
@@ -289,7 +294,7 @@ impl Drawing<'_> {
 
     fn object(&mut self, id: ObjId) -> usize {
         let in_circle = self.circle().iter().any(|link| link.object == Some(id));
-        self.node(('o', id.to_string()), self.found.object(id), None, in_circle)
+        self.node(('o', id.to_string()), self.people.object(id), None, in_circle)
     }
 
     /// `t` waits for what the sentence says.
@@ -302,7 +307,7 @@ impl Drawing<'_> {
             _ => None,
         });
         let to = to.unwrap_or_else(|| {
-            let text = sentence.render(self.found);
+            let text = sentence.render(self.people);
             self.node(('s', text.clone()), text, None, false)
         });
         self.graph.edges.push(Edge { from, to, label: "waits for" });
