@@ -162,6 +162,7 @@ fn draw(args: &Timeline) -> Result<i32, Failure> {
         program: shell_line(&seen.program),
         scenario: args.file.to_string_lossy().into_owned(),
         printed: seen.printed,
+        uncontrolled: seen.uncontrolled,
     };
     let picture = Picture::new(&seen.finding, &seen.arrows, about);
     let text = match args.format {
@@ -184,9 +185,10 @@ fn draw(args: &Timeline) -> Result<i32, Failure> {
 /// The operations of one execution of a program.
 fn list(args: &Trace) -> Result<i32, Failure> {
     let seen = explore::trace(args)?;
+    let about = (seen.status, seen.uncontrolled);
     out(&match args.format {
-        Format::Json => listing::json(&seen.finding, seen.status),
-        Format::Text => listing::text(&seen.finding, seen.status, colours_for(&io::stdout())),
+        Format::Json => listing::json(&seen.finding, about),
+        Format::Text => listing::text(&seen.finding, about, colours_for(&io::stdout())),
     })?;
     Ok(listing::exit_code(&seen.finding))
 }

@@ -2,6 +2,7 @@
 //! (`vsrun trace`).
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,7 +36,9 @@ pub struct Single {
     /// How the first process of the program ended, if it did.
     pub status: Option<ProgramStatus>,
     /// What was run: the arguments, the name first.
-    pub program: Vec<std::ffi::OsString>,
+    pub program: Vec<OsString>,
+    /// Kinds of calls that went to the kernel by the user's wish, bits of [`vsrun_model::calls::KINDS`].
+    pub uncontrolled: u32,
 }
 
 impl Single {
@@ -53,6 +56,7 @@ impl Single {
             printed,
             status: worker.status().map(ProgramStatus::from_wait),
             program: Vec::new(),
+            uncontrolled: worker.let_through(),
         })
     }
 }

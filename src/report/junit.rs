@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use super::terminal::shell_line;
-use super::text::{bug as report_of, closing};
+use super::text::{bug as report_of, closing, uncontrolled};
 use crate::finding::{Bug, Summary};
 use crate::incomplete::undoing;
 
@@ -53,7 +53,11 @@ pub fn xml(summary: &Summary) -> String {
     } else if let Some(first) = failed.first() {
         outcome(&mut out, "error", first, &failed);
     }
-    let _ = writeln!(out, "<system-out>{}</system-out>\n</testcase>", Text(&closing(summary, false)));
+    let _ = writeln!(
+        out,
+        "<system-out>{}</system-out>\n</testcase>",
+        Text(&(uncontrolled(summary.uncontrolled) + &closing(summary, false)))
+    );
     match skipped {
         true => {
             let _ = writeln!(

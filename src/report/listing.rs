@@ -6,10 +6,12 @@ use serde_json::{json, Value};
 
 use super::places::{add_line, brief};
 use super::terminal::Paint;
+use super::text;
 use crate::base::text::one_line;
 use crate::finding::{
     BugKind, Ending, Finding, Names, People, PlaceView, ProgramStatus, StepView, ThreadStatus, Words,
 };
+use crate::incomplete::uncontrolled;
 use vsrun_model::{End, Kind};
 
 /// A column is not wider than this: longer text moves what is behind it.
@@ -43,8 +45,8 @@ fn told(found: &Finding) -> impl Iterator<Item = (&StepView, u64)> {
     found.steps.iter().zip(1..).filter(|(step, _)| step.op.kind != Kind::RETURN || step.op.signals != 0)
 }
 
-/// One line a step: number, thread, operation, and where in the program. Then how it ended.
-pub fn text(found: &Finding, status: Option<ProgramStatus>, colours: bool) -> String {
+/// One line a step: number, thread, operation, and where in the program. Then how it ended, with calls of these kinds let through to the kernel.
+pub fn text(found: &Finding, (status, kinds): (Option<ProgramStatus>, u32), colours: bool) -> String {
     let (paint, people) = (Paint(colours), &People::of(found));
     let rows: Vec<[String; 4]> = told(found)
         .map(|(step, n)| {
@@ -57,7 +59,7 @@ pub fn text(found: &Finding, status: Option<ProgramStatus>, colours: bool) -> St
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).filter(|w| *w <= WIDEST).max().unwrap_or(0);
     let (numbers, names, operations) = (width(0), width(1), width(2));
-    let mut out = String::new();
+    let mut out = text::uncontrolled(kinds);
     for [n, who, operation, place] in &rows {
         let line = format!("{n:>numbers$}  {who:names$}  {operation:operations$}  {place}");
         let _ = writeln!(out, "{}", line.trim_end());
@@ -100,7 +102,7 @@ fn ending((found, people): (&Finding, &People), status: Option<ProgramStatus>, p
 }
 
 /// The same for programs: an object a line, the last one about the end.
-pub fn json(found: &Finding, status: Option<ProgramStatus>) -> String {
+pub fn json(found: &Finding, (status, kinds): (Option<ProgramStatus>, u32)) -> String {
     let (mut out, people) = (String::new(), &People::of(found));
     for (step, n) in told(found) {
         let thread = found.threads.iter().find(|thread| thread.uid == step.thread);
@@ -121,10 +123,13 @@ pub fn json(found: &Finding, status: Option<ProgramStatus>) -> String {
         }
         let _ = writeln!(out, "{object}");
     }
-    let last = json!({
+    let mut last = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "end": end(found), "summary": found.line(), "transitions": found.transitions(),
         "unrecorded": found.unrecorded, "program_status": status,
     });
+    if let Some(line) = uncontrolled(kinds) {
+        last["uncontrolled"] = line.into();
+    }
     let _ = writeln!(out, "{last}");
     out
 }

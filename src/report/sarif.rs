@@ -10,7 +10,7 @@ use vsrun_model::Uid;
 use super::places::places_of_bug;
 use super::steps::of_finding;
 use crate::finding::{Bug, BugKind, Finding, People, PlaceView, StepView, Summary};
-use crate::incomplete::undoing;
+use crate::incomplete::{uncontrolled, undoing};
 
 /// Steps of an execution in the file: the last ones.
 const MOST_STEPS: usize = 1000;
@@ -32,6 +32,7 @@ pub fn line(summary: &Summary) -> String {
     let failed = summary.bugs.iter().filter(|bug| !bug.kind.is_of_program());
     let mut notes: Vec<Value> = failed.map(|bug| note("error", &bug.summary)).collect();
     let successful = notes.is_empty();
+    notes.extend(uncontrolled(summary.uncontrolled).map(|line| note("warning", &line)));
     notes.extend(
         undoing(&summary.reasons)
             .map(|reason| note("warning", &format!("not explored completely: {}", reason.sentence()))),

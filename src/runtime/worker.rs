@@ -284,7 +284,12 @@ impl Worker {
 
     /// Calls that are not modelled go to the kernel, by the user's wish.
     pub fn is_uncontrolled(&self) -> bool {
-        self.spec.options.uncontrolled != 0
+        self.let_through() != 0
+    }
+
+    /// The kinds of these calls, bits of [`vsrun_model::calls::KINDS`].
+    pub fn let_through(&self) -> u32 {
+        self.spec.options.uncontrolled
     }
 
     /// Threads that there were in the execution last run, those of all processes.

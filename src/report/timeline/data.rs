@@ -74,16 +74,17 @@ pub fn perfetto(picture: &Picture) -> String {
     let about = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "program": picture.program, "scenario": picture.scenario,
         "verdict": picture.kind.map_or("ok", |kind| kind.name()), "summary": picture.summary,
+        "uncontrolled": picture.uncontrolled,
     });
     json!({"displayTimeUnit": "ns", "otherData": about, "traceEvents": events}).to_string() + "\n"
 }
 
 /// Who waits for whom at the end, for Graphviz.
 pub fn dot(picture: &Picture) -> String {
-    let mut out = format!(
-        "digraph waits {{\n  label={};\n  labelloc=t;\n  node [fontname=\"monospace\"];\n",
-        quoted(&picture.summary)
-    );
+    let first = picture.uncontrolled.as_ref().map_or_else(String::new, |line| format!("{line}: "));
+    let title = format!("{first}{}", picture.summary);
+    let mut out =
+        format!("digraph waits {{\n  label={};\n  labelloc=t;\n  node [fontname=\"monospace\"];\n", quoted(&title));
     for (node, i) in picture.graph.nodes.iter().zip(0..) {
         let shape = if node.lane.is_some() { "ellipse" } else { "box" };
         let colour = if node.in_circle { ", color=red" } else { "" };
@@ -149,7 +150,7 @@ pub fn json(picture: &Picture) -> String {
         "vsrun": env!("CARGO_PKG_VERSION"), "program": picture.program, "scenario": picture.scenario,
         "verdict": picture.kind.map_or("ok", |kind| kind.name()), "summary": picture.summary, "story": picture.story, "transitions": picture.steps,
         "processes": picture.processes.iter().map(|(vpid, program)| json!({"process": vpid, "program": program})).collect::<Vec<_>>(),
-        "threads": lanes, "steps": steps, "order": order, "waits": {"nodes": nodes, "edges": edges}, "printed": picture.printed,
+        "threads": lanes, "steps": steps, "order": order, "waits": {"nodes": nodes, "edges": edges}, "printed": picture.printed, "uncontrolled": picture.uncontrolled,
     });
     object.to_string() + "\n"
 }

@@ -87,6 +87,9 @@ pub fn html(picture: &Picture) -> String {
          <link rel=\"icon\" href=\"data:,\">\n<title>{verdict}: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
         Text(&picture.program)
     );
+    if let Some(line) = &picture.uncontrolled {
+        let _ = writeln!(out, "<p class=\"verdict bad\">{}</p>", Text(line));
+    }
     let bad = if picture.kind.is_some() { " bad" } else { "" };
     let _ =
         write!(out, "<header>\n<p class=\"verdict{bad}\">{verdict}</p>\n<h1>{}</h1>\n<dl>\n", Text(&picture.summary));

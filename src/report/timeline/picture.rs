@@ -8,6 +8,7 @@ use vsrun_model::{Kind, ObjId, Tid};
 use crate::finding::{
     BugKind, CycleLink, Finding, Names, People, PlaceView, StepView, Thing, ThreadStatus, ThreadView, Words,
 };
+use crate::incomplete::uncontrolled;
 use crate::race::{Arrow, Tie};
 use crate::report::story;
 
@@ -17,6 +18,8 @@ pub struct Picture {
     pub kind: Option<BugKind>,
     /// The line about its end.
     pub summary: String,
+    /// What is said first of an execution in which calls went to the kernel by the user's wish.
+    pub uncontrolled: Option<String>,
     /// What happened, in sentences.
     pub story: Vec<String>,
     /// What was run, as one would type it.
@@ -126,6 +129,8 @@ pub struct About {
     pub scenario: String,
     /// What the program printed.
     pub printed: Vec<u8>,
+    /// Kinds of calls that went to the kernel by the user's wish.
+    pub uncontrolled: u32,
 }
 
 /// Bytes of what was printed that are kept.
@@ -142,6 +147,7 @@ impl Picture {
         Picture {
             kind: found.kind,
             summary: found.summary.render(people),
+            uncontrolled: uncontrolled(about.uncontrolled),
             story: story::of(found, people).sentences,
             program: about.program,
             scenario: about.scenario,
