@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use browser::Browser;
-use serde_json::Value;
+use serde_json::{json, Value};
 
 /// A directory with a program and its source, removed at the end.
 struct Place(PathBuf);
@@ -70,8 +70,22 @@ const DEADLOCK: &str = "program-deadlock-1.vsrun.json";
 /// A server whose threads wait for each other, with a scenario.
 fn server(test: &str) -> Place {
     let place = Place::new(test, "server.c");
-    place.text(&["--race", "off", "--progress", "never", "./program"], 1);
+    place.text(&["--race", "off", "--progress", "never", "./program", HOSTILE], 1);
     place
+}
+
+/// An argument that would be code on a page that takes it as it is; the program gives such a name to its child, too.
+const HOSTILE: &str = "\"'><script>console.error('argument')</script>&amp;";
+
+/// The number of the first step of that kind by that thread on that object.
+fn step_of(steps: &Value, thread: &str, kind: &str, object: &str) -> u64 {
+    let is_it = |step: &&Value| {
+        step["thread"] == thread
+            && step["kind"] == kind
+            && step["text"].as_str().is_some_and(|text| text.contains(object))
+    };
+    let found = steps["steps"].as_array().expect("steps").iter().find(is_it);
+    found.unwrap_or_else(|| panic!("{thread} {kind} {object} in {steps}"))["step"].as_u64().expect("a number")
 }
 
 /// The line of the source with this in it.
@@ -111,7 +125,9 @@ fn a_page_says_who_waits_and_what_happened() {
     has(&text, &format!("take_job server.c:{}", source_line("/* the queue is held */")));
     // What the program printed is text.
     has(&text, "&lt;script&gt;console.error(&#39;printed&#39;)&lt;/script&gt; &amp; &quot;done&quot;");
-    assert_eq!(text.matches("<script").count(), 1);
+    has(&text, "&lt;script&gt;console.error(&#39;argument&#39;)");
+    has(&text, "&lt;b&gt;&amp;&#39;");
+    assert_eq!((text.matches("<script").count(), text.matches("<b>&").count()), (1, 0));
     for outside in ["http:", "https:", "src=", "@import"] {
         assert!(!text.contains(outside), "{outside}");
     }
@@ -141,25 +157,46 @@ fn the_page_in_a_browser() {
         let op = browser.value("Math.min(...[...document.querySelectorAll('.op')].map(e => e.clientWidth))");
         assert!(op.as_f64().expect("a width") >= 180.0, "{op} at {width}");
     }
+    // On paper everything is there, and nothing that is only for the screen.
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let style = |of: &str, what: &str| format!("getComputedStyle(document.querySelector('{of}')).{what}");
+    let (chunk, panel) = (style(".chunk", "contentVisibility"), style("#panel", "display"));
+    assert_eq!((browser.value(&chunk), browser.value(&panel)), (Value::from("visible"), Value::from("none")));
+    let paper = browser.ask("Page.printToPDF", json!({"printBackground": true}));
+    assert!(paper["data"].as_str().is_some_and(|data| data.len() > 20_000));
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": ""}));
+    assert_eq!(browser.value(&chunk), "auto");
     // A step that is named in the address is shown in the panel, with what comes before it.
-    browser.open(&file, "#s15", 1280, "light");
-    let said = browser.value("document.getElementById('panel').innerText").to_string();
+    let all = place.json(&["timeline", "--format", "json", DEADLOCK], 0);
+    let lock = step_of(&all, "0.2", "mutex_lock", "queue_lock");
+    let unlock = step_of(&all, "0", "mutex_unlock", "queue_lock");
+    let (sent, taken) = (step_of(&all, "0.1", "kill", ""), signalled(&all));
+    let panel = "document.getElementById('panel').innerText";
+    browser.open(&file, &format!("#s{lock}"), 1280, "light");
+    let said = browser.value(panel).to_string();
     has(&said, "pthread_mutex_lock(queue_lock)");
-    has(&said, "comes after step 7 (lock queue_lock): pthread_mutex_unlock(queue_lock)");
+    has(&said, &format!("comes after step {unlock} (lock queue_lock): pthread_mutex_unlock(queue_lock)"));
     // The keys go from row to row, and the mouse shows a row.
     let press = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true})), document.activeElement.id";
-    assert_eq!(browser.value(press), "s16");
-    has(&browser.value("document.getElementById('panel').innerText").to_string(), "the queue is held");
-    browser.value("document.activeElement.blur(), document.getElementById('s8').dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))");
-    has(
-        &browser.value("document.getElementById('panel').innerText").to_string(),
-        "comes before step 13 (signal SIGUSR1)",
+    assert_eq!(browser.value(press), format!("s{}", lock + 1));
+    has(&browser.value(panel).to_string(), "the queue is held");
+    let point = format!(
+        "document.activeElement.blur(), document.getElementById('s{sent}').dispatchEvent(new MouseEvent('mouseover', {{bubbles: true}}))"
     );
+    browser.value(&point);
+    has(&browser.value(panel).to_string(), &format!("comes before step {taken} (signal SIGUSR1)"));
     browser.picture("panel.png", false);
     assert_eq!(browser.complaints, Vec::<String>::new());
     let outside =
         |url: &&String| !url.starts_with("file://") && !url.starts_with("about:") && !url.starts_with("data:");
     assert_eq!(browser.requests.iter().find(outside), None);
+}
+
+/// The number of the step that takes the signal.
+fn signalled(all: &Value) -> u64 {
+    let taken = |step: &&Value| step["note"].as_str().is_some_and(|note| note.contains("SIGUSR1"));
+    let step = all["steps"].as_array().expect("steps").iter().find(taken).expect("a step that takes it");
+    step["step"].as_u64().expect("a number")
 }
 
 /// The least contrast of text with the page (WCAG 2.1, "contrast ratio").

@@ -84,7 +84,7 @@ fn told_in_full(scenario: &Scenario) -> Schedule {
     // There may be others that never move.
     let room = schedule.prefix.len() * (threads.len() + 8) < MAX_SEEN / 4;
     // Where memory is watched it is recorded in any case, and to ask for it means more than that.
-    let record = room && scenario.then.is_none() && !super::setting::watch_for(scenario).is_some();
+    let record = room && scenario.then.is_none() && super::setting::watch_for(scenario).is_none();
     Schedule { record, record_back: if record { schedule.prefix.len() as u32 } else { 0 }, ..schedule }
 }
 

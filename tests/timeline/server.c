@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ int main(void)
         return 2;
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
+        prctl(PR_SET_NAME, "<b>&'");
         kill(parent, SIGUSR1);
         _exit(write(ends[1], "ab", 2) != 2);
     }
