@@ -174,7 +174,8 @@ fn births(trace: &Trace) -> Vec<Option<usize>> {
         for seen in state {
             let thread = seen.act.tid as usize;
             if known.len() <= thread {
-                (known.resize(thread + 1, false), born.resize(thread + 1, None));
+                known.resize(thread + 1, false);
+                born.resize(thread + 1, None);
             }
             if !std::mem::replace(&mut known[thread], true) {
                 // Those who are there at first were created before the first step.
