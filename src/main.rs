@@ -1,15 +1,19 @@
 //! The vsrun command: arguments in, one of a few modes, an exit code out.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use nix::sys::signal::{SigSet, Signal};
+use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
-use vsrun::config::{Command, Config, Explain, Format, Replay, Show, Why};
+use vsrun::config::{
+    Command, Config, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
+};
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
-use vsrun::report::{self, colours_for, json, show, text};
+use vsrun::report::timeline::{self, About, Picture};
+use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
 use vsrun::{args, canary, doctor, why};
@@ -32,7 +36,7 @@ fn main() -> ExitCode {
             if e.code != 0 {
                 complain(&e.text);
                 if asks_for_json() {
-                    print_failure(&[], &e.text);
+                    say(&json::line(&failed(&[], &e.text)));
                 }
                 return ExitCode::from(e.code as u8);
             }
@@ -44,6 +48,8 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay(&args),
         Command::Explain(args) => explain(&args),
         Command::Show(args) => print_scenario(&args),
+        Command::Timeline(args) => draw(&args),
+        Command::Trace(args) => list(&args),
         Command::Doctor(args) if args.program.is_empty() => check_machine(),
         Command::Doctor(args) => look_at(&args.program),
         Command::Why(args) => why_it_hangs(&args),
@@ -76,10 +82,26 @@ fn asks_for_json() -> bool {
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
 }
 
-/// The JSON object for a run that did not take place.
-fn print_failure(program: &[std::ffi::OsString], message: &str) {
-    let message = message.strip_prefix("vsrun: ").unwrap_or(message);
-    say(&json::line(&Summary::failed(program, message)));
+/// The report on a run that did not take place, where programs read it.
+fn print_failure(config: &Config, message: &str) {
+    if config.format != ReportFormat::Text {
+        say(&report(config.format, &failed(&config.program, message)));
+    }
+}
+
+/// The summary of a run that did not take place.
+fn failed(program: &[std::ffi::OsString], message: &str) -> Summary {
+    Summary::failed(program, message.strip_prefix("vsrun: ").unwrap_or(message))
+}
+
+/// The report without its last line end.
+fn report(format: ReportFormat, summary: &Summary) -> String {
+    match format {
+        ReportFormat::Json => json::line(summary),
+        ReportFormat::Sarif => sarif::line(summary),
+        ReportFormat::Junit => junit::xml(summary).trim_end().to_string(),
+        ReportFormat::Text => text::report(summary, colours_for(&io::stdout())).trim_end().to_string(),
+    }
 }
 
 /// A line to standard output, beside one to standard error that says the same: where it cannot be written, that has been told.
@@ -88,21 +110,14 @@ fn say(line: &str) {
 }
 
 fn run(config: &Config) -> Result<i32, Failure> {
-    let summary = explore::explore(config).inspect_err(|failure| {
-        if config.format == Format::Json {
-            print_failure(&config.program, &failure.message);
-        }
-    })?;
+    let summary = explore::explore(config).inspect_err(|failure| print_failure(config, &failure.message))?;
     print_summary(config, &summary)?;
     Ok(summary.exit_code())
 }
 
 fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
-    out(&match config.format {
-        Format::Json => json::line(summary) + "\n",
-        Format::Text => text::report(summary, colours_for(&io::stdout())),
-    })?;
-    if config.format == Format::Json {
+    out(&(report(config.format, summary) + "\n"))?;
+    if config.format != ReportFormat::Text {
         for bug in summary.bugs.iter().filter(|b| !b.kind.is_of_program()) {
             complain(&format!("{}{}", prefix(&bug.summary), one_line(&bug.summary)));
         }
@@ -182,6 +197,44 @@ fn why_it_hangs(args: &Why) -> Result<i32, Failure> {
         Format::Text => why::text(&picture, colours_for(&io::stdout())),
     })?;
     Ok(picture.verdict.exit_code())
+}
+
+/// A picture of a scenario, which is run for that.
+fn draw(args: &Timeline) -> Result<i32, Failure> {
+    let seen = explore::timeline(args)?;
+    let about = About {
+        program: shell_line(&seen.program),
+        scenario: args.file.to_string_lossy().into_owned(),
+        printed: seen.printed,
+        uncontrolled: seen.uncontrolled,
+    };
+    let picture = Picture::new(&seen.finding, &seen.arrows, about);
+    let text = match args.format {
+        PictureFormat::Html => timeline::html(&picture),
+        PictureFormat::Perfetto => timeline::perfetto(&picture),
+        PictureFormat::Dot => timeline::dot(&picture),
+        PictureFormat::Json => timeline::json(&picture),
+    };
+    match &args.output {
+        None => out(&text)?,
+        Some(path) => {
+            let failed = |e: io::Error| Failure::environment(format!("{} cannot be written: {e}", path.display()));
+            let mut file = files::output(path).map_err(failed)?;
+            file.write_all(text.as_bytes()).map_err(failed)?;
+        }
+    }
+    Ok(0)
+}
+
+/// The operations of one execution of a program.
+fn list(args: &Trace) -> Result<i32, Failure> {
+    let seen = explore::trace(args)?;
+    let about = (seen.status, seen.uncontrolled);
+    out(&match args.format {
+        Format::Json => listing::json(&seen.finding, about),
+        Format::Text => listing::text(&seen.finding, about, colours_for(&io::stdout())),
+    })?;
+    Ok(listing::exit_code(&seen.finding))
 }
 
 fn check_machine() -> Result<i32, Failure> {

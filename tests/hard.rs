@@ -170,7 +170,7 @@ fn who_overwrites_the_arena_is_told_so() {
         ("0x1000 65536 0", 2),
     ] {
         let (code, out, err) = place.shell(&format!("./vsrun -j 1 --time 20 ./stomp {what} {when}"), false);
-        let told = out.starts_with("CRASH: SIGSEGV in thread 0") && out.contains(": it writes to vsrun's memory,");
+        let told = out.starts_with("CRASH: SIGSEGV in thread ") && out.contains(": it writes to vsrun's memory,");
         assert!(code == 1 && told && !out.contains("explored completely."), "{what} {when}: {code} {out} {err}");
         let (code, out, err) = place.shell("./vsrun replay stomp-crash-1.vsrun.json; rm stomp-*", false);
         assert!(code == 0 && out.contains(": it writes to vsrun's memory,"), "{what} {when}: {code} {out} {err}");
@@ -204,7 +204,7 @@ fn who_overwrites_a_table_is_told_so() {
     ];
     for (at, byte) in tables.iter().flat_map(|at| [(at, 0), (at, 255)]) {
         let (code, out, err) = place.shell(&format!("./vsrun -j 1 --search naive ./late {at} 8 {byte}"), false);
-        let told = out.starts_with("CRASH: SIGSEGV in thread 0") && out.contains(": it writes to vsrun's memory,");
+        let told = out.starts_with("CRASH: SIGSEGV in thread ") && out.contains(": it writes to vsrun's memory,");
         assert!(code == 1 && told && !out.contains("explored completely."), "{at} {byte}: {code} {out} {err}");
         let executions =
             out.split_once(" in execution ").and_then(|(_, rest)| rest.split([' ', ',', '.', ':', '\n']).next());

@@ -60,8 +60,10 @@ fn has(text: &str, lines: &str) {
     assert!(text.contains(lines), "\n{lines}\nis not in\n{text}");
 }
 
+const STEP: &str = " 1  pthread_mutex_lock(bank[0].lock)                                    transfer accounts.c:10\n";
+
 const CIRCLE: &str = "    at         pthread_mutex_lock(bank[1].lock)
-    waits for  bank[1].lock, held by thread 0.2
+    waits for  bank[1].lock, held by thread worker#2 (0.2)
     holds      bank[0].lock
     stack      transfer accounts.c:11, inlined in worker accounts.c:21
                  pthread_mutex_lock(&to->lock);
@@ -72,13 +74,16 @@ fn a_deadlock_in_a_function_that_is_inlined() {
     for (test, flags) in [("five", "-gdwarf-5"), ("four", "-gdwarf-4"), ("split", "-gsplit-dwarf")] {
         let place = Place::new(test, "accounts.c", &["-g", flags]);
         let text = place.text(&["./program"]);
-        has(&text, "DEADLOCK: 2 threads wait for each other: 0.1 for bank[1].lock, 0.2 for bank[0].lock\n");
+        has(&text, "DEADLOCK: 2 threads wait for each other: worker#1 (0.1) for bank[1].lock, worker#2 (0.2) for bank[0].lock\n");
         has(&text, CIRCLE);
         has(&text, "    stack      main accounts.c:37\n                 pthread_join(t[i], 0);\n");
+        has(&text, ", started in worker accounts.c:");
+        has(&text, STEP);
+        has(&text, "  worker#1 (0.1) took bank[0].lock at step 1 (transfer accounts.c:10), and now waits for bank[1].lock (transfer accounts.c:11).\n");
         let scenario = "program-deadlock-1.vsrun.json";
         has(&place.text(&["replay", scenario]), CIRCLE);
         let shown = String::from_utf8_lossy(&place.run(&["show", scenario]).stdout).into_owned();
-        has(&shown, "pthread_mutex_lock(bank[1].lock)\n");
+        has(&shown, STEP);
     }
 }
 
@@ -99,12 +104,12 @@ fn a_program_whose_debug_information_is_elsewhere() {
 fn without_debug_information_all_is_by_symbol() {
     let place = Place::new("none", "accounts.c", &[]);
     let text = place.text(&["./program"]);
-    has(&text, "0.1 for bank+0x30, 0.2 for bank\n");
+    has(&text, "worker#1 (0.1) for bank+0x30, worker#2 (0.2) for bank\n");
     has(&text, "    stack      worker+0x");
     assert!(!text.contains("accounts.c"), "{text}");
     let report = place.json(&["--format", "json", "./program"]);
     let keys: Vec<_> = report["bugs"][0].as_object().expect("a bug").keys().cloned().collect();
-    assert_eq!(keys, ["kind", "summary", "scenario", "execution", "transitions"]);
+    assert_eq!(keys, ["kind", "summary", "scenario", "execution", "transitions", "threads", "processes"]);
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn both_uses_of_a_race() {
 fn a_use_of_freed_memory() {
     let place = Place::new("freed", "freed.c", &["-g"]);
     let text = place.text(&["./program"]);
-    has(&text, "read of 4 bytes at reader freed.c:27 by thread 0.2; freed by thread 0.1 in finisher freed.c:19; allocated by thread 0 in main freed.c:35\n");
+    has(&text, "read of 4 bytes at reader freed.c:27 by thread reader (0.2); freed by thread finisher (0.1) in finisher freed.c:19; allocated by thread main (0) in main freed.c:35\n");
     has(&text, "    at         reader freed.c:27\n                 int n = job->n;\n");
     has(&text, "    stack      make freed.c:11, inlined in main freed.c:35\n                 struct job *j = malloc(sizeof *j);\n");
     let report = place.json(&["--format", "json", "./program"]);
@@ -165,7 +170,7 @@ fn a_use_of_freed_memory() {
 fn a_crash_in_a_template() {
     let place = Place::new("crash", "queue.cc", &["-g"]);
     let text = place.text(&["./program"]);
-    has(&text, "CRASH: SIGSEGV in thread 0 at Queue<int>::pop() queue.cc:8, inlined in main queue.cc:18\n");
+    has(&text, "CRASH: SIGSEGV in thread main (0) at Queue<int>::pop() queue.cc:8, inlined in main queue.cc:18\n");
     has(&text, "    holds      queue.lock\n    stack      Queue<int>::pop() queue.cc:8, inlined in main queue.cc:18\n");
     // Headers of the library are not told, what is called from them is.
     has(&text, "    stack      Queue<int>::push(int*) queue.cc:9, inlined in operator() queue.cc:17\n");
@@ -188,6 +193,6 @@ fn objects_of_the_heap_by_where_they_were_allocated() {
     let place = Place::new("heap", "heap.c", &["-g"]);
     let text = place.text(&["./program"]);
     for line in [29, 30] {
-        has(&text, &format!(" (allocated in main heap.c:{line}), held by thread 0."));
+        has(&text, &format!(" (allocated in main heap.c:{line}), held by thread "));
     }
 }

@@ -6,12 +6,13 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show, Why,
+    Bounds, Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
+    Timeline, Trace, TraceOptions, Why,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 5] = ["replay", "explain", "show", "doctor", "why"];
+const COMMANDS: [&str; 7] = ["replay", "explain", "show", "timeline", "trace", "doctor", "why"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
+        Some(RawCommand::Timeline(timeline)) => Ok(Command::Timeline(timeline)),
+        Some(RawCommand::Trace(trace)) if trace.program[0].is_empty() => {
+            Err(UsageError::wrong("the program's name is empty"))
+        }
+        Some(RawCommand::Trace(trace)) => one_execution(trace).map(Command::Trace),
         Some(RawCommand::Doctor(doctor)) => Ok(Command::Doctor(doctor)),
         Some(RawCommand::Why(why)) => Ok(Command::Why(why)),
         None => {
@@ -103,6 +109,26 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
         return Err(UsageError::wrong("--refine is about what --search transactions assumes"));
     }
     Ok(config)
+}
+
+/// What `vsrun trace` runs: as `--once` does.
+fn one_execution(options: TraceOptions) -> Result<Trace, UsageError> {
+    let defaults = Raw::try_parse_from(["vsrun", "--once", "--race", "off", "--progress", "never", "."])?.explore;
+    let bounds = Bounds { depth: options.depth, time: options.time, ..Bounds::default() };
+    let config = Config {
+        program: options.program,
+        with: options.with,
+        bounds,
+        stop_signal: options.stop_signal,
+        timeouts: options.timeouts,
+        divergence_timeout: options.divergence_timeout,
+        uncontrolled: options.uncontrolled,
+        files: Some(options.files),
+        output: options.output,
+        seed: options.seed.unwrap_or(0),
+        ..defaults
+    };
+    Ok(Trace { seed: options.seed, format: options.format, config: resolve(config)? })
 }
 
 fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
@@ -158,6 +184,8 @@ Examples:
   vsrun --once ./prog arg               one execution, as it would run by itself
   vsrun replay prog-deadlock-1.vsrun.json
   gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+  vsrun timeline prog-deadlock-1.vsrun.json -o bug.html   a picture of it, for a browser
+  vsrun trace ./prog arg                one execution as a list of what its threads do
   vsrun doctor                          can this machine run vsrun, and if not, what to do
   vsrun why 4711                        process 4711 hangs, started without vsrun: who waits for whom
 
@@ -179,6 +207,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
        vsrun show [--format text|json] FILE
+       vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
+       vsrun trace [OPTIONS] PROGRAM [ARGS]...
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 
@@ -190,6 +220,10 @@ enum RawCommand {
     Explain(Explain),
     /// Print what a scenario file holds, with all its steps
     Show(Show),
+    /// Draw a scenario: a page with lanes of threads, arrows between them, and who waits for whom
+    Timeline(Timeline),
+    /// Run a program once and list its visible operations
+    Trace(TraceOptions),
     /// Check whether this machine can run vsrun, or how memory of a program would be watched
     Doctor(Doctor),
     /// Say who waits for whom in a process that hangs now; it is not changed

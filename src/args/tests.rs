@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::config::Point;
-use crate::config::{Bounds, Doctor, Explain, Format, MemoryModel, ProgressMode, Refine, Replay, Show, Timeouts, Why};
+use crate::config::{
+    Bounds, Doctor, Explain, Format, MemoryModel, PictureFormat, ProgressMode, Refine, Replay, ReportFormat, Show,
+    Timeouts, Why,
+};
 use crate::search::Bound;
 
 fn run(args: &[&str]) -> Result<Command, UsageError> {
@@ -42,7 +45,7 @@ fn defaults() {
     assert_eq!(c.bounds, Bounds::default());
     assert!(!c.all_objects && c.unshared.is_empty() && c.atomic.is_empty() && c.annotations.is_none());
     assert_eq!(c.divergence_timeout, Duration::from_secs(2));
-    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Auto, Format::Text));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Any, Checkpoint::Auto, ReportFormat::Text));
     assert_eq!((c.livelock, c.seed, c.workers, c.progress), (None, 0, None, ProgressMode::Auto));
     assert!(!c.keep_going && !c.fail_on_exit && !c.allow_misuse);
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("."), None));
@@ -81,7 +84,7 @@ fn all_options() {
     assert_eq!(c.search, SearchKind::Random);
     assert_eq!(c.bounds, Bounds { depth: Some(9), executions: Some(50), time: Some(Duration::from_millis(1500)) });
     assert_eq!((c.seed, c.livelock, c.divergence_timeout), (7, Some(40), Duration::from_millis(500)));
-    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Fork, Format::Json));
+    assert_eq!((c.timeouts, c.checkpoint, c.format), (Timeouts::Urgent, Checkpoint::Fork, ReportFormat::Json));
     assert!(c.keep_going && c.fail_on_exit && c.allow_misuse);
     assert_eq!((c.workers, c.progress), (Some(3), ProgressMode::Never));
     assert_eq!((c.scenario_dir, c.output), (PathBuf::from("/tmp"), Some(PathBuf::from("o"))));
@@ -136,6 +139,41 @@ fn commands_and_programs_of_the_same_name() {
     refused(&["replay"]);
     refused(&["replay", "a", "b"]);
     assert_eq!(run(&["doctor", "x"]), Ok(Command::Doctor(Doctor { program: vec!["x".into()] })));
+}
+
+#[test]
+fn pictures_and_lists_of_single_executions() {
+    let Ok(Command::Timeline(picture)) = run(&["timeline", "f", "-o", "bug.html"]) else { panic!() };
+    assert_eq!(
+        (picture.format, picture.output, picture.trust),
+        (PictureFormat::Html, Some(PathBuf::from("bug.html")), false)
+    );
+    for (name, format) in
+        [("perfetto", PictureFormat::Perfetto), ("dot", PictureFormat::Dot), ("json", PictureFormat::Json)]
+    {
+        let Ok(Command::Timeline(picture)) = run(&["timeline", "--format", name, "f"]) else { panic!() };
+        assert_eq!((picture.format, picture.output), (format, None));
+    }
+    refused(&["timeline"]);
+    let words = "trace --seed 7 --max-depth 9 --time 2 --with c --stop-signal TERM --files private --output o --format json p --seed 1";
+    let Ok(Command::Trace(trace)) = run(&words.split_whitespace().collect::<Vec<_>>()) else { panic!() };
+    assert_eq!((trace.seed, trace.format, trace.config.search), (Some(7), Format::Json, SearchKind::Once));
+    assert_eq!(strings(&trace.config), ["p", "--seed", "1"]);
+    assert_eq!(trace.config.bounds, Bounds { depth: Some(9), time: Some(Duration::from_secs(2)), executions: None });
+    assert!(trace.config.private_files() && trace.config.with.len() == 1 && trace.config.stop_signal == Some(15));
+    let Ok(Command::Trace(trace)) = run(&["trace", "p"]) else { panic!() };
+    assert!(trace.seed.is_none() && !trace.config.private_files() && !trace.config.race().watches());
+    refused(&["trace"]);
+    assert!(refused(&["trace", ""]).contains("name is empty"));
+    assert!(refused(&["trace", "--search", "naive", "p"]).contains("--search"));
+}
+
+#[test]
+fn reports_for_servers() {
+    for (name, format) in [("sarif", ReportFormat::Sarif), ("junit", ReportFormat::Junit)] {
+        assert_eq!(config(&["--format", name, "p"]).format, format);
+        assert!(refused(&["replay", "--format", name, "f"]).contains(name));
+    }
 }
 
 #[test]

@@ -30,6 +30,10 @@ pub enum Command {
     Explain(Explain),
     /// Print a scenario.
     Show(Show),
+    /// Draw a scenario.
+    Timeline(Timeline),
+    /// Run a program once and list what it does.
+    Trace(Trace),
     /// Check the machine.
     Doctor(Doctor),
     /// Look at a process that hangs.
@@ -216,6 +220,19 @@ pub enum Format {
     Json,
 }
 
+/// The form of the report on an exploration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Text,
+    /// One JSON object on stdout.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit's XML, for test servers.
+    Junit,
+}
+
 /// Whether a line about progress is written to standard error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ProgressMode {
@@ -359,9 +376,9 @@ pub struct Config {
     /// File for the program's own output (default: stderr)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Form of the report: text, or json (one object on stdout)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text, help_heading = "Output")]
-    pub format: Format,
+    /// Form of the report: text, json (one object on stdout), sarif (2.1.0, for code scanning), junit (XML, for test servers)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text, help_heading = "Output")]
+    pub format: ReportFormat,
     /// A line about progress on stderr: auto (not with json), always, never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ProgressMode::Auto, help_heading = "Output")]
     pub progress: ProgressMode,
@@ -508,6 +525,89 @@ pub struct Why {
     /// The process
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: i32,
+}
+
+/// The form of a picture of an execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PictureFormat {
+    /// A page that needs nothing else.
+    Html,
+    /// Trace events, for Perfetto and chrome://tracing.
+    Perfetto,
+    /// Who waits for whom at the end, for Graphviz.
+    Dot,
+    /// All of it as one object.
+    Json,
+}
+
+/// Draws a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Timeline {
+    /// Form of the picture: html (a page that needs nothing else), perfetto (trace events for ui.perfetto.dev and
+    /// chrome://tracing), dot (who waits for whom at the end, for Graphviz), json
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = PictureFormat::Html)]
+    pub format: PictureFormat,
+    /// File for the picture (default: stdout)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// The options of `vsrun trace`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct TraceOptions {
+    /// The program (found in PATH unless it has a slash) and its arguments
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1.., required = true)]
+    pub program: Vec<OsString>,
+    /// Draw who goes next by lot, from this seed [default: who runs goes on while it can]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Cut it after N transitions
+    #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub depth: Option<u64>,
+    /// Cut it after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
+    #[arg(long, value_name = "CMD", value_parser = command_words)]
+    pub with: Vec<Words>,
+    /// Signal (name or number) for processes that only wait for peers when all others are done
+    #[arg(long, value_name = "SIG", value_parser = signal_number)]
+    pub stop_signal: Option<i32>,
+    /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any)]
+    pub timeouts: Timeouts,
+    /// CPU seconds without a visible operation that are a divergence
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = duration)]
+    pub divergence_timeout: Duration,
+    /// Let calls that are not modelled go to the kernel, by kind, separated by commas: inotify, fanotify, io_uring, remap
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled)]
+    pub uncontrolled: Vec<u32>,
+    /// What the program writes to files: real (the files are changed), private (a layer that is gone at the end)
+    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, default_value_t = FilesName::Real)]
+    pub files: FilesName,
+    /// File for the program's own output (default: stderr)
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Form of the list: text, or json (an object a line)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Runs a program once and lists what it does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Seed by which who goes next is drawn; `None`: who runs goes on while it can.
+    pub seed: Option<u64>,
+    /// Form of the list.
+    pub format: Format,
+    /// The rest: one execution.
+    pub config: Config,
 }
 
 /// Prints a scenario.

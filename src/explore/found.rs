@@ -3,6 +3,7 @@
 //! order in which its executions were run, nor on the number of workers.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::executions::{replayable, Task};
 use super::failure::Failure;
 use super::judge::OVERWRITTEN;
 use super::setting::Setting;
-use crate::finding::{Bug, BugKind, Ending, Finding, Shortened};
+use crate::finding::{Bug, BugKind, Ending, Finding, People, Shortened, ThreadView};
 use crate::objects::Objects;
 use crate::report::mismatch::mismatch;
 use crate::runtime::{Inspector, Outcome, Worker};
@@ -182,6 +183,14 @@ impl Found {
         }
     }
 
+    /// Its file is not needed if an earlier run has written the same; not one of `own`, which are of this run.
+    pub fn forget_file(&mut self, own: &BTreeSet<PathBuf>) {
+        let (Some(shown), Some(path)) = (&self.shown, &self.path) else { return };
+        if let Some(known) = shown.scenario.unless_known(path, own) {
+            self.path = Some(known);
+        }
+    }
+
     /// The reports on it: what was seen, and what was seen and did not come again. A bug of which there is only that is none.
     pub fn into_bugs(mut self) -> impl Iterator<Item = Bug> {
         let doubt = self.doubt.take();
@@ -313,10 +322,18 @@ pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -
             execution: candidate.execution,
             shortened: None,
         },
+        people: finding.map_or_else(BTreeMap::new, people_of),
         steps,
         then: rest.then(|| Then::new(&candidate.schedule)),
         objects: (*candidate.objects).clone(),
     }
+}
+
+/// What the threads are called, by their paths of creation.
+fn people_of(found: &Finding) -> BTreeMap<String, String> {
+    let people = People::of(found);
+    let one = |(t, thread): (u32, &ThreadView)| (thread.uid.to_string(), people.name(t).to_string());
+    (0..).zip(&found.threads).map(one).collect()
 }
 
 /// Kinds in the order of the report: the first decides the verdict. What the program itself says or the kernel says of it

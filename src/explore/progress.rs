@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::status::StatusLine;
 use crate::base::print::complain;
-use crate::config::{Config, Format, ProgressMode, SearchKind};
+use crate::config::{Config, ProgressMode, ReportFormat, SearchKind};
 
 /// How often the line is written on a terminal, and otherwise.
 const INTERVALS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -87,7 +87,7 @@ impl Progress {
         let wanted = match config.progress {
             ProgressMode::Always => true,
             ProgressMode::Never => false,
-            ProgressMode::Auto => config.format != Format::Json && config.search != SearchKind::Once,
+            ProgressMode::Auto => config.format == ReportFormat::Text && config.search != SearchKind::Once,
         };
         let line = if wanted { StatusLine::new() } else { None };
         let interval = if line.is_some() { INTERVALS.0 } else { INTERVALS.1 };

@@ -133,18 +133,7 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     };
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
-    match finding.ending {
-        Ending::Interrupted => {
-            return Err(Failure::interrupted(format!(
-                "interrupted after {} steps, before the replay came to its end: it says nothing of the scenario",
-                finding.transitions()
-            )))
-        }
-        ref ending if ending.is_environments() => {
-            return Err(Failure::environment(format!("environment: {}", finding.line())))
-        }
-        _ => {}
-    }
+    undisturbed(&finding)?;
     if let Some(line) = difference(&scenario, &finding) {
         let line = match uncontrolled(scenario.options.uncontrolled) {
             Some(said) => format!("{said}: {line}"),
@@ -161,6 +150,18 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         _ => Bug::new(finding, scenario.found.execution),
     };
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
+}
+
+/// An error if a replay was broken off, or somebody outside interfered: then it says nothing of its scenario.
+pub(super) fn undisturbed(finding: &Finding) -> Result<(), Failure> {
+    match finding.ending {
+        Ending::Interrupted => Err(Failure::interrupted(format!(
+            "interrupted after {} steps, before the replay came to its end: it says nothing of the scenario",
+            finding.transitions()
+        ))),
+        ref ending if ending.is_environments() => Err(Failure::environment(format!("environment: {}", finding.line()))),
+        _ => Ok(()),
+    }
 }
 
 /// At which step a replay went another way, what was expected and what came. `None`: it came to the bug that the scenario

@@ -1,6 +1,7 @@
 //! An exploration from its beginning to its summary.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::executions::Counts;
@@ -105,13 +106,17 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();
     state.progress.clear();
-    let found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state);
+    let mut found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state);
     let unfinished = see_unfinished(&setting, (&mut worker, &mut inspector), &mut state, found.is_empty());
     if let Some(mut saver) = state.saver.take() {
         let saved = state.save(&setting, &mut saver, found.iter());
         let over = state.stop == Some(Stop::Over);
         let text = saved.err().or_else(|| (!over).then(|| saver.advice()));
         text.into_iter().for_each(|text| state.counts.note(&text));
+    }
+    if config.save.is_none() && config.resume.is_none() {
+        let own: BTreeSet<PathBuf> = found.iter().filter_map(|bug| bug.path.clone()).collect();
+        found.iter_mut().for_each(|bug| bug.forget_file(&own));
     }
     let bugs: Vec<Bug> = found.into_iter().flat_map(Found::into_bugs).chain(state.obstacle.take()).collect();
     // The execution shown is that of the last bug, or, where a file was asked for, the last one.

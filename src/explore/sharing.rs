@@ -257,8 +257,10 @@ impl Sharing {
             ));
         }
         if self.passed > 0 {
+            let operations = if self.passed == 1 { "operation" } else { "operations" };
+            let were = if self.passed == 1 { "was" } else { "were" };
             notes.push(format!(
-                "{} operations on objects that are unshared or declared atomic were no place to switch",
+                "{} {operations} on objects that are unshared or declared atomic {were} no place to switch",
                 self.passed
             ));
         }

@@ -109,6 +109,7 @@ mod tests {
             bug: crate::scenario::Shown { kind: crate::finding::BugKind::Crash, summary: String::new(), identity: 0 },
             found: crate::scenario::Found { search: String::new(), execution: 1, shortened: None },
             objects: Default::default(),
+            people: Default::default(),
             steps: Vec::new(),
             then: None,
         };

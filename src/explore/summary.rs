@@ -4,7 +4,7 @@ use super::sharing::Sharing;
 use super::state::{State, Stop};
 use crate::config::{Config, SearchKind};
 use crate::finding::{Bug, BugKind, ProgramStatus, RaceView, Summary, Verdict};
-use crate::incomplete::{Reason, Reasons};
+use crate::incomplete::{undoing, Reason, Reasons};
 use crate::runtime::Worker;
 use crate::words::syscalls::{communicating, FILES, NUMBERS};
 
@@ -24,6 +24,10 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         BugKind::Unconfirmed => Some(Reason::Unconfirmed),
         _ => None,
     }));
+    // A search that ends at something unsupported would not have gone on with --keep-going.
+    if !bugs.is_empty() && !bugs.iter().any(|bug| bug.kind.is_of_program()) {
+        reasons.remove(&Reason::FirstBug);
+    }
     // What went to the kernel and could have mattered to others was not explored.
     let passed = |(name, _): &(String, u64)| match name.as_str() {
         FILES => Reason::SharedFiles,
@@ -52,6 +56,14 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
     state.sharing.notes().iter().for_each(|text| counts.note(text));
     last_words.into_iter().for_each(|text| counts.note(&text));
     state.search.notes().iter().for_each(|text| counts.note(text));
+    let threads = worker.threads();
+    let all = counts.executions == 1 && stop == Stop::Over && config.search != SearchKind::Once && bugs.is_empty();
+    if all && threads > 1 && undoing(&reasons).next().is_none() {
+        let watched = if worker.watches() { "" } else { ", as far as memory is not watched (--race explore)" };
+        counts.note(&format!(
+            "{threads} threads ran, but nothing could be interleaved: they use nothing together that is visible{watched}, so there is one execution only"
+        ));
+    }
     if counts.printed.len() > 1 {
         let n = counts.printed.len();
         counts.note(&format!(
@@ -66,6 +78,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         watched: config.race().watches(),
         search: config.search.name().to_string(),
         executions,
+        earlier: state.sharing.earlier(),
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),

@@ -119,6 +119,8 @@ impl Unfinished {
             value: choice.value,
             alternatives: choice.value + 1,
             text: String::new(),
+            note: None,
+            at: None,
         };
         let whole = scenario_of(setting, &self.candidate, &Bug { finding: None, ..bug.clone() });
         Scenario {

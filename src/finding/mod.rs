@@ -4,6 +4,7 @@
 mod ending;
 mod explained;
 mod gone;
+mod people;
 mod place;
 mod seen;
 mod shortened;
@@ -14,6 +15,7 @@ mod words;
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use explained::{Explained, Move, Shows, Turn};
 pub use gone::{GoneView, OriginView};
+pub use people::People;
 pub use place::{LineView, PlaceView};
 pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,

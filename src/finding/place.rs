@@ -103,6 +103,20 @@ impl PlaceView {
         LIBRARIES.iter().any(|library| self.symbol.contains(library))
     }
 
+    /// Of a call stack, innermost first, the innermost place in the program's own code: rather one of which the source line is known, and
+    /// rather one that is not all of a library's headers.
+    pub fn of_program(frames: &[PlaceView]) -> Option<&PlaceView> {
+        let program = |frame: &&PlaceView| !frame.is_of_libc();
+        let known = |frame: &&PlaceView| program(frame) && !frame.lines.is_empty();
+        let own = |frame: &&PlaceView| known(frame) && frame.lines.iter().any(|line| !line.is_of_library());
+        frames.iter().find(own).or(frames.iter().find(known)).or(frames.iter().find(program))
+    }
+
+    /// The innermost source line that is told, without the functions that it is inlined in: `transfer accounts.c:19`.
+    pub fn brief(&self) -> Option<String> {
+        self.shown().first().map(ToString::to_string)
+    }
+
     /// By symbol, whether source lines are known or not.
     pub fn by_symbol(&self) -> String {
         format!("{}{}", self.before, self.symbol)

@@ -6,7 +6,7 @@ use vsrun_model::{End, Kind, ObjId, ObjKind, Op, Pid, Tid, Uid};
 
 use super::ending::{BugKind, Ending, SignalView};
 use super::gone::{GoneView, OriginView};
-use super::place::PlaceView;
+use super::place::{LineView, PlaceView};
 use super::touched::Touched;
 use super::words::{Names, Words};
 use crate::base::serial;
@@ -140,6 +140,15 @@ pub struct ThreadView {
     pub process: Pid,
     /// The routine it was started with; empty if unknown.
     pub start: String,
+    /// The source line at which that begins, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<LineView>,
+    /// The name that the program has given it; empty if it has not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub given: String,
+    /// The thread that has created it, or its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub creator: Option<Tid>,
     /// What it is doing.
     pub status: ThreadStatus,
     /// Where it is, innermost first.
@@ -165,12 +174,18 @@ pub struct Pending {
 }
 
 /// A process at the time of a bug.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessView {
     /// Its number, as the program knows it.
     pub vpid: i32,
     /// The program that it runs; empty if unknown.
     pub program: String,
+    /// Programs that it has become by exec.
+    #[serde(default)]
+    pub execs: u8,
+    /// Its wait status, if it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<i32>,
 }
 
 /// An object.
@@ -204,6 +219,16 @@ pub struct StepView {
     pub note: Option<Words>,
     /// Whom it woke, of an operation that wakes and if it is known.
     pub woken: Option<Vec<Tid>>,
+    /// The end may depend on it; otherwise it happened beside what led there.
+    #[serde(default = "needed")]
+    pub matters: bool,
+    /// From where in the program's own code it was made, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<PlaceView>,
+}
+
+fn needed() -> bool {
+    true
 }
 
 impl Finding {

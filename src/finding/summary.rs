@@ -98,6 +98,8 @@ pub struct Summary {
     pub search: String,
     /// Executions, those that were cut off included.
     pub executions: u64,
+    /// Executions before the search started over, which are not among them.
+    pub earlier: u64,
     /// Transitions, re-executed prefixes not counted again.
     pub transitions: u64,
     /// Executions cut off because everything enabled was asleep.

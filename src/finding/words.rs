@@ -53,12 +53,25 @@ impl Words {
         all
     }
 
+    /// Nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What `say` says, sentence by sentence.
     pub fn sentences(say: impl FnOnce(&mut dyn Sentences)) -> Vec<Words> {
         let mut all = Words::default();
         say(&mut all);
         let sentences = all.0.split(|word| *word == Word::Next).filter(|sentence| !sentence.is_empty());
         sentences.map(|sentence| Words(sentence.to_vec())).collect()
+    }
+
+    /// The things that are named, in their order.
+    pub fn things(&self) -> impl Iterator<Item = &Thing> {
+        self.0.iter().filter_map(|word| match word {
+            Word::Thing(thing) => Some(thing),
+            _ => None,
+        })
     }
 
     /// The text.

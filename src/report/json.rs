@@ -6,7 +6,10 @@ use std::path::Path;
 use serde_json::{json, Map, Value};
 
 use super::places::{add_line, of_bug, stack};
-use crate::finding::{Bug, BugKind, Finding, GoneView, Names, OriginView, Summary, Touched};
+use crate::finding::{
+    Bug, BugKind, Finding, GoneView, Names, OriginView, People, ProcessView, ProgramStatus, Summary, ThreadView,
+    Touched,
+};
 use crate::incomplete::{uncontrolled, Reason};
 
 /// The version of the object that `vsrun why` prints: higher once what a key means has changed, or one is gone.
@@ -166,6 +169,9 @@ fn bug(bug: &Bug) -> Value {
     if let Some(places) = found.and_then(of_bug) {
         object["places"] = places;
     }
+    if let Some(found) = found.filter(|found| !found.threads.is_empty()) {
+        people(&mut object, found);
+    }
     if let Some((found, gone)) = found.and_then(|found| Some((found, found.gone.as_ref()?))) {
         object["freed_memory"] = freed(gone, found);
     }
@@ -173,6 +179,26 @@ fn bug(bug: &Bug) -> Value {
         object["allocated"] = origin(Some(block), found);
     }
     object
+}
+
+/// `threads` by their paths of creation, and `processes` by their numbers, with the names that reports for people use.
+fn people(object: &mut Value, found: &Finding) {
+    let people = People::of(found);
+    let thread = |(t, thread): (u32, &ThreadView)| {
+        json!({
+            "thread": thread.uid.to_string(), "name": people.name(t), "process": found.process(thread.process),
+            "start": thread.start, "status": thread.status,
+        })
+    };
+    object["threads"] = (0..).zip(&found.threads).map(thread).collect();
+    let process = |(p, process): (u32, &ProcessView)| {
+        json!({
+            "process": found.process(p), "name": people.process_name(p), "program": found.program_of(p),
+            "forked_by": found.forker(p).map(|t| found.thread(t)),
+            "ended": process.over.map(ProgramStatus::from_wait),
+        })
+    };
+    object["processes"] = (0..).zip(&found.processes).map(process).collect();
 }
 
 /// A use of freed memory: `use` at `at` by `thread` of the byte at `offset` of a block of `size` bytes.
@@ -232,7 +258,7 @@ mod tests {
         all.reasons.extend([Reason::Depth, Reason::PassedThrough, Reason::FairSchedules]);
         all.program_status = Some(ProgramStatus::Exit(3));
         let value = object(&all);
-        let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2}]"#;
+        let expected = r#"[{"kind":"deadlock","summary":"2 threads wait for each other","scenario":"prog-deadlock-1.vsrun.json","execution":3,"transitions":2,"threads":[{"thread":"0","name":"main","process":"1001","start":"","status":"waiting"},{"thread":"0.1","name":"worker#1","process":"1001","start":"worker","status":"waiting"},{"thread":"0.2","name":"worker#2","process":"1001","start":"worker","status":"waiting"},{"thread":"0.3","name":"worker#3","process":"1001","start":"worker","status":"exited"}],"processes":[{"process":"1001","name":"prog","program":"prog","forked_by":null,"ended":null}]}]"#;
         assert_eq!(value["bugs"].to_string(), expected);
         assert_eq!((value["verdict"].as_str(), value["complete"].as_bool()), (Some("deadlock"), Some(false)));
         assert_eq!(value["incomplete_reason"], "depth");

@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn step(uid: Uid, op: Kind, value: u32) -> ScenarioStep {
-        ScenarioStep { thread: uid, op, value, alternatives: 3, text: String::new() }
+        ScenarioStep { thread: uid, op, value, alternatives: 3, text: String::new(), note: None, at: None }
     }
 
     /// Threads 0.1 and 0.2 at the lock that 0.1 holds, 0 at a toss; the second step of two is `wanted`.

@@ -3,18 +3,24 @@
 
 pub mod explain;
 pub mod json;
+pub mod junit;
+mod legend;
+pub mod listing;
 pub mod mismatch;
 mod places;
 pub mod rounds;
+pub mod sarif;
 pub mod show;
 mod steps;
+mod story;
 pub(crate) mod terminal;
 pub mod text;
+pub mod timeline;
 mod uses;
 
 #[cfg(test)]
 mod testing;
 
 pub(crate) use places::stack;
-pub use terminal::colours_for;
+pub use terminal::{colours_for, shell_line};
 pub(crate) use terminal::{shell_word, Paint};

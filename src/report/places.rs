@@ -38,21 +38,32 @@ fn place(at: &PlaceView) -> Value {
     object
 }
 
-/// The innermost frame of the program's own code of which the source line is known; rather one that is not all of a library's headers.
+/// The innermost frame of the program's own code of which the source line is known.
 fn known(frames: &[PlaceView]) -> Option<&PlaceView> {
-    let known = |frame: &&PlaceView| !frame.lines.is_empty() && !frame.is_of_libc();
-    let own = |frame: &&PlaceView| known(frame) && frame.lines.iter().any(|line| !line.is_of_library());
-    frames.iter().find(own).or(frames.iter().find(known))
+    PlaceView::of_program(frames).filter(|frame| !frame.lines.is_empty())
 }
 
-/// Where the threads are that a bug is about, the innermost place of each in the program's own code of which the source line is known; `None`: of none.
-pub(super) fn of_bug(found: &Finding) -> Option<Value> {
+/// A place in a list: the innermost source line, else function and offset; `None`: it is in no file.
+pub(super) fn brief(at: &PlaceView) -> Option<String> {
+    at.brief().or_else(|| at.symbol.contains('(').then(|| at.by_symbol()))
+}
+
+/// Where a thread is that a bug is about.
+pub(super) struct PlaceOfBug {
+    /// Its name.
+    pub thread: String,
+    /// What it does there.
+    pub does: String,
+    /// The innermost place in the program's own code; its source line is known.
+    pub at: PlaceView,
+}
+
+/// Where the threads are that a bug is about, as far as source lines are known.
+pub(super) fn places_of_bug(found: &Finding) -> Vec<PlaceOfBug> {
     let mut all = Vec::new();
     let mut add = |thread: String, does: String, at: &PlaceView| {
         if !at.lines.is_empty() {
-            let mut object = place(at);
-            (object["thread"], object["does"]) = (thread.into(), does.into());
-            all.push(object);
+            all.push(PlaceOfBug { thread, does, at: at.clone() });
         }
     };
     if let Some(race) = &found.race {
@@ -66,6 +77,17 @@ pub(super) fn of_bug(found: &Finding) -> Option<Value> {
             known(&thread.frames).into_iter().for_each(|at| add(thread.uid.to_string(), does.clone(), at));
         }
     }
+    all
+}
+
+/// The same as an object for each; `None`: none is known.
+pub(super) fn of_bug(found: &Finding) -> Option<Value> {
+    let object = |of: &PlaceOfBug| {
+        let mut object = place(&of.at);
+        (object["thread"], object["does"]) = (of.thread.clone().into(), of.does.clone().into());
+        object
+    };
+    let all: Vec<Value> = places_of_bug(found).iter().map(object).collect();
     (!all.is_empty()).then(|| all.into())
 }
 

@@ -25,7 +25,7 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     }
     let _ = writeln!(out, "  options    {}", options(&scenario.options));
     let _ = writeln!(out, "\n{}", paint.head(&format!("Transitions ({})", scenario.steps.len())));
-    out.push_str(&steps::lines(&steps::of_scenario(&scenario.steps)));
+    out.push_str(&steps::lines(&steps::of_scenario(scenario)));
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }

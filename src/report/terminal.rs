@@ -106,6 +106,11 @@ pub(crate) fn shell_word(bytes: &[u8]) -> String {
     format!("$'{}'", shown.replace('\'', "\\'"))
 }
 
+/// A program and its arguments as a line for the shell.
+pub fn shell_line(words: &[std::ffi::OsString]) -> String {
+    words.iter().map(|word| shell_word(word.as_bytes())).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,7 +29,7 @@ pub fn finding(kind: BugKind) -> Finding {
         race: None,
         gone: None,
         threads: Vec::new(),
-        processes: vec![ProcessView { vpid: 1001, program: "prog".into() }],
+        processes: vec![ProcessView { vpid: 1001, program: "prog".into(), ..ProcessView::default() }],
         objects: vec![object("lock_a"), object("lock_b")],
         steps: Vec::new(),
         unrecorded: 0,
@@ -49,7 +49,17 @@ pub fn bug(kind: BugKind) -> Bug {
 /// One transition.
 pub fn step(thread: Uid, text: impl Into<Words>) -> StepView {
     let op = Op::new(Kind::MUTEX_LOCK);
-    StepView { thread, op, value: 0, alternatives: 1, text: text.into(), note: None, woken: None }
+    StepView {
+        thread,
+        op,
+        value: 0,
+        alternatives: 1,
+        text: text.into(),
+        note: None,
+        woken: None,
+        matters: true,
+        at: None,
+    }
 }
 
 /// A thread that waits for a lock.
@@ -59,6 +69,9 @@ pub fn waiting(uid: Uid, wants: u32, other: Tid, has: u32) -> ThreadView {
         uid,
         process: 0,
         start: "worker".into(),
+        begins: None,
+        given: String::new(),
+        creator: (uid != Uid::MAIN).then_some(0),
         status: ThreadStatus::Waiting,
         frames: vec!["worker+0x2d (prog)".into(), "start_thread+0x304 (libc.so.6)".into()],
         pending: Some(Pending { op: Op::on(Kind::MUTEX_LOCK, wants), alternatives: 0, text }),
@@ -117,6 +130,8 @@ pub fn scenario() -> Scenario {
         value,
         alternatives: value + 1,
         text: text.into(),
+        note: None,
+        at: None,
     };
     Scenario {
         program: Program {
@@ -139,6 +154,7 @@ pub fn scenario() -> Scenario {
         },
         bug: scenario::Shown { kind: BugKind::Deadlock, summary: "2 threads wait for each other".into(), identity: 1 },
         found: Found { search: "dpor".into(), execution: 3, shortened: None },
+        people: Default::default(),
         steps: vec![
             step(1, Kind::MUTEX_LOCK, 0, "pthread_mutex_lock(lock_a)"),
             step(2, Kind::MUTEX_LOCK, 0, "pthread_mutex_lock(lock_b)"),

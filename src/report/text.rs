@@ -1,17 +1,18 @@
 //! The report for people: what happened, who waits for whom, where everybody is, how it came about, how to see it
 //! again, and what was and was not explored.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use vsrun_model::{End, Kind};
+use vsrun_model::{End, Kind, Tid};
 
 use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
-use super::{steps, uses};
+use super::{legend, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, PlaceView, ProgramStatus, RaceView, SignalView,
-    Summary, ThreadStatus, ThreadView, Verdict, Words,
+    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, People, PlaceView, ProgramStatus, RaceView,
+    SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -73,7 +74,7 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
 /// The same without how to see it again.
 fn seen_only(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
-    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
+    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&summary_of(bug)));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
     if let Some(how) = &bug.shortened {
         let _ = writeln!(out, "  shortened: {}", how.line());
@@ -82,6 +83,14 @@ fn seen_only(bug: &Bug, colours: bool) -> String {
         seen(&mut out, bug, found, paint);
     }
     out
+}
+
+/// The line about it, with names for people.
+fn summary_of(bug: &Bug) -> String {
+    match bug.finding.as_deref().filter(|found| found.line() == bug.summary) {
+        Some(found) => found.summary.render(&People::of(found)),
+        None => bug.summary.clone(),
+    }
 }
 
 /// How it comes again without a supervisor.
@@ -115,30 +124,50 @@ pub fn followed(bug: Option<&Bug>, line: &str, colours: bool) -> String {
 
 /// What was seen, a section each.
 fn seen(out: &mut String, bug: &Bug, found: &Finding, paint: Paint) {
+    let people = &People::of(found);
+    if !found.threads.is_empty() {
+        section(out, paint, "Who is who", &legend::lines(found, people));
+    }
+    let story = story::of(found, people);
+    if !story.sentences.is_empty() {
+        let told: String = story.sentences.iter().map(|sentence| format!("  {}\n", one_line(sentence))).collect();
+        section(out, paint, "What happened", &told);
+    }
     if let Some(cycle) = found.cycle.as_ref().filter(|cycle| !cycle.is_empty()) {
-        section(out, paint, "Who waits for whom", &ring(cycle, found));
+        section(out, paint, "Who waits for whom", &ring(cycle, people));
     }
     if let Some(race) = &found.race {
-        section(out, paint, "The two uses", &race_lines(race, found));
+        section(out, paint, "The two uses", &race_lines(race, found, people));
     }
     if let Some(gone) = &found.gone {
-        section(out, paint, "The freed memory", &gone_lines(gone, found));
+        section(out, paint, "The freed memory", &gone_lines(gone, people));
     }
     if let Some(signal) = &found.signal {
-        section(out, paint, "Signal", &signal_lines(signal, found));
+        section(out, paint, "Signal", &signal_lines(signal, people));
     }
     if !found.rounds.is_empty() {
         let lines: Vec<String> = found.rounds.iter().map(|line| format!("  {}\n", one_line(line))).collect();
         section(out, paint, "What goes on there", &lines.concat());
     }
     if !found.threads.is_empty() {
-        section(out, paint, "Threads", &threads(found));
+        section(out, paint, "Threads", &threads(found, people));
     }
     if !found.steps.is_empty() {
-        section(out, paint, "How it came about", &recent_steps(bug, found));
+        section(out, paint, "How it came about", &recent_steps(bug, found, people, &story.steps));
     }
     if !found.touches.is_empty() {
         section(out, paint, "Uses of watched variables", &uses::of_execution(found));
+    }
+}
+
+/// A program that fails in its only execution, most often before it has begun its work.
+fn failure(summary: &Summary) -> Option<String> {
+    let status = summary.program_status.filter(|_| summary.executions == 1)?;
+    let hint = "'vsrun --once' shows what it prints, and --fail-on-exit makes a bug of it";
+    match status {
+        ProgramStatus::Exit(0) => None,
+        ProgramStatus::Exit(code) => Some(format!("it fails: it exits with status {code} ({hint})")),
+        ProgramStatus::Signal(signal) => Some(format!("signal {signal} ends it")),
     }
 }
 
@@ -159,11 +188,14 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
             _ => "none, vsrun bug",
         }),
     };
-    let mut out = format!("{}: {verdict} in {}\n", paint.head("Verdict"), program.join(" "));
+    let fails = failure(summary)
+        .filter(|_| summary.verdict == Verdict::Ok)
+        .map_or_else(String::new, |how| format!(", but {how}"));
+    let mut out = format!("{}: {verdict} in {}{fails}\n", paint.head("Verdict"), program.join(" "));
     if summary.bugs.len() > 1 {
         for bug in &summary.bugs {
             let file = bug.scenario.as_ref().map_or_else(String::new, |path| format!(" [{}]", escape(path)));
-            let _ = writeln!(out, "    {}: {}{file}", bug.kind.name(), one_line(&bug.summary));
+            let _ = writeln!(out, "    {}: {}{file}", bug.kind.name(), one_line(&summary_of(bug)));
         }
     }
     if !summary.uses.is_empty() {
@@ -232,20 +264,20 @@ fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
 }
 
 /// Two uses of memory, each with what its thread holds and where it is; and what to make of them.
-fn race_lines(race: &RaceView, found: &Finding) -> String {
+fn race_lines(race: &RaceView, found: &Finding, people: &People) -> String {
     let mut out = String::new();
     for access in &race.uses {
-        let what = format!("{} by thread {}", access.what, found.thread(access.thread));
+        let what = format!("{} by thread {}", access.what, people.thread(access.thread));
         let _ = writeln!(out, "  {}", one_line(&what));
         let gone_on = ", behind which the thread has gone on to its next operation";
         let place = format!("{}{}", access.at, if access.pending { "" } else { gone_on });
         labelled(&mut out, "at", &with_source(place, &access.at));
         let after = match access.step.and_then(|n| Some((n, found.steps.get(n)?))) {
-            Some((n, step)) => format!("step {}, {}", n + 1, step.text.render(found)),
+            Some((n, step)) => format!("step {}, {}", n + 1, step.text.render(people)),
             None => "the start of the thread".to_string(),
         };
         labelled(&mut out, "after", &[after]);
-        let mut holds: Vec<String> = access.holds.iter().map(|lock| lock.render(found)).collect();
+        let mut holds: Vec<String> = access.holds.iter().map(|lock| lock.render(people)).collect();
         if holds.is_empty() {
             holds.push(NO_LOCK.to_string());
         }
@@ -257,7 +289,7 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
         let _ = writeln!(out, "  both use {}", one_line(&race.place));
     }
     if race.allocated.is_some() {
-        origin_lines(&mut out, "allocated", race.allocated.as_ref(), found);
+        origin_lines(&mut out, "allocated", race.allocated.as_ref(), people);
     }
     let both = race.uses.iter().all(|access| access.pending);
     let why = match race.unordered {
@@ -271,23 +303,23 @@ fn race_lines(race: &RaceView, found: &Finding) -> String {
 }
 
 /// A use of freed memory, and where the block comes from.
-fn gone_lines(gone: &GoneView, found: &Finding) -> String {
-    let what = format!("{} by thread {}", gone.what, found.thread(gone.thread));
+fn gone_lines(gone: &GoneView, people: &People) -> String {
+    let what = format!("{} by thread {}", gone.what, people.thread(gone.thread));
     let mut out = format!("  {}\n", one_line(&what));
     labelled(&mut out, "at", &with_source(gone.at.to_string(), &gone.at));
     labelled(&mut out, "memory", &[format!("offset {} of a block of {} bytes", gone.offset, gone.size)]);
-    origin_lines(&mut out, "freed", gone.freed.as_ref(), found);
-    origin_lines(&mut out, "allocated", gone.allocated.as_ref(), found);
+    origin_lines(&mut out, "freed", gone.freed.as_ref(), people);
+    origin_lines(&mut out, "allocated", gone.allocated.as_ref(), people);
     out
 }
 
 /// By whom and where a block was given out or freed.
-fn origin_lines(out: &mut String, verb: &str, origin: Option<&OriginView>, found: &Finding) {
+fn origin_lines(out: &mut String, verb: &str, origin: Option<&OriginView>, people: &People) {
     let Some(origin) = origin else {
         let _ = writeln!(out, "  where it was {verb} is not known any more");
         return;
     };
-    let _ = writeln!(out, "  {verb} by thread {}", found.thread(origin.thread));
+    let _ = writeln!(out, "  {verb} by thread {}", people.thread(origin.thread));
     stack_lines(out, &origin.frames, false);
 }
 
@@ -303,24 +335,25 @@ fn signal_lines(signal: &SignalView, names: &dyn Names) -> String {
     out
 }
 
-fn threads(found: &Finding) -> String {
+fn threads(found: &Finding, people: &People) -> String {
     let mut out = String::new();
-    let (over, alive): (Vec<_>, Vec<_>) = found.threads.iter().partition(|t| t.status == ThreadStatus::Exited);
-    for thread in alive.iter().take(MAX_THREADS) {
-        out.push_str(&thread_lines(thread, found));
+    let all = (0..).zip(&found.threads);
+    let (over, alive): (Vec<_>, Vec<_>) = all.partition(|(_, thread)| thread.status == ThreadStatus::Exited);
+    for (t, thread) in alive.iter().take(MAX_THREADS) {
+        out.push_str(&thread_lines((*t, thread), found, people));
     }
     if alive.len() > MAX_THREADS {
         let _ = writeln!(out, "  and {} more", alive.len() - MAX_THREADS);
     }
     if !over.is_empty() {
-        let names: Vec<_> = over.iter().take(12).map(|t| t.uid.to_string()).collect();
+        let names: Vec<_> = over.iter().take(12).map(|(t, _)| people.thread(*t)).collect();
         let more = if over.len() > 12 { format!(" and {} more", over.len() - 12) } else { String::new() };
         let _ = writeln!(out, "  over: {}{more}", one_line(&names.join(", ")));
     }
     out
 }
 
-fn thread_lines(thread: &ThreadView, found: &Finding) -> String {
+fn thread_lines((t, thread): (Tid, &ThreadView), found: &Finding, people: &People) -> String {
     let doing = match thread.status {
         ThreadStatus::Running => "runs",
         ThreadStatus::Ready => "could go on",
@@ -331,11 +364,12 @@ fn thread_lines(thread: &ThreadView, found: &Finding) -> String {
     let process = found.process_of(thread);
     let program = process.filter(|p| !p.program.is_empty()).map_or(String::new(), |p| format!(" ({})", p.program));
     let vpid = process.map_or(0, |p| p.vpid);
-    let start = if thread.start.is_empty() { String::new() } else { format!(", started in {}", thread.start) };
-    let head = format!("{} {doing}: process {vpid}{program}{start}", thread.uid);
+    let line = thread.begins.as_ref().map_or_else(String::new, |line| format!(" {}:{}", line.name, line.line));
+    let start = if thread.start.is_empty() { String::new() } else { format!(", started in {}{line}", thread.start) };
+    let head = format!("{} {doing}: process {vpid}{program}{start}", people.thread(t));
     let mut out = format!("  {}\n", one_line(&head));
-    let text = |all: &[Words]| all.iter().map(|words| words.render(found)).collect::<Vec<_>>();
-    let at = thread.pending.as_ref().map(|pending| pending.text.render(found));
+    let text = |all: &[Words]| all.iter().map(|words| words.render(people)).collect::<Vec<_>>();
+    let at = thread.pending.as_ref().map(|pending| pending.text.render(people));
     labelled(&mut out, "at", at.as_slice());
     labelled(&mut out, "waits for", &text(&thread.waits_for));
     labelled(&mut out, "holds", &text(&thread.holds));
@@ -369,19 +403,26 @@ fn labelled(out: &mut String, label: &str, lines: &[String]) {
     }
 }
 
-fn recent_steps(bug: &Bug, found: &Finding) -> String {
-    let all = steps::of_finding(found);
-    let (shown, left_out) = steps::recent(&all);
+fn recent_steps(bug: &Bug, found: &Finding, people: &People, named: &BTreeSet<usize>) -> String {
+    let all = steps::of_finding(found, people, named);
+    let (shown, left_out, beside) = steps::recent(all);
     let mut out = String::new();
-    if left_out > 0 {
-        let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
-        let those = match found.is_repeated_by_its_steps() {
-            true => format!("'vsrun show {file}' prints all"),
-            false => "too many for a scenario, which repeats them by the seed that made them".to_string(),
-        };
-        let _ = writeln!(out, "  ({} left out; {those})", count(left_out as u64, "earlier transition"));
+    let file = bug.scenario.as_ref().map_or("FILE".to_string(), |path| shell_path(path));
+    let all = match found.is_repeated_by_its_steps() {
+        true => format!("'vsrun show {file}' prints all"),
+        false => "too many for a scenario, which repeats them by the seed that made them".to_string(),
+    };
+    if beside > 0 {
+        let those = format!("{} on which the end does not depend left out; {all}", count(beside as u64, "transition"));
+        let _ = writeln!(out, "  ({those})");
     }
-    out + &steps::lines(shown)
+    if left_out > 0 {
+        let _ = writeln!(out, "  ({} left out; {all})", count(left_out as u64, "earlier transition"));
+    }
+    if !named.is_empty() {
+        out.push_str("  (> marks the steps that are named above)\n");
+    }
+    out + &steps::folded_lines(&shown)
 }
 
 fn explored(summary: &Summary) -> String {
@@ -421,8 +462,12 @@ fn counts(summary: &Summary) -> String {
     };
     let (executions, transitions) = (count(summary.executions, "execution"), count(summary.transitions, "transition"));
     let (search, workers) = (one_line(&summary.search), count(summary.workers.into(), "worker"));
+    let earlier = match summary.earlier {
+        0 => String::new(),
+        n => format!(" (and {n} before the search started over)"),
+    };
     format!(
-        "{executions}{cut}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
+        "{executions}{cut}{earlier}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
         summary.max_depth, summary.seconds
     )
 }

@@ -14,32 +14,41 @@ const DEADLOCK: &str = "\
 DEADLOCK: 2 threads wait for each other
   in execution 3, after 2 transitions
 
+Who is who
+  1001  prog  main (0), worker#1 (0.1), worker#2 (0.2); over: worker#3 (0.3)
+
+What happened
+  worker#1 (0.1) has lock_a, and now waits for lock_b.
+  worker#2 (0.2) has lock_b, and now waits for lock_a.
+  Each has what the other waits for, and would give it back only after it has got what it waits for itself: so neither can go on.
+  Beside them main (0) waits for the end of thread worker#1 (0.1).
+
 Who waits for whom
-  .-> 0.1 --waits for--> lock_b --held by--> 0.2
-  |   0.2 --waits for--> lock_a --held by--> 0.1 --.
-  '------------------------------------------------'
+  .-> worker#1 (0.1) --waits for--> lock_b --held by--> worker#2 (0.2)
+  |   worker#2 (0.2) --waits for--> lock_a --held by--> worker#1 (0.1) --.
+  '----------------------------------------------------------------------'
 
 Threads
-  0 waits: process 1001 (prog)
+  main (0) waits: process 1001 (prog)
     at         pthread_join(0.1)
-    waits for  the end of thread 0.1
+    waits for  the end of thread worker#1 (0.1)
     stack      main+0x40 (prog)
-  0.1 waits: process 1001 (prog), started in worker
+  worker#1 (0.1) waits: process 1001 (prog), started in worker
     at         pthread_mutex_lock(lock_b)
-    waits for  lock_b, held by thread 0.2
+    waits for  lock_b, held by thread worker#2 (0.2)
     holds      lock_a
     stack      worker+0x2d (prog)
                start_thread+0x304 (libc.so.6)
-  0.2 waits: process 1001 (prog), started in worker
+  worker#2 (0.2) waits: process 1001 (prog), started in worker
     at         pthread_mutex_lock(lock_a)
-    waits for  lock_a, held by thread 0.1
+    waits for  lock_a, held by thread worker#1 (0.1)
     holds      lock_b
     stack      worker+0x2d (prog)
                start_thread+0x304 (libc.so.6)
-  over: 0.3
+  over: worker#3 (0.3)
 
 How it came about
-      0.1                         0.2
+      worker#1 (0.1)              worker#2 (0.2)
    1  pthread_mutex_lock(lock_a)
    2                              pthread_mutex_lock(lock_b)
 
@@ -84,10 +93,10 @@ fn freed_memory() {
     found.gone = Some(gone);
     let section = "\
 The freed memory
-  read of 4 bytes by thread 0.2
+  read of 4 bytes by thread worker#2 (0.2)
     at         consume+0x1f (prog)
     memory     offset 8 of a block of 40 bytes
-  freed by thread 0
+  freed by thread main (0)
     stack      operator delete(void*)+0x1 (libstdc++.so.6)
                main+0x40 (prog)
   where it was allocated is not known any more
@@ -117,8 +126,15 @@ fn a_crash() {
 CRASH: SIGSEGV in thread 0.2 at consume+0x1f (prog)
   in execution 1, after 1 transition
 
+Who is who
+  1001  prog  main (0), worker#1 (0.1), worker#2 (0.2); over: worker#3 (0.3)
+
+What happened
+  worker#2 (0.2) got SIGSEGV before it had made any step.
+  It holds lock_b.
+
 Signal
-  SIGSEGV (SEGV_MAPERR) at address 0x10 in thread 0.2
+  SIGSEGV (SEGV_MAPERR) at address 0x10 in thread worker#2 (0.2)
      rax 0000000000000000    rbx 00007fffffffe000    rcx 0000000000000001    rdx 0000000000000002
      rip 0000000000000003
 
@@ -142,7 +158,9 @@ fn two_hundred_steps() {
         "{text}"
     );
     assert!(
-        !text.contains("\n  160 ") && text.contains("\n  161 ") && text.contains("\n  200               sem_wait(s)\n"),
+        !text.contains("\n  160 ")
+            && text.contains("\n  161 ")
+            && text.contains("\n  200                  sem_wait(s)\n"),
         "{text}"
     );
 }
@@ -199,6 +217,23 @@ Verdict: no bug found in ./prog 2
     }
     all.reasons = [Reason::FairSchedules].into();
     assert!(closing(&all, false).contains("\n  explored completely. "));
+}
+
+#[test]
+fn a_program_that_fails_at_once_is_no_success() {
+    let mut all = summary();
+    (all.executions, all.program_status) = (1, Some(ProgramStatus::Exit(1)));
+    let start = "Verdict: no bug found in ./prog 2, but it fails: it exits with status 1 (";
+    assert!(closing(&all, false).starts_with(start), "{}", closing(&all, false));
+    all.program_status = Some(ProgramStatus::Exit(0));
+    assert!(closing(&all, false).starts_with("Verdict: no bug found in ./prog 2\n"));
+    (all.executions, all.program_status, all.earlier) = (2, Some(ProgramStatus::Exit(1)), 1);
+    let text = closing(&all, false);
+    assert!(text.starts_with("Verdict: no bug found in ./prog 2\n"), "{text}");
+    assert!(
+        text.contains("\n  2 executions (4 cut off as redundant) (and 1 before the search started over), "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -303,7 +338,12 @@ fn crowds_are_cut() {
     }
     let text = bug(&crowd, false);
     assert!(text.contains("\n               and 6 more\n"), "{text}");
-    assert!(text.contains("\n  and 6 more\n  over: 0.71, 0.72,") && text.contains("0.82 and 18 more\n"), "{text}");
+    assert!(
+        text.contains("\n  and 6 more\n  over: worker#70 (0.71), worker#71 (0.72),")
+            && text.contains("(0.82) and 18 more\n"),
+        "{text}"
+    );
+    assert!(text.contains("worker#11 (0.12) and 58 more; over: "), "{text}");
 }
 
 #[test]

@@ -86,6 +86,8 @@ impl Worker {
         self.state.restore(&mut self.arena);
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
         self.arena.control.stop_at_end = u32::from(command == Command::RUN_TRACED);
+        let told = if command == Command::RUN_TRACED { self.told.from() } else { 0 };
+        (self.arena.control.told_from, self.arena.control.tells) = (told, 0);
         self.arena.control.guarded = if self.spec.guards { GUARDED_ALWAYS } else { guarded };
         self.output.clear()?;
         self.input.rewind()?;

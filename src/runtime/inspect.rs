@@ -25,12 +25,14 @@ const MAX_FRAMES: usize = 64;
 /// What is kept between looks: parsed binaries.
 #[derive(Default)]
 pub struct Inspector {
-    symbols: SymbolCache,
+    pub(super) symbols: SymbolCache,
     pub(super) unwinder: Unwinder,
     /// Where moved instructions are, and where they were; ascending.
     moves: Arc<Vec<Place>>,
     /// Where the sites are that are watched.
-    sites: Vec<u64>,
+    pub(super) sites: Vec<u64>,
+    /// The process that stands at the root.
+    root: Option<Pid>,
 }
 
 /// A process that can be looked at.
@@ -82,12 +84,19 @@ impl Inspector {
         (self.moves, self.sites) = (moves, sites);
     }
 
+    /// Variables and routines of processes that are over get their names from the root, from which they were forked.
+    pub fn know_root(&mut self, root: i32) {
+        self.root = Some(Pid::from_raw(root));
+    }
+
     /// Looks at a world at its end, whose turn holder is `stopped` (`None`: it is gone already). Other processes are
     /// stopped.
     pub fn look(&mut self, world: &World, trace: &Trace, ending: &Ending, stopped: Option<&Stopped>) -> Finding {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
         for (p, process) in world.procs.as_slice().iter().enumerate() {
             if process.state != ProcState::LIVE || process.own.real_pid <= 0 {
+                let root = self.root.filter(|_| is_of_root(world, p as u32)).and_then(|root| self.open(root, None));
+                root.into_iter().for_each(|root| drop(views.insert(p as u32, View { memory: None, ..root })));
                 continue;
             }
             let pid = Pid::from_raw(process.own.real_pid);
@@ -137,6 +146,7 @@ impl Inspector {
         if thread.fiber.start != 0 {
             let start = process.modules.locate(thread.fiber.start);
             view.start = start.function.clone().unwrap_or_else(|| start.to_string());
+            view.begins = process.modules.shown(&start).lines.into_iter().next_back();
         } else if world.procs[thread.pid].main_thread == t {
             view.start = "main".to_string();
         }
@@ -158,8 +168,24 @@ impl Inspector {
     }
 }
 
+/// The process runs the program of the root: none of those from which it was forked, and not itself, has become another one.
+fn is_of_root(world: &World, p: u32) -> bool {
+    let mut process = p;
+    loop {
+        if world.procs.get(process).is_none_or(|p| p.execs > 0) {
+            return false;
+        }
+        let creator = world.threads.get(world.procs[process].main_thread).map(|thread| thread.creator);
+        match creator.and_then(|thread| world.threads.get(thread)).map(|thread| thread.pid) {
+            // Processes are numbered in the order of their creation.
+            Some(parent) if parent < process => process = parent,
+            _ => return true,
+        }
+    }
+}
+
 /// The places of a call stack, without the innermost frames that are vsrun's.
-fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
+pub(super) fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
     let all =
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();

@@ -1,6 +1,6 @@
 //! A world that stands still, looked at once: from here on it is plain data.
 
-use vsrun_model::{Key, ThreadState, Tid, World};
+use vsrun_model::{Key, ProcState, ThreadState, Tid, World};
 
 use crate::finding::{Ending, Finding, ObjectView, Pending, ProcessView, ThreadStatus, ThreadView};
 use crate::trace::Trace;
@@ -8,6 +8,7 @@ use crate::words::ends::{cycle, line};
 use crate::words::identity::identity;
 use crate::words::names::{memory_names, object_name};
 use crate::words::ops::pending_text;
+use crate::words::slice::{concerned, slice};
 use crate::words::steps::step_views;
 use crate::words::waits::{holds, waits_for};
 
@@ -15,8 +16,17 @@ use crate::words::waits::{holds, waits_for};
 /// and signals are left to those who can look into the processes.
 pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn(&Key) -> Option<String>) -> Finding {
     let (kind, summary) = line(world, ending, None);
-    let process = |p: &vsrun_model::Process| ProcessView { vpid: p.vpid, program: String::new() };
+    let process = |p: &vsrun_model::Process| ProcessView {
+        vpid: p.vpid,
+        program: String::new(),
+        execs: p.execs,
+        over: matches!(p.state, ProcState::ZOMBIE | ProcState::REAPED).then_some(p.status),
+    };
     let objects = world.objects.as_slice().iter().zip(0..);
+    let circle: Vec<Tid> = cycle(world).iter().flatten().map(|link| link.thread).collect();
+    let needed = slice(&trace.steps, &concerned(world, ending, &circle));
+    let mut steps = step_views(&trace.steps);
+    steps.iter_mut().zip(needed).for_each(|(step, needed)| step.matters = needed);
     Finding {
         kind,
         identity: identity(world, ending, trace.last_kind),
@@ -38,7 +48,7 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
                 bytes: memory_names(world, id, symbol),
             })
             .collect(),
-        steps: step_views(&trace.steps),
+        steps,
         unrecorded: trace.unrecorded,
         moves: world.moves,
         tosses: false,
@@ -63,12 +73,29 @@ fn thread(world: &World, t: Tid) -> ThreadView {
         uid: thread.uid,
         process: thread.pid,
         start: String::new(),
+        begins: None,
+        given: given(world, t),
+        creator: world.threads.contains(thread.creator).then_some(thread.creator),
         status,
         frames: Vec::new(),
         pending: (thread.state == ThreadState::PARKED).then(pending),
         holds: if status == ThreadStatus::Exited { Vec::new() } else { holds(world, t) },
         waits_for: waits_for(world, t),
     }
+}
+
+/// The name that the program has given a thread: a new one begins with that of its creator.
+fn given(world: &World, t: Tid) -> String {
+    let name = |t: Tid| {
+        let bytes = world.threads.get(t).map_or([0; 16], |thread| thread.fiber.name);
+        let len = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..len]).into_owned()
+    };
+    let own = name(t);
+    if own == name(world.threads[t].creator) {
+        return String::new();
+    }
+    own
 }
 
 #[cfg(test)]

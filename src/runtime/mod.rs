@@ -23,6 +23,7 @@ pub mod room;
 pub mod session;
 mod setup;
 mod stand_ins;
+mod told;
 mod tossed;
 mod tossing;
 mod traced;

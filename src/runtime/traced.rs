@@ -36,6 +36,20 @@ impl Worker {
         schedule: &Schedule,
         race: Option<u64>,
     ) -> io::Result<Finding> {
+        Ok(self.examine_all(inspector, schedule, race)?.0)
+    }
+
+    /// The same, with the trace.
+    ///
+    /// # Errors
+    /// The execution could not be traced.
+    pub fn examine_all(
+        &mut self,
+        inspector: &mut Inspector,
+        schedule: &Schedule,
+        race: Option<u64>,
+    ) -> io::Result<(Finding, Trace)> {
+        self.told.begin(schedule);
         let (ending, stopped) = match self.start_traced(schedule)? {
             Some(first) => self.run_to_end(first)?,
             None => (Ending::Interrupted, None),
@@ -48,6 +62,7 @@ impl Worker {
             inspector.use_moves(watched.moves.clone(), watched.addresses());
         }
         let mut finding = inspector.look(&self.arena.world, &trace, &ending, stopped.as_ref());
+        inspector.show_steps(self.told.take(), &mut finding);
         self.name_blocks(inspector, &mut finding);
         if let Some(identity) = race {
             self.show_race(identity, &trace, inspector, &mut finding);
@@ -57,7 +72,7 @@ impl Worker {
         self.list = self.points.take();
         (finding.touches, finding.touches_lost) = (self.list.seen.clone(), self.list.lost);
         self.clean_up(&ending)?;
-        Ok(finding)
+        Ok((finding, trace))
     }
 
     /// Runs a schedule under the tracer, so that each use of a watched variable is seen.
@@ -165,6 +180,10 @@ impl Worker {
                         }
                         if let Some(ending) = stopping.take() {
                             return Ok(Some((ending, Some(stopped))));
+                        }
+                        if std::mem::take(&mut self.arena.control.tells) != 0 && !self.told.sees(&stopped, &self.arena)
+                        {
+                            self.arena.control.told_from = 0;
                         }
                         resume_quietly(stopped);
                     }

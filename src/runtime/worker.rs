@@ -19,6 +19,7 @@ use super::outcome::Outcome;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
+use super::told::Told;
 use super::tossed::Tossed;
 use super::tracee::{self, wait_any, Event, LaunchError, Reason, Stopped, Ticks, Waited};
 use super::watched::Watched;
@@ -90,6 +91,8 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    /// From where the transitions of the execution that is looked at are made.
+    pub(super) told: Told,
     cpu: Option<usize>,
     /// When the execution that is run is broken off, if it is not over by then.
     until: Option<Instant>,
@@ -157,6 +160,7 @@ impl Worker {
             tossed: Vec::new(),
             points: Watchpoints::default(),
             list: Watchlist::default(),
+            told: Told::default(),
             cpu,
             until: None,
             is_over: false,
@@ -293,7 +297,17 @@ impl Worker {
 
     /// Calls that are not modelled go to the kernel, by the user's wish.
     pub fn is_uncontrolled(&self) -> bool {
-        self.spec.options.uncontrolled != 0
+        self.let_through() != 0
+    }
+
+    /// The kinds of these calls, bits of [`vsrun_model::calls::KINDS`].
+    pub fn let_through(&self) -> u32 {
+        self.spec.options.uncontrolled
+    }
+
+    /// Threads that there were in the execution last run, those of all processes.
+    pub fn threads(&self) -> usize {
+        self.arena.world.threads.as_slice().len()
     }
 
     /// The wait status of the first process in the execution last run, if it got to its end.

@@ -1,5 +1,6 @@
 //! Scenarios in files: JSON, versioned, with a checksum.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -29,6 +30,9 @@ const VERSION_KEY: &str = "vsrun_scenario";
 const CHECKSUM_KEY: &str = "checksum";
 /// See [`super::mark`].
 const MARK_KEY: &str = "mark";
+
+/// Earlier files with which a scenario is compared.
+const MOST_COMPARED: usize = 64;
 
 /// Bytes that a scenario may have.
 const LARGEST: u64 = 1 << 30;
@@ -147,6 +151,9 @@ impl Scenario {
         if !self.objects.is_plain() {
             member(&mut out, "objects", &self.objects);
         }
+        if !self.people.is_empty() {
+            member(&mut out, "people", &self.people);
+        }
         for (i, step) in self.steps.iter().enumerate() {
             out.push_str(if i == 0 { ",\n  \"steps\": [\n    " } else { ",\n    " });
             out.push_str(&serde_json::to_string(step).unwrap_or_default()); // no map, no writer: it cannot fail
@@ -213,6 +220,22 @@ impl Scenario {
     /// The directory cannot be written to.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, WriteError> {
         self.try_write(dir).map_err(|source| WriteError { dir: dir.to_path_buf(), source })
+    }
+
+    /// If an earlier file beside `path`, none of `own`, has the same scenario, found in whatever execution, `path`, which [`Scenario::write`] has
+    /// made, is removed, and that one is returned.
+    pub fn unless_known(&self, path: &Path, own: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+        let same = |other: &Scenario| Scenario { found: self.found.clone(), ..other.clone() } == *self;
+        let dir = files::directory_of(path);
+        let name = self.base_name();
+        let earlier =
+            (1..=MOST_COMPARED).map(|n| dir.join(format!("{name}-{n}.vsrun.json"))).take_while(|other| other != path);
+        let earlier = earlier.filter(|other| !own.contains(other));
+        let known = earlier
+            .into_iter()
+            .find(|other| Scenario::load_file(other).is_ok_and(|file| file.own && same(&file.scenario)))?;
+        fs::remove_file(path).ok()?;
+        Some(known)
     }
 
     /// Writes the scenario over a file that [`Scenario::write`] has made.

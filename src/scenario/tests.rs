@@ -12,8 +12,15 @@ use crate::objects::{Declaration, Objects, What};
 use crate::schedule::Schedule;
 
 fn sample() -> Scenario {
-    let step =
-        |thread: Uid, value, op, text: &str| ScenarioStep { thread, op, value, alternatives: 3, text: text.into() };
+    let step = |thread: Uid, value, op, text: &str| ScenarioStep {
+        thread,
+        op,
+        value,
+        alternatives: 3,
+        text: text.into(),
+        note: None,
+        at: None,
+    };
     Scenario {
         program: Program {
             exe: "/bin/philosophers".into(),
@@ -37,6 +44,7 @@ fn sample() -> Scenario {
         },
         bug: Shown { kind: BugKind::Deadlock, summary: "two threads \"wait\"".into(), identity: 0xfedc_ba98_7654_3210 },
         found: Found { search: "dpor".into(), execution: 3, shortened: None },
+        people: [("0.1".into(), "worker#1".into())].into(),
         steps: vec![
             step(Uid::MAIN.child(1), 0, Kind::MUTEX_LOCK, "pthread_mutex_lock(lock_a)"),
             step(Uid::MAIN.child(2).child(5000), 2, Kind::TOSS, "VS_toss(2)"),

@@ -1,5 +1,6 @@
 //! What a scenario holds.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use vsrun_model::{Kind, Uid};
 
 use super::predicate::Predicate;
 use crate::base::serial;
-use crate::finding::{BugKind, Names, Shortened, StepView};
+use crate::finding::{BugKind, Names, PlaceView, Shortened, StepView};
 use crate::objects::Objects;
 use crate::schedule::Schedule;
 
@@ -29,6 +30,9 @@ pub struct Scenario {
     /// What was known of the sharing of objects: it decides which operations are transitions.
     #[serde(default)]
     pub objects: Objects,
+    /// What the threads are called, by their paths of creation. For people; a replay does not look at it.
+    #[serde(default)]
+    pub people: BTreeMap<String, String>,
     /// The transitions, from the first.
     pub steps: Vec<ScenarioStep>,
     /// What comes after `steps` when there were too many to record; else they are all.
@@ -244,6 +248,12 @@ pub struct ScenarioStep {
     pub alternatives: u32,
     /// The operation as reports print it, objects by name. For people; a replay does not look at it.
     pub text: String,
+    /// More to say of it, as reports do. For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The source line that made it, if that is known. For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 impl ScenarioStep {
@@ -251,7 +261,9 @@ impl ScenarioStep {
     pub fn new(step: &StepView, names: &dyn Names) -> ScenarioStep {
         let (thread, op) = (step.thread, step.op.kind);
         let text = step.text.render(names);
-        ScenarioStep { thread, op, value: step.value, alternatives: step.alternatives, text }
+        let at = step.at.as_ref().and_then(PlaceView::brief);
+        let note = step.note.as_ref().map(|note| note.render(names));
+        ScenarioStep { thread, op, value: step.value, alternatives: step.alternatives, text, note, at }
     }
 
     /// The choice that takes it again.

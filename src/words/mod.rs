@@ -5,6 +5,7 @@ pub mod ends;
 pub mod identity;
 pub mod names;
 pub mod ops;
+pub mod slice;
 pub mod steps;
 pub mod syscalls;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Visible operations as the calls that programs make.
 
+use vsrun_model::kind::Call;
 use vsrun_model::signal::Handling;
 use vsrun_model::{Kind, Op, Thread, Tid, World};
 
@@ -17,9 +18,14 @@ pub fn pending_text(world: &World, t: Tid) -> Words {
 }
 
 fn call(op: &Op, thread: Option<&Thread>) -> Words {
-    let mut call = words![op.call(), "("];
-    (op.kind.row().shown.arguments)(op, thread, &mut call);
-    words![call, ")"]
+    let shown = &op.kind.row().shown;
+    let mut arguments = Words::default();
+    (shown.arguments)(op, thread, &mut arguments);
+    match shown.call {
+        Call::Words(words) if arguments.is_empty() => words.into(),
+        Call::Words(words) => words![words, " ", arguments],
+        _ => words![op.call(), "(", arguments, ")"],
+    }
 }
 
 /// The signal handlers that a thread is in, the innermost first, and what they interrupted.

@@ -1,6 +1,6 @@
 use vsrun_model::arena::Step;
 use vsrun_model::object::{NONE, SHARED};
-use vsrun_model::op::{TIMED, TRY};
+use vsrun_model::op::{TIMED, TRY, VARIANT};
 use vsrun_model::{world, Act, Applied, Key, ObjId, ObjKind, Pid, SemBuf};
 
 use super::super::names::object_name;
@@ -44,6 +44,8 @@ fn operations_read_like_calls() {
     upper.mask = 0xf0;
     let mut requeue = Op::on(Kind::FUTEX_REQUEUE, 0).arg(1 | i64::from(i32::MAX) << 32);
     requeue.obj2 = 1;
+    let mut closes = Op::on(Kind::RECORD_UNLOCK, 0);
+    closes.mask = vsrun_model::lock::CLOSE;
     let expected = [
         (Op::on(Kind::MUTEX_LOCK, 0), "pthread_mutex_lock(a)"),
         (Op::on(Kind::MUTEX_LOCK, 0).with(TRY), "pthread_mutex_trylock(a)"),
@@ -62,7 +64,16 @@ fn operations_read_like_calls() {
         (Op::new(Kind::WAIT).arg(7).with(TRY), "waitpid(7, WNOHANG)"),
         (Op::new(Kind::EXIT).arg(3 << 8), "exit_group(3)"),
         (Op::new(Kind::EXIT).arg(9), "exit_group(signal 9)"),
-        (Op::on(Kind::KILL, 1).arg(15), "kill(1002, 15)"),
+        (Op::on(Kind::KILL, 1).arg(15), "kill(1002, SIGTERM)"),
+        (Op::on(Kind::KILL, 1), "kill(1002, 0)"),
+        (Op::on(Kind::FD_BIND, 0), "bind(a)"),
+        (Op::on(Kind::FD_BIND, 0).with(VARIANT), "listen(a)"),
+        (closes, "close(gives back record locks of a)"),
+        (Op { obj: NONE, ..closes }, "close(gives back record locks)"),
+        (Op::new(Kind::END), "ends"),
+        (Op::new(Kind::PLACE).arg(57), "fork()"),
+        (Op::new(Kind::FD_RESERVE), "takes the lowest free descriptor"),
+        (Op::on(Kind::FD_LOOK, 0), "looks up a"),
         (Op::new(Kind::YIELD), "sched_yield()"),
         (Op::new(Kind::SLEEP).until(world::START + 1_500_000_000), "sleep(until +1.5 s)"),
         (Op::on(Kind::FUTEX_WAKE, 0).arg(1), "futex_wake(a, 1)"),
@@ -83,7 +94,7 @@ fn any_operation_has_a_text() {
     for kind in 0..=255 {
         for flags in [0, TRY, TIMED] {
             let op = Op::on(Kind(kind), 77).with(flags).arg(i64::MIN);
-            assert!(text(op).contains('('));
+            assert!(!text(op).is_empty());
         }
     }
 }

@@ -19,6 +19,14 @@ pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
 fn signalled(step: &Step) -> Option<Words> {
     let ways = step.act.op.signals;
     let first = step.choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
+    if first == 1 && step.value == 0 && step.choices > 1 {
+        let stops = ways & (signal::STOP_BEFORE | signal::STOP_INTERRUPTS) == ways & signal::ALTERNATIVES;
+        return Some(if stops {
+            "before the stop".into()
+        } else {
+            words![Thing::Signal((ways & signal::NUMBER).into()), " not yet"]
+        });
+    }
     let name = Thing::Signal((ways & signal::NUMBER).into());
     let ends = ways & signal::DIES != 0;
     let texts = [
@@ -52,6 +60,8 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
             text: handled(step).unwrap_or_else(|| words![op_text(&op), outcome(step, woken.as_deref())]),
             note: signalled(step).or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
+            matters: true,
+            at: None,
         }
     };
     steps.iter().map(&mut view).collect()

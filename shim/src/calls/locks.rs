@@ -345,7 +345,9 @@ pub fn before_close(fd: i32) -> Closing {
     let (records, flocks) = (find(ObjKind::RECORDS), find(ObjKind::FLOCK));
     // Other threads may take locks before this one gets to close.
     if world().has_record_locks(pid, records) || process.threaded && process.record_locks {
-        pass_whole(Op::on(Kind::RECORD_UNLOCK, records));
+        let mut op = Op::on(Kind::RECORD_UNLOCK, records);
+        op.mask = lock::CLOSE;
+        pass_whole(op);
         model().drop_record_locks(pid, records);
     }
     if real.flags & libc::O_PATH != 0 {

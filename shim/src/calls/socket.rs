@@ -210,7 +210,7 @@ pub fn listen(desc: DescId, backlog: i32) -> i64 {
     if socket.is_dgram() {
         return EOPNOTSUPP;
     }
-    let op = naming(Kind::FD_BIND, s, socket.local, false);
+    let op = naming(Kind::FD_BIND, s, socket.local, false).with(op::VARIANT);
     let mut result = 0;
     gate::pass_then(op, |_| result = model().socket_listen(local().cur, s, backlog as u32, own_credentials()));
     result

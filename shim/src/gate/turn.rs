@@ -336,6 +336,7 @@ fn take(cur: Tid) -> Option<u32> {
         direct::last_step(next);
     }
     hand_to(next);
+    tell();
     Some(world().value)
 }
 
@@ -344,7 +345,24 @@ fn give_back() -> u32 {
     let creator = me().creator;
     model().give_turn(creator);
     hand_to(creator);
+    tell();
     world().value
+}
+
+/// The running fiber is about to make the transition that has been decided on.
+#[inline]
+fn tell() {
+    if arena().is_told() {
+        stand_still();
+    }
+}
+
+/// vsrun looks from where in the program it does so, and lets this process go on.
+#[cold]
+#[inline(never)]
+fn stand_still() {
+    machine().tell();
+    raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
 }
 
 /// Who moves next. Where only peers that do not come are waited for, what is left gets the signal that was asked for.

@@ -291,9 +291,13 @@ pub struct Control {
     pub status_known: u32,
     /// 1: stores to memory that is an object go through buffers, as on x86.
     pub store_buffers: u32,
-    pad_buffers: u32,
+    /// 1: the process that has the turn has stopped itself because of `told_from`; vsrun clears it.
+    pub tells: u32,
     /// Bytes used of the pool; written by the holder of the turn.
     pub pool_used: u64,
+    /// From this transition on, counted from 1, who makes one stops itself (SIGSTOP) just before, so that vsrun can see from where in
+    /// the program; 0: nobody does.
+    pub told_from: u64,
     /// Number of shared regions given out.
     pub regions: u32,
     /// 1 once a file in the execution's private /dev/shm has been opened; written by the holder of the turn.

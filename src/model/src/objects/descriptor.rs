@@ -13,7 +13,7 @@ kinds! {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: NUMBERS, cells: |act, _, cells| cells.touch_all(act, How::Shares), follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, number_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Words("looks up"), number_words),
     }
     /// Make number `obj` stand for something else, or nothing (close, dup2), or for what `obj2` does; `arg`: 1 + the object of which numbers
     /// are free, or 0.
@@ -26,14 +26,14 @@ kinds! {
             cells.touch_object((act.op.arg as u32).wrapping_sub(1), How::Shares);
         }, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, number_words),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Words("changes"), number_words),
     }
     /// Reserve the lowest free number; `obj`: which are free.
     FD_RESERVE = 80, "fd_reserve" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: NUMBERS, cells: ON_OBJECTS, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Unknown,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Words("takes the lowest free descriptor"), NO_ARGUMENTS),
     }
 }
 

@@ -39,7 +39,7 @@ kinds! {
         shown: Shown { call: Call::One("fcntl"), arguments: |op, _, words| range_words(op, if op.tries() { "SETLK" } else { "SETLKW" }, how(op), words),
             outcome: Outcome::Nothing, waits: Some(in_the_way), identity: by_range },
     }
-    /// Give back such locks; also what the close of a descriptor does.
+    /// Give back such locks; also what the close of a descriptor does (`CLOSE`).
     RECORD_UNLOCK = 111, "fcntl_unlock" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: |w, t, op, _| w.record_unlock_perform(t, op),
         records: RECORDS, cells: |act, _, cells| {
@@ -48,7 +48,12 @@ kinds! {
         }, follows: NOBODY, blocks: |e, _| e.op.has(THREADED),
         role: Role::FileLock(FileLockUse::GivesBack), channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::One("fcntl"), |op, _, words| range_words(op, "SETLK", "F_UNLCK", words)),
+        shown: Shown::passes(Call::By(|op| if op.mask & CLOSE != 0 { "close" } else { "fcntl" }), |op, _, words| match op.mask & CLOSE != 0 {
+            // Locks of a file that nobody has locked are no object.
+            true if op.obj == NONE => say![words, "gives back record locks"],
+            true => say![words, "gives back record locks of ", Thing::Object(op.obj)],
+            false => range_words(op, "SETLK", "F_UNLCK", words),
+        }),
     }
     /// F_GETLK.
     RECORD_TEST = 112, "fcntl_getlk" {

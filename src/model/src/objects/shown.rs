@@ -44,6 +44,8 @@ pub enum Call {
     Three(&'static str, &'static str, &'static str),
     /// By the operation.
     By(fn(&Op) -> &'static str),
+    /// It is no call by itself: words, which are followed by the arguments.
+    Words(&'static str),
 }
 
 /// What is said after an operation in a trace.
@@ -85,7 +87,7 @@ impl Op {
         let row = self.kind.row();
         match row.shown.call {
             Call::Row => row.name,
-            Call::One(name) => name,
+            Call::One(name) | Call::Words(name) => name,
             Call::Three(_, name, _) if self.has(TRY) => name,
             Call::Three(_, _, name) if self.has(TIMED) => name,
             Call::Three(name, _, _) => name,

@@ -44,7 +44,10 @@ kinds! {
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Ends, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::ExposesProcess, idle: Idle::BUSY, tells: YES, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::Row, |op, _, words| say![words, Thing::Process(op.obj), ", ", op.arg]),
+        shown: Shown::passes(Call::Row, |op, _, words| match op.arg {
+            0 => say![words, Thing::Process(op.obj), ", 0"],
+            signal => say![words, Thing::Process(op.obj), ", ", Thing::Signal(signal as u32)],
+        }),
     }
     /// sigsuspend and pause (`VARIANT`): wait for a signal; `arg` is the mask that is in force meanwhile.
     SIGSUSPEND = 96, "sigsuspend" {

@@ -40,7 +40,7 @@ kinds! {
         operands: Operands::Nothing, enabled: Enabled::Always, perform: DONE,
         records: Records::NOTHING, cells: |_, _, _| {}, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
-        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Row, NO_ARGUMENTS),
+        alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN, shown: Shown::passes(Call::Words("ends"), NO_ARGUMENTS),
     }
     /// Call number `arg`, which is no operation by itself, where somebody can tell when it comes.
     PLACE = 13, "call" {
@@ -55,7 +55,7 @@ kinds! {
         }, follows: NOBODY, blocks: GIVES,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::Row, |op, _, words| say![words, crate::base::calls::name(op.arg).unwrap_or("?")]),
+        shown: Shown::passes(Call::By(|op| crate::base::calls::name(op.arg).unwrap_or("?")), NO_ARGUMENTS),
     }
     /// Look whether process `obj`, the parent, is still there.
     GETPPID = 14, "getppid" {

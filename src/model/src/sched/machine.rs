@@ -22,6 +22,17 @@ impl Arena {
         [&raw mut control.command as u64, &raw mut control.ready as u64, &raw mut control.forked as u64]
     }
 
+    /// Whether vsrun is to see from where the transition is made that has just been decided on, see `Control::told_from`.
+    pub fn is_told(&self) -> bool {
+        let from = self.control.told_from;
+        from != 0 && self.taken >= from
+    }
+
+    /// The process of who makes it is about to stop itself for that.
+    pub fn tell(&mut self) {
+        self.control.tells = 1;
+    }
+
     /// The process has used page `n` of [`Pages`](crate::arena::Pages).
     pub fn page_is_used(&mut self, n: usize) {
         self.control.pages.set_used(n);
