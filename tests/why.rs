@@ -38,12 +38,13 @@ fn compile(to: &Path, flags: &[&str]) {
 
 /// `tests/why/hang.c`, compiled once for all tests.
 fn hang() -> &'static Path {
-    static BUILT: OnceLock<Dir> = OnceLock::new();
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let dir = BUILT.get_or_init(|| Dir::new("hang"));
-        compile(&dir.0.join("hang"), &["-O2", "-g"]);
-        dir.0.join("hang")
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (new, path) = (dir.join(format!("hang-{}", std::process::id())), dir.join("hang"));
+        compile(&new, &["-O2", "-g"]);
+        fs::rename(&new, &path).expect("it is there");
+        path
     })
 }
 
