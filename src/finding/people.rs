@@ -46,7 +46,7 @@ const CHILD: &str = "child";
 impl<'a> People<'a> {
     /// Those of an execution that was looked at.
     pub fn of(found: &'a Finding) -> People<'a> {
-        let plain = |names: Vec<String>| names.iter().map(|name| escape(name)).collect::<Vec<String>>();
+        let plain = |names: Vec<String>| names.iter().map(escape).collect::<Vec<String>>();
         let processes = plain(process_names(found));
         let threads = plain(thread_names(found, &processes));
         let mut people =

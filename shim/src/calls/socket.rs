@@ -2,7 +2,7 @@
 
 use vsrun_model::address::{Address, Host, INET, INET6, NETLINK, UNIX};
 use vsrun_model::fd::{DescId, NONBLOCK};
-use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
+use vsrun_model::socket::{Credentials, SockId, SockState, DGRAM, LISTENS, NO_RECEIVE, NO_SEND, SEQPACKET, STREAM};
 use vsrun_model::{op, Kind, Op, NONE};
 
 use super::{address, fd, time};
@@ -210,7 +210,7 @@ pub fn listen(desc: DescId, backlog: i32) -> i64 {
     if socket.is_dgram() {
         return EOPNOTSUPP;
     }
-    let op = naming(Kind::FD_BIND, s, socket.local, false).with(op::VARIANT);
+    let op = naming(Kind::FD_BIND, s, socket.local, false).with(LISTENS);
     let mut result = 0;
     gate::pass_then(op, |_| result = model().socket_listen(local().cur, s, backlog as u32, own_credentials()));
     result

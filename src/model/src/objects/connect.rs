@@ -3,7 +3,7 @@
 use super::row::*;
 use crate::base::{Address, Host};
 use crate::state::{
-    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT,
+    poll, SockId, SockState, ACCEPTED, CONNECTED_BY_ADDRESS, DEFERRED, DEFER_ACCEPT, GAVE_UP_PORT, GIVEN_PORT, LISTENS,
     NO_RECEIVE, NO_SEND, SYN_RETRIES, UNTOLD,
 };
 
@@ -41,13 +41,13 @@ kinds! {
         shown: Shown { call: Call::Row, arguments: OBJECT_AND_NUMBER,
             outcome: Outcome::Nothing, waits: Some(|world, t, _, words| room_words(world, t, "for a datagram at", words)), identity: BY_OBJECTS },
     }
-    /// Give the socket whose channel is `obj` an address, or take its name for connections (bind; listen: [`VARIANT`]).
+    /// Give the socket whose channel is `obj` an address, or take its name for connections (bind; with `LISTENS`: listen).
     FD_BIND = 77, "bind" {
         operands: Operands::Objects, enabled: Enabled::Always, perform: DONE,
         records: Records::number(World::channel_states), cells: ON_CHANNELS, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::Binds, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown::passes(Call::By(|op| if op.has(VARIANT) { "listen" } else { "bind" }), OBJECT),
+        shown: Shown::passes(Call::By(|op| if op.has(LISTENS) { "listen" } else { "bind" }), OBJECT),
     }
 }
 

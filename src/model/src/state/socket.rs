@@ -27,6 +27,9 @@ numbers! {
     CLOSED = 5,
 }
 
+/// Flag of a bind that is a listen.
+pub const LISTENS: u8 = VARIANT;
+
 /// [`Socket::shut`]: nothing more is received.
 pub const NO_RECEIVE: u8 = 1;
 /// [`Socket::shut`]: nothing more is sent.
