@@ -240,8 +240,6 @@ mod tests {
         assert_eq!((given.memory, given.length), (Place::Argument(1), Some(Length::Argument(2))));
         let whole = read("disown after leave ns::pool");
         assert_eq!((whole.memory, whole.offset, whole.length), (Place::Variable("ns::pool".into()), 0, None));
-        // A function may have any name.
-        assert_eq!((read("own after v").after, read("own after v").function.as_str()), (false, "after"));
         for line in
             ["own after a::b(int) $result:8", "disown f g+4", "hand-over f g+0:$arg1 to $arg6", "own f $arg2+1:3"]
         {

@@ -415,7 +415,9 @@ fn operand_of(site: u32) -> Option<Operand> {
 extern "C" fn other(frame: u64) {
     let mut registers: [u64; 16] = load(frame);
     registers[4] = frame + STACK_AT;
-    let site: u32 = load(frame + SITE_AT);
+    let number: u32 = load(frame + SITE_AT);
+    // A plain operand is checked by code of its own, behind this.
+    let (site, only_claims) = (number & !log::LOCKED, number & log::LOCKED != 0);
     let down = load::<u64>(frame + FLAGS_AT) & DIRECTION != 0;
     let header: Header = load(WATCH_ADDR);
     if u64::from(site) >= header.sites[1] {
@@ -433,6 +435,9 @@ extern "C" fn other(frame: u64) {
                 log::claims(Claimed { what: predicate.what, at, size, to, site });
             }
         }
+    }
+    if only_claims {
+        return wipe();
     }
     let steps = if first < end { steps(&operand(first), &operand(end - 1), &registers, down) } else { 0 };
     // What it reads comes first.

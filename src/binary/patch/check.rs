@@ -32,8 +32,7 @@ pub struct Slow {
 
 /// The index of the slow path for an operand that the fast path can do.
 fn path(operand: &Operand) -> Option<usize> {
-    let shim = Operand::STRING | Operand::ADDRESS_32 | Operand::CLAIMS;
-    let plain = !operand.is(shim) && operand.bit == NO_REGISTER;
+    let plain = !operand.is(Operand::STRING) && !operand.is(Operand::ADDRESS_32) && operand.bit == NO_REGISTER;
     let reaches = operand.base != NO_REGISTER
         || operand.index != NO_REGISTER
         || operand.is(Operand::OF_MODULE)
@@ -45,12 +44,19 @@ fn path(operand: &Operand) -> Option<usize> {
 
 /// Emits the checks of a site. `table`: where the addresses of the slow paths lie; `bias`: where the module lies.
 pub fn emit(buffer: &mut Buffer, site: &Site, id: u32, table: u64, bias: u64) -> Result<Vec<Slow>, Impossible> {
-    let paths: Option<Vec<usize>> = site.operands.iter().map(path).collect();
+    let (claims, operands) = match site.operands.split_last() {
+        Some((last, rest)) if last.is(Operand::CLAIMS) => (true, rest),
+        _ => (false, &site.operands[..]),
+    };
+    let paths: Option<Vec<usize>> = operands.iter().map(path).collect();
     let Some(paths) = paths else {
         other(buffer, id, table)?;
         return Ok(Vec::new());
     };
-    let checks = site.operands.iter().zip(paths);
+    if claims {
+        other(buffer, id | LOCKED, table)?;
+    }
+    let checks = operands.iter().zip(paths);
     checks.map(|(operand, path)| fast(buffer, operand, path, site.alive, id, bias)).collect()
 }
 
@@ -132,7 +138,8 @@ fn fast(
     Ok(Slow { from, back, address, lowered, site, path })
 }
 
-/// In the number of the site that a slow path gets: the access is locked.
+/// In the number of the site that a slow path gets: the access is locked. Where operands are computed: only what is said of who may use memory
+/// is to be done.
 pub const LOCKED: u32 = 1 << 30;
 /// The same: it reads before it writes, and is not locked.
 pub const READS: u32 = 1 << 29;
