@@ -358,7 +358,18 @@ fn a_divergence_that_does_not_come_again() {
 #[test]
 fn an_execution_that_is_too_long_for_a_scenario_is_repeated_by_its_seed() {
     let place = Place::new("many");
-    let found = place.run(&["--search", "random", "--max-executions", "1", "--output", "printed", "./program", "many"]);
+    let found = place.run(&[
+        "--search",
+        "random",
+        "--max-depth",
+        "100000000",
+        "--max-executions",
+        "1",
+        "--output",
+        "printed",
+        "./program",
+        "many",
+    ]);
     assert_eq!(found.code, 1, "{found:?}");
     assert!(found.out.contains("left out; too many for a scenario, which repeats them by the seed"), "{}", found.out);
     let [scenario] = &place.scenarios()[..] else { panic!("one scenario") };

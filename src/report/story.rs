@@ -157,14 +157,25 @@ impl Teller<'_> {
         });
         let handler = notes.next_back();
         drop(notes);
-        match handler {
-            Some((n, signal, text)) => {
+        // One that came behind its last step is told by what it waits for.
+        let pending = self.found.threads[link.thread as usize].pending.as_ref();
+        let waits = pending.map_or_else(String::new, |pending| pending.text.render(self.people));
+        let inside = waits.split_once(", in the handler of ").map(|(_, rest)| rest.split(',').next().unwrap_or(rest));
+        let came = match (handler, inside) {
+            (Some((n, signal, text)), _) => {
                 let by = self.sender(n, &signal);
                 let at = self.step(n);
-                self.say(format!(
-                    "{signal}{by} came before its {text}, at {at}: its handler waits for {name}{}.",
-                    self.stands(link.thread)
-                ));
+                Some(format!("{signal}{by} came before its {text}, at {at}"))
+            }
+            (None, Some(signal)) => {
+                let by = self.sender(self.found.steps.len(), signal);
+                Some(format!("{signal}{by} came behind that"))
+            }
+            (None, None) => None,
+        };
+        match came {
+            Some(came) => {
+                self.say(format!("{came}: its handler waits for {name}{}.", self.stands(link.thread)));
                 self.say(format!("{who} would give {name} back only when the handler is over, and the handler waits for that: it never ends."));
             }
             None => {
@@ -401,6 +412,20 @@ mod tests {
         ]);
         assert!(sentences[2].ends_with("it never ends."), "{}", sentences[2]);
         assert_eq!(steps, [0, 1, 2]);
+        // It came behind the last step of its thread.
+        found.steps = vec![
+            made(2, Op::on(Kind::KILL, 0).arg(1), "kill", 5),
+            made(1, Op::on(Kind::MUTEX_LOCK, LOCK_A), "lock", 8),
+        ];
+        let pending = found.threads[1].pending.as_mut().expect("it waits");
+        pending.text = words!["lock", ", in the handler of ", Thing::Signal(1), ", which interrupted lock"];
+        let (sentences, steps) = told(&found);
+        assert_eq!(
+            sentences[1],
+            "SIGHUP, sent by worker#2 (0.2) at step 1 (f a.c:5), came behind that: its handler waits for lock_a."
+        );
+        assert!(sentences[2].ends_with("it never ends."), "{}", sentences[2]);
+        assert_eq!(steps, [0, 1]);
     }
 
     #[test]

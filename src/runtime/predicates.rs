@@ -83,10 +83,10 @@ impl Code<'_> {
         for i in parts.iter().flat_map(|part| self.instructions(part)) {
             match i.flow_control() {
                 _ if i.is_invalid() => return Err("its code cannot be decoded"),
-                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                    if !parts.iter().any(|part| part.contains(&i.near_branch_target())) {
-                        return Err("it returns by a jump to another function: name that, or compile with -fno-optimize-sibling-calls");
-                    }
+                FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+                    if !parts.iter().any(|part| part.contains(&i.near_branch_target())) =>
+                {
+                    return Err("it returns by a jump to another function: name that, or compile with -fno-optimize-sibling-calls");
                 }
                 FlowControl::Return => {
                     let end = i.next_ip();
@@ -138,6 +138,9 @@ fn placed(line: &Predicate, modules: &Modules) -> Result<Placed, String> {
     Ok(Placed { what, base, length, to, reserved: 0, offset: from.wrapping_add(line.offset), size })
 }
 
+/// An instruction, and what is said there, with the lines.
+type Here = (Instruction, Vec<(Placed, String)>);
+
 /// Makes sites of the instructions at which the predicates of these `lines` change. `changed`: where vsrun has changed code.
 ///
 /// # Errors
@@ -150,7 +153,7 @@ pub(super) fn add(
     changed: &[Range<u64>],
 ) -> Result<Predicates, StartError> {
     let mut all = Predicates::default();
-    let mut said: BTreeMap<(usize, u64), (Instruction, Vec<(Placed, String)>)> = BTreeMap::new();
+    let mut said: BTreeMap<(usize, u64), Here> = BTreeMap::new();
     for line in lines {
         let name = line.to_string();
         let refused = |why: &str| refused(&name, why);
