@@ -98,7 +98,8 @@ fn data_goes_through_channels() {
     let mut get = step(2, Kind::MEM_READ, 4, ObjKind::MEMORY, 0);
     let mask = |step: &mut Step| step.act.op.mask = u32::MAX;
     let mut set = set;
-    (mask(&mut set), mask(&mut get));
+    mask(&mut set);
+    mask(&mut get);
     let found = found(&trace(vec![set, get], &[]));
     assert!(found.is_empty() || found == [(0, 1, Tie::Memory(4))], "{found:?}");
 }
