@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::replay::{difference, input_of, load, schedule_of, spec_of};
 use super::shorten::is_same;
 use crate::config::Explain;
-use crate::finding::{BugKind, Ending, Explained, Finding, Move, Shows, Turn};
+use crate::finding::{BugKind, Ending, Explained, Finding, Move, Names, People, PlaceView, Shows, Turn};
 use crate::runtime::Outcome as Execution;
 use crate::runtime::{Inspector, Sign, Worker};
 use crate::scenario::Scenario;
@@ -135,6 +135,7 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     };
     let mut explained = Explained {
         bug: (scenario.bug.kind, scenario.bug.summary.clone()),
+        line: found.summary.render(&People::of(&found)),
         steps: trace.steps.len() as u64,
         turn: None,
         later: None,
@@ -233,7 +234,7 @@ fn turn_at(
     }
     let Some((other, away)) = best else { return Ok(Some(None)) };
     let Some(shows) = sampler.shows(&trace.choices(n + 1))? else { return Ok(None) };
-    let taken = move_at(scenario, n);
+    let taken = move_at(scenario, found, n);
     let instead = instead(scenario, found, n, &other);
     Ok(Some(Some(Turn { taken, instead, shows: [shows, away] })))
 }
@@ -243,34 +244,53 @@ fn text_of(text: &str, kind: vsrun_model::Kind, (value, alternatives): (u32, u32
     note(kind, value, alternatives).map_or_else(|| text.to_string(), |note| format!("{text} ({note})"))
 }
 
-fn move_at(scenario: &Scenario, n: usize) -> Move {
+fn move_at(scenario: &Scenario, found: &Finding, n: usize) -> Move {
     let step = &scenario.steps[n];
-    Move {
-        thread: step.thread.to_string(),
-        text: text_of(&step.text, step.op, (step.value, step.alternatives)),
-        step: Some(n as u64 + 1),
-    }
+    let way = (step.value, step.alternatives);
+    let (text, shown) = texts(scenario, found, n);
+    let (text, shown) = (text_of(&text, step.op, way), text_of(&shown, step.op, way));
+    let people = (People::of(found).mover(step.thread), shown);
+    Move { thread: step.thread.to_string(), text, people, at: step.at.clone(), step: Some(n as u64 + 1) }
+}
+
+/// Step `n` as a call: as the scenario has it, and with names for people.
+fn texts(scenario: &Scenario, found: &Finding, n: usize) -> (String, String) {
+    let text = scenario.steps[n].text.clone();
+    let step = found.steps.get(n).filter(|step| step.text.render(found) == text);
+    let shown = step.map_or_else(|| text.clone(), |step| step.text.render(&People::of(found)));
+    (text, shown)
 }
 
 /// The operation that is made instead, as the scenario shows it where its thread comes to it, or where it waits in the end.
 fn instead(scenario: &Scenario, found: &Finding, n: usize, other: &Other) -> Move {
     let choice = other.prefix.last().copied().unwrap_or_default();
-    let thread = choice.uid.to_string();
+    let (thread, people) = (choice.uid.to_string(), People::of(found));
+    let who = people.mover(choice.uid);
+    let way = (choice.value, other.alternatives);
     if choice.uid == scenario.steps[n].thread {
         // Its own operation, which comes out another way.
-        let text = &scenario.steps[n].text;
-        let text = match (&choice.kind.row().shown.outcome, text.rsplit_once(" = ")) {
+        let changed = |text: String| match (&choice.kind.row().shown.outcome, text.rsplit_once(" = ")) {
             (Outcome::Value, Some((call, _))) => format!("{call} = {}", choice.value),
-            _ => text_of(text, choice.kind, (choice.value, other.alternatives)),
+            _ => text_of(&text, choice.kind, way),
         };
-        return Move { thread, text, step: None };
+        let (text, shown) = texts(scenario, found, n);
+        let people = (who, changed(shown));
+        return Move { thread, text: changed(text), people, at: scenario.steps[n].at.clone(), step: None };
     }
-    let pending = found.threads.iter().find(|thread| thread.uid == choice.uid);
-    let pending = pending.and_then(|thread| Some(thread.pending.as_ref()?.text.render(found)));
-    let text = match other.at {
-        Some(m) => scenario.steps[m].text.clone(),
-        None => pending.unwrap_or_default(),
+    let (text, shown, at) = match other.at {
+        Some(m) => {
+            let (text, shown) = texts(scenario, found, m);
+            (text, shown, scenario.steps[m].at.clone())
+        }
+        None => {
+            let thread = found.threads.iter().find(|thread| thread.uid == choice.uid);
+            let pending = thread.and_then(|thread| thread.pending.as_ref());
+            let text = |names: &dyn Names| pending.map_or_else(String::new, |pending| pending.text.render(names));
+            let place = thread.and_then(|thread| PlaceView::of_program(&thread.frames));
+            (text(found), text(&people), place.and_then(PlaceView::brief))
+        }
     };
+    let people = (who, text_of(&shown, choice.kind, way));
     let step = other.at.map(|m| m as u64 + 1);
-    Move { thread, text: text_of(&text, choice.kind, (choice.value, other.alternatives)), step }
+    Move { thread, text: text_of(&text, choice.kind, way), people, at, step }
 }

@@ -163,7 +163,7 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
         let tries = shortens && is_wanted(setting, bug.kind) && bug.try_shortening();
         let shorter = match tries {
-            true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), (&bug.best, state.started_at)),
+            true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), &bug.best),
             false => Ok(None),
         };
         // What was shortened is not given up for what is not.

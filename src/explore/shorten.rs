@@ -39,13 +39,12 @@ pub(super) fn is_wanted(setting: &Setting, kind: BugKind) -> bool {
 }
 
 /// Until when the schedule of a bug may be shortened. `None`: it is not to be.
-fn until(setting: &Setting, kind: BugKind, since: Instant) -> Option<Instant> {
+fn until(setting: &Setting, kind: BugKind) -> Option<Instant> {
     let config = setting.config;
     let more =
         if kind == BugKind::Divergence { setting.spec.divergence_timeout() * DIVERGENCES } else { Duration::ZERO };
     let own = Instant::now().checked_add(config.shrink.saturating_add(more));
-    let over = config.bounds.time.and_then(|time| since.checked_add(time));
-    let until = own.into_iter().chain(over).min();
+    let until = own.into_iter().chain(setting.until).min();
     until.filter(|_| is_wanted(setting, kind))
 }
 
@@ -111,15 +110,15 @@ fn shorten(
     Ok(Some((shorter, short.how)))
 }
 
-/// Shortens the schedule of a bug and looks at it again. `None`: nothing shorter was found that shows it. The exploration began at `since`.
+/// Shortens the schedule of a bug and looks at it again. `None`: nothing shorter was found that shows it.
 pub(super) fn look_shorter(
     worker: &mut Worker,
     inspector: &mut Inspector,
     setting: &Setting,
     (kind, identity): (BugKind, u64),
-    (candidate, since): (&Candidate, Instant),
+    candidate: &Candidate,
 ) -> Result<Option<Box<Shown>>, Failure> {
-    let Some(until) = until(setting, kind, since) else { return Ok(None) };
+    let Some(until) = until(setting, kind) else { return Ok(None) };
     let Some((shorter, how)) = shorten(worker, (kind, identity), candidate, until)? else { return Ok(None) };
     Ok(match look(worker, inspector, setting, (kind, identity), None, &shorter)? {
         Look::Same(shown) => Some(shown.after(how)),

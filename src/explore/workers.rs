@@ -492,11 +492,10 @@ impl<'a> Shared<'a> {
         });
         let failed = written.and_then(Result::err).map(|e| e.to_string());
         failed.into_iter().for_each(|text| state.counts.note(&text));
-        let since = state.started_at;
         drop(state);
         // At the first bug others are to end before that, and the end does it.
         if shortens {
-            self.shorten(worker, inspector, (kind, identity), (&candidate, since))?;
+            self.shorten(worker, inspector, (kind, identity), &candidate)?;
             if !outcome.is_untold() {
                 // What is asked of the worker after this is about what it has run.
                 worker.run(&replayable(&candidate.schedule, &outcome.trace))?;
@@ -511,9 +510,9 @@ impl<'a> Shared<'a> {
         worker: &mut Worker,
         inspector: &mut Inspector,
         (kind, identity): (BugKind, u64),
-        (candidate, since): (&Candidate, Instant),
+        candidate: &Candidate,
     ) -> Result<(), Failure> {
-        let shorter = look_shorter(worker, inspector, self.setting, (kind, identity), (candidate, since))?;
+        let shorter = look_shorter(worker, inspector, self.setting, (kind, identity), candidate)?;
         let Some(shown) = shorter else { return Ok(()) };
         let mut state = self.lock();
         let Some(bug) = state.found.get_mut(&identity).filter(|bug| !bug.is_doubtful()) else { return Ok(()) };

@@ -34,6 +34,10 @@ pub struct Move {
     pub thread: String,
     /// The operation as a call.
     pub text: String,
+    /// Both with the names for people.
+    pub people: (String, String),
+    /// The source line that makes it, if that is known.
+    pub at: Option<String>,
     /// The step of the scenario, from 1, at which it is made; `None`: at none.
     pub step: Option<u64>,
 }
@@ -54,6 +58,8 @@ pub struct Turn {
 pub struct Explained {
     /// The bug: its kind and the line about it.
     pub bug: (BugKind, String),
+    /// That line with the names for people.
+    pub line: String,
     /// Its steps.
     pub steps: u64,
     /// The latest step at which another choice leads away each time; or, where none was found, now and then.

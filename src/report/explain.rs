@@ -12,8 +12,8 @@ use crate::finding::{Explained, Move, Shows, Turn};
 /// The text for people.
 pub fn text(explained: &Explained, colours: bool) -> String {
     let paint = Paint(colours);
-    let (kind, summary) = &explained.bug;
-    let mut out = format!("{}: {}\n\n", paint.bad(&kind.name().to_uppercase()), one_line(summary));
+    let kind = explained.bug.0;
+    let mut out = format!("{}: {}\n\n", paint.bad(&kind.name().to_uppercase()), one_line(&explained.line));
     let looked_at = match explained.left {
         0 => String::new(),
         n => format!(" Steps 1 to {n} were not looked at, for want of time (--time)."),
@@ -51,14 +51,17 @@ fn turn(out: &mut String, paint: Paint, turn: &Turn) {
         _ if taken.thread == instead.thread => format!("let step {step} come out another way"),
         Some(later) if later == step + 1 => format!("swap steps {step} and {later}"),
         Some(later) => format!("make step {later} before step {step}"),
-        None => format!("let {} go on before step {step}", instead.thread),
+        None => format!("let {} go on before step {step}", instead.people.0),
     };
     let gone = match changed.bug {
         0 => "the bug is gone".to_string(),
         n => format!("the bug shows in {n} of {} only", changed.all()),
     };
     let _ = writeln!(out, "{}", paint.head(&format!("{}{}, and {gone}.", what[..1].to_uppercase(), &what[1..])));
-    let moved = |label: &str, one: &Move| one_line(&format!("{label}  {}  {}", one.thread, one.text));
+    let moved = |label: &str, one: &Move| {
+        let at = one.at.as_ref().map_or_else(String::new, |at| format!("  {at}"));
+        one_line(&format!("{label}  {}  {}{at}", one.people.0, one.people.1))
+    };
     let _ = writeln!(out, "  {}", moved(&format!("step {step:<4}"), taken));
     let label = match instead.step {
         _ if taken.thread == instead.thread => "instead  ".to_string(),
@@ -99,7 +102,7 @@ pub fn json(explained: &Explained, file: &Path) -> String {
 fn turn_object(turn: &Turn) -> Value {
     let one = |made: &Move, shows: &Shows| {
         json!({
-            "step": made.step, "thread": made.thread, "operation": made.text,
+            "step": made.step, "thread": made.thread, "name": made.people.0, "operation": made.text, "at": made.at,
             "samples": shows.all(), "bug": shows.bug, "other_bug": shows.other, "no_bug": shows.none, "cut": shows.cut,
         })
     };
@@ -112,24 +115,31 @@ mod tests {
     use crate::finding::BugKind;
 
     fn explained() -> Explained {
-        let made = |step, thread: &str, text: &str| Move { step, thread: thread.into(), text: text.into() };
+        let made = |step, thread: &str, text: &str| Move {
+            step,
+            thread: thread.into(),
+            text: text.into(),
+            people: (format!("f ({thread})"), text.into()),
+            at: step.map(|n| format!("f a.c:{n}")),
+        };
         let turn = Turn {
             taken: made(Some(12), "0.2", "pthread_mutex_lock(b)"),
             instead: made(Some(13), "0.1", "pthread_mutex_lock(a)"),
             shows: [Shows { bug: 20, ..Shows::default() }, Shows { none: 19, cut: 1, ..Shows::default() }],
         };
         let bug = (BugKind::Deadlock, "2 threads wait".to_string());
-        Explained { bug, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
+        let line = "f and f wait".to_string();
+        Explained { bug, line, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
     }
 
     #[test]
     fn a_pair_to_swap() {
         let expected = "\
-DEADLOCK: 2 threads wait
+DEADLOCK: f and f wait
 
 Swap steps 12 and 13, and the bug is gone.
-  step 12    0.2  pthread_mutex_lock(b)
-  step 13    0.1  pthread_mutex_lock(a)
+  step 12    f (0.2)  pthread_mutex_lock(b)  f a.c:12
+  step 13    f (0.1)  pthread_mutex_lock(a)  f a.c:13
   as in the scenario: the bug shows in 20 of 20 random continuations
   the other way:      the bug shows in 0 of 20 random continuations, 1 cut before the end
 
@@ -144,7 +154,7 @@ Swap steps 12 and 13, and the bug is gone.
         let turn = one.turn.as_mut().unwrap();
         (turn.instead.step, turn.shows[1].bug, one.left) = (None, 3, 5);
         let said = text(&one, false);
-        assert!(said.contains("Let 0.1 go on before step 12, and the bug shows in 3 of 23 only.\n"), "{said}");
+        assert!(said.contains("Let f (0.1) go on before step 12, and the bug shows in 3 of 23 only.\n"), "{said}");
         assert!(said.contains(
             "No earlier step was found at which another choice leads away each time. Steps 1 to 5 were not looked at"
         ));
@@ -157,6 +167,10 @@ Swap steps 12 and 13, and the bug is gone.
         let value: Value = serde_json::from_str(&json(&explained(), Path::new("s"))).unwrap();
         assert_eq!(value["turn"]["taken"]["step"], 12);
         assert_eq!(value["turn"]["instead"]["bug"], 0);
+        assert_eq!(
+            (&value["turn"]["taken"]["name"], &value["turn"]["taken"]["at"]),
+            (&json!("f (0.2)"), &json!("f a.c:12"))
+        );
         assert_eq!(value["turn"]["instead"]["samples"], 20);
         assert_eq!((value["later"].clone(), value["not_looked_at"].clone()), (Value::Null, json!(0)));
     }

@@ -88,7 +88,11 @@ fn file_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
 }
 
 fn path_words(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
-    say![words, Thing::Object(if op.mask == NONE { op.obj } else { op.mask })];
+    match op.mask {
+        NONE if op.has(LOOKS_FOR) => say![words, "a process or thread by its number"],
+        NONE => say![words, Thing::Object(op.obj)],
+        file => say![words, Thing::Object(file)],
+    }
 }
 
 /// Nothing; what is there for reports only is left out where an operation is named for all executions.
