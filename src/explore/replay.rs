@@ -173,7 +173,9 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
     }
     let (bug, steps) = (&scenario.bug, found.steps.len());
     let same_identity = bug.identity == 0 || found.identity == bug.identity;
-    if bug.kind == BugKind::Cut && found.kind.is_none() && found.end == End::DEPTH {
+    // Where there is no room for more, that is an error unless it is what was expected.
+    let is_cut = found.kind.is_none() && found.end == End::DEPTH || found.end == End::ROOM;
+    if bug.kind == BugKind::Cut && is_cut {
         return None;
     }
     if found.kind != Some(bug.kind) || !same_identity {
