@@ -20,7 +20,7 @@ use vsrun_model::End;
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 300 } else { 2000 };
 /// Programs per family.
-const CASES: u32 = if cfg!(debug_assertions) { 40 } else { 150 };
+const CASES: u32 = if cfg!(debug_assertions) { 15 } else { 150 };
 /// Random executions of a program.
 const WALKS: usize = 8;
 
