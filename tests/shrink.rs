@@ -20,7 +20,7 @@ use vsrun_model::End;
 /// Programs with more executions are left out.
 const LIMIT: u64 = if cfg!(debug_assertions) { 300 } else { 2000 };
 /// Programs per family.
-const CASES: u32 = if cfg!(debug_assertions) { 15 } else { 150 };
+const CASES: u32 = if cfg!(debug_assertions) { 40 } else { 150 };
 /// Random executions of a program.
 const WALKS: usize = 8;
 
@@ -169,6 +169,5 @@ fn shortened_as_far_as_brute_force_says_and_never_grown() {
         all.shortest += seen.shortest;
     }
     assert!(all.shortened > 100, "{} executions come to a bug", all.shortened);
-    // Of 7,275 schedules of more programs 7,260 are; of the few of a debug build 300 of 304.
-    assert!(all.shortest * 100 >= all.shortened * 98, "{} of {} are as short as possible", all.shortest, all.shortened);
+    assert!(all.shortest * 100 >= all.shortened * 99, "{} of {} are as short as possible", all.shortest, all.shortened);
 }
