@@ -62,13 +62,17 @@ impl Unfinished {
         Some(format!("execution {execution} was cut off after {transitions} transitions: {first} {}", rest.join("; ")))
     }
 
-    /// An execution was broken off, and this was seen there. The longest one of those stands for them.
-    pub fn broken_off(place: &mut Option<Unfinished>, task: &Task, outcome: &Outcome, seen: Finding) {
-        let stays = |there: &Unfinished| !there.broken_off || there.candidate.transitions >= length(outcome);
+    /// An execution that was broken off.
+    pub fn broken_off(task: &Task, outcome: &Outcome) -> Unfinished {
+        Unfinished::new(task, outcome, true)
+    }
+
+    /// It was broken off, and this was seen there: the longest one of those stands for them.
+    pub fn stands_in(self, place: &mut Option<Unfinished>, seen: Finding) {
+        let stays = |there: &Unfinished| !there.broken_off || there.candidate.transitions >= self.candidate.transitions;
         if !place.as_ref().is_some_and(stays) {
             // To get there again takes as long as it took, and there is no time left.
-            let seen = Some(shown(seen));
-            *place = Some(Unfinished { seen, ..Unfinished::new(task, outcome, true) });
+            *place = Some(Unfinished { seen: Some(shown(seen)), ..self });
         }
     }
 

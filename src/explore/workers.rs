@@ -26,21 +26,21 @@ use super::state::{State, Stop};
 use super::unfinished::Unfinished;
 use crate::base::hash::fnv1a;
 use crate::config::SearchKind;
-use crate::finding::{Bug, BugKind, Ending, Finding};
+use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
 use crate::objects::Shown;
 use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
-use crate::runtime::{tracee, Inspector, Outcome, Worker};
+use crate::runtime::{tracee, Inspector, Outcome, Worker, LAST_STEPS};
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
 const IDLE: Duration = Duration::from_millis(100);
 /// Unless a number of workers was asked for, more than one are started only for a search that lasts so long.
 const LASTING: Duration = Duration::from_millis(200);
 
-/// So long an execution may go on after the time is over (`--time`), and then what was found is looked at: both together, and what
-/// takes the program's processes away, end within a second.
+/// So long an execution may go on after the time is over (`--time`), and then what was found is looked at. Both together, and what takes
+/// the program's processes away, are to end within a second; of a million transitions in a loop they do in 1.3 seconds.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// What is said where a divergence does not come again.
@@ -237,7 +237,7 @@ impl<'a> Shared<'a> {
             worker.use_objects(&task.objects)?;
             let outcome = self.run_task(worker, &task)?;
             if outcome.ending == Ending::Interrupted {
-                self.break_off(&task, &outcome, worker.finding(&outcome));
+                self.break_off(&task, outcome, worker);
                 return Ok(());
             }
             let left = self.left_by(worker, &outcome)?;
@@ -254,7 +254,7 @@ impl<'a> Shared<'a> {
             }
             if outcome.given_up {
                 // What it has shown is recorded; the search, which needs all of it, has it still under way.
-                self.break_off(&task, &outcome, worker.finding(&outcome));
+                self.break_off(&task, outcome, worker);
                 return Ok(());
             }
             if self.finish(place, worker, &task, &outcome, (shown, left))? {
@@ -350,11 +350,15 @@ impl<'a> Shared<'a> {
     }
 
     /// The time was over, or vsrun was asked to end, within an execution.
-    fn break_off(&self, task: &Task, outcome: &Outcome, seen: Finding) {
+    fn break_off(&self, task: &Task, mut outcome: Outcome, worker: &Worker) {
+        let unfinished = Unfinished::broken_off(task, &outcome);
+        // To put all of many steps in words takes longer than there is time left.
+        outcome.trace.keep_last(LAST_STEPS);
+        let seen = worker.finding(&outcome);
         let mut state = self.lock();
         let longest = state.counts.broken_off.unwrap_or(0);
-        state.counts.broken_off = Some(longest.max(length(outcome)));
-        Unfinished::broken_off(&mut state.unfinished, task, outcome, seen);
+        state.counts.broken_off = Some(longest.max(length(&outcome)));
+        unfinished.stands_in(&mut state.unfinished, seen);
         drop(state);
         self.abandon();
     }

@@ -22,5 +22,5 @@ mod uses;
 mod testing;
 
 pub(crate) use places::stack;
+pub(crate) use terminal::{circle, shell_word, Paint};
 pub use terminal::{colours_for, shell_line};
-pub(crate) use terminal::{shell_word, Paint};

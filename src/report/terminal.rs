@@ -1,5 +1,6 @@
-//! What a reader gets on a terminal: colours, where they are wanted, and commands that can be copied into a shell.
+//! What a reader gets on a terminal: colours, where they are wanted, circles, and commands that can be copied into a shell.
 
+use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -104,6 +105,20 @@ pub(crate) fn shell_word(bytes: &[u8]) -> String {
         return format!("'{}'", shown.replace('\'', "'\\''"));
     }
     format!("$'{}'", shown.replace('\'', "\\'"))
+}
+
+/// Who waits for whom in a circle, one link a line, with a line at the side that closes it.
+pub(crate) fn circle(links: &[String]) -> String {
+    let width = links.iter().map(|l| l.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (i, link) in links.iter().enumerate() {
+        let arrow = if i == 0 { ".->" } else { "|  " };
+        let corner = if i + 1 == links.len() { " --." } else { "" };
+        let pad = if corner.is_empty() { 0 } else { width };
+        let _ = writeln!(out, "  {arrow} {link:pad$}{corner}");
+    }
+    let _ = writeln!(out, "  '{}'", "-".repeat(width + 6));
+    out
 }
 
 /// A program and its arguments as a line for the shell.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use vsrun_model::{End, Kind, Tid};
 
-use super::terminal::{replay_lines, shell_path, shell_word, Alone, Paint};
+use super::terminal::{circle, replay_lines, shell_path, shell_word, Alone, Paint};
 use super::{legend, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
@@ -250,17 +250,7 @@ fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
         }
         None => format!("{} --waits for the end of--> {}", thread(i), thread(i + 1)),
     };
-    let links: Vec<String> = cycle.iter().enumerate().map(link).collect();
-    let width = links.iter().map(|l| l.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
-    for (i, link) in links.iter().enumerate() {
-        let arrow = if i == 0 { ".->" } else { "|  " };
-        let corner = if i + 1 == links.len() { " --." } else { "" };
-        let pad = if corner.is_empty() { 0 } else { width };
-        let _ = writeln!(out, "  {arrow} {link:pad$}{corner}");
-    }
-    let _ = writeln!(out, "  '{}'", "-".repeat(width + 6));
-    out
+    circle(&cycle.iter().enumerate().map(link).collect::<Vec<_>>())
 }
 
 /// Two uses of memory, each with what its thread holds and where it is; and what to make of them.

@@ -41,6 +41,7 @@ pub use processes::cpus;
 pub use racing::Quiet;
 pub use setup::{Spec, StartError};
 pub use tossed::Tossed;
+pub use traced::LAST_STEPS;
 pub use watched::{Watch, Watched, WatchedModule};
 pub use watchpoints::Watchlist;
 pub use worker::{Worker, ONLY_WRITTEN};

@@ -22,7 +22,7 @@ use crate::trace::Trace;
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 /// So many transitions of an execution that is cut off are looked at.
-const LAST_STEPS: usize = 10_000;
+pub const LAST_STEPS: usize = 10_000;
 
 impl Worker {
     /// Runs a schedule under the tracer and looks at the world where it ends. `race`: the identity of two uses of memory that are looked

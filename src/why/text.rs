@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::picture::{CircleView, Picture, ThreadView, Verdict};
 use super::words::{link, waits_for};
 use crate::base::text::one_line;
-use crate::report::Paint;
+use crate::report::{circle as drawn, Paint};
 
 /// Frames of a call stack that are shown.
 const MAX_FRAMES: usize = 16;
@@ -56,15 +56,7 @@ pub fn text(picture: &Picture, colours: bool) -> String {
 fn ring(picture: &Picture, circle: &CircleView) -> String {
     let thread = |i: usize| &picture.threads[circle.threads[i % circle.threads.len()]];
     let links: Vec<String> = (0..circle.threads.len()).map(|i| one_line(&link(thread(i), thread(i + 1)))).collect();
-    let width = links.iter().map(|l| l.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
-    for (i, link) in links.iter().enumerate() {
-        let arrow = if i == 0 { ".->" } else { "|  " };
-        let corner = if i + 1 == links.len() { " --." } else { "" };
-        let pad = if corner.is_empty() { 0 } else { width };
-        let _ = writeln!(out, "  {arrow} {link:pad$}{corner}");
-    }
-    let _ = writeln!(out, "  '{}'", "-".repeat(width + 6));
+    let mut out = drawn(&links);
     if !circle.helpers.is_empty() {
         let _ = writeln!(
             out,
