@@ -63,6 +63,7 @@ pub(super) fn spec_of(scenario: &Scenario, points: &[Point]) -> Spec {
         watch: watch_for(scenario),
         flaws: Flaws::default(),
         merges: false,
+        own_pages: false,
     }
 }
 

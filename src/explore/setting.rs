@@ -112,6 +112,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         watch: watch_of(config, &cwd),
         flaws: config.race().flaws(),
         merges: !config.race().flaws().any(),
+        own_pages: false,
         points: config.watch.clone(),
     };
     Ok((spec, launch.program))

@@ -35,12 +35,27 @@ const REAP_LIMIT: Duration = Duration::from_secs(2);
 impl Worker {
     /// Runs one execution, untraced.
     pub fn run(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
+        let mut passed = 0;
+        loop {
+            self.spec.own_pages = self.own.are_allowed(&self.spec);
+            self.own.write(&mut self.arena);
+            if let Some(outcome) = self.run_once(schedule, passed)? {
+                return Ok(outcome);
+            }
+            passed = self.output.passed();
+        }
+    }
+
+    /// The same; `None`: it is to be run again, since what was recorded of memory is not all. So many bytes of what it prints have been passed on
+    /// before.
+    fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {
         let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
         let ended = match self.points.is_on() {
             true => self.run_pointed(schedule),
             false => {
                 let command = self.tend_pages()?;
                 self.begin(schedule, if sampled { SAMPLED_CALLS } else { 0 }, command)?;
+                self.output.has_passed(passed);
                 self.watch()
             }
         };
@@ -53,7 +68,11 @@ impl Worker {
         if !is_intact(&self.arena, &self.spec, schedule) {
             self.clean_up(&Ending::Overwritten)?;
             self.repair()?;
-            return Ok(Outcome::overwritten());
+            return Ok(Some(Outcome::overwritten()));
+        }
+        if self.spec.own_pages && self.own.are_to_be_given_up(&self.arena, &ending) {
+            self.clean_up(&ending)?;
+            return Ok(None);
         }
         // What is broken off goes on meanwhile, and is not looked at.
         let trace = match ending {
@@ -66,7 +85,7 @@ impl Worker {
         let by_step = self.spec.watch.as_ref().is_some_and(|watch| watch.by_step);
         let late = (&self.spec.objects.late, &(|| self.is_to_stop()) as &dyn Fn() -> bool);
         let outcome = Outcome::new(&self.arena, trace, ending, (self.spec.flaws, by_step), late);
-        Ok(outcome.with_polled(polled, alone))
+        Ok(Some(outcome.with_polled(polled, alone)))
     }
 
     /// Puts back what the program has overwritten and no execution begins with anew.
@@ -84,6 +103,8 @@ impl Worker {
     /// For `guarded` calls of each process who writes to vsrun's memory faults. A traced execution stops at its end, to be looked at.
     pub(super) fn begin(&mut self, schedule: &Schedule, guarded: u32, command: Command) -> io::Result<()> {
         self.state.restore(&mut self.arena);
+        // What is looked at tells everything.
+        self.spec.own_pages &= command != Command::RUN_TRACED;
         prepare(&mut self.arena, &self.spec, schedule).map_err(|e| io::Error::other(e.to_string()))?;
         self.arena.control.stop_at_end = u32::from(command == Command::RUN_TRACED);
         let told = if command == Command::RUN_TRACED { self.told.from() } else { 0 };

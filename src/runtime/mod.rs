@@ -14,6 +14,7 @@ pub mod memory;
 mod named;
 mod origins;
 mod outcome;
+mod own_pages;
 mod pages;
 mod polled;
 mod predicates;

@@ -364,6 +364,16 @@ impl Output {
         Ok(())
     }
 
+    /// So many bytes of the present execution have been passed on already.
+    pub fn has_passed(&mut self, bytes: u64) {
+        self.passed = bytes;
+    }
+
+    /// Bytes of the present execution that have been passed on.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
     /// The beginning of what the last execution printed, at most 4 MiB.
     pub fn start(&self) -> io::Result<Vec<u8>> {
         use std::os::unix::fs::FileExt;

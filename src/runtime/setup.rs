@@ -112,6 +112,7 @@ fn plan_of(spec: &Spec, schedule: &Schedule) -> Plan {
         watches: spec.watch.is_some(),
         merges: spec.merges,
         has_words: !spec.objects.words.is_empty(),
+        own_pages: spec.own_pages,
         // Of two uses of memory that come right before different circles close, an execution that ends there has one.
         past_cycles: schedule.past_cycles || spec.watch.is_some() && schedule.record,
         wake_by_effects: schedule.wake_by_effects,
@@ -132,6 +133,9 @@ pub(super) fn is_intact(arena: &Arena, spec: &Spec, schedule: &Schedule) -> bool
     let plan = arena.plan == plan_of(spec, schedule) && arena.prefix.get(..n) == Some(&schedule.prefix[..]);
     arena.is_sealed() && mode && plan && spec.objects.stands_in(arena)
 }
+
+/// What seems to diverge while threads have pages of their own is run once more without these, so that is looked at sooner.
+const OWN_PAGES: u32 = 8;
 
 pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
     let plan = plan_of(spec, schedule);
@@ -161,6 +165,8 @@ pub struct Spec {
     pub flaws: Flaws,
     /// See [`Plan::merges`]: not where uses of memory are reported, since which one is the first depends on their order.
     pub merges: bool,
+    /// See [`Plan::own_pages`]. Set by the worker for each execution.
+    pub own_pages: bool,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
 }
@@ -175,7 +181,13 @@ impl Spec {
     /// its memory is watched.
     pub fn divergence_timeout(&self) -> Duration {
         const WATCHED: u32 = 3;
-        Duration::from_millis(self.options.divergence_timeout_ms) * if self.watch.is_some() { WATCHED } else { 1 }
+        let timeout = Duration::from_millis(self.options.divergence_timeout_ms);
+        let timeout = timeout * if self.watch.is_some() { WATCHED } else { 1 };
+        if self.own_pages {
+            timeout / OWN_PAGES
+        } else {
+            timeout
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
 use super::look;
 use super::outcome::Outcome;
+use super::own_pages::OwnPages;
 use super::processes::{children, cpus, is_answered, is_fault, is_reading, pin, reap};
 use super::session::{self, Input, Output, PrivateDir};
 use super::setup::{launch_spec, set_options, Spec, StartError};
@@ -91,6 +92,8 @@ pub struct Worker {
     pub(super) points: Watchpoints,
     /// What was seen of them in the execution last run.
     pub(super) list: Watchlist,
+    /// Pages of memory that threads have for themselves.
+    pub(super) own: OwnPages,
     /// From where the transitions of the execution that is looked at are made.
     pub(super) told: Told,
     cpu: Option<usize>,
@@ -161,6 +164,7 @@ impl Worker {
             points: Watchpoints::default(),
             list: Watchlist::default(),
             told: Told::default(),
+            own: OwnPages::default(),
             cpu,
             until: None,
             is_over: false,

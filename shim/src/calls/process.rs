@@ -212,7 +212,7 @@ fn fork(args: &CloneArgs) -> i64 {
         }
         announce_fork();
     }
-    watched::transition_ends();
+    watched::forks(false);
     let (p, t) = fork_in_model(creator);
     watched::look();
     if !machine().segments_forked(local().pid, p) {
@@ -318,7 +318,7 @@ fn spawn(args: &CloneArgs) -> i64 {
     dies_first();
     numbers::copied(false);
     files::copied(libc::SYS_vfork, true, false);
-    watched::transition_ends();
+    watched::forks(true);
     let (p, t) = fork_in_model(creator);
     watched::look();
     let vpid = world().procs[p].vpid;

@@ -5,6 +5,7 @@ use vsrun_model::Tid;
 
 use super::{fiber_of, local, shield};
 use crate::sys::{guard, raw, store};
+use crate::watch;
 
 core::arch::global_asm!(
     // vs_switch(save: *mut u64, to: u64, fs: u64)
@@ -147,6 +148,7 @@ pub fn switch(to: Tid) {
 
 #[inline(never)]
 fn really_switch(to: Tid) {
+    watch::switches();
     let from = core::mem::replace(&mut local().cur, to);
     if local().altstacks {
         install_altstack(to);

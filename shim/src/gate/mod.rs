@@ -11,6 +11,7 @@ pub mod late;
 pub mod local;
 pub mod mirror;
 pub mod origins;
+pub mod own;
 pub mod pages;
 pub mod passage;
 pub mod shield;

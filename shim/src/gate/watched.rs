@@ -13,7 +13,7 @@ use vsrun_model::{Kind, ObjKind, ThreadState, Tid};
 use super::local::{
     arena, fiber, forget_reads, local, machine, model, ranges, space_of, world, Phase, NAME, POOL_REGION,
 };
-use super::{freed, origins, shield, view};
+use super::{freed, origins, own, shield, view};
 use crate::sys::{decimal, load, raw, readable};
 use crate::watch::{self, Claimed, Touch};
 
@@ -61,6 +61,7 @@ fn begin() {
     if !watch::is_recording() && world().concurrent && local().phase == Phase::Running {
         let merges = arena().plan.merges;
         watch::begin([merges, merges && world().procs[local().pid].creator == NONE]);
+        own::begin();
         mark_objects();
     }
 }
@@ -125,6 +126,7 @@ fn hand_over() {
     match () {
         () if !watch::is_recording() => begin(),
         () if watch::appends_to().is_some() => append(true),
+        () if own::is_on() => watch::end_of_transition_keeping(own::is_own, consume),
         () => watch::end_of_transition(consume),
     }
     // Of a use of memory the operation tells it.
@@ -165,13 +167,25 @@ fn settle_words() {
 
 /// The running thread is about to create thread `t`: what it has done until now is before that.
 pub fn creates(t: Tid) {
+    own::creates();
     transition_ends();
     machine().note_begin(t, local().cur);
+}
+
+/// This process is about to be copied, or (`lends`) to lend its memory to a child: what it has done until now is before that.
+pub fn forks(lends: bool) {
+    if lends {
+        own::ends();
+    } else {
+        own::forks();
+    }
+    transition_ends();
 }
 
 /// This process is a copy of another one, see NOTE [Runs] in `watch::log`.
 pub fn is_copy() {
     watch::keeps_writes_apart();
+    own::is_copy();
 }
 
 /// The running thread has come to its end by itself.
@@ -202,6 +216,7 @@ pub fn claims(what: u32, address: u64, size: u64, to: Tid, site: Option<u32>) {
         return;
     }
     local().claims = true;
+    own::ends();
     if watch::is_recording() {
         transition_ends();
     }
@@ -356,6 +371,8 @@ fn full() {
     let entered = shield::enter();
     if watch::appends_to().is_some() {
         append(false);
+    } else if own::is_on() {
+        watch::hand_over_keeping(own::is_own, consume);
     } else {
         watch::hand_over(consume);
     }

@@ -6,6 +6,8 @@
 //! were is forgotten, so that at the end of the transition the whole shadow is dropped.
 //! NOTE [Objects] The shadow of memory of which each use is an operation is [`OBJECT`] throughout: no check takes it for recorded, and
 //! the slow paths find it there. It is never marked otherwise, and what is recorded leaves it out.
+//! NOTE [Own pages] What a thread does to pages that no other thread has used need not be recorded in each of its transitions, see `gate::own`.
+//! Its marks stay then until another thread of the process runs ([`switches`]), so what it does there again comes to no slow path.
 //! NOTE [Runs] A loop over memory makes one entry for each of its sites: an access right behind, or before, those that an entry of the same site
 //! stands for is added to that entry. Of others the first two of a site make one entry with their distance, if that is not large, and those that come
 //! after them in the same distance are added: a column of a matrix, say. So an access comes earlier than it was made, which is no matter within a transition, but in one case: what the child of
@@ -17,6 +19,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use vsrun_model::watch::{Entry, FENCE, MEMORY, READ_BIT, WRITE_BIT};
 
+use super::pages::{MorePages, Pages};
 use crate::sys::{load, raw, store, WATCHES};
 
 /// Bytes of the log, and what lies behind so that a range that is split needs no care.
@@ -118,6 +121,12 @@ pub struct Log {
     patches: ([u64; 2], bool),
     /// File to which it is appended, NUL-terminated; empty: none.
     path: u64,
+    /// What stays marked beyond the transition: so many entries, the first of them, and whether there are others that are not known any more.
+    kept: u32,
+    forgotten: bool,
+    first_kept: [Entry; FIRST_KEPT],
+    /// Pages that threads have for themselves.
+    pages: Pages,
     /// A read that lies right beside what the same site has read is added to its entry, and a write likewise, see NOTE [Runs].
     merges: [bool; 2],
     /// The last entry that a slow path has made for a site, by some bits of its number.
@@ -152,6 +161,9 @@ const _: () = assert!(LAST.is_power_of_two() && LAST <= 256 && size_of::<Last>()
 pub struct Area {
     log: Log,
     entries: [u64; ((LOG_SIZE + SLACK) / 8) as usize],
+    /// What is kept behind [`Log::first_kept`].
+    kept: [Entry; MORE_KEPT],
+    pages: MorePages,
 }
 const _: () = assert!(core::mem::offset_of!(Area, log) == 0 && core::mem::offset_of!(Area, entries).is_multiple_of(8));
 
@@ -186,11 +198,17 @@ pub static LOG: Cell = Cell(UnsafeCell::new(Area {
         hooks: None,
         patches: ([0; 2], false),
         path: 0,
+        kept: 0,
+        forgotten: false,
+        first_kept: [Entry { address: 0, site: 0, what: 0 }; FIRST_KEPT],
+        pages: Pages::NONE,
         merges: [false; 2],
         // None of them, once it is set up.
         last: [Last { entry: 0, ..Last::NONE }; LAST],
     },
     entries: [0; ((LOG_SIZE + SLACK) / 8) as usize],
+    kept: [Entry { address: 0, site: 0, what: 0 }; MORE_KEPT],
+    pages: MorePages::NONE,
 }));
 
 fn log() -> &'static mut Log {
@@ -220,17 +238,11 @@ pub fn set_up(path: u64, hooks: Hooks) -> i64 {
         }
     }
     let start = state_at() + core::mem::offset_of!(Area, entries) as u64;
-    *log() = Log {
-        next: start,
-        end: start + LOG_SIZE,
-        state_size: state_size(),
-        start,
-        components: components(),
-        hooks: Some(hooks),
-        path,
-        last: [Last::NONE; LAST],
-        ..*log()
-    };
+    let l = log();
+    (l.next, l.end, l.start) = (start, start + LOG_SIZE, start);
+    (l.state_size, l.components) = (state_size(), components());
+    (l.hooks, l.path) = (Some(hooks), path);
+    l.last = [Last::NONE; LAST];
     WATCHES.store(true, Relaxed);
     0
 }
@@ -284,6 +296,7 @@ pub fn is_object(address: u64) {
 
 /// Of each use of this memory [`Hooks::touch`] is told from now on.
 pub fn is_special(address: u64, size: u64) {
+    switches();
     if has_shadow(address, size) {
         fill(address ^ 1 << READ_BIT, size, OBJECT);
         fill(address ^ 1 << WRITE_BIT, size, OBJECT);
@@ -393,6 +406,88 @@ pub fn end_of_transition(mut consumer: impl FnMut(&Entry)) {
     }
 }
 
+/// The same where what `keeps` says of stays marked and is not handed over.
+pub fn end_of_transition_keeping(mut keeps: impl FnMut(&Entry) -> bool, mut consumer: impl FnMut(&Entry)) {
+    each(|entry| {
+        if keeps(&entry) {
+            keep(&entry);
+        } else {
+            consumer(&entry);
+            unmark(&entry);
+        }
+    });
+    if log().overflown {
+        drop_shadow();
+    }
+}
+
+/// As [`hand_over`], where what `keeps` says of is not handed over.
+pub fn hand_over_keeping(mut keeps: impl FnMut(&Entry) -> bool, mut consumer: impl FnMut(&Entry)) {
+    each(|entry| {
+        if keeps(&entry) {
+            keep(&entry);
+        } else {
+            consumer(&entry);
+            log().overflown = true;
+        }
+    });
+}
+
+/// Entries of what stays marked: so many lie with the state, so that those of a short execution take no page of their own; the others behind the log.
+const FIRST_KEPT: usize = 16;
+const MORE_KEPT: usize = 1 << 14;
+
+/// The place of an entry that stays marked, if there is room for so many.
+fn kept(n: usize) -> Option<&'static mut Entry> {
+    // SAFETY: see `Cell`; callers use the borrow for one statement, and these fields alone are borrowed.
+    unsafe {
+        let area = LOG.0.get();
+        match n.checked_sub(FIRST_KEPT) {
+            None => Some(&mut (*area).log.first_kept[n]),
+            Some(more) => (*area).kept.get_mut(more),
+        }
+    }
+}
+
+/// Pages that threads have for themselves, see `gate::own`, and what there is no room for in the first part.
+pub fn pages() -> (&'static mut Pages, &'static mut MorePages) {
+    // SAFETY: see `Cell`; callers use the borrow for one call, and these fields alone are borrowed.
+    unsafe { (&mut (*LOG.0.get()).log.pages, &mut (*LOG.0.get()).pages) }
+}
+
+#[inline]
+fn keep(entry: &Entry) {
+    match kept(log().kept as usize) {
+        Some(place) => {
+            *place = *entry;
+            log().kept += 1;
+        }
+        None => log().forgotten = true,
+    }
+}
+
+/// Another thread of this process is about to run, or marks are about to be made that are no records: what has stayed marked is so no more.
+#[inline]
+pub fn switches() {
+    if is_mapped() && log().kept > 0 {
+        release();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn release() {
+    if log().forgotten {
+        drop_shadow();
+        return;
+    }
+    for n in 0..core::mem::take(&mut log().kept) as usize {
+        if let Some(entry) = kept(n) {
+            unmark(entry);
+        }
+    }
+}
+
 /// Empties the log, with each entry shown.
 fn each(mut show: impl FnMut(Entry)) {
     compiler_fence(SeqCst);
@@ -414,6 +509,7 @@ fn each(mut show: impl FnMut(Entry)) {
 #[cold]
 fn drop_shadow() {
     log().overflown = false;
+    (log().kept, log().forgotten) = (0, false);
     for [start, end] in MEMORY {
         for bit in [READ_BIT, WRITE_BIT] {
             raw!(libc::SYS_madvise, start ^ 1 << bit, end - start, libc::MADV_DONTNEED);

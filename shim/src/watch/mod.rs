@@ -8,6 +8,7 @@ mod faults;
 mod late;
 mod log;
 mod map;
+mod pages;
 mod slow;
 mod state;
 mod undo;
@@ -16,12 +17,14 @@ pub use faults::{mends, moved_from, moved_to, trap};
 pub use late::{patch, place};
 pub use log::{
     appends_to, begin, begins, call_reads, call_writes, call_wrote, call_wrote_at_once, discard, end_of_transition,
-    hand_over, has_fenced, has_object, has_objects, is_mapped, is_object, is_recording, is_special, keeps_writes_apart,
-    kernel_uses, range, reserved, state_size, Claimed, Hooks, Touch, LOG, RECORDING,
+    end_of_transition_keeping, hand_over, hand_over_keeping, has_fenced, has_object, has_objects, is_mapped, is_object,
+    is_recording, is_special, keeps_writes_apart, kernel_uses, pages, range, reserved, state_size, switches, Claimed,
+    Hooks, Touch, LOG, RECORDING,
 };
 #[cfg(feature = "heap")]
 pub use log::{forget, frees};
 pub use map::{announce, map};
+pub use pages::Use;
 pub use slow::is_untold;
 pub use state::of as state_of;
 pub use undo::{holds_patches, undo};

@@ -21,7 +21,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 56;
+pub const VERSION: u32 = 57;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -49,6 +49,12 @@ pub const GUARD_FD: i32 = 253;
 pub const FIRST_FD: i32 = 247;
 /// One past the last descriptor that is not the program's.
 pub const LAST_FD: i32 = 254;
+/// Pages in [`Arena::common`].
+pub const MAX_COMMON: usize = 1 << 10;
+/// Pages in [`Arena::met`].
+pub const MAX_MET: usize = 1 << 7;
+/// In [`Arena::met`]: no page may be taken for the own one of a thread.
+pub const ALL_PAGES: u64 = u64::MAX;
 /// Longest schedule prefix.
 pub const MAX_PREFIX: usize = 1 << 20;
 /// Most entries of a sleep set.
@@ -197,6 +203,9 @@ pub struct Plan {
     pub merges: bool,
     /// There is memory of which each use is an operation, in [`Arena::words`].
     pub has_words: bool,
+    /// What a thread does to pages of memory that no other one has used yet is not recorded, but where another one comes to such a page that is told: see
+    /// [`Arena::met`].
+    pub own_pages: bool,
 }
 
 numbers! {
@@ -441,6 +450,10 @@ pub struct Arena {
     pub owned_lost: u64,
     /// What is said of it does not count. Written by vsrun.
     pub distrusts: u64,
+    /// With [`Plan::own_pages`]: numbers of pages that several threads use, so that all is recorded there. Written by vsrun.
+    pub common: Table<u64, MAX_COMMON>,
+    /// With [`Plan::own_pages`]: numbers of pages that another thread came to in this execution. What was recorded is not all then.
+    pub met: Table<u64, MAX_MET>,
 }
 
 impl Arena {
@@ -461,6 +474,7 @@ impl Arena {
         self.enabled.clear();
         self.known_shared.clear();
         self.words.clear();
+        self.common.clear();
         self.declared.clear();
         self.distrusts = 0;
     }
@@ -474,6 +488,7 @@ impl Arena {
         let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
         let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
         let known = known && self.owned.is_sealed() && self.late.is_sealed();
+        let known = known && self.common.is_sealed() && self.met.is_sealed();
         let trace =
             self.noted.is_sealed() && self.steps.is_sealed() && self.seen.is_sealed() && self.records.is_sealed();
         header && files && memory && schedule && known && trace && self.world.is_sealed()
@@ -511,6 +526,7 @@ impl Arena {
         self.owned_lost = 0;
         self.noted.clear();
         self.late.clear();
+        self.met.clear();
         self.unrecorded = 0;
         self.trail = 0;
         self.last = Kind::default();
@@ -610,6 +626,15 @@ impl Arena {
     pub fn note_access(&mut self, entry: &Entry, thread: Tid, space: u32, address: u64) {
         if self.plan.watches && !self.records.push_access(entry, thread, space, address) {
             self.records_lost += 1;
+        }
+    }
+
+    /// Another thread has come to `page`, which was taken for the own one of a thread; [`ALL_PAGES`]: none may be taken so in this execution.
+    #[cold]
+    pub fn meets(&mut self, page: u64) {
+        if self.met.as_slice().iter().all(|&known| known != page && known != ALL_PAGES) {
+            let last = self.met.len as usize + 1 == MAX_MET;
+            self.met.push(if last { ALL_PAGES } else { page });
         }
     }
 

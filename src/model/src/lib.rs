@@ -142,4 +142,4 @@ pub use state::signal::{Disposal, SigInfo};
 pub use state::thread::{
     AwaitedState, Thread, ThreadState, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, MAX_SEMBUF, POLLS,
 };
-pub use state::world::{Applied, End, Misuse, World};
+pub use state::world::{Applied, End, Misuse, World, MAX_THREADS};
