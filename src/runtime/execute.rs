@@ -49,6 +49,7 @@ impl Worker {
     /// The same; `None`: it is to be run again, since what was recorded of memory is not all. So many bytes of what it prints have been passed on
     /// before.
     fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {
+        let since = Instant::now();
         let sampled = self.commands < GUARDED_FIRST || self.commands.is_multiple_of(GUARDED_EVERY);
         let ended = match self.points.is_on() {
             true => self.run_pointed(schedule),
@@ -70,7 +71,7 @@ impl Worker {
             self.repair()?;
             return Ok(Some(Outcome::overwritten()));
         }
-        if self.spec.own_pages && self.own.are_to_be_given_up(&self.arena, &ending) {
+        if self.spec.own_pages && self.own.are_to_be_given_up(&self.arena, &ending, since.elapsed()) {
             self.clean_up(&ending)?;
             return Ok(None);
         }

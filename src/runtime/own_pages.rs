@@ -1,13 +1,16 @@
 //! Pages of memory that one thread alone uses: what is done there is not recorded ([`Plan::own_pages`](vsrun_model::arena::Plan)). Where another thread comes to such
 //! a page the execution is run once more, with that page known to be common; what was recorded of it before is not looked at.
 
+use std::time::Duration;
+
 use vsrun_model::arena::{Arena, ALL_PAGES, MAX_COMMON};
 
 use super::setup::Spec;
 use crate::finding::Ending;
 
-/// So many executions of a worker are run again for this, then no page is taken to be anybody's own.
+/// So many executions of a worker are run again for this, or executions that took so long, then no page is taken to be anybody's own.
 const TRIES: u32 = 8;
+const LOST: Duration = Duration::from_secs(1);
 
 /// What a worker knows of it.
 #[derive(Default)]
@@ -17,6 +20,7 @@ pub(super) struct OwnPages {
     /// Those that the arena has.
     written: usize,
     tries: u32,
+    lost: Duration,
     given_up: bool,
 }
 
@@ -39,17 +43,19 @@ impl OwnPages {
         }
     }
 
-    /// Of the execution that ended so it is not known what it did to memory: what was somebody's own is common from now on. A loop without an
-    /// end may wait for memory that it has looked at before.
-    pub(super) fn are_to_be_given_up(&mut self, arena: &Arena, ending: &Ending) -> bool {
+    /// Of the execution that ended so, after so long, it is not known what it did to memory: what was somebody's own is common from now on. A loop
+    /// without an end may wait for memory that it has looked at before.
+    pub(super) fn are_to_be_given_up(&mut self, arena: &Arena, ending: &Ending, took: Duration) -> bool {
         let met = arena.met.as_slice();
         let diverges = *ending == Ending::Divergence;
         if *ending == Ending::Interrupted || met.is_empty() && !diverges {
             return false;
         }
         self.tries += 1;
+        self.lost += took;
         self.common.extend(met.iter().filter(|&&page| page != ALL_PAGES && !arena.common.as_slice().contains(&page)));
-        self.given_up = diverges || met.contains(&ALL_PAGES) || self.tries > TRIES || self.common.len() > MAX_COMMON;
+        let often = self.tries > TRIES || self.lost > LOST || self.common.len() > MAX_COMMON;
+        self.given_up = often || diverges || met.contains(&ALL_PAGES);
         true
     }
 }
