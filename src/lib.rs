@@ -12,6 +12,7 @@ pub mod config;
 pub mod doctor;
 pub mod explore;
 pub mod finding;
+pub mod gdb;
 pub mod incomplete;
 pub mod objects;
 pub mod race;

@@ -16,7 +16,7 @@ use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, doctor, why};
+use vsrun::{args, canary, doctor, gdb, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     env_logger::Builder::from_env(env_logger::Env::new().filter("VSRUN_LOG")).init();
     std::panic::set_hook(Box::new(|info| complain(&format!("vsrun bug: {info}"))));
+    if let Some(result) = gdb::of_debugger(std::env::args_os().skip(1)) {
+        return ended(result);
+    }
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,
         Err(e) => {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Explore(config) => run(&config),
         Command::Replay(args) => replay(&args),
+        Command::Debug(args) => gdb::debug(&args),
         Command::Explain(args) => explain(&args),
         Command::Show(args) => print_scenario(&args),
         Command::Timeline(args) => draw(&args),
@@ -126,12 +130,15 @@ fn print_summary(config: &Config, summary: &Summary) -> io::Result<()> {
 }
 
 fn replay(args: &Replay) -> Result<i32, Failure> {
-    let replayed = explore::replay(args).inspect_err(|failure| {
+    let refused = |failure: &Failure| {
         if args.format == Format::Json {
             say(&json::not_replayed(&args.file, &failure.message));
         }
-    })?;
-    match replayed {
+    };
+    if args.no_supervisor {
+        match explore::alone::replay(args).inspect_err(refused)? {}
+    }
+    match explore::replay(args).inspect_err(refused)? {
         Replayed::Same(bug, kinds) => {
             let text = match args.format {
                 Format::Json => json::replayed(&bug, kinds) + "\n",
@@ -139,6 +146,13 @@ fn replay(args: &Replay) -> Result<i32, Failure> {
             };
             out(&text)?;
             Ok(if bug.kind.is_of_program() { 1 } else { 3 })
+        }
+        Replayed::Until(found, of) => {
+            out(&match args.format {
+                Format::Json => json::until(&args.file, &found, of) + "\n",
+                Format::Text => text::until(&found, of, &args.file, colours_for(&io::stdout())),
+            })?;
+            Ok(0)
         }
         Replayed::Followed(followed) => {
             let (line, expected, there) = (followed.line(), followed.expected.clone(), followed.is_there());

@@ -6,13 +6,13 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
+    Bounds, Checkpoint, Command, Config, Debug, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
     Timeline, Trace, TraceOptions, Why,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 7] = ["replay", "explain", "show", "timeline", "trace", "doctor", "why"];
+const COMMANDS: [&str; 8] = ["replay", "debug", "explain", "show", "timeline", "trace", "doctor", "why"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
     let raw = Raw::try_parse_from(&args)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
+        Some(RawCommand::Debug(debug)) => Ok(Command::Debug(debug)),
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
         Some(RawCommand::Timeline(timeline)) => Ok(Command::Timeline(timeline)),
@@ -183,7 +184,7 @@ Examples:
   vsrun --keep-going --time 60 ./prog   collect different bugs for a minute
   vsrun --once ./prog arg               one execution, as it would run by itself
   vsrun replay prog-deadlock-1.vsrun.json
-  gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor prog-deadlock-1.vsrun.json
+  vsrun debug prog-deadlock-1.vsrun.json      in gdb, at any step: vs who, vs threads, vs back, vs goto 12
   vsrun timeline prog-deadlock-1.vsrun.json -o bug.html   a picture of it, for a browser
   vsrun trace ./prog arg                one execution as a list of what its threads do
   vsrun doctor                          can this machine run vsrun, and if not, what to do
@@ -204,7 +205,8 @@ struct Raw {
 
 const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
-       vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
+       vsrun replay [--no-supervisor | --relaxed] [--until N] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
+       vsrun debug [--trust] FILE [-- GDB ARGS...]
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
        vsrun show [--format text|json] FILE
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
@@ -216,6 +218,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
 enum RawCommand {
     /// Run a scenario again, step by step the same
     Replay(Replay),
+    /// Open a scenario in gdb: every thread at any step, forward and back
+    Debug(Debug),
     /// Find the step of a scenario at which another choice leads away from its bug
     Explain(Explain),
     /// Print what a scenario file holds, with all its steps

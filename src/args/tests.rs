@@ -119,6 +119,7 @@ fn commands_and_programs_of_the_same_name() {
         no_supervisor: true,
         watch,
         relaxed: false,
+        until: None,
         trust: false,
         output: None,
         format: Format::Json,

@@ -26,6 +26,8 @@ pub enum Command {
     Explore(Config),
     /// Run a scenario again.
     Replay(Replay),
+    /// Open a scenario in a debugger.
+    Debug(Debug),
     /// Say where a scenario could have gone another way.
     Explain(Explain),
     /// Print a scenario.
@@ -471,6 +473,9 @@ pub struct Replay {
     /// and say whether the bug still comes
     #[arg(long, conflicts_with = "no_supervisor")]
     pub relaxed: bool,
+    /// End after N steps and show the state there; with --no-supervisor stop there in the debugger
+    #[arg(long, value_name = "N", conflicts_with = "relaxed")]
+    pub until: Option<u64>,
     /// Run it though somebody else wrote it, or another machine: what it runs is in the file
     #[arg(long)]
     pub trust: bool,
@@ -483,6 +488,20 @@ pub struct Replay {
     /// The scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Opens a scenario in gdb.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Debug {
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Arguments for gdb
+    #[arg(value_name = "GDB ARGS", last = true)]
+    pub gdb: Vec<OsString>,
 }
 
 /// Says at which step another choice leads away from a scenario's bug.

@@ -1,5 +1,6 @@
 //! An exploration: a search, workers, bounds, and what is found on the way. And replays of what was found.
 
+pub mod alone;
 mod annotations;
 mod bounds;
 mod executions;

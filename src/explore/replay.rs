@@ -1,8 +1,6 @@
 //! Replays of scenarios: under the supervisor, compared step by step; or without, for debuggers.
 
-use std::convert::Infallible;
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +18,7 @@ use crate::incomplete::uncontrolled;
 use crate::race::Flaws;
 use crate::report::mismatch::mismatch;
 use crate::runtime::session::Input;
-use crate::runtime::{direct, tracee, Inspector, Spec, Worker};
+use crate::runtime::{Inspector, Spec, Worker};
 use crate::scenario::{Scenario, ScenarioFile};
 use crate::schedule::Schedule;
 
@@ -89,6 +87,8 @@ pub enum Replayed {
     Same(Bug, u32),
     /// Something else.
     Otherwise(Otherwise),
+    /// The state in the middle of it, and how many steps the scenario has, if that is known.
+    Until(Box<Finding>, Option<usize>),
     /// The program has changed: what following the scenario came to.
     Followed(Box<Followed>),
 }
@@ -103,20 +103,12 @@ pub struct Otherwise {
     pub line: String,
 }
 
-/// `vsrun replay FILE`: the bug, seen again. Without a supervisor this process becomes the program.
+/// `vsrun replay FILE`: the bug, seen again; without a supervisor see [`super::alone::replay`].
 ///
 /// # Errors
 /// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let (scenario, changed) = load(&args.file, args.trust, args.relaxed)?;
-    if args.no_supervisor {
-        if !scenario.options.tosses.is_empty() {
-            return Err(Failure::environment(
-                "unsupported: in the scenario functions return a choice (--toss), which --no-supervisor cannot give them; replay it without",
-            ));
-        }
-        match become_program(&scenario, args)? {}
-    }
     let mut shown = output_file(args.output.as_deref())?;
     if changed {
         // Names of what is shared are addresses of the old program.
@@ -130,11 +122,14 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let mut worker = Worker::start(spec_of(&scenario, &args.watch), input_of(&scenario)?, None)?;
     let finding = {
         let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
-        worker.examine(&mut Inspector::default(), &schedule_of(&scenario), race)?
+        worker.examine(&mut Inspector::default(), &up_to(args.until, schedule_of(&scenario)), race)?
     };
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
     undisturbed(&finding)?;
+    if args.until == Some(finding.transitions()) && finding.end == End::DEPTH && scenario.bug.kind != BugKind::Cut {
+        return Ok(Replayed::Until(Box::new(finding), scenario.then.is_none().then_some(scenario.steps.len())));
+    }
     if let Some(line) = difference(&scenario, &finding) {
         let line = match uncontrolled(scenario.options.uncontrolled) {
             Some(said) => format!("{said}: {line}"),
@@ -151,6 +146,14 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         _ => Bug::new(finding, scenario.found.execution),
     };
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
+}
+
+/// The schedule up to where so many transitions have been made. The execution ends there, if it has not before.
+fn up_to(steps: Option<u64>, schedule: Schedule) -> Schedule {
+    let Some(steps) = steps else { return schedule };
+    let mut prefix = schedule.prefix;
+    prefix.truncate(usize::try_from(steps).unwrap_or(usize::MAX));
+    Schedule { prefix, most: Some(steps), ..schedule }
 }
 
 /// An error if a replay was broken off, or somebody outside interfered: then it says nothing of its scenario.
@@ -194,19 +197,4 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
         ));
     }
     None
-}
-
-/// Without a supervisor: this process becomes the program.
-fn become_program(scenario: &Scenario, args: &Replay) -> Result<Infallible, Failure> {
-    let input = input_of(scenario)?;
-    let output = match &args.output {
-        Some(path) => Some(output_file(Some(path))?),
-        None => None,
-    };
-    let out = output.as_ref().map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
-    let spec = spec_of(scenario, &[]);
-    let patches = if scenario.is_about_memory() { Worker::patches_of(&spec)? } else { None };
-    let parts = direct(&spec, &schedule_of(scenario), [input.fd(), out[0], out[1]], patches.as_deref())?;
-    tracee::launch_untraced(&parts.launch)
-        .map_err(|e| Failure::environment(format!("the program could not be started: {e}")))
 }

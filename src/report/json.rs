@@ -8,7 +8,7 @@ use serde_json::{json, Map, Value};
 use super::places::{add_line, of_bug, stack};
 use crate::finding::{
     Bug, BugKind, Finding, GoneView, Names, OriginView, People, ProcessView, ProgramStatus, Summary, ThreadView,
-    Touched,
+    Touched, Words,
 };
 use crate::incomplete::{uncontrolled, Reason};
 
@@ -141,6 +141,39 @@ pub fn replayed(bug: &Bug, kinds: u32) -> String {
         line["uncontrolled"] = said.into();
     }
     line.to_string()
+}
+
+/// The line for the state after so many steps of a scenario, of `of` if that is known: `threads` as in a report, and of each what it is at, waits
+/// for and holds, and its call stack; and the last of the `transitions`.
+pub fn until(file: &Path, found: &Finding, of: Option<usize>) -> String {
+    let mut object = json!({
+        "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "step": found.transitions(), "steps": of,
+    });
+    people(&mut object, found);
+    for (thread, line) in found.threads.iter().zip(object["threads"].as_array_mut().into_iter().flatten()) {
+        add_state(line, thread, found);
+    }
+    if let Some(step) = found.steps.last() {
+        let mut last = json!({"thread": step.thread.to_string(), "does": step.text.render(found)});
+        if let Some(at) = &step.at {
+            last["at"] = at.by_symbol().into();
+            add_line(&mut last, at);
+        }
+        object["last"] = last;
+    }
+    if !found.touches.is_empty() {
+        object["uses"] = found.touches.iter().map(touched).collect();
+    }
+    object.to_string()
+}
+
+/// What a thread is `at`, `waits_for` and `holds`, and its call stack.
+pub(crate) fn add_state(line: &mut Value, thread: &ThreadView, names: &dyn Names) {
+    let text = |all: &[Words]| all.iter().map(|words| words.render(names)).collect::<Vec<_>>();
+    line["at"] = thread.pending.as_ref().map(|pending| pending.text.render(names)).into();
+    line["waits_for"] = text(&thread.waits_for).into();
+    line["holds"] = text(&thread.holds).into();
+    stack(line, &thread.frames);
 }
 
 /// A use of a watched variable: after `step` transitions `thread` does `does` at `place`.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::terminal::{replay_lines, shell_word, Alone, Paint};
+use super::terminal::{replay_lines, shell_word, Paint};
 use super::{steps, text};
 use crate::base::text::one_line;
 use crate::scenario::{Options, Scenario};
@@ -29,7 +29,7 @@ pub fn show(scenario: &Scenario, path: &Path, colours: bool) -> String {
     if let Some(then) = &scenario.then {
         let _ = writeln!(out, "  then on by policy {}, seed {}", one_line(&then.policy), then.seed);
     }
-    let alone = Alone::of(!scenario.options.tosses.is_empty(), scenario.is_about_memory());
+    let alone = scenario.options.tosses.is_empty();
     let _ = write!(out, "\n{}\n{}", paint.head("See it again"), replay_lines(Some(path), alone, paint));
     out
 }
@@ -88,7 +88,8 @@ Transitions (3)
 
 See it again
   vsrun replay d/s.vsrun.json
-  gdb -ex 'handle SIGSYS nostop noprint pass' -ex run --args vsrun replay --no-supervisor d/s.vsrun.json
+  vsrun debug d/s.vsrun.json
+  gdb -ex 'handle all nostop noprint pass' -ex run --args vsrun replay --no-supervisor d/s.vsrun.json
 ";
         assert_eq!(text, expected);
     }

@@ -47,42 +47,22 @@ impl Paint {
     }
 }
 
-/// How a scenario comes again without a supervisor.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alone {
-    /// It does not.
-    Never,
-    /// As it is.
-    Plain,
-    /// With its memory watched: some patches are traps.
-    Patched,
-}
-
-impl Alone {
-    /// `tosses`: functions return a choice. `memory`: it is about memory.
-    pub(super) fn of(tosses: bool, memory: bool) -> Alone {
-        match (tosses, memory) {
-            (true, _) => Alone::Never,
-            (_, true) => Alone::Patched,
-            _ => Alone::Plain,
-        }
-    }
-}
-
-/// How a scenario is seen again; under gdb only what does not need a supervisor.
-pub(super) fn replay_lines(scenario: Option<&Path>, alone: Alone, paint: Paint) -> String {
+/// How a scenario is seen again; `alone`: in a debugger, too, which nothing can be that needs the supervisor.
+pub(super) fn replay_lines(scenario: Option<&Path>, alone: bool, paint: Paint) -> String {
     let Some(path) = scenario else { return "  no scenario was written\n".to_string() };
     let file = shell_path(path);
-    let plain = paint.copy(&format!("vsrun replay {file}"));
-    let signals = match alone {
-        Alone::Never => return format!("  {plain}\n"),
-        Alone::Plain => "SIGSYS",
-        Alone::Patched => "SIGSYS SIGILL",
-    };
-    let gdb = paint.copy(&format!(
-        "gdb -ex 'handle {signals} nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
-    ));
-    format!("  {plain}\n  {gdb}\n")
+    let mut lines = vec![format!("vsrun replay {file}")];
+    if alone {
+        lines.push(format!("vsrun debug {file}"));
+        lines.push(format!(
+            "gdb -ex 'handle all nostop noprint pass' -ex run --args vsrun replay --no-supervisor {file}"
+        ));
+    }
+    let mut text: String = lines.iter().map(|line| format!("  {}\n", paint.copy(line))).collect();
+    if !alone {
+        text.push_str("  (in no debugger: what --toss gives needs the supervisor; 'vsrun replay --until N' shows the state after step N)\n");
+    }
+    text
 }
 
 /// A path as a word for the shell that no command takes for an option.

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use vsrun_model::{End, Kind, Tid};
+use vsrun_model::Tid;
 
-use super::terminal::{circle, replay_lines, shell_path, shell_word, Alone, Paint};
+use super::terminal::{circle, replay_lines, shell_path, shell_word, Paint};
 use super::{legend, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
@@ -66,7 +67,7 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
     let mut out = seen_only(bug, colours);
     if bug.kind.is_of_program() || bug.kind == BugKind::Cut {
-        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), alone(bug), paint));
+        section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), runs_alone(bug), paint));
     }
     out
 }
@@ -93,18 +94,9 @@ fn summary_of(bug: &Bug) -> String {
     }
 }
 
-/// How it comes again without a supervisor.
-fn alone(bug: &Bug) -> Alone {
-    Alone::of(bug.finding.as_ref().is_some_and(|found| found.tosses), is_about_memory(bug))
-}
-
-/// What happened depends on uses of memory that are operations, or of freed memory.
-fn is_about_memory(bug: &Bug) -> bool {
-    let used = |kind: Kind| matches!(kind, Kind::MEM_READ | Kind::MEM_WRITE | Kind::MEM_WAIT);
-    let about = |found: &Finding| {
-        found.end == End::FREED || found.race.is_some() || found.steps.iter().any(|s| used(s.op.kind))
-    };
-    bug.finding.as_deref().is_some_and(about)
+/// It comes again without a supervisor.
+fn runs_alone(bug: &Bug) -> bool {
+    bug.finding.as_ref().is_none_or(|found| !found.tosses)
 }
 
 /// The report on a replay that came to the bug that its scenario records, with calls of these kinds let through.
@@ -114,6 +106,30 @@ pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
         _ => "the replay came to the same end as the scenario records: the same bug, by the same steps",
     };
     format!("{}{}\n{}: {same}\n", uncontrolled(kinds), self::bug(bug, colours), Paint(colours).head("Replay"))
+}
+
+/// The state after so many steps of a scenario, `of` so many if that is known.
+pub fn until(found: &Finding, of: Option<usize>, file: &Path, colours: bool) -> String {
+    let paint = Paint(colours);
+    let people = &People::of(found);
+    let step = found.transitions();
+    let of = of.map_or_else(String::new, |of| format!(" of {of}"));
+    let mut out = format!("{}: {}\n", paint.head("State"), format_args!("after step {step}{of} of {}", shell_path(file)));
+    section(&mut out, paint, "Who is who", &legend::lines(found, people));
+    section(&mut out, paint, "Threads", &threads(found, people));
+    if !found.steps.is_empty() {
+        let (shown, left_out, _) = steps::recent(steps::of_finding(found, people, &BTreeSet::new()));
+        let mut body = String::new();
+        if left_out > 0 {
+            let all = format!("'vsrun show {}' prints all", shell_path(file));
+            let _ = writeln!(body, "  ({} left out; {all})", count(left_out as u64, "earlier transition"));
+        }
+        section(&mut out, paint, "How it came there", &(body + &steps::folded_lines(&shown)));
+    }
+    if !found.touches.is_empty() {
+        section(&mut out, paint, "Uses of watched variables", &uses::of_execution(found));
+    }
+    out
 }
 
 /// The report on a scenario that a changed program has followed: the bug that came, if one did, and the line about it.
@@ -241,7 +257,7 @@ fn section(out: &mut String, paint: Paint, title: &str, body: &str) {
 }
 
 /// The circle, one link a line, with a line at the side that closes it.
-fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
+pub(crate) fn ring(cycle: &[CycleLink], names: &dyn Names) -> String {
     let thread = |i: usize| one_line(&names.thread(cycle[i % cycle.len()].thread));
     let link = |(i, link): (usize, &CycleLink)| match link.object {
         Some(object) => {

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
-use vsrun_model::arena::{Arena, Attached, Region, Segment};
+use vsrun_model::arena::{Arena, Attached, Region, Segment, ARENA_FD, MAGIC, VERSION};
 use vsrun_model::table::Table;
 
 /// An arena mapped into this process.
@@ -51,6 +51,24 @@ impl ArenaMap {
         let memory = map(fd.as_raw_fd(), libc::MAP_SHARED)?;
         let mut arena = ArenaMap { memory, file: Some(fd) };
         arena.init();
+        Ok(arena)
+    }
+
+    /// That of the world which process `pid`, of this user, belongs to: as it is now, and not to be changed by what is done here. Whoever calls
+    /// knows that the world stands still.
+    ///
+    /// # Errors
+    /// The process is gone, or has no arena of this version.
+    pub fn of_process(pid: i32) -> io::Result<ArenaMap> {
+        let file = File::open(format!("/proc/{pid}/fd/{ARENA_FD}"))?;
+        let size = size_of::<Arena>() as u64;
+        if file.metadata()?.len() != size {
+            return Err(io::Error::other("it is no process of a program that this vsrun has started"));
+        }
+        let arena = ArenaMap { memory: map(file.as_raw_fd(), libc::MAP_PRIVATE)?, file: None };
+        if (arena.magic, arena.version, arena.size) != (MAGIC, VERSION, size) {
+            return Err(io::Error::other("it is no process of a program that this vsrun has started"));
+        }
         Ok(arena)
     }
 

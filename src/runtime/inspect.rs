@@ -127,6 +127,25 @@ impl Inspector {
         found
     }
 
+    /// Looks at a world that a debugger has stopped: all but call stacks, which that shows itself.
+    pub fn glance(&mut self, world: &World, trace: &Trace) -> Finding {
+        let mut views: BTreeMap<u32, View> = BTreeMap::new();
+        for (p, process) in world.procs.as_slice().iter().enumerate() {
+            if process.state == ProcState::LIVE && process.own.real_pid > 0 {
+                let view = self.open(Pid::from_raw(process.own.real_pid), None);
+                view.into_iter().for_each(|view| drop(views.insert(p as u32, View { memory: None, ..view })));
+            }
+        }
+        let mut found = from_model(world, trace, &Ending::Modelled, &|key| symbol_of(&views, key));
+        for (&p, view) in &views {
+            found.processes[p as usize].program.clone_from(&view.program);
+        }
+        for (t, view) in found.threads.iter_mut().enumerate() {
+            self.complete(world, t as Tid, view, &views);
+        }
+        found
+    }
+
     pub(super) fn open(&mut self, pid: Pid, regs: Option<(Regs, u64)>) -> Option<View> {
         let text = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
         let exe = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();

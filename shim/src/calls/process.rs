@@ -260,12 +260,13 @@ fn fork_in_model(creator: Tid) -> (Pid, Tid) {
     (p, t)
 }
 
-/// Every process of a world is a child of vsrun; without a supervisor, of the process that forks it.
+/// Every process of a world is a child of vsrun; without a supervisor, of the process that forks it. Only where its end is told by SIGCHLD
+/// is it a process for debuggers, not a thread.
 fn parentage() -> u64 {
     if arena().control.mode == Mode::ROOT {
         CLONE_PARENT
     } else {
-        0
+        libc::SIGCHLD as u64
     }
 }
 

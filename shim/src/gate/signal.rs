@@ -2,12 +2,14 @@
 //! are real; when they are entered is decided here. Masks are virtual, one a fiber; the kernel's mask stays empty, since a
 //! blocked SIGSYS would kill at the next trap.
 
+use core::cell::UnsafeCell;
+
 use vsrun_model::arena::Mode;
 use vsrun_model::signal::{bit, ignored_by_default, stops, Disposition, Kept, Sent};
 use vsrun_model::{Kind, Op, Pid, SigInfo, Tid};
 
 use super::local::{arena, local, machine, me, model, process_of, world, Action};
-use super::{end, exit, fiber, shield, tsc, turn};
+use super::{direct, end, exit, fiber, shield, tsc, turn};
 use crate::sys::errno::EAGAIN;
 use crate::sys::{context as reg, die, guard, limit, load, raw, store};
 use crate::watch;
@@ -75,21 +77,47 @@ pub fn install_net(handler: u64) {
 /// Signals by which the processor tells of memory that is not there.
 const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
+/// The same of instructions.
+const OF_INSTRUCTIONS: [i32; 2] = [libc::SIGFPE, libc::SIGILL];
+
+fn is_alone() -> bool {
+    arena().control.mode == Mode::DIRECT
+}
+
+/// The shim's handler gets it first: without a supervisor whatever an instruction fails by, since a debugger is to see all threads then.
+fn is_fault(signal: i32) -> bool {
+    FAULTS.contains(&signal) || is_alone() && OF_INSTRUCTIONS.contains(&signal)
+}
+
+struct Stack(UnsafeCell<[u8; 1 << 15]>);
+// SAFETY: only the kernel writes there, for one fault at a time.
+unsafe impl Sync for Stack {}
+
+/// Without a supervisor, until the program has alternate stacks: where a fault is met whose stack is used up. Whoever is there comes back
+/// or ends; no fiber is left there.
+static SPARE: Stack = Stack(UnsafeCell::new([0; 1 << 15]));
+
 /// Makes the kernel's action of faults the shim's handler of them; see `tsc` and `sys::guard`.
 pub fn install_faults() {
-    FAULTS.into_iter().for_each(install_fault);
+    if is_alone() && !local().altstacks {
+        let stack = [SPARE.0.get() as u64, 0, size_of::<Stack>() as u64];
+        raw!(libc::SYS_sigaltstack, stack.as_ptr(), 0);
+    }
+    FAULTS.into_iter().chain(OF_INSTRUCTIONS).filter(|&signal| is_fault(signal)).for_each(install_fault);
 }
 
 /// The same of one, on the program's alternate stack if its own handler is to run there.
 fn install_fault(signal: i32) {
-    let flags = local().actions[signal as usize].flags & SA_ONSTACK;
+    let action = local().actions[signal as usize];
+    let spare = is_alone() && !local().altstacks && matches!(action.handler, SIG_DFL | SIG_IGN);
+    let flags = if spare { SA_ONSTACK } else { action.flags & SA_ONSTACK };
     install(signal, on_fault as *const () as u64, flags | SA_SIGINFO | SA_NODEFER);
 }
 
 /// Before exec, which keeps what is ignored.
 pub fn before_exec() {
-    for signal in FAULTS {
-        if local().actions[signal as usize].handler == SIG_IGN {
+    for signal in FAULTS.into_iter().chain(OF_INSTRUCTIONS) {
+        if is_fault(signal) && local().actions[signal as usize].handler == SIG_IGN {
             install(signal, SIG_IGN, 0);
         }
     }
@@ -101,12 +129,12 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
     note_disposition(signal, &action);
     let result = match action.handler {
         _ if signal == libc::SIGSYS => 0,
-        _ if FAULTS.contains(&signal) => {
-            install_fault(signal);
-            0
-        }
         _ if signal == trap_signal() && (watch::is_mapped() || local().toss_traps) => {
             install_traps();
+            0
+        }
+        _ if is_fault(signal) => {
+            install_fault(signal);
             0
         }
         SIG_DFL | SIG_IGN => install(signal, action.handler, 0),
@@ -120,7 +148,7 @@ pub fn set_action(signal: i32, action: Action) -> i64 {
 
 /// The signal that patches of one byte give, see [`TRAP_ALONE`](vsrun_model::watch::TRAP_ALONE).
 fn trap_signal() -> i32 {
-    if arena().control.mode == Mode::DIRECT {
+    if is_alone() {
         libc::SIGILL
     } else {
         libc::SIGTRAP
@@ -163,6 +191,7 @@ extern "C" fn on_trap(signal: i32, info: u64, context: u64) {
         SIG_DFL | SIG_IGN => {
             // It is fatal, where it happened.
             process_of(local().pid).crashes = true;
+            direct::crashes(signal);
             install(signal, SIG_DFL, 0);
             if of_instruction {
                 store(context + reg::RIP, at);
@@ -232,6 +261,7 @@ fn fault(signal: i32, sent: bool, info: u64, context: u64) {
         // It is fatal. The default action is put in place, and the instruction faults again: the crash is where it happened.
         SIG_DFL | SIG_IGN => {
             process_of(local().pid).crashes = true;
+            direct::crashes(signal);
             install(signal, SIG_DFL, 0);
             if sent {
                 raise(signal);
@@ -264,7 +294,7 @@ fn answered(context: u64) -> bool {
 fn yield_to_outside(signal: i32, info: u64) {
     let sender: i32 = load(info + 16);
     let own = process_of(local().pid);
-    if own.delivers == signal || arena().control.mode == Mode::DIRECT {
+    if own.delivers == signal || is_alone() {
         return;
     }
     if sender > 0 && world().procs.as_slice().iter().any(|p| p.own.real_pid == sender) {
@@ -418,6 +448,7 @@ fn default_action(signal: i32) {
     }
     let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS];
     if faults.contains(&signal) {
+        direct::crashes(signal);
         install(signal, SIG_DFL, 0);
         raise(signal);
     }
@@ -482,9 +513,17 @@ type Handler = extern "C" fn(i32, u64, u64);
 /// Every handler of the program is entered here. A signal from outside that comes while the shim's own code runs, or
 /// that the fiber blocks, waits.
 extern "C" fn trampoline(signal: i32, info: u64, context: u64) {
+    if is_ends_of_child(signal, info) {
+        return;
+    }
     let entered = shield::enter();
     enter_handler(signal, info, context);
     shield::leave(entered);
+}
+
+/// Without a supervisor a process that has been killed tells its parent in earnest, too.
+fn is_ends_of_child(signal: i32, info: u64) -> bool {
+    signal == libc::SIGCHLD && is_alone() && !local().delivering && load::<i32>(info + 8) > 0
 }
 
 /// A handler is about to return, which has blocked the signals `barred` in its thread: meanwhile other threads of the process get those.

@@ -361,6 +361,9 @@ fn tell() {
 #[cold]
 #[inline(never)]
 fn stand_still() {
+    if arena().control.mode == Mode::DIRECT {
+        return direct::stop_before_step();
+    }
     machine().tell();
     raw!(libc::SYS_kill, raw!(libc::SYS_getpid), libc::SIGSTOP);
 }

@@ -17,6 +17,12 @@ pub fn wake(p: Pid) {
     raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
 }
 
+/// Process `p`, if it waits, is to look.
+pub fn nudge(p: Pid) {
+    let word = &raw mut process_of(p).turn as u64;
+    raw!(libc::SYS_futex, word, FUTEX_WAKE, 1);
+}
+
 /// Waits until process `p`, this one, is given the turn; meanwhile `look` is called now and then.
 pub fn wait(p: Pid, look: Option<fn()>) {
     let word = &raw mut process_of(p).turn as u64;

@@ -228,6 +228,30 @@ numbers! {
     TRAPS = 7,
 }
 
+/// What processes are to show: the kind in the lowest two bits, above them how many requests there were. A transparent integer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct Shows(pub u32);
+
+impl Shows {
+    /// Threads are fibers.
+    pub const NOTHING: u32 = 0;
+    /// Each fiber is a thread of the kernel's.
+    pub const THREADS: u32 = 1;
+    /// The same, and the first process stops in its debugger.
+    pub const END: u32 = 2;
+
+    /// Which of these.
+    pub fn kind(self) -> u32 {
+        self.0 & 3
+    }
+
+    /// The next request, of that kind.
+    pub fn next(self, kind: u32) -> Shows {
+        Shows((self.0 | 3).wrapping_add(1) | kind)
+    }
+}
+
 numbers! {
     /// How a process under test is run.
     Mode(u32):
@@ -307,6 +331,8 @@ pub struct Control {
     /// From this transition on, counted from 1, who makes one stops itself (SIGSTOP) just before, so that vsrun can see from where in
     /// the program; 0: nobody does.
     pub told_from: u64,
+    /// Without a supervisor: what processes that wait for the turn are to show a debugger, see [`Shows`]. Written by the holder of the turn.
+    pub shows: Shows,
     /// Number of shared regions given out.
     pub regions: u32,
     /// 1 once a file in the execution's private /dev/shm has been opened; written by the holder of the turn.

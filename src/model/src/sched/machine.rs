@@ -33,6 +33,16 @@ impl Arena {
         self.control.tells = 1;
     }
 
+    /// Nobody is to be told from now on.
+    pub fn tell_no_more(&mut self) {
+        self.control.told_from = 0;
+    }
+
+    /// Processes are to show something else, see [`Shows`](crate::arena::Shows).
+    pub fn show(&mut self, kind: u32) {
+        self.control.shows = self.control.shows.next(kind);
+    }
+
     /// The process has used page `n` of [`Pages`](crate::arena::Pages).
     pub fn page_is_used(&mut self, n: usize) {
         self.control.pages.set_used(n);

@@ -147,6 +147,8 @@ pub struct ProcessState {
     pub real_pid: i32,
     /// Futex word of the turn: set by whoever passes the turn to it, cleared by itself.
     pub turn: u32,
+    /// The request to show something that it has followed last, see `Control::shows`; written by itself.
+    pub shown: u32,
     /// State of the deterministic random numbers handed to it.
     pub random: u64,
     /// Where the table of its accesses to memory whose faults are answered begins and ends, see the shim's `sys::guard`.
@@ -168,6 +170,7 @@ impl ProcessState {
         ProcessState {
             real_pid: 0,
             turn: 0,
+            shown: 0,
             random: 0x2545_f491_4f6c_dd1d,
             answered: [0; 2],
             death_signal: 0,
