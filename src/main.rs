@@ -16,7 +16,7 @@ use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, doctor, why};
+use vsrun::{args, canary, doctor, step, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -47,6 +47,8 @@ fn main() -> ExitCode {
         Command::Explore(config) => run(&config),
         Command::Replay(args) => replay(&args),
         Command::Explain(args) => explain(&args),
+        Command::Debug(args) => step::lines::serve(&args).map(|()| 0),
+        Command::Step(args) => step::screen::run(&args).map(|()| 0),
         Command::Show(args) => print_scenario(&args),
         Command::Timeline(args) => draw(&args),
         Command::Trace(args) => list(&args),

@@ -6,13 +6,13 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
-    Timeline, Trace, TraceOptions, Why,
+    Bounds, Checkpoint, Command, Config, Debug, DebugFormat, Doctor, Explain, MemoryModel, Race, Replay, SearchKind,
+    SearchName, Show, Step, Timeline, Trace, TraceOptions, Why,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 7] = ["replay", "explain", "show", "timeline", "trace", "doctor", "why"];
+const COMMANDS: [&str; 9] = ["replay", "explain", "debug", "step", "show", "timeline", "trace", "doctor", "why"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
+        Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Gdb => {
+            Err(UsageError::not_yet("debug without --format json"))
+        }
+        Some(RawCommand::Debug(debug)) => Ok(Command::Debug(debug)),
+        Some(RawCommand::Step(step)) => Ok(Command::Step(step)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
         Some(RawCommand::Timeline(timeline)) => Ok(Command::Timeline(timeline)),
         Some(RawCommand::Trace(trace)) if trace.program[0].is_empty() => {
@@ -206,6 +211,8 @@ const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
+       vsrun debug --format json [--input FILE] [--trust] FILE
+       vsrun step [--input FILE] [--trust] FILE
        vsrun show [--format text|json] FILE
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
@@ -218,6 +225,10 @@ enum RawCommand {
     Replay(Replay),
     /// Find the step of a scenario at which another choice leads away from its bug
     Explain(Explain),
+    /// Stand at any step of a scenario, go back, and choose another way: for editors and programs (--format json)
+    Debug(Debug),
+    /// The same in the terminal
+    Step(Step),
     /// Print what a scenario file holds, with all its steps
     Show(Show),
     /// Draw a scenario: a page with lanes of threads, arrows between them, and who waits for whom

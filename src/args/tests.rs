@@ -339,3 +339,15 @@ fn memory_is_a_size_or_a_model() {
         assert_eq!(run(&[bad, &["prog"]].concat()).unwrap_err().code, 2, "{bad:?}");
     }
 }
+
+#[test]
+fn steps_of_a_scenario() {
+    let file = || PathBuf::from("f");
+    let debug = Debug { format: DebugFormat::Json, input: Some("in".into()), trust: false, file: file() };
+    assert_eq!(run(&["debug", "--format", "json", "--input", "in", "f"]), Ok(Command::Debug(debug)));
+    let step = Step { input: None, trust: true, file: file() };
+    assert_eq!(run(&["step", "--trust", "f"]), Ok(Command::Step(step)));
+    assert!(refused(&["debug", "f"]).contains("--format json"));
+    assert!(refused(&["--seed", "1", "step"]).contains("options of 'step' stand after it"));
+    refused(&["step"]);
+}

@@ -28,6 +28,10 @@ pub enum Command {
     Replay(Replay),
     /// Say where a scenario could have gone another way.
     Explain(Explain),
+    /// Stand at the steps of a scenario, for other programs.
+    Debug(Debug),
+    /// The same for people, in the terminal.
+    Step(Step),
     /// Print a scenario.
     Show(Show),
     /// Draw a scenario.
@@ -608,6 +612,46 @@ pub struct Trace {
     pub format: Format,
     /// The rest: one execution.
     pub config: Config,
+}
+
+/// What `vsrun debug` speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DebugFormat {
+    /// gdb.
+    Gdb,
+    /// Commands and answers, an object a line.
+    Json,
+}
+
+/// Stands at the steps of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Debug {
+    /// gdb, or json: commands on standard input and answers on standard output, an object a line
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = DebugFormat::Gdb)]
+    pub format: DebugFormat,
+    /// File that the program reads from its standard input, if the scenario's program had one (with --format json)
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Stands at the steps of a scenario, in the terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Step {
+    /// File that the program reads from its standard input, if the scenario's program had one
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// Prints a scenario.
