@@ -22,6 +22,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod search;
 pub mod shrink;
+pub mod step;
 pub mod touched;
 pub mod trace;
 pub mod why;

@@ -8,7 +8,7 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
+    Command, Config, DebugFormat, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -16,7 +16,7 @@ use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, doctor, gdb, why};
+use vsrun::{args, canary, doctor, gdb, step, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -49,8 +49,10 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Explore(config) => run(&config),
         Command::Replay(args) => replay(&args),
-        Command::Debug(args) => gdb::debug(&args),
+        Command::Debug(args) if args.format == DebugFormat::Gdb => gdb::debug(&args),
         Command::Explain(args) => explain(&args),
+        Command::Debug(args) => step::lines::serve(&args).map(|()| 0),
+        Command::Step(args) => step::screen::run(&args).map(|()| 0),
         Command::Show(args) => print_scenario(&args),
         Command::Timeline(args) => draw(&args),
         Command::Trace(args) => list(&args),

@@ -6,13 +6,13 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Debug, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
-    Timeline, Trace, TraceOptions, Why,
+    Bounds, Checkpoint, Command, Config, Debug, DebugFormat, Doctor, Explain, MemoryModel, Race, Replay, SearchKind,
+    SearchName, Show, Step, Timeline, Trace, TraceOptions, Why,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 8] = ["replay", "debug", "explain", "show", "timeline", "trace", "doctor", "why"];
+const COMMANDS: [&str; 9] = ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub struct UsageError {
 impl UsageError {
     fn wrong(what: impl std::fmt::Display) -> UsageError {
         UsageError { text: format!("vsrun: {what}; try 'vsrun --help'"), code: 2 }
+    }
+
+    fn refused(why: &str) -> UsageError {
+        UsageError { text: format!("vsrun: {why}"), code: 2 }
     }
 
     fn not_yet(what: impl std::fmt::Display) -> UsageError {
@@ -56,8 +60,15 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
     let raw = Raw::try_parse_from(&args)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
-        Some(RawCommand::Debug(debug)) => Ok(Command::Debug(debug)),
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
+        Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Json && !debug.gdb.is_empty() => {
+            Err(UsageError::refused("arguments for gdb mean nothing with --format json"))
+        }
+        Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Gdb && debug.input.is_some() => {
+            Err(UsageError::refused("--input is for --format json: in gdb the program reads what gdb's terminal gives it"))
+        }
+        Some(RawCommand::Debug(debug)) => Ok(Command::Debug(debug)),
+        Some(RawCommand::Step(step)) => Ok(Command::Step(step)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),
         Some(RawCommand::Timeline(timeline)) => Ok(Command::Timeline(timeline)),
         Some(RawCommand::Trace(trace)) if trace.program[0].is_empty() => {
@@ -208,6 +219,8 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--until N] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun debug [--trust] FILE [-- GDB ARGS...]
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
+       vsrun debug --format json [--input FILE] [--trust] FILE
+       vsrun step [--input FILE] [--trust] FILE
        vsrun show [--format text|json] FILE
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
@@ -218,10 +231,12 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
 enum RawCommand {
     /// Run a scenario again, step by step the same
     Replay(Replay),
-    /// Open a scenario in gdb: every thread at any step, forward and back
+    /// Open a scenario in gdb: every thread at any step, forward and back; or (--format json) stand at its steps, for editors and programs
     Debug(Debug),
     /// Find the step of a scenario at which another choice leads away from its bug
     Explain(Explain),
+    /// Stand at any step of a scenario, go back, and choose another way, in the terminal
+    Step(Step),
     /// Print what a scenario file holds, with all its steps
     Show(Show),
     /// Draw a scenario: a page with lanes of threads, arrows between them, and who waits for whom

@@ -340,3 +340,18 @@ fn memory_is_a_size_or_a_model() {
         assert_eq!(run(&[bad, &["prog"]].concat()).unwrap_err().code, 2, "{bad:?}");
     }
 }
+
+#[test]
+fn steps_of_a_scenario() {
+    let file = || PathBuf::from("f");
+    let json = Debug { format: DebugFormat::Json, input: Some("in".into()), trust: false, file: file(), gdb: vec![] };
+    let gdb = Debug { format: DebugFormat::Gdb, input: None, gdb: vec!["-q".into()], ..json.clone() };
+    assert_eq!(run(&["debug", "f", "--", "-q"]), Ok(Command::Debug(gdb)));
+    refused(&["debug", "--format", "json", "f", "--", "-q"]);
+    refused(&["debug", "--input", "in", "f"]);
+    assert_eq!(run(&["debug", "--format", "json", "--input", "in", "f"]), Ok(Command::Debug(json)));
+    let step = Step { input: None, trust: true, file: file() };
+    assert_eq!(run(&["step", "--trust", "f"]), Ok(Command::Step(step)));
+    assert!(refused(&["--seed", "1", "step"]).contains("options of 'step' stand after it"));
+    refused(&["step"]);
+}

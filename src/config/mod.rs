@@ -26,10 +26,12 @@ pub enum Command {
     Explore(Config),
     /// Run a scenario again.
     Replay(Replay),
-    /// Open a scenario in a debugger.
-    Debug(Debug),
     /// Say where a scenario could have gone another way.
     Explain(Explain),
+    /// Open a scenario in a debugger, or stand at its steps for other programs.
+    Debug(Debug),
+    /// Stand at the steps of a scenario, in the terminal.
+    Step(Step),
     /// Print a scenario.
     Show(Show),
     /// Draw a scenario.
@@ -490,20 +492,6 @@ pub struct Replay {
     pub file: PathBuf,
 }
 
-/// Opens a scenario in gdb.
-#[derive(Clone, Debug, PartialEq, Eq, Args)]
-pub struct Debug {
-    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
-    #[arg(long)]
-    pub trust: bool,
-    /// The scenario
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Arguments for gdb
-    #[arg(value_name = "GDB ARGS", last = true)]
-    pub gdb: Vec<OsString>,
-}
-
 /// Says at which step another choice leads away from a scenario's bug.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Explain {
@@ -627,6 +615,49 @@ pub struct Trace {
     pub format: Format,
     /// The rest: one execution.
     pub config: Config,
+}
+
+/// What `vsrun debug` speaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DebugFormat {
+    /// gdb.
+    Gdb,
+    /// Commands and answers, an object a line.
+    Json,
+}
+
+/// Opens a scenario in gdb, or stands at its steps.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Debug {
+    /// gdb, or json: commands on standard input and answers on standard output, an object a line
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = DebugFormat::Gdb)]
+    pub format: DebugFormat,
+    /// File that the program reads from its standard input, if the scenario's program had one (with --format json)
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Arguments for gdb
+    #[arg(value_name = "GDB ARGS", last = true)]
+    pub gdb: Vec<OsString>,
+}
+
+/// Stands at the steps of a scenario, in the terminal.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Step {
+    /// File that the program reads from its standard input, if the scenario's program had one
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Run it though somebody else wrote it, or another machine: what it runs is in the file
+    #[arg(long)]
+    pub trust: bool,
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// Prints a scenario.

@@ -330,7 +330,7 @@ pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -
 }
 
 /// What the threads are called, by their paths of creation.
-fn people_of(found: &Finding) -> BTreeMap<String, String> {
+pub(super) fn people_of(found: &Finding) -> BTreeMap<String, String> {
     let people = People::of(found);
     let one = |(t, thread): (u32, &ThreadView)| (thread.uid.to_string(), people.name(t).to_string());
     (0..).zip(&found.threads).map(one).collect()
@@ -351,6 +351,7 @@ fn rank(kind: BugKind) -> u8 {
         BugKind::Environment => 8,
         BugKind::Error => 9,
         BugKind::Cut => 10,
+        BugKind::Outcome => 11,
     }
 }
 

@@ -143,6 +143,7 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
             let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
             Bug { kind: BugKind::Cut, finding: Some(unfinished::shown(finding)), ..line }
         }
+        BugKind::Outcome => Bug { kind: BugKind::Outcome, ..Bug::new(finding, scenario.found.execution) },
         _ => Bug::new(finding, scenario.found.execution),
     };
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
@@ -182,7 +183,9 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
     if bug.kind == BugKind::Cut && is_cut {
         return None;
     }
-    if found.kind != Some(bug.kind) || !same_identity {
+    let is_over = found.ending == Ending::Modelled && matches!(found.end, End::FINISHED | End::WAITS_OUTSIDE);
+    let came = found.kind.or((is_over && bug.kind == BugKind::Outcome).then_some(BugKind::Outcome));
+    if came != Some(bug.kind) || !same_identity {
         return Some(format!(
             "the replay came to another end, after step {steps}: expected {}: {}; came: {}",
             bug.kind.name(),

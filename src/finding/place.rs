@@ -117,6 +117,11 @@ impl PlaceView {
         self.shown().first().map(ToString::to_string)
     }
 
+    /// The innermost source line that is told.
+    pub fn source(&self) -> Option<&LineView> {
+        self.shown().first().copied()
+    }
+
     /// By symbol, whether source lines are known or not.
     pub fn by_symbol(&self) -> String {
         format!("{}{}", self.before, self.symbol)

@@ -90,13 +90,17 @@ fn counted(shows: &Shows) -> String {
 
 /// The same as one JSON object.
 pub fn json(explained: &Explained, file: &Path) -> String {
+    object(explained, file).to_string()
+}
+
+/// That object.
+pub fn object(explained: &Explained, file: &Path) -> Value {
     let (kind, summary) = &explained.bug;
-    let object = json!({
+    json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "kind": kind.name(), "summary": summary,
         "steps": explained.steps, "executions": explained.executions, "not_looked_at": explained.left,
         "turn": explained.turn.as_ref().map(turn_object), "later": explained.later.as_ref().map(turn_object),
-    });
-    object.to_string()
+    })
 }
 
 fn turn_object(turn: &Turn) -> Value {

@@ -15,6 +15,9 @@ use crate::incomplete::{uncontrolled, Reason};
 /// The version of the object that `vsrun why` prints: higher once what a key means has changed, or one is gone.
 pub const WHY_FORMAT: u32 = 1;
 
+/// The same of the objects that `vsrun debug --format json` prints.
+pub const DEBUG_FORMAT: u32 = 1;
+
 /// The object. Names that are not UTF-8 are lossy here; scenarios have the bytes.
 pub fn object(summary: &Summary) -> Value {
     let seconds = (summary.seconds * 1e6).round() / 1e6;

@@ -18,7 +18,7 @@ use vsrun_model::{End, Kind};
 const WIDEST: usize = 56;
 
 /// How an execution came to its end, in one word.
-fn end(found: &Finding) -> &'static str {
+pub(crate) fn end(found: &Finding) -> &'static str {
     match (found.kind, &found.ending, found.end) {
         (Some(kind), ..) => kind.name(),
         (None, Ending::Interrupted, _) => "interrupted",

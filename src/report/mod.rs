@@ -1,6 +1,7 @@
 //! How it is said what vsrun found: functions from plain data to [`text`] for people and [`json`] for programs; [`show`]
 //! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
+pub mod debug;
 pub mod explain;
 pub mod json;
 pub mod junit;
@@ -21,6 +22,6 @@ mod uses;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use places::stack;
+pub(crate) use places::{brief, stack};
 pub(crate) use terminal::{circle, shell_word, Paint};
 pub use terminal::{colours_for, shell_line};

@@ -44,7 +44,7 @@ fn known(frames: &[PlaceView]) -> Option<&PlaceView> {
 }
 
 /// A place in a list: the innermost source line, else function and offset; `None`: it is in no file.
-pub(super) fn brief(at: &PlaceView) -> Option<String> {
+pub(crate) fn brief(at: &PlaceView) -> Option<String> {
     at.brief().or_else(|| at.symbol.contains('(').then(|| at.by_symbol()))
 }
 

@@ -66,7 +66,7 @@ fn last_line(summary: &Summary) -> String {
 pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
     let mut out = seen_only(bug, colours);
-    if bug.kind.is_of_program() || bug.kind == BugKind::Cut {
+    if bug.kind.is_of_program() || matches!(bug.kind, BugKind::Cut | BugKind::Outcome) {
         section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), runs_alone(bug), paint));
     }
     out
@@ -103,6 +103,7 @@ fn runs_alone(bug: &Bug) -> bool {
 pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
     let same = match bug.kind {
         BugKind::Cut => "the replay came to where the execution was cut off",
+        BugKind::Outcome => "the replay came to the same end as the scenario records, by the same steps; it is no bug",
         _ => "the replay came to the same end as the scenario records: the same bug, by the same steps",
     };
     format!("{}{}\n{}: {same}\n", uncontrolled(kinds), self::bug(bug, colours), Paint(colours).head("Replay"))
@@ -247,6 +248,7 @@ fn heading(kind: BugKind) -> String {
     match kind {
         BugKind::Assert => "ASSERTION".to_string(),
         BugKind::Cut => "CUT OFF".to_string(),
+        BugKind::Outcome => "NO BUG".to_string(),
         kind if !kind.is_of_program() => "ERROR".to_string(),
         kind => kind.name().to_uppercase(),
     }

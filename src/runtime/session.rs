@@ -419,6 +419,18 @@ impl Output {
         Ok(fallocate(self.file.as_raw_fd(), flags, from as i64, len as i64)?)
     }
 
+    /// The end of what the last execution printed, of what was kept of that: at most 64 KiB.
+    pub fn copy_end_to(&self, to: &mut Vec<u8>) -> io::Result<()> {
+        use std::os::unix::fs::FileExt;
+        const MOST: u64 = 64 << 10;
+        let end = self.file.metadata()?.len().min(KEPT);
+        let from = end.saturating_sub(MOST);
+        let mut bytes = vec![0; (end - from) as usize];
+        self.file.read_exact_at(&mut bytes, from)?;
+        to.append(&mut bytes);
+        Ok(())
+    }
+
     /// What the last execution printed, as far as it was kept.
     pub fn copy_to(&mut self, to: &mut dyn Write) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;

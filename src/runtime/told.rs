@@ -37,6 +37,8 @@ pub(super) struct Made {
 #[derive(Default)]
 pub(super) struct Told {
     from: u64,
+    /// So many are told; `None`: [`MOST`].
+    most: Option<u64>,
     seen: BTreeMap<usize, Made>,
     /// The last map of all.
     last: Option<Map>,
@@ -44,10 +46,18 @@ pub(super) struct Told {
 }
 
 impl Told {
+    /// So many of the last transitions are told from the next execution on; 0: none is. `None`: as many as usual.
+    pub fn tell_last(&mut self, most: Option<u64>) {
+        self.most = most;
+    }
+
     /// An execution begins.
     pub fn begin(&mut self, schedule: &Schedule) {
         self.seen.clear();
-        self.from = (schedule.prefix.len() as u64).saturating_sub(MOST) + 1;
+        self.from = match self.most.unwrap_or(MOST) {
+            0 => 0,
+            most => (schedule.prefix.len() as u64).saturating_sub(most) + 1,
+        };
     }
 
     /// The first transition that is told, from 1; 0: none is.
@@ -70,7 +80,7 @@ impl Told {
             let made = Made { map, stack, site: thread.fiber.place };
             self.seen.insert(arena.trace().len() - 1, made);
         }
-        (self.seen.len() as u64) < 2 * MOST
+        (self.seen.len() as u64) < self.most.unwrap_or(MOST).saturating_mul(2)
     }
 
     fn stack(&mut self, stopped: &Stopped) -> Option<(Map, Vec<u64>)> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use vsrun_model::arena::{Command, Control, Mode, Pages, MAX_SYSCALLS, POOL_SIZE};
-use vsrun_model::End;
+use vsrun_model::{End, Tid, Uid};
 
 use super::checkpoint::{memory_file, ArenaMap, RootState};
 use super::halt::Halt;
@@ -28,7 +28,7 @@ use super::watchpoints::{pieces, Watchlist, Watchpoints};
 use crate::binary::preflight::is_secure_exec;
 use crate::binary::{Modules, SymbolCache};
 use crate::finding::Finding;
-use crate::objects::Objects;
+use crate::objects::{Objects, Shown};
 
 /// The end of the sentence about a file that nobody has read yet.
 pub const ONLY_WRITTEN: &str =
@@ -373,6 +373,27 @@ impl Worker {
     /// What the execution last run showed, as far as the model alone knows.
     pub fn finding(&self, outcome: &Outcome) -> Finding {
         look::from_model(&self.arena.world, &outcome.trace, &outcome.ending, &|_| None)
+    }
+
+    /// So many of the last transitions of an execution that is looked at are told from where they are made; 0: none is. `None`: as
+    /// many as usual.
+    pub fn tell_last(&mut self, most: Option<u64>) {
+        self.told.tell_last(most);
+    }
+
+    /// Who could move where the execution last run was cut, and in how many ways each.
+    pub fn enabled(&self) -> Vec<(Uid, u32)> {
+        let world = &self.arena.world;
+        let name = |&(t, ways): &(Tid, u32)| Some((world.threads.get(t)?.uid, ways));
+        match world.end {
+            End::DEPTH => self.arena.enabled.as_slice().iter().filter_map(name).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The execution last run has shown that threads share more than was known: operations on that were no places to switch.
+    pub fn shows_more_sharing(&self) -> bool {
+        Shown::read(&self.arena, &self.spec.objects.late).is_new()
     }
 
     /// A hash of all transitions of the execution last run, recorded or not.

@@ -252,6 +252,22 @@ impl Scenario {
         write().map_err(|source| WriteError { dir: dir.to_path_buf(), source })
     }
 
+    /// Writes the scenario to a new file at `path`.
+    ///
+    /// # Errors
+    /// The directory cannot be written to, or something stands at `path`.
+    pub fn write_new(&self, path: &Path) -> Result<(), WriteError> {
+        let dir = files::directory_of(path);
+        let write = || {
+            let (temporary, mut file) = files::temporary(dir)?;
+            let written = file.write_all(self.to_own_json().as_bytes()).and_then(|()| file.sync_all());
+            let linked = written.and_then(|()| fs::hard_link(&temporary, path));
+            let _ = fs::remove_file(&temporary);
+            linked
+        };
+        write().map_err(|source| WriteError { dir: dir.to_path_buf(), source })
+    }
+
     fn try_write(&self, dir: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(dir)?;
         let name = self.base_name();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
 use vsrun_model::kind::Outcome;
-use vsrun_model::{signal, Kind, ObjId, Tid};
+use vsrun_model::{signal, Kind, ObjId, Op, Tid};
 
 use super::ops::op_text;
 use crate::finding::{words, StepView, Thing, Words};
@@ -15,11 +15,18 @@ pub fn note(kind: Kind, value: u32, alternatives: u32) -> Option<String> {
     said.then(|| format!("alternative {} of {alternatives}", value + 1))
 }
 
+/// What tells alternative `value` of an operation from the others, where it could go on in so many ways. `None`: there is one alone.
+pub fn way(op: &Op, value: u32, alternatives: u32) -> Option<Words> {
+    if alternatives > 1 && matches!(op.kind.row().shown.outcome, Outcome::Value) {
+        return Some(words!["= ", value]);
+    }
+    signalled(op.signals, value, alternatives).or_else(|| note(op.kind, value, alternatives).map(Words::from))
+}
+
 /// The signal that was delivered in the place of the operation, before it or so that it fails.
-fn signalled(step: &Step) -> Option<Words> {
-    let ways = step.act.op.signals;
-    let first = step.choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
-    if first == 1 && step.value == 0 && step.choices > 1 {
+fn signalled(ways: u16, value: u32, choices: u32) -> Option<Words> {
+    let first = choices.checked_sub((ways & signal::ALTERNATIVES).count_ones())?;
+    if first == 1 && value == 0 && choices > 1 {
         let stops = ways & (signal::STOP_BEFORE | signal::STOP_INTERRUPTS) == ways & signal::ALTERNATIVES;
         return Some(if stops {
             "before the stop".into()
@@ -36,7 +43,7 @@ fn signalled(step: &Step) -> Option<Words> {
         (signal::STOP_INTERRUPTS, "interrupted by the stop".into()),
     ];
     let mut present = texts.into_iter().filter(|(bit, _)| ways & bit != 0);
-    present.nth(step.value.checked_sub(first)? as usize).map(|(_, text)| text)
+    present.nth(value.checked_sub(first)? as usize).map(|(_, text)| text)
 }
 
 /// The signal that is handled where a call returns.
@@ -58,7 +65,8 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
             value,
             alternatives,
             text: handled(step).unwrap_or_else(|| words![op_text(&op), outcome(step, woken.as_deref())]),
-            note: signalled(step).or_else(|| note(op.kind, value, alternatives).map(Words::from)),
+            note: signalled(op.signals, value, alternatives)
+                .or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
             matters: true,
             at: None,

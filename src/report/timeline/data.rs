@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{json, Value};
 
-use super::picture::{Lane, Picture};
+use super::picture::{Graph, Lane, Picture};
 use crate::base::text::one_line;
 use crate::report::places::{add_line, brief};
 
@@ -104,6 +104,17 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(text).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// Who waits for whom as an object; `lane` gives the path of creation of a lane's thread.
+pub(crate) fn waits<'a>(graph: &Graph, lane: &dyn Fn(usize) -> Option<&'a String>) -> Value {
+    let nodes = graph.nodes.iter().map(|node| {
+        let thread = node.lane.and_then(lane);
+        json!({"label": node.label, "thread": thread, "in_circle": node.in_circle})
+    });
+    let edges = graph.edges.iter().map(|edge| json!({"from": edge.from, "to": edge.to, "label": edge.label}));
+    let (nodes, edges): (Vec<Value>, Vec<Value>) = (nodes.collect(), edges.collect());
+    json!({"nodes": nodes, "edges": edges})
+}
+
 /// All of it as one object.
 pub fn json(picture: &Picture) -> String {
     let place = |object: &mut Value, at: Option<&crate::finding::PlaceView>| {
@@ -140,17 +151,11 @@ pub fn json(picture: &Picture) -> String {
         .iter()
         .map(|link| json!({"from": number(link.from), "to": number(link.to), "kind": link.kind, "why": link.why}))
         .collect();
-    let nodes = picture.graph.nodes.iter().map(|node| {
-        let thread = node.lane.and_then(|lane| picture.lanes.get(lane)).map(|lane| lane.id.clone());
-        json!({"label": node.label, "thread": thread, "in_circle": node.in_circle})
-    });
-    let edges = picture.graph.edges.iter().map(|edge| json!({"from": edge.from, "to": edge.to, "label": edge.label}));
-    let (nodes, edges): (Vec<Value>, Vec<Value>) = (nodes.collect(), edges.collect());
     let object = json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "program": picture.program, "scenario": picture.scenario,
         "verdict": picture.kind.map_or("ok", |kind| kind.name()), "summary": picture.summary, "story": picture.story, "transitions": picture.steps,
         "processes": picture.processes.iter().map(|(vpid, program)| json!({"process": vpid, "program": program})).collect::<Vec<_>>(),
-        "threads": lanes, "steps": steps, "order": order, "waits": {"nodes": nodes, "edges": edges}, "printed": picture.printed, "uncontrolled": picture.uncontrolled,
+        "threads": lanes, "steps": steps, "order": order, "waits": waits(&picture.graph, &|lane| Some(&picture.lanes.get(lane)?.id)), "printed": picture.printed, "uncontrolled": picture.uncontrolled,
     });
     object.to_string() + "\n"
 }

@@ -5,6 +5,8 @@ mod data;
 mod html;
 mod picture;
 
+pub(crate) use data::waits;
 pub use data::{dot, json, perfetto};
 pub use html::html;
-pub use picture::{About, Picture};
+pub(crate) use picture::{graph, lanes};
+pub use picture::{About, Edge, Graph, Lane, Node, Picture};

@@ -43,6 +43,7 @@ pub struct Picture {
 }
 
 /// A thread.
+#[derive(Clone, Debug)]
 pub struct Lane {
     /// Its path of creation: `0.1`.
     pub id: String,
@@ -93,7 +94,7 @@ pub struct Link {
 }
 
 /// Who waits for whom.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// Threads, and what they wait for.
     pub nodes: Vec<Node>,
@@ -102,6 +103,7 @@ pub struct Graph {
 }
 
 /// A thread, or what one waits for.
+#[derive(Clone, Debug)]
 pub struct Node {
     /// What it is called.
     pub label: String,
@@ -112,6 +114,7 @@ pub struct Node {
 }
 
 /// An arrow of the graph.
+#[derive(Clone, Debug)]
 pub struct Edge {
     /// The node that it comes from, by index.
     pub from: usize,
@@ -166,7 +169,7 @@ impl Picture {
 }
 
 /// The lanes, and the lane of each thread.
-fn lanes(found: &Finding, people: &People) -> (Vec<Lane>, Vec<usize>) {
+pub(crate) fn lanes(found: &Finding, people: &People) -> (Vec<Lane>, Vec<usize>) {
     let mut order: Vec<usize> = (0..found.threads.len()).collect();
     order.sort_by_key(|&t| (found.threads[t].process, t));
     let mut lane_of = vec![0; order.len()];
@@ -272,7 +275,7 @@ struct Drawing<'a> {
 }
 
 /// Who waits for whom: each thread that waits, what for, and who holds that.
-fn graph((found, people): (&Finding, &People), lanes: &[Lane], lane_of: &[usize]) -> Graph {
+pub(crate) fn graph((found, people): (&Finding, &People), lanes: &[Lane], lane_of: &[usize]) -> Graph {
     let mut drawing = Drawing { found, people, lanes, lane_of, graph: Graph::default(), nodes: BTreeMap::new() };
     for (waiter, t) in found.threads.iter().zip(0..) {
         waiter.waits_for.iter().for_each(|sentence| drawing.wait(t, sentence));
