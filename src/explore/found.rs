@@ -294,6 +294,7 @@ pub(super) fn came_instead(steps: &[ScenarioStep], found: &Finding) -> String {
     }
 }
 
+/// The scenario of what `bug` was seen of, which `candidate` repeats.
 pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
     let finding = bug.finding.as_deref();
     let rest = finding.is_some_and(|found| !found.is_repeated_by_its_steps());
@@ -351,6 +352,7 @@ fn rank(kind: BugKind) -> u8 {
         BugKind::Environment => 8,
         BugKind::Error => 9,
         BugKind::Cut => 10,
+        BugKind::Outcome => 11,
     }
 }
 

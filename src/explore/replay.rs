@@ -10,7 +10,9 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
+use super::outcomes::Ended;
 use super::relaxed::{follow, Followed};
+use super::save_outcome::is_end;
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
 use super::unfinished;
@@ -108,6 +110,11 @@ pub struct Otherwise {
 /// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let (scenario, changed) = load(&args.file, args.trust, args.relaxed)?;
+    if changed && scenario.bug.kind == BugKind::Outcome {
+        return Err(Failure::environment(
+            "--relaxed looks for a bug again, and the scenario is of none (--save-outcome)",
+        ));
+    }
     if args.no_supervisor {
         if !scenario.options.tosses.is_empty() {
             return Err(Failure::environment(
@@ -134,7 +141,9 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;
     undisturbed(&finding)?;
-    if let Some(line) = difference(&scenario, &finding) {
+    if let Some(line) =
+        difference(&scenario, &finding).map_or_else(|| other_outcome(&scenario, &worker), |line| Ok(Some(line)))?
+    {
         let line = match uncontrolled(scenario.options.uncontrolled) {
             Some(said) => format!("{said}: {line}"),
             None => line,
@@ -146,6 +155,10 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
         BugKind::Cut => {
             let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
             Bug { kind: BugKind::Cut, finding: Some(unfinished::shown(finding)), ..line }
+        }
+        BugKind::Outcome => {
+            let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
+            Bug { kind: BugKind::Outcome, finding: Some(Box::new(finding)), ..line }
         }
         _ => Bug::new(finding, scenario.found.execution),
     };
@@ -178,7 +191,12 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
     if bug.kind == BugKind::Cut && is_cut {
         return None;
     }
-    if found.kind != Some(bug.kind) || !same_identity {
+    let is_same = match bug.kind {
+        // What it printed is looked at by who has run it.
+        BugKind::Outcome => is_end(found),
+        kind => found.kind == Some(kind) && same_identity,
+    };
+    if !is_same {
         return Some(format!(
             "the replay came to another end, after step {steps}: expected {}: {}; came: {}",
             bug.kind.name(),
@@ -193,6 +211,22 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
         ));
     }
     None
+}
+
+/// How the outcome of a replay that went by the steps of its scenario is another one.
+fn other_outcome(scenario: &Scenario, worker: &Worker) -> Result<Option<String>, Failure> {
+    if scenario.bug.kind != BugKind::Outcome {
+        return Ok(None);
+    }
+    let ended = Ended::of(worker)?;
+    let line = || {
+        format!(
+            "the replay came to another outcome by the same steps: expected: {}; came: {}",
+            scenario.bug.summary,
+            ended.line()
+        )
+    };
+    Ok((ended.identity() != scenario.bug.identity).then(line))
 }
 
 /// Without a supervisor: this process becomes the program.

@@ -102,6 +102,8 @@ pub enum BugKind {
     Fault,
     /// No bug: an execution that was cut off before its end.
     Cut,
+    /// No bug: an execution that ran to its end (`--save-outcome`).
+    Outcome,
 }
 
 impl BugKind {
@@ -119,12 +121,14 @@ impl BugKind {
             BugKind::Unconfirmed => "unconfirmed",
             BugKind::Fault => "fault",
             BugKind::Cut => "cut",
+            BugKind::Outcome => "outcome",
         }
     }
 
     /// True if it is the program that is wrong; otherwise the exploration went wrong.
     pub fn is_of_program(self) -> bool {
-        !matches!(self, BugKind::Error | BugKind::Environment | BugKind::Unconfirmed | BugKind::Fault | BugKind::Cut)
+        use BugKind::{Cut, Environment, Error, Fault, Outcome, Unconfirmed};
+        !matches!(self, Error | Environment | Unconfirmed | Fault | Cut | Outcome)
     }
 }
 

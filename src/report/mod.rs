@@ -2,11 +2,13 @@
 //! is for scenarios, [`mod@mismatch`] for replays that went another way. Nothing here knows a world or a process.
 
 pub mod explain;
+pub mod hunt;
 pub mod json;
 pub mod junit;
 mod legend;
 pub mod listing;
 pub mod mismatch;
+mod outcomes;
 mod places;
 pub mod rounds;
 pub mod sarif;

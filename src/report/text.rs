@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use vsrun_model::{End, Kind, Tid};
 
 use super::terminal::{circle, replay_lines, shell_path, shell_word, Alone, Paint};
-use super::{legend, steps, story, uses};
+use super::{legend, outcomes, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, People, PlaceView, ProgramStatus, RaceView,
-    SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
+    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
+    RaceView, SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -57,15 +57,17 @@ pub fn report(summary: &Summary, colours: bool) -> String {
 
 /// The scenario of what is shown, where those who look for it find it: at the very end.
 fn last_line(summary: &Summary) -> String {
+    let of_outcomes =
+        summary.outcomes.iter().flat_map(|outcomes| &outcomes.table).find_map(|row| row.scenario.as_ref());
     let first = summary.bugs.iter().chain(&summary.unfinished).find_map(|bug| bug.scenario.as_ref());
-    first.map_or_else(String::new, |path| format!("scenario: {}\n", shell_path(path)))
+    first.or(of_outcomes).map_or_else(String::new, |path| format!("scenario: {}\n", shell_path(path)))
 }
 
 /// The report on one bug.
 pub fn bug(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
     let mut out = seen_only(bug, colours);
-    if bug.kind.is_of_program() || bug.kind == BugKind::Cut {
+    if bug.kind.is_of_program() || matches!(bug.kind, BugKind::Cut | BugKind::Outcome) {
         section(&mut out, paint, "See it again", &replay_lines(bug.scenario.as_deref(), alone(bug), paint));
     }
     out
@@ -111,6 +113,9 @@ fn is_about_memory(bug: &Bug) -> bool {
 pub fn replayed(bug: &Bug, kinds: u32, colours: bool) -> String {
     let same = match bug.kind {
         BugKind::Cut => "the replay came to where the execution was cut off",
+        BugKind::Outcome => {
+            "the replay came to the same outcome as the scenario records: the same was printed, by the same steps"
+        }
         _ => "the replay came to the same end as the scenario records: the same bug, by the same steps",
     };
     format!("{}{}\n{}: {same}\n", uncontrolled(kinds), self::bug(bug, colours), Paint(colours).head("Replay"))
@@ -216,6 +221,11 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     for note in &summary.notes {
         let _ = writeln!(out, "  note: {}", one_line(note));
     }
+    let tells =
+        |outcomes: &&Outcomes| outcomes.table.len() > 1 || outcomes.table.iter().any(|row| row.scenario.is_some());
+    if let Some(outcomes) = summary.outcomes.as_ref().filter(tells) {
+        out.push_str(&outcomes::lines(outcomes));
+    }
     if !summary.passed_calls.is_empty() {
         let calls: Vec<_> = summary.passed_calls.iter().map(|(call, n)| format!("{} ({n})", one_line(call))).collect();
         let _ = writeln!(
@@ -231,6 +241,7 @@ fn heading(kind: BugKind) -> String {
     match kind {
         BugKind::Assert => "ASSERTION".to_string(),
         BugKind::Cut => "CUT OFF".to_string(),
+        BugKind::Outcome => "OUTCOME".to_string(),
         kind if !kind.is_of_program() => "ERROR".to_string(),
         kind => kind.name().to_uppercase(),
     }
