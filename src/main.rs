@@ -8,7 +8,8 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, DebugFormat, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
+    Command, Config, Daemon, DebugFormat, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace,
+    Why,
 };
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) if args.program.is_empty() => check_machine(),
         Command::Doctor(args) => look_at(&args.program),
         Command::Why(args) => why_it_hangs(&args),
+        Command::Daemon(args) => hunt(&args),
     };
     ended(result)
 }
@@ -251,6 +253,16 @@ fn list(args: &Trace) -> Result<i32, Failure> {
         Format::Text => listing::text(&seen.finding, about, colours_for(&io::stdout())),
     })?;
     Ok(listing::exit_code(&seen.finding))
+}
+
+/// The searches for bugs of a daemon.
+fn hunt(args: &Daemon) -> Result<i32, Failure> {
+    let hunt = explore::hunt(args).inspect_err(|failure| print_failure(&args.config, &failure.message))?;
+    out(&match args.format {
+        Format::Json => report::hunt::json(&hunt) + "\n",
+        Format::Text => report::hunt::text(&hunt, colours_for(&io::stdout())),
+    })?;
+    Ok(hunt.exit_code())
 }
 
 fn check_machine() -> Result<i32, Failure> {

@@ -4,6 +4,7 @@
 mod interp;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 use interp::digest::Outcomes;
 use interp::generate::{program, runner, Family};
@@ -43,6 +44,8 @@ impl Draw {
 #[derive(PartialEq)]
 struct Explored {
     outcomes: Outcomes,
+    /// How often each came, in executions that are part of the search.
+    counted: BTreeMap<String, u64>,
     /// Without those that were run ahead for nothing, or that a saved search did not know of.
     executions: u64,
     transitions: u64,
@@ -52,9 +55,9 @@ struct Explored {
 
 impl std::fmt::Debug for Explored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Explored { outcomes, executions, transitions, sleep_blocked, exhaustive } = self;
+        let Explored { outcomes, counted, executions, transitions, sleep_blocked, exhaustive } = self;
         write!(f, "{executions} executions, {transitions} transitions, {sleep_blocked} blocked, {exhaustive}, ")?;
-        write!(f, "{} outcomes", outcomes.len())
+        write!(f, "{} outcomes, {counted:?}", outcomes.len())
     }
 }
 
@@ -83,10 +86,21 @@ fn restored(search: &dyn Search, make: Make) -> Result<Box<dyn Search>, String> 
     }
 }
 
+/// Counts what the search knows to be part of it; where it runs none ahead, all are.
+fn settle(search: &mut dyn Search, waiting: &mut BTreeMap<u64, String>, counted: &mut BTreeMap<String, u64>) {
+    let all = search.settled().unwrap_or_else(|| waiting.keys().map(|&ticket| (ticket, true)).collect());
+    for (ticket, counts) in all {
+        let outcome = waiting.remove(&ticket).filter(|_| counts);
+        outcome.into_iter().for_each(|outcome| *counted.entry(outcome).or_default() += 1);
+    }
+}
+
 /// `None`: more than [`LIMIT`] executions.
 fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Result<Option<Explored>, String> {
     let (mut search, mut draw) = (make(), Draw(way.seed));
     let (mut outcomes, mut executions, mut lost) = (Outcomes::new(), 0, 0);
+    // What counts, as the search says by the tickets of executions.
+    let (mut counted, mut waiting) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
     let mut under_way: Vec<Schedule> = Vec::new();
     loop {
         let more = under_way.len() < way.most && (search.parallel() || under_way.is_empty());
@@ -98,17 +112,21 @@ fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Re
             }
         }
         if way.saves && draw.below(5) == 0 {
+            settle(&mut *search, &mut waiting, &mut counted);
             lost += search.discarded() + search.ahead();
             search = restored(&*search, make)?;
             under_way.clear();
+            waiting.clear();
         } else if !under_way.is_empty() && (under_way.len() >= way.most || draw.below(2) == 0) {
             let schedule = under_way.swap_remove(draw.below(under_way.len()));
             let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
             executions += 1;
+            waiting.insert(schedule.ticket, outcome.text.clone());
             if trace.end != End::SLEEP_BLOCKED && trace.end != End::MISMATCH {
                 outcomes.insert(outcome.text);
             }
             search.done(schedule.ticket, &trace);
+            settle(&mut *search, &mut waiting, &mut counted);
             if executions - lost - search.discarded() - search.ahead() > LIMIT {
                 return Ok(None);
             }
@@ -117,9 +135,14 @@ fn explore(machine: &mut Machine, program: &Program, make: Make, way: Way) -> Re
     if search.frontier() != 0 || search.ahead() != 0 {
         return Err(format!("at its end {} to do", search.frontier()));
     }
+    settle(&mut *search, &mut waiting, &mut counted);
+    if !waiting.is_empty() {
+        return Err(format!("of {} executions it is not told whether they count", waiting.len()));
+    }
     WASTE.with(|waste| waste.set((waste.get().0 + executions, waste.get().1 + search.discarded())));
     Ok(Some(Explored {
         outcomes,
+        counted,
         executions: executions - lost - search.discarded(),
         transitions: search.transitions(),
         sleep_blocked: search.sleep_blocked(),

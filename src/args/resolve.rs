@@ -6,13 +6,14 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Debug, DebugFormat, Doctor, Explain, MemoryModel, Race, Replay, SearchKind,
-    SearchName, Show, Step, Timeline, Trace, TraceOptions, Why,
+    Bounds, Checkpoint, Command, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain, Format, MemoryModel,
+    Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 9] = ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why"];
+const COMMANDS: [&str; 10] =
+    ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why", "daemon"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
         Some(RawCommand::Trace(trace)) => one_execution(trace).map(Command::Trace),
         Some(RawCommand::Doctor(doctor)) => Ok(Command::Doctor(doctor)),
         Some(RawCommand::Why(why)) => Ok(Command::Why(why)),
+        Some(RawCommand::Daemon(daemon)) if daemon.program[0].is_empty() => {
+            Err(UsageError::wrong("the program's name is empty"))
+        }
+        Some(RawCommand::Daemon(daemon)) => hunt(*daemon).map(Command::Daemon),
         None => {
             check_program(&args, &raw.explore.program)?;
             resolve(raw.explore).map(Command::Explore)
@@ -143,6 +148,41 @@ fn one_execution(options: TraceOptions) -> Result<Trace, UsageError> {
     Ok(Trace { seed: options.seed, format: options.format, config: resolve(config)? })
 }
 
+/// The process id that the program has in its world: the first one.
+const FIRST_PID: u32 = 1001;
+
+/// What `vsrun daemon` runs. A signal is sent by one more client, so it comes at any moment that the search chooses.
+fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
+    let defaults = Raw::try_parse_from(["vsrun", "--keep-going", "."])?.explore;
+    let signal = |signal: &i32| {
+        let script = match &options.pid_file {
+            Some(_) => format!("read pid <\"$0\" && kill -{signal} \"$pid\""),
+            None => format!("kill -{signal} {FIRST_PID}"),
+        };
+        let file = options.pid_file.clone().map_or_else(|| "signal".into(), OsString::from);
+        Words(vec!["sh".into(), "-c".into(), script.into(), file])
+    };
+    if options.pid_file.is_some() && options.signal.is_empty() {
+        return Err(UsageError::wrong("--pid-file says who gets --signal"));
+    }
+    let config = Config {
+        with: options.with.into_iter().chain(options.signal.iter().map(signal)).collect(),
+        program: options.program,
+        clients: options.clients,
+        stop_signal: Some(options.stop_signal),
+        timeouts: options.timeouts,
+        divergence_timeout: options.divergence_timeout,
+        uncontrolled: options.uncontrolled,
+        seed: options.seed,
+        workers: options.workers,
+        scenario_dir: options.scenario_dir,
+        race: options.race,
+        format: if options.format == Format::Json { ReportFormat::Json } else { ReportFormat::Text },
+        ..defaults
+    };
+    Ok(Daemon { time: options.time, race: options.race, format: options.format, config: resolve(config)? })
+}
+
 fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
     let later = [(
         format!("--checkpoint {}", name_of(&config.checkpoint)),
@@ -198,6 +238,7 @@ Examples:
   vsrun debug prog-deadlock-1.vsrun.json      in gdb, at any step: vs who, vs threads, vs back, vs goto 12
   vsrun timeline prog-deadlock-1.vsrun.json -o bug.html   a picture of it, for a browser
   vsrun trace ./prog arg                one execution as a list of what its threads do
+  vsrun daemon --with './client 8080' --for 10m ./daemon 8080   the hunt for a daemon: one search after the other
   vsrun doctor                          can this machine run vsrun, and if not, what to do
   vsrun why 4711                        process 4711 hangs, started without vsrun: who waits for whom
 
@@ -224,6 +265,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun show [--format text|json] FILE
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
+       vsrun daemon [OPTIONS] PROGRAM [ARGS]...
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 
@@ -247,6 +289,8 @@ enum RawCommand {
     Doctor(Doctor),
     /// Say who waits for whom in a process that hangs now; it is not changed
     Why(Why),
+    /// Hunt for bugs of a daemon: clients, signals, one search after the other, one verdict
+    Daemon(Box<DaemonOptions>),
 }
 
 #[cfg(test)]

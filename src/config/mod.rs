@@ -42,6 +42,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Look at a process that hangs.
     Why(Why),
+    /// Hunt for bugs of a daemon.
+    Daemon(Daemon),
 }
 
 /// How the interleavings are explored.
@@ -130,6 +132,15 @@ pub enum FilesName {
     Private,
     /// To the files.
     Real,
+}
+
+/// When the processes of `--with` begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ClientsStart {
+    /// With the program.
+    AtOnce,
+    /// Once a socket listens.
+    Listening,
 }
 
 /// The name of a search on the command line. What the contract names but a later stage brings is refused by name.
@@ -301,6 +312,10 @@ pub struct Config {
     /// Write a scenario of an execution that was cut off, also where others reached their end; where none did, it is always written
     #[arg(long, help_heading = "Search")]
     pub save_cut: bool,
+    /// Write a scenario of an execution with the K-th outcome of the table: executions that ran to their end and differ in what they printed or
+    /// exited with
+    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "once", help_heading = "Search")]
+    pub save_outcome: Vec<u32>,
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     pub seed: u64,
@@ -397,6 +412,9 @@ pub struct Config {
     /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
     #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "Objects")]
     pub with: Vec<Words>,
+    /// When the processes of --with begin: at-once, listening (once a socket listens)
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::AtOnce, help_heading = "Objects")]
+    pub clients: ClientsStart,
     /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
     #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "Objects")]
     pub stop_signal: Option<i32>,
@@ -658,6 +676,69 @@ pub struct Step {
     /// The scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// The options of `vsrun daemon`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct DaemonOptions {
+    /// The daemon (found in PATH unless it has a slash) and its arguments; it stays in the foreground, or forks
+    #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1.., required = true)]
+    pub program: Vec<OsString>,
+    /// A client: program and arguments, with quotes as for a shell; several run at the same time
+    #[arg(long, value_name = "CMD", value_parser = command_words)]
+    pub with: Vec<Words>,
+    /// When clients begin, and signals may come: listening (once a socket listens), at-once
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::Listening)]
+    pub clients: ClientsStart,
+    /// Send the daemon this signal (name or number) at any moment; several are sent in any order
+    #[arg(long, value_name = "SIG", value_delimiter = ',', value_parser = signal_number)]
+    pub signal: Vec<i32>,
+    /// File in which the daemon writes its process id, for --signal [default: the process that is started gets it]
+    #[arg(long, value_name = "FILE")]
+    pub pid_file: Option<PathBuf>,
+    /// Signal at the end, when only clients are waited for and all have ended
+    #[arg(long, value_name = "SIG", default_value = "TERM", value_parser = signal_number)]
+    pub stop_signal: i32,
+    /// How long all searches together may take: seconds, or 10m, 1h30m
+    #[arg(long = "for", id = "for", value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub time: Duration,
+    /// Memory that threads use without an order, as without 'daemon' [default: off in the random search and for Python, explore in the others]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub race: Option<Race>,
+    /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any)]
+    pub timeouts: Timeouts,
+    /// CPU time without a visible operation that is a divergence: seconds, or 500ms, 1m
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration)]
+    pub divergence_timeout: Duration,
+    /// Let calls that are not modelled go to the kernel, by kind, separated by commas: inotify, fanotify, io_uring, remap
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled)]
+    pub uncontrolled: Vec<u32>,
+    /// Seed of random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Workers, a CPU each [default: all CPUs allowed]
+    #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: Option<u32>,
+    /// Directory for scenarios
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub scenario_dir: PathBuf,
+    /// Form of the report: text, json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Hunts for bugs of a daemon, one search after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Daemon {
+    /// How long all searches together may take.
+    pub time: Duration,
+    /// What was said of memory.
+    pub race: Option<Race>,
+    /// Form of the report.
+    pub format: Format,
+    /// The rest, for any search.
+    pub config: Config,
 }
 
 /// Prints a scenario.

@@ -1,6 +1,6 @@
 //! Executions to be run, and what is counted and noted of those that are over.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use vsrun_model::End;
@@ -55,8 +55,6 @@ pub(super) struct Counts {
     pub broken_off: Option<u64>,
     /// Why the search is not complete, as far as executions have shown it, and how many have.
     pub reasons: BTreeMap<Reason, u64>,
-    /// What executions that ran to their end printed and exited with, by hash.
-    pub printed: BTreeSet<u64>,
     /// Functions that return a choice which executions have called, a bit for each.
     pub tosses: u64,
     /// Uses of watched variables, those alike together; not saved.

@@ -103,6 +103,11 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         let why = "both uses are enabled at once where the scenario ends, and either may come first: no earlier choice decides that";
         return Err(Failure::environment(format!("a race is not explained by an order: {why}")));
     }
+    if scenario.bug.kind == BugKind::Outcome {
+        return Err(Failure::environment(
+            "the scenario is of no bug (--save-outcome): there is nothing to lead away from",
+        ));
+    }
     if scenario.then.is_some() || scenario.steps.is_empty() {
         return Err(Failure::environment("the scenario has no steps of its own, so none of them can be changed"));
     }

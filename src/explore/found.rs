@@ -294,6 +294,7 @@ pub(super) fn came_instead(steps: &[ScenarioStep], found: &Finding) -> String {
     }
 }
 
+/// The scenario of what `bug` was seen of, which `candidate` repeats.
 pub(super) fn scenario_of(setting: &Setting, candidate: &Candidate, bug: &Bug) -> Scenario {
     let finding = bug.finding.as_deref();
     let rest = finding.is_some_and(|found| !found.is_repeated_by_its_steps());

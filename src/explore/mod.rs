@@ -9,12 +9,16 @@ mod failure;
 mod found;
 #[doc(hidden)]
 pub mod fuzz;
+mod hunt;
 mod judge;
+mod outcomes;
 mod progress;
+mod recipes;
 mod relaxed;
 mod replay;
 mod run;
 mod save;
+mod save_outcome;
 mod setting;
 mod sharing;
 mod shorten;
@@ -31,6 +35,7 @@ mod workers;
 
 pub use explain::explain;
 pub use failure::Failure;
+pub use hunt::hunt;
 pub use relaxed::Followed;
 pub use replay::{replay, Otherwise, Replayed};
 pub use run::explore;

@@ -8,6 +8,7 @@ use vsrun_model::End;
 
 use super::failure::Failure;
 use super::found::came_instead;
+use super::outcomes::Ended;
 use super::relaxed::{follow, Followed};
 use super::setting::{identity_of, memory_of_each, output_file, watch_for};
 use super::stranger;
@@ -109,6 +110,9 @@ pub struct Otherwise {
 /// The scenario cannot be read or run, vsrun was asked to end, or somebody outside interfered.
 pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let (scenario, changed) = load(&args.file, args.trust, args.relaxed)?;
+    if changed && scenario.bug.kind == BugKind::Outcome {
+        return Err(Failure::environment("--relaxed looks for a bug again, and the scenario is of none"));
+    }
     let mut shown = output_file(args.output.as_deref())?;
     if changed {
         // Names of what is shared are addresses of the old program.
@@ -130,7 +134,9 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     if args.until == Some(finding.transitions()) && finding.end == End::DEPTH && scenario.bug.kind != BugKind::Cut {
         return Ok(Replayed::Until(Box::new(finding), scenario.then.is_none().then_some(scenario.steps.len())));
     }
-    if let Some(line) = difference(&scenario, &finding) {
+    if let Some(line) =
+        difference(&scenario, &finding).map_or_else(|| other_outcome(&scenario, &worker), |line| Ok(Some(line)))?
+    {
         let line = match uncontrolled(scenario.options.uncontrolled) {
             Some(said) => format!("{said}: {line}"),
             None => line,
@@ -143,7 +149,10 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
             let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
             Bug { kind: BugKind::Cut, finding: Some(unfinished::shown(finding)), ..line }
         }
-        BugKind::Outcome => Bug { kind: BugKind::Outcome, ..Bug::new(finding, scenario.found.execution) },
+        BugKind::Outcome => {
+            let line = Bug::error(scenario.bug.summary, scenario.found.execution, finding.transitions());
+            Bug { kind: BugKind::Outcome, finding: Some(Box::new(finding)), ..line }
+        }
         _ => Bug::new(finding, scenario.found.execution),
     };
     Ok(Replayed::Same(Bug { scenario: Some(args.file.clone()), ..bug }, scenario.options.uncontrolled))
@@ -184,8 +193,12 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
         return None;
     }
     let is_over = found.ending == Ending::Modelled && matches!(found.end, End::FINISHED | End::WAITS_OUTSIDE);
-    let came = found.kind.or((is_over && bug.kind == BugKind::Outcome).then_some(BugKind::Outcome));
-    if came != Some(bug.kind) || !same_identity {
+    let is_same = match bug.kind {
+        // What it printed is looked at by who has run it.
+        BugKind::Outcome => is_over && found.kind.is_none(),
+        kind => found.kind == Some(kind) && same_identity,
+    };
+    if !is_same {
         return Some(format!(
             "the replay came to another end, after step {steps}: expected {}: {}; came: {}",
             bug.kind.name(),
@@ -201,3 +214,21 @@ pub(super) fn difference(scenario: &Scenario, found: &Finding) -> Option<String>
     }
     None
 }
+
+/// How the outcome of a replay that went by the steps of its scenario is another one.
+fn other_outcome(scenario: &Scenario, worker: &Worker) -> Result<Option<String>, Failure> {
+    // What was made by hand (`vsrun step`) says nothing of what is printed.
+    if scenario.bug.kind != BugKind::Outcome || scenario.bug.identity == 0 {
+        return Ok(None);
+    }
+    let ended = Ended::of(worker)?;
+    let line = || {
+        format!(
+            "the replay came to another outcome by the same steps: expected: {}; came: {}",
+            scenario.bug.summary,
+            ended.line()
+        )
+    };
+    Ok((ended.identity() != scenario.bug.identity).then(line))
+}
+

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
+use super::save_outcome::save_outcomes;
 use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
 use super::shorten::{is_wanted, look_shorter};
@@ -76,6 +77,7 @@ fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     if let Some(header) = header {
         state.seconds_earlier = header.seconds;
         state.found = header.found().map(|found| (found.identity, found)).collect();
+        state.outcomes = header.outcomes.outcomes(&state.sharing);
         state.passed_earlier = header.passed;
     }
     if let Some(path) = config.save.as_ref().or(config.resume.as_ref()) {
@@ -106,6 +108,7 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     let (mut worker, mut inspector) = shared.run(&places, config.workers.is_some(), direct)?;
     let mut state = shared.into_state();
     state.progress.clear();
+    state.settle();
     let mut found = finish_bugs(&setting, &mut worker, &mut inspector, &mut state);
     let unfinished = see_unfinished(&setting, (&mut worker, &mut inspector), &mut state, found.is_empty());
     if let Some(mut saver) = state.saver.take() {
@@ -123,7 +126,10 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     if !once && (!bugs.is_empty() || config.output.is_some()) {
         worker.output.copy_to(&mut shown)?;
     }
-    Ok(Summary { unfinished, ..summary(config, &worker, state, bugs) })
+    let outcomes = std::mem::take(&mut state.outcomes);
+    let mut summary = Summary { unfinished, ..summary(config, &worker, state, &outcomes, bugs) };
+    save_outcomes(&setting, (&mut worker, &mut inspector), &outcomes, &mut summary);
+    Ok(summary)
 }
 
 /// At the end all bugs together may be shortened for so many times what one may.

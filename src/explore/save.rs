@@ -26,6 +26,7 @@ use vsrun_model::{Kind, Uid};
 
 use super::executions::Counts;
 use super::found::{Candidate, Found};
+use super::outcomes::{Ended, Kept, Outcomes};
 use super::setting::Setting;
 use super::sharing::Sharing;
 use crate::base::files;
@@ -43,7 +44,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 18\n";
+const MAGIC: &[u8; 16] = b"vsrun search 19\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -69,7 +70,7 @@ pub(super) struct Header {
     pub ended: u64,
     /// Why the search is not complete, and how many executions have shown it.
     pub reasons: BTreeMap<Reason, u64>,
-    pub printed: Vec<u64>,
+    pub outcomes: SavedOutcomes,
     /// Functions that return a choice which have been called.
     pub tosses: u64,
     pub notes: Vec<String>,
@@ -92,6 +93,15 @@ pub(super) struct SavedBug {
     scenario: Option<Vec<u8>>,
     execution: u64,
     transitions: u64,
+    schedule: SavedSchedule,
+    /// What was known of objects, and how often the search had started over.
+    objects: Objects,
+    restarts: u64,
+}
+
+/// What repeats an execution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SavedSchedule {
     /// (thread, alternative, kind of operation)
     prefix: Vec<(u64, u32, u8)>,
     policy: u32,
@@ -100,9 +110,28 @@ pub(super) struct SavedBug {
     /// (thread, transitions)
     #[serde(default)]
     expected: Vec<(u64, u32)>,
-    /// What was known of objects, and how often the search had started over.
-    objects: Objects,
-    restarts: u64,
+}
+
+/// What executions came to that ran to their end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct SavedOutcomes {
+    executions: u64,
+    overflow: bool,
+    /// (outcome, executions)
+    times: Vec<(u64, u64)>,
+    kept: Vec<SavedOutcome>,
+}
+
+/// An outcome. What was known of objects is what is known now: the table begins anew when the search starts over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SavedOutcome {
+    text: u64,
+    status: i32,
+    bytes: u64,
+    output: Vec<u8>,
+    execution: u64,
+    transitions: u64,
+    schedule: SavedSchedule,
 }
 
 /// A whole state.
@@ -138,29 +167,14 @@ impl SavedBug {
             scenario: found.path.as_ref().map(|path| path.as_os_str().as_bytes().to_vec()),
             execution: *execution,
             transitions: *transitions,
-            prefix: schedule.prefix.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
-            policy: schedule.policy.0,
-            seed: schedule.seed,
-            pct: (schedule.pct_depth, schedule.pct_length, schedule.pct_fair),
-            expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
+            schedule: SavedSchedule::new(schedule),
             objects: (*found.best.objects).clone(),
             restarts: found.best.restarts,
         }
     }
 
     fn found(&self) -> Found {
-        let choice = |&(uid, value, kind): &(u64, u32, u8)| Choice::new(Uid(uid), value, Kind(kind));
-        let schedule = Schedule {
-            prefix: self.prefix.iter().map(choice).collect(),
-            policy: Policy(self.policy),
-            seed: self.seed,
-            pct_depth: self.pct.0,
-            pct_length: self.pct.1,
-            pct_fair: self.pct.2,
-            expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
-            ends: self.kind == BugKind::Race,
-            ..Schedule::default()
-        };
+        let schedule = Schedule { ends: self.kind == BugKind::Race, ..self.schedule.schedule() };
         let (transitions, execution) = (self.transitions, self.execution);
         let objects = Arc::new(self.objects.clone());
         let best = Candidate { schedule, transitions, execution, objects, restarts: self.restarts, whole: None };
@@ -171,12 +185,83 @@ impl SavedBug {
     }
 }
 
+impl SavedSchedule {
+    fn new(schedule: &Schedule) -> SavedSchedule {
+        SavedSchedule {
+            prefix: schedule.prefix.iter().map(|c| (c.uid.0, c.value, c.kind.0)).collect(),
+            policy: schedule.policy.0,
+            seed: schedule.seed,
+            pct: (schedule.pct_depth, schedule.pct_length, schedule.pct_fair),
+            expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
+        }
+    }
+
+    fn schedule(&self) -> Schedule {
+        let choice = |&(uid, value, kind): &(u64, u32, u8)| Choice::new(Uid(uid), value, Kind(kind));
+        Schedule {
+            prefix: self.prefix.iter().map(choice).collect(),
+            policy: Policy(self.policy),
+            seed: self.seed,
+            pct_depth: self.pct.0,
+            pct_length: self.pct.1,
+            pct_fair: self.pct.2,
+            expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
+            ..Schedule::default()
+        }
+    }
+}
+
+impl SavedOutcomes {
+    fn new(outcomes: &Outcomes) -> SavedOutcomes {
+        let kept = |kept: &Kept| SavedOutcome {
+            text: kept.ended.text,
+            status: kept.ended.status,
+            bytes: kept.ended.bytes,
+            output: kept.ended.output.clone(),
+            execution: kept.best.execution,
+            transitions: kept.best.transitions,
+            schedule: SavedSchedule::new(&kept.best.schedule),
+        };
+        SavedOutcomes {
+            executions: outcomes.executions,
+            overflow: outcomes.overflow,
+            times: outcomes.times.iter().map(|(&outcome, &n)| (outcome, n)).collect(),
+            kept: outcomes.kept.values().map(kept).collect(),
+        }
+    }
+
+    /// The outcomes, where that is known of objects.
+    pub fn outcomes(&self, sharing: &Sharing) -> Outcomes {
+        let kept = |saved: &SavedOutcome| {
+            let SavedOutcome { text, status, bytes, .. } = *saved;
+            let ended = Ended { text, status, bytes, output: saved.output.clone() };
+            let best = Candidate {
+                schedule: saved.schedule.schedule(),
+                transitions: saved.transitions,
+                execution: saved.execution,
+                objects: Arc::clone(sharing.objects()),
+                restarts: sharing.restarts(),
+                whole: None,
+            };
+            (ended.identity(), Kept { ended, best })
+        };
+        let (times, kept) = (self.times.iter().copied().collect(), self.kept.iter().map(kept).collect());
+        Outcomes::going_on(self.executions, self.overflow, times, kept)
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u64> + '_ {
+        let of = |kept: &SavedOutcome| [kept.execution, kept.transitions, kept.bytes];
+        let times = self.times.iter().map(|(_, n)| *n);
+        [self.executions].into_iter().chain(times).chain(self.kept.iter().flat_map(of))
+    }
+}
+
 impl Header {
     /// The state of an exploration.
     pub fn new<'f>(
         setting: &Setting,
         sharing: &Sharing,
-        (counts, passed): (&Counts, &[u32]),
+        (counts, outcomes, passed): (&Counts, &Outcomes, &[u32]),
         seconds: f64,
         found: impl Iterator<Item = &'f Found>,
     ) -> Header {
@@ -190,7 +275,7 @@ impl Header {
             cut: counts.cut,
             ended: counts.ended,
             reasons: counts.reasons.clone(),
-            printed: counts.printed.iter().copied().collect(),
+            outcomes: SavedOutcomes::new(outcomes),
             tosses: counts.tosses,
             notes: counts.notes.clone(),
             passed: passed.to_vec(),
@@ -211,7 +296,6 @@ impl Header {
             ended: self.ended,
             broken_off: None,
             reasons: self.reasons.clone(),
-            printed: self.printed.iter().copied().collect(),
             tosses: self.tosses,
             uses: BTreeMap::new(),
             notes: self.notes.clone(),
@@ -223,7 +307,7 @@ impl Header {
         let of_bugs = self.bugs.iter().flat_map(|bug| [bug.execution, bug.transitions, bug.restarts]);
         let own =
             [self.executions, self.max_depth, self.cut, self.ended].into_iter().chain(self.reasons.values().copied());
-        own.chain(of_bugs).chain(self.sharing.counts())
+        own.chain(of_bugs).chain(self.sharing.counts()).chain(self.outcomes.counts())
     }
 
     /// The bugs, none of them looked at.
@@ -263,6 +347,7 @@ fn different_option(one: &scenario::Options, two: &scenario::Options) -> Option<
         ("--livelock", one.livelock == two.livelock),
         ("--files", one.real_files == two.real_files),
         ("--with", one.with == two.with),
+        ("--clients", one.clients_wait == two.clients_wait),
         ("--stop-signal", one.stop_signal == two.stop_signal),
         ("--fail-on-exit", one.fail_on_exit == two.fail_on_exit),
         ("--divergence-timeout", one.divergence_timeout_ms == two.divergence_timeout_ms),
@@ -381,7 +466,7 @@ impl Saver {
         &mut self,
         setting: &Setting,
         (search, sharing): (&dyn Search, &Sharing),
-        (counts, passed): (&Counts, &[u32]),
+        seen: (&Counts, &Outcomes, &[u32]),
         found: impl Iterator<Item = &'f Found>,
     ) -> Result<(), String> {
         let begun = Instant::now();
@@ -391,7 +476,7 @@ impl Saver {
             let search = search_text(setting.config);
             format!("{search} cannot be saved: optimal, dpor, naive, random, walk, pct and --bound can")
         })?;
-        let mut header = Header::new(setting, sharing, (counts, passed), seconds, found);
+        let mut header = Header::new(setting, sharing, seen, seconds, found);
         // These are not in what the search has saved.
         header.executions -= not_explored;
         let written = Saved { header, search }.write(&self.path, self.wrote);

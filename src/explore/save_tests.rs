@@ -1,6 +1,15 @@
 use super::*;
 use crate::base::testing::TempDir;
 
+fn outcomes() -> SavedOutcomes {
+    let schedule = SavedSchedule { prefix: vec![(1, 1, 16)], ..SavedSchedule::default() };
+    let (text, status, bytes) = (u64::MAX - 7, 3 << 8, 5);
+    let ended = Ended { text, status, bytes, output: vec![b'a', 0xff, 0] };
+    let kept =
+        SavedOutcome { text, status, bytes, output: ended.output.clone(), execution: 4, transitions: 1, schedule };
+    SavedOutcomes { executions: 4, overflow: true, times: vec![(1, 3), (ended.identity(), 1)], kept: vec![kept] }
+}
+
 fn saved() -> Saved {
     let program = scenario::Program {
         exe: "/bin/p".into(),
@@ -27,11 +36,13 @@ fn saved() -> Saved {
         scenario: Some(vec![b'p', 0xfe]),
         execution: 7,
         transitions: 2,
-        prefix: vec![(1, 0, 16), (u64::MAX, 1, 3)],
-        policy: 0,
-        seed: u64::MAX - 1,
-        pct: (3, 4, 5),
-        expected: vec![(7, 9)],
+        schedule: SavedSchedule {
+            prefix: vec![(1, 0, 16), (u64::MAX, 1, 3)],
+            policy: 0,
+            seed: u64::MAX - 1,
+            pct: (3, 4, 5),
+            expected: vec![(7, 9)],
+        },
         objects: Objects {
             unshared: true,
             shared: [1, u64::MAX].into(),
@@ -52,7 +63,7 @@ fn saved() -> Saved {
         cut: 2,
         ended: 3,
         reasons: [(Reason::Depth, 2), (Reason::PiFutex, 1)].into(),
-        printed: vec![1, u64::MAX],
+        outcomes: outcomes(),
         tosses: 5,
         notes: vec!["a note".into()],
         passed: vec![0, 2],
@@ -71,6 +82,8 @@ fn a_state_comes_back() {
     assert_eq!(SavedBug::new(&found[0]), saved.header.bugs[0]);
     assert!(found[0].is_stale());
     assert_eq!(saved.header.counts().executions, 12);
+    let outcomes = saved.header.outcomes.outcomes(&saved.header.sharing);
+    assert_eq!(SavedOutcomes::new(&outcomes), saved.header.outcomes);
 }
 
 #[test]
@@ -85,7 +98,7 @@ fn a_file_cut_off_anywhere_is_not_accepted() {
 #[test]
 fn other_versions_are_refused() {
     let bytes = saved().to_bytes();
-    for version in ["9\n\0", "11\n", "16\n", "17\n"] {
+    for version in ["9\n\0", "11\n", "16\n", "17\n", "18\n"] {
         let other = [FORMAT, version.as_bytes(), &bytes[MAGIC.len()..]].concat();
         assert_eq!(Saved::from_bytes(&other), Err("it was saved by another version of vsrun".into()));
     }

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use crate::base::files;
 use crate::binary::sites::Choice;
 use crate::binary::{self, BinaryId};
-use crate::config::{Config, MemoryModel, Refine, SearchKind, Timeouts, Words};
+use crate::config::{ClientsStart, Config, MemoryModel, Refine, SearchKind, Timeouts, Words};
 use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
@@ -91,6 +91,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         fail_on_exit: config.fail_on_exit,
         real_files: !config.private_files(),
         with,
+        clients_wait: config.clients == ClientsStart::Listening,
         stop_signal: config.stop_signal.unwrap_or(0),
         divergence_timeout_ms: config.divergence_timeout.as_millis() as u64,
         max_depth: config.bounds.depth,

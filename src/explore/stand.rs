@@ -351,7 +351,8 @@ impl Stand {
                     End::DEPTH => (BugKind::Cut, format!("an execution was cut off after {steps} transitions")),
                     _ => (BugKind::Outcome, line),
                 };
-                Shown { kind, summary, identity: if kind == BugKind::Cut { 0 } else { found.identity } }
+                // What it prints is not recorded.
+                Shown { kind, summary, identity: 0 }
             }
             _ => {
                 return Err(Failure::environment(format!(

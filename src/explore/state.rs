@@ -9,6 +9,7 @@ use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 use super::executions::{Counts, Task};
 use super::failure::Failure;
 use super::found::Found;
+use super::outcomes::Outcomes;
 use super::progress::{Figures, Progress};
 use super::save::Saver;
 use super::setting::{search_of, watch, Setting};
@@ -58,6 +59,8 @@ pub(super) struct State {
     pub counts: Counts,
     /// Bugs, by identity.
     pub found: BTreeMap<u64, Found>,
+    /// What executions came to that ran to their end.
+    pub outcomes: Outcomes,
     /// An execution that was cut or broken off.
     pub unfinished: Option<Unfinished>,
     /// What ended the exploration: something that is not supported, somebody outside, or a failure.
@@ -92,6 +95,7 @@ impl State {
             locks: LockOrder::default(),
             counts,
             found: BTreeMap::new(),
+            outcomes: Outcomes::default(),
             unfinished: None,
             obstacle: None,
             stop: None,
@@ -123,6 +127,7 @@ impl State {
         self.search = search_of(setting.config)?;
         self.search.watch(watch(setting.until));
         self.unfinished = None;
+        self.outcomes = Outcomes::default();
         self.sharing.start_over(self.counts.executions);
         self.counts.start_over();
         self.progress.start_over();
@@ -139,6 +144,12 @@ impl State {
         self.started += 1;
         let (objects, restarts) = (Arc::clone(self.sharing.objects()), self.sharing.restarts());
         Some(Task { number: self.started, schedule, objects, restarts })
+    }
+
+    /// Takes account of executions of which the search knows by now whether they are part of it.
+    pub fn settle(&mut self) {
+        let settled = self.search.settled();
+        self.outcomes.settle(settled);
     }
 
     /// Ends the exploration unless something else has ended it.
@@ -173,7 +184,9 @@ impl State {
         saver: &mut Saver,
         found: impl Iterator<Item = &'f Found>,
     ) -> Result<(), String> {
-        saver.save(setting, (&*self.search, &self.sharing), (&self.counts, &self.passed_calls()), found)
+        let passed = self.passed_calls();
+        let seen = (&self.counts, &self.outcomes, &passed[..]);
+        saver.save(setting, (&*self.search, &self.sharing), seen, found)
     }
 
     /// Saves where it is time to; what goes wrong is noted.

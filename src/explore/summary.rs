@@ -1,5 +1,6 @@
 //! What an exploration came to.
 
+use super::outcomes::Outcomes;
 use super::sharing::Sharing;
 use super::state::{State, Stop};
 use crate::config::{Config, SearchKind};
@@ -8,8 +9,17 @@ use crate::incomplete::{undoing, Reason, Reasons};
 use crate::runtime::Worker;
 use crate::words::syscalls::{communicating, FILES, NUMBERS};
 
+/// How the note about outcomes begins.
+const DIFFER: &str = "executions that ran to their end differ in what they printed or exited with";
+
 /// The summary of an exploration that is over; `worker` has run its last execution.
-pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: Vec<Bug>) -> Summary {
+pub(super) fn summary(
+    config: &Config,
+    worker: &Worker,
+    mut state: State,
+    outcomes: &Outcomes,
+    bugs: Vec<Bug>,
+) -> Summary {
     let stop = state.stop.unwrap_or(Stop::Over);
     let last_words = match stop {
         Stop::Bound(_) | Stop::Interrupted => state.progress.last_words(config, &state.figures()),
@@ -64,12 +74,13 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
             "{threads} threads ran, but nothing could be interleaved: they use nothing together that is visible{watched}, so there is one execution only"
         ));
     }
-    if counts.printed.len() > 1 {
-        let n = counts.printed.len();
-        counts.note(&format!(
-            "executions that ran to their end differ in what they printed or exited with: {n} outcomes"
-        ));
+    let outcomes = outcomes.table();
+    if outcomes.different > 1 {
+        let n = outcomes.different;
+        let more = if outcomes.overflow { "more than " } else { "" };
+        counts.note(&format!("{DIFFER}: {more}{n} outcomes"));
     }
+    let tells = outcomes.different > 0 || !config.save_outcome.is_empty();
     let executions = counts.executions - state.search.discarded();
     Summary {
         program: config.program.clone(),
@@ -85,6 +96,7 @@ pub(super) fn summary(config: &Config, worker: &Worker, mut state: State, bugs: 
         trace: (config.search == SearchKind::Once).then_some(worker.trail()),
         max_depth: counts.max_depth,
         unfinished: None,
+        outcomes: tells.then_some(outcomes),
         cut: if counts.cut == counts.executions { executions } else { counts.cut.min(executions) },
         ended: counts.ended.min(executions),
         broken_off: counts.broken_off.filter(|_| matches!(stop, Stop::Bound(Reason::Time) | Stop::Interrupted)),

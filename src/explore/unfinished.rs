@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use vsrun_model::arena::Choice;
 use vsrun_model::End;
 
 use super::executions::{length, replayable, Task};
@@ -117,23 +118,20 @@ impl Unfinished {
 
     fn scenario(&self, setting: &Setting, bug: &Bug) -> Scenario {
         let Candidate { schedule, transitions, .. } = &self.candidate;
-        let step = |choice: &vsrun_model::arena::Choice| ScenarioStep {
-            thread: choice.uid,
-            op: choice.kind,
-            value: choice.value,
-            alternatives: choice.value + 1,
-            text: String::new(),
-            note: None,
-            at: None,
-        };
         let whole = scenario_of(setting, &self.candidate, &Bug { finding: None, ..bug.clone() });
         Scenario {
-            steps: schedule.prefix.iter().map(step).collect(),
+            steps: schedule.prefix.iter().map(bare_step).collect(),
             then: Some(Then::new(schedule)),
             options: crate::scenario::Options { max_depth: Some(*transitions), ..whole.options.clone() },
             ..whole
         }
     }
+}
+
+/// A step of an execution that nobody has looked at.
+pub(super) fn bare_step(choice: &Choice) -> ScenarioStep {
+    let (thread, op, value) = (choice.uid, choice.kind, choice.value);
+    ScenarioStep { thread, op, value, alternatives: value + 1, text: String::new(), note: None, at: None }
 }
 
 /// What is shown of an execution that was cut off: not its steps, which are many and end nowhere, but what goes round.

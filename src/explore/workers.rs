@@ -19,12 +19,12 @@ use super::executions::{length, replayable, Task};
 use super::failure::Failure;
 use super::found::{look, Candidate, Found, Look};
 use super::judge::{is_past_circle, judge, other_circles, Judged};
+use super::outcomes::Ended;
 use super::setting::Setting;
 use super::sharing::shown_by;
 use super::shorten::{is_wanted, look_shorter};
 use super::state::{State, Stop};
 use super::unfinished::Unfinished;
-use crate::base::hash::fnv1a;
 use crate::config::SearchKind;
 use crate::finding::{Bug, BugKind, Ending};
 use crate::incomplete::Reason;
@@ -54,8 +54,8 @@ fn last_moment(until: Option<Instant>) -> Option<Instant> {
 
 /// What an execution has left behind beside its outcome.
 struct Left {
-    /// A hash of what it printed and exited with, if it ran to its end.
-    printed: Option<u64>,
+    /// What it printed and exited with, if it ran to its end.
+    ended: Option<Ended>,
     /// It printed more than is kept.
     not_kept: bool,
     /// What of its memory was not seen.
@@ -535,7 +535,7 @@ impl<'a> Shared<'a> {
         outcome: &Outcome,
         (shown, left): (Shown, Left),
     ) -> Result<bool, Failure> {
-        let Left { printed, not_kept, unseen, passed: calls } = left;
+        let Left { ended, not_kept, unseen, passed: calls } = left;
         let mut state = self.lock();
         state.under_way -= 1;
         let first_cut = Unfinished::cut(&mut state.unfinished, task, outcome);
@@ -543,7 +543,6 @@ impl<'a> Shared<'a> {
         counts.executions += 1;
         counts.end(outcome.trace.end);
         counts.max_depth = counts.max_depth.max(length(outcome));
-        counts.printed.extend(printed);
         if not_kept {
             let kept = KEPT >> 20;
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
@@ -595,7 +594,11 @@ impl<'a> Shared<'a> {
         if with_root {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
+        if let Some(ended) = ended {
+            state.outcomes.note(task.schedule.ticket, ended, Candidate::new(task, outcome));
+        }
         state.search.done(task.schedule.ticket, &outcome.trace);
+        state.settle();
         state.sharing.learn(shown);
         state.report_progress();
         state.save_if_due(self.setting);
@@ -628,21 +631,20 @@ impl<'a> Shared<'a> {
     /// What is left in the worker by what it has just run, before it runs anything else to look at that.
     fn left_by(&self, worker: &Worker, outcome: &Outcome) -> Result<Left, Failure> {
         Ok(Left {
-            printed: self.printed(worker, outcome)?,
+            ended: self.ended(worker, outcome)?,
             not_kept: self.setting.config.search != SearchKind::Once && worker.output.not_kept()? > 0,
             unseen: worker.unseen_memory(),
             passed: worker.passed().collect(),
         })
     }
 
-    /// A program that prints something else under another schedule is worth a look: what tells outputs apart.
-    fn printed(&self, worker: &Worker, outcome: &Outcome) -> Result<Option<u64>, Failure> {
+    /// A program that prints something else under another schedule is worth a look.
+    fn ended(&self, worker: &Worker, outcome: &Outcome) -> Result<Option<Ended>, Failure> {
         let whole = outcome.ending == Ending::Modelled && outcome.trace.end == End::FINISHED;
         if !whole || self.setting.config.search == SearchKind::Once {
             return Ok(None);
         }
-        let status = worker.status().unwrap_or(-1);
-        Ok(Some(fnv1a(worker.output.start()?.into_iter().chain(status.to_le_bytes()))))
+        Ok(Some(Ended::of(worker)?))
     }
 
     /// A loop waits for what it has read of memory that is an object. What else it reads turns out to be one, too: only the search that starts over

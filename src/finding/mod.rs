@@ -4,10 +4,13 @@
 mod ending;
 mod explained;
 mod gone;
+mod hunt;
+mod outcomes;
 mod people;
 mod place;
 mod seen;
 mod shortened;
+mod status;
 mod summary;
 mod touched;
 mod words;
@@ -15,13 +18,16 @@ mod words;
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use explained::{Explained, Move, Shows, Turn};
 pub use gone::{GoneView, OriginView};
+pub use hunt::{Hunt, Phase};
+pub use outcomes::{OutcomeView, Outcomes, Printed};
 pub use people::People;
 pub use place::{LineView, PlaceView};
 pub use seen::{
     CycleLink, Finding, ObjectView, Pending, ProcessView, RaceView, StepView, ThreadStatus, ThreadView, UseView,
 };
 pub use shortened::{Length, Shortened};
-pub use summary::{Bug, ProgramStatus, Summary};
+pub use status::ProgramStatus;
+pub use summary::{Bug, Summary};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};

@@ -3,33 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde::Serialize;
-
 use super::ending::{BugKind, Verdict};
+use super::outcomes::Outcomes;
 use super::seen::Finding;
 use super::shortened::Shortened;
+use super::status::ProgramStatus;
 use super::touched::Uses;
 use crate::incomplete::{undoing, Reason, Reasons};
-
-/// How the first process of the program ended, in an execution that was shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProgramStatus {
-    /// It exited with this status.
-    Exit(i32),
-    /// A signal of this number ended it.
-    Signal(i32),
-}
-
-impl ProgramStatus {
-    /// From what `wait` gives for a process that is over.
-    pub fn from_wait(status: i32) -> ProgramStatus {
-        match status & 0x7f {
-            0 => ProgramStatus::Exit(status >> 8 & 0xff),
-            signal => ProgramStatus::Signal(signal),
-        }
-    }
-}
 
 /// One bug.
 #[derive(Clone, Debug)]
@@ -119,6 +99,8 @@ pub struct Summary {
     pub broken_off: Option<u64>,
     /// One that was cut or broken off.
     pub unfinished: Option<Bug>,
+    /// What executions that ran to their end came to, if any did.
+    pub outcomes: Option<Outcomes>,
     /// Workers.
     pub workers: u32,
     /// Wall-clock time, seconds.
@@ -197,11 +179,5 @@ mod tests {
         assert_eq!((all.verdict.name(), all.exit_code()), ("error", 4));
         all.verdict = of(&[BugKind::Environment]);
         assert_eq!((all.verdict.name(), all.exit_code()), ("error", 2));
-    }
-
-    #[test]
-    fn wait_status() {
-        assert_eq!(ProgramStatus::from_wait(3 << 8), ProgramStatus::Exit(3));
-        assert_eq!(ProgramStatus::from_wait(0x80 | 11), ProgramStatus::Signal(11));
     }
 }

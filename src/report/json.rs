@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{json, Map, Value};
 
+use super::outcomes;
 use super::places::{add_line, of_bug, stack};
 use crate::finding::{
     Bug, BugKind, Finding, GoneView, Names, OriginView, People, ProcessView, ProgramStatus, Summary, ThreadView,
@@ -75,6 +76,9 @@ pub fn object(summary: &Summary) -> Value {
             object
         });
         object["uses"] = all.collect();
+    }
+    if let Some(outcomes) = &summary.outcomes {
+        object["outcomes"] = outcomes::json(outcomes);
     }
     if let Some(traces) = summary.traces {
         object["traces"] = traces.into();
@@ -190,7 +194,8 @@ fn touched(touched: &Touched) -> Value {
     object
 }
 
-fn bug(bug: &Bug) -> Value {
+/// A bug, as a member of `bugs`.
+pub(super) fn bug(bug: &Bug) -> Value {
     let mut object = json!({
         "kind": bug.kind.name(),
         "summary": bug.summary,

@@ -3,11 +3,13 @@
 
 pub mod debug;
 pub mod explain;
+pub mod hunt;
 pub mod json;
 pub mod junit;
 mod legend;
 pub mod listing;
 pub mod mismatch;
+mod outcomes;
 mod places;
 pub mod rounds;
 pub mod sarif;

@@ -57,6 +57,7 @@ fn options(options: &Options) -> String {
     );
     words.extend(options.quarantine.map(|bytes| format!("--quarantine {bytes}")));
     words.extend((options.livelock > 0).then(|| format!("--livelock {}", options.livelock)));
+    words.extend(options.clients_wait.then(|| "--clients listening".to_string()));
     words.extend(options.max_depth.map(|depth| format!("--max-depth {depth}")));
     words.extend(options.store_buffers.then(|| "--memory tso".to_string()));
     words.extend((options.seed != 0).then(|| format!("--seed {}", options.seed)));

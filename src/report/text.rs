@@ -9,11 +9,11 @@ use std::path::Path;
 use vsrun_model::Tid;
 
 use super::terminal::{circle, replay_lines, shell_path, shell_word, Paint};
-use super::{legend, steps, story, uses};
+use super::{legend, outcomes, steps, story, uses};
 use crate::base::text::{escape, one_line};
 use crate::finding::{
-    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, People, PlaceView, ProgramStatus, RaceView,
-    SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
+    Bug, BugKind, CycleLink, Finding, GoneView, Names, OriginView, Outcomes, People, PlaceView, ProgramStatus,
+    RaceView, SignalView, Summary, ThreadStatus, ThreadView, Verdict, Words,
 };
 use crate::incomplete::{self, undoing};
 
@@ -58,8 +58,10 @@ pub fn report(summary: &Summary, colours: bool) -> String {
 
 /// The scenario of what is shown, where those who look for it find it: at the very end.
 fn last_line(summary: &Summary) -> String {
+    let of_outcomes =
+        summary.outcomes.iter().flat_map(|outcomes| &outcomes.table).find_map(|row| row.scenario.as_ref());
     let first = summary.bugs.iter().chain(&summary.unfinished).find_map(|bug| bug.scenario.as_ref());
-    first.map_or_else(String::new, |path| format!("scenario: {}\n", shell_path(path)))
+    first.or(of_outcomes).map_or_else(String::new, |path| format!("scenario: {}\n", shell_path(path)))
 }
 
 /// The report on one bug.
@@ -233,6 +235,11 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     for note in &summary.notes {
         let _ = writeln!(out, "  note: {}", one_line(note));
     }
+    let tells =
+        |outcomes: &&Outcomes| outcomes.table.len() > 1 || outcomes.table.iter().any(|row| row.scenario.is_some());
+    if let Some(outcomes) = summary.outcomes.as_ref().filter(tells) {
+        out.push_str(&outcomes::lines(outcomes));
+    }
     if !summary.passed_calls.is_empty() {
         let calls: Vec<_> = summary.passed_calls.iter().map(|(call, n)| format!("{} ({n})", one_line(call))).collect();
         let _ = writeln!(
@@ -248,7 +255,7 @@ fn heading(kind: BugKind) -> String {
     match kind {
         BugKind::Assert => "ASSERTION".to_string(),
         BugKind::Cut => "CUT OFF".to_string(),
-        BugKind::Outcome => "NO BUG".to_string(),
+        BugKind::Outcome => "OUTCOME".to_string(),
         kind if !kind.is_of_program() => "ERROR".to_string(),
         kind => kind.name().to_uppercase(),
     }

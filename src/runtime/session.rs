@@ -383,6 +383,11 @@ impl Output {
         Ok(bytes)
     }
 
+    /// Bytes that the last execution printed.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
     /// Copies what was printed since the last time.
     pub fn pass_on(&mut self, to: &mut File) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
@@ -411,7 +416,7 @@ impl Output {
 
     /// Bytes that the last execution printed beyond those that are kept.
     pub fn not_kept(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len().saturating_sub(KEPT))
+        Ok(self.len()?.saturating_sub(KEPT))
     }
 
     fn forget(&self, from: u64, len: u64) -> io::Result<()> {

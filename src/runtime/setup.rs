@@ -71,6 +71,7 @@ fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
     closing.len = bytes.len() as u32;
     closing.clients = spec.options.with.len() as u32;
     closing.stop_signal = spec.options.stop_signal as u32;
+    closing.awaits = u32::from(spec.options.clients_wait);
     Ok(())
 }
 

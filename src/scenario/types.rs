@@ -123,6 +123,9 @@ pub struct Options {
     /// Further root processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<Client>,
+    /// They begin once a socket listens.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clients_wait: bool,
     /// Signal for what is left over at the end; 0: none.
     #[serde(default)]
     pub stop_signal: i32,

@@ -41,6 +41,7 @@ pub struct InOrder {
     pub(super) names: Names,
     pub(super) next_ticket: u64,
     discarded: u64,
+    settled: Vec<(u64, bool)>,
 }
 
 /// A search and its parts.
@@ -76,6 +77,7 @@ struct Turn {
 /// An execution that is over.
 #[derive(Debug)]
 struct Run {
+    ticket: u64,
     order: Order,
     trace: Trace,
     canon: Canon,
@@ -132,6 +134,7 @@ impl Stock {
 struct Desk<'a> {
     next_ticket: &'a mut u64,
     discarded: &'a mut u64,
+    settled: &'a mut Vec<(u64, bool)>,
 }
 
 impl Desk<'_> {
@@ -142,7 +145,16 @@ impl Desk<'_> {
 
     /// A part is not needed any more.
     fn drop(&mut self, part: Option<Part>) {
-        *self.discarded += part.map_or(0, |p| p.stock().runs as u64);
+        let Some(part) = part else { return };
+        for run in part.runs.into_iter().flatten() {
+            self.was_for_nothing(run.ticket);
+        }
+        part.parts.into_values().for_each(|below| self.drop(Some(below)));
+    }
+
+    fn was_for_nothing(&mut self, ticket: u64) {
+        *self.discarded += 1;
+        self.settled.push((ticket, false));
     }
 }
 
@@ -162,7 +174,7 @@ impl InOrder {
 
     /// A search that has been restored.
     pub(super) fn going_on(search: Reduction, names: Names, next_ticket: u64) -> InOrder {
-        InOrder { whole: Part::new(search, None), names, next_ticket, discarded: 0 }
+        InOrder { whole: Part::new(search, None), names, next_ticket, discarded: 0, settled: Vec::new() }
     }
 
     pub(super) fn reduction(&self) -> &Reduction {
@@ -182,27 +194,29 @@ impl Search for InOrder {
 
     fn next(&mut self) -> Option<Schedule> {
         let parallel = self.parallel();
-        let mut desk = Desk { next_ticket: &mut self.next_ticket, discarded: &mut self.discarded };
-        match self.whole.next(&mut desk) {
+        let InOrder { whole, next_ticket, discarded, settled, .. } = self;
+        let mut desk = Desk { next_ticket, discarded, settled };
+        match whole.next(&mut desk) {
             Next::Run(schedule) => return Some(schedule),
             Next::Over => return None,
             Next::UnderWay if !parallel => return None,
             Next::UnderWay => {}
         }
-        if !self.whole.stock().is_full() {
-            return self.whole.run_ahead(None, &mut desk);
+        if !whole.stock().is_full() {
+            return whole.run_ahead(None, &mut desk);
         }
-        let has_part = |leaf: &usize| self.whole.parts.contains_key(leaf);
-        let latest = self.whole.search.tree.leaves().filter(has_part).last()?;
-        let sooner = self.whole.run_ahead(Some(latest), &mut desk)?;
-        desk.drop(self.whole.parts.remove(&latest));
+        let has_part = |leaf: &usize| whole.parts.contains_key(leaf);
+        let latest = whole.search.tree.leaves().filter(has_part).last()?;
+        let sooner = whole.run_ahead(Some(latest), &mut desk)?;
+        desk.drop(whole.parts.remove(&latest));
         Some(sooner)
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
-        let mut desk = Desk { next_ticket: &mut self.next_ticket, discarded: &mut self.discarded };
-        if !self.whole.finish(ticket, trace, &mut self.names, &mut desk) {
-            self.discarded += 1;
+        let InOrder { whole, next_ticket, discarded, settled, names } = self;
+        let mut desk = Desk { next_ticket, discarded, settled };
+        if !whole.finish(ticket, trace, names, &mut desk) {
+            desk.was_for_nothing(ticket);
         }
     }
 
@@ -229,6 +243,10 @@ impl Search for InOrder {
 
     fn ahead(&self) -> u64 {
         self.whole.stock().runs as u64
+    }
+
+    fn settled(&mut self) -> Option<Vec<(u64, bool)>> {
+        Some(std::mem::take(&mut self.settled))
     }
 
     fn save(&self) -> Option<Vec<u8>> {
@@ -359,11 +377,14 @@ impl Part {
     /// What the execution with that ticket did. False: it was under way for nobody.
     fn finish(&mut self, ticket: u64, trace: &Trace, names: &mut Names, desk: &mut Desk) -> bool {
         match self.turn.take_if(|turn| turn.ticket == ticket) {
-            Some(Turn { leaf, order, .. }) => {
+            Some(Turn { leaf, order, ticket }) => {
                 let canon = names.of(trace);
                 match self.runs {
-                    Some(_) => self.learn(leaf, Run { order, trace: trace.clone(), canon }, desk),
-                    None => self.tell(leaf, trace, &canon, desk),
+                    Some(_) => self.learn(leaf, Run { ticket, order, trace: trace.clone(), canon }, desk),
+                    None => {
+                        desk.settled.push((ticket, true));
+                        self.tell(leaf, trace, &canon, desk);
+                    }
                 }
                 true
             }
@@ -374,9 +395,12 @@ impl Part {
     /// The search is told of an execution, which is kept if this is a part.
     fn learn(&mut self, leaf: usize, run: Run, desk: &mut Desk) {
         self.tell(leaf, &run.trace, &run.canon, desk);
-        if let Some(runs) = &mut self.runs {
-            self.bytes += run.bytes();
-            runs.push_back(run);
+        match &mut self.runs {
+            Some(runs) => {
+                self.bytes += run.bytes();
+                runs.push_back(run);
+            }
+            None => desk.settled.push((run.ticket, true)),
         }
     }
 

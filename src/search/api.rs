@@ -71,6 +71,12 @@ pub trait Search: Send {
         0
     }
 
+    /// What has become of executions by their tickets, since it was asked last, where the search runs some ahead of their turns: they are part of
+    /// what has been explored (true), or were run for nothing. `None`: each is part of it as soon as it is done.
+    fn settled(&mut self) -> Option<Vec<(u64, bool)>> {
+        None
+    }
+
     /// What [`Search::restore`] needs to go on from here, with executions under way as if they had not been started.
     /// `None`: this search cannot be saved.
     fn save(&self) -> Option<Vec<u8>> {

@@ -1,7 +1,9 @@
 //! The processes of `--with`.
 
+use vsrun_model::{Kind, Op};
+
 use super::process::{self, CloneArgs};
-use crate::gate::{arena, end, local, model};
+use crate::gate::{arena, end, local, model, pass};
 use crate::sys::{cstr, raw};
 
 /// Most arguments of a command.
@@ -37,6 +39,9 @@ fn become_client(first: usize, envp: u64) -> ! {
     if null > 0 {
         raw!(libc::SYS_dup2, null, 0);
         raw!(libc::SYS_close, null);
+    }
+    if arena().closing.awaits != 0 {
+        pass(Op::new(Kind::LISTENER));
     }
     let text = |at: usize| &raw const arena().closing.commands[at] as u64;
     let file = text(first);

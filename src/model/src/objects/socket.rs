@@ -696,6 +696,7 @@ impl World {
         // A local one stays shut down (net/unix/af_unix.c, unix_listen).
         socket.shut = if socket.is_local() { socket.shut } else { 0 };
         (socket.backlog, socket.own_cred) = (backlog.min(MAX_BACKLOG), cred);
+        self.listened = 1;
         0
     }
 

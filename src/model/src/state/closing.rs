@@ -13,6 +13,8 @@ pub struct Closing {
     pub stop_signal: u32,
     /// It has been sent. Written by the holder of the turn.
     pub stopped: u32,
+    /// They begin once a socket listens.
+    pub awaits: u32,
     /// Bytes of `commands`.
     pub len: u32,
     /// For each command: the file, the number of arguments as one byte, the arguments with the name first; texts end

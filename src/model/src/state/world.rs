@@ -396,6 +396,8 @@ pub struct World {
     pub flags_change: u8 = at(0),
     /// Whether what libc does to descriptors by itself is no operation; see `sched::descriptor`.
     pub libc_is_quiet: u8 = at(0),
+    /// Whether a socket listens, or has done so.
+    pub listened: u8 = at(0),
     /// Descriptors that libc has made by itself in the transition under way; see `sched::descriptor`.
     pub libc_made: [u64; 4] = at([0; 4]),
     /// Who looked a descriptor up last, where nothing has to be made of it; see `sched::descriptor`.
