@@ -117,7 +117,7 @@ fn a_scenario_of_an_outcome_replays_to_it() {
     for row in [&rows[0], &rows[2]] {
         let file = row["scenario"].as_str().expect("a scenario");
         // The second run had the same ones.
-        has(&format!("scenario: {}", file.trim_start_matches("./")));
+        has(&format!("scenario: {file}"));
         for _ in 0..2 {
             let (code, out, err) = place.run(&format!("replay --output again {file}"));
             assert_eq!(code, 3, "{out}{err}");

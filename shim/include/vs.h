@@ -430,7 +430,7 @@ static inline int vs_check_at(const char *name, const char *file, int line, void
         return 0;
     }
     vs_check_explore(result, name, id, options);
-    fprintf(stderr, "vs_check(%s) %s:%d: %s, %ld executions%s%s%s%s\n", name, file, line, words[result->code], result->executions,
+    fprintf(stderr, "vs_check(%s) %s:%d: %s, executions: %ld%s%s%s%s\n", name, file, line, words[result->code], result->executions,
             result->summary[0] ? ": " : "", result->summary, result->scenario[0] ? "; scenario: " : "", result->scenario);
     return result->code;
 }

@@ -702,7 +702,7 @@ pub struct DaemonOptions {
     /// How long all searches together may take: seconds, or 10m, 1h30m
     #[arg(long = "for", id = "for", value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub time: Duration,
-    /// Memory that threads use without an order, as without 'daemon' [default: off in the random search and for Python, explore in the others]
+    /// Memory that threads use without an order, as without 'daemon' [default: explore; off in the random search, for Python and AddressSanitizer]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub race: Option<Race>,
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run)

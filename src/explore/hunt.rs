@@ -1,5 +1,5 @@
-//! `vsrun daemon`: one search after the other, within a time: random ones, then priorities, then systematic ones. What they found is put
-//! together: each bug once, one verdict.
+//! `vsrun daemon`: one search after the other, within a time: a short look whether it is small, then random ones, priorities, systematic ones.
+//! What they found is put together: each bug once, one verdict.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,8 @@ use crate::search::Bound;
 const SHORTEST: Duration = Duration::from_millis(500);
 
 /// The searches, each with its part of the time that is left when it begins.
-const PLAN: [(SearchKind, f64); 4] = [
+const PLAN: [(SearchKind, f64); 5] = [
+    (SearchKind::Optimal, 1.0 / 10.0),
     (SearchKind::Random, 1.0 / 3.0),
     (SearchKind::Pct, 1.0 / 2.0),
     (SearchKind::Bounded(Bound::Preemptions(2)), 1.0 / 2.0),
@@ -48,12 +49,12 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
     let mut plan = PLAN.into_iter();
     for (search, part) in plan.by_ref() {
         let left = until.saturating_duration_since(Instant::now());
-        let budget = left.mul_f64(part);
+        let budget = left.mul_f64(part).max(SHORTEST).min(left);
         if budget < SHORTEST && !hunt.phases.is_empty() {
             hunt.not_run.push(name(search));
             break;
         }
-        let config = phase(&base, search, budget, (args.race, recipe.interpreted));
+        let config = phase(&base, search, budget, (args.race, recipe.unwatched));
         if config.format == ReportFormat::Text {
             complain(&format!("vsrun: search {} for {:.0} s", name(search), budget.as_secs_f64()));
         }
@@ -77,8 +78,8 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
 }
 
 /// One search of the program. Bugs are collected; that a random search is slower where memory is watched matters most in the first one.
-fn phase(base: &Config, search: SearchKind, time: Duration, (race, interpreted): (Option<Race>, bool)) -> Config {
-    let plain = if interpreted || search == SearchKind::Random { Race::Off } else { Race::Explore };
+fn phase(base: &Config, search: SearchKind, time: Duration, (race, unwatched): (Option<Race>, bool)) -> Config {
+    let plain = if unwatched || search == SearchKind::Random { Race::Off } else { Race::Explore };
     let mut config = Config { search, keep_going: true, ..base.clone() };
     config.bounds.time = Some(time);
     config.race = Some(race.unwrap_or(plain));
@@ -89,7 +90,7 @@ fn phase(base: &Config, search: SearchKind, time: Duration, (race, interpreted):
 fn is_last(search: SearchKind, summary: &Summary) -> bool {
     let failed = matches!(summary.verdict, Verdict::Found(kind) if !kind.is_of_program());
     let ends = |reason: &Reason| matches!(reason, Reason::Interrupted | Reason::Failed | Reason::Unsupported);
-    failed || summary.reasons.iter().any(ends) || search == SearchKind::Optimal
+    failed || summary.reasons.iter().any(ends) || search == SearchKind::Optimal && summary.is_complete()
 }
 
 /// Tells bugs apart that different searches have found.

@@ -21,8 +21,8 @@ const MOST: u64 = 64 << 20;
 pub(super) struct Recipe {
     pub program: Vec<OsString>,
     pub with: Vec<Words>,
-    /// The program is interpreted: what its threads do to memory is the interpreter's.
-    pub interpreted: bool,
+    /// What its threads do to memory is the interpreter's, or looked at by the program itself: vsrun does not watch it.
+    pub unwatched: bool,
     /// The program reports errors of memory itself.
     pub sanitized: bool,
     /// Lines about it.
@@ -59,7 +59,8 @@ pub(super) fn prepare(config: &Config) -> Result<Recipe, Failure> {
         notes.push(format!("AddressSanitizer: ASAN_OPTIONS={}", options.to_string_lossy()));
         env::set_var("ASAN_OPTIONS", options);
     }
-    Ok(Recipe { program, with, interpreted: is_python(&launch.exe), sanitized, notes })
+    let unwatched = is_python(&launch.exe) || is_sanitized(&launch.exe);
+    Ok(Recipe { program, with, unwatched, sanitized, notes })
 }
 
 fn set_unless_set(name: &str, value: &str, notes: &mut Vec<String>) {

@@ -76,7 +76,7 @@ fn explored(hunt: &Hunt) -> String {
     let why = match (why, last) {
         (Some(why), _) => why,
         (None, None) => not_begun.to_string(),
-        (None, Some(_)) => "memory was not watched, or a bug was found".to_string(),
+        (None, Some(_)) => "memory was not watched".to_string(),
     };
     format!("NOT explored completely; {why}")
 }
@@ -103,11 +103,12 @@ fn line(phase: &Phase) -> String {
     )
 }
 
-/// The notes of all searches, each once.
+/// The notes of all searches; of those that differ in numbers only, the first.
 fn notes(hunt: &Hunt) -> Vec<String> {
     let mut known = BTreeSet::new();
+    let words = |note: &str| note.replace(|c: char| c.is_ascii_digit(), "");
     let all = hunt.notes.iter().chain(hunt.phases.iter().flat_map(|phase| &phase.summary.notes));
-    all.filter(|note| known.insert(note.as_str())).cloned().collect()
+    all.filter(|note| known.insert(words(note))).cloned().collect()
 }
 
 /// For programs: one object on one line, without a line end.

@@ -1,5 +1,6 @@
 /* A small daemon: a thread for each connection answers and counts, SIGHUP makes the main thread reload. The two take the same locks, in different
- * order. `client` is its client; `once` serves one client and ends; `quick` is as the daemon, without the bug. */
+ * order. `client` is its client; `once` serves one client and ends; `quick` is as the daemon, without the bug; `forks` goes to the background and
+ * writes its process id to the file daemon.pid. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -77,6 +78,14 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "client") == 0)
         return client();
     orderly = argc > 1 && strcmp(argv[1], "quick") == 0;
+    if (argc > 1 && strcmp(argv[1], "forks") == 0) {
+        FILE *file;
+        if (fork() > 0)
+            return 0;
+        file = fopen("daemon.pid", "w");
+        if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0)
+            return 1;
+    }
     memset(&action, 0, sizeof action);
     action.sa_handler = hup;
     sigaction(SIGHUP, &action, NULL);

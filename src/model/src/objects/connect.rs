@@ -55,7 +55,7 @@ kinds! {
         records: Records::NOTHING, cells: WIDE, follows: NOBODY, blocks: MAY_BLOCK,
         role: Role::None, channels: Channels::None, signals: Signals::WAITS_ON, polls: Polls::Errors,
         alone: Alone::Visible, idle: Idle::BUSY, tells: NOT, memory: Memory::Nothing, unproven: PROVEN,
-        shown: Shown { call: Call::Row, arguments: NO_ARGUMENTS, outcome: Outcome::Nothing, waits: Some(|_, _, _, words| {
+        shown: Shown { call: Call::One("await_listener"), arguments: NO_ARGUMENTS, outcome: Outcome::Nothing, waits: Some(|_, _, _, words| {
             say![words, "a socket that listens, as --clients listening asks for (none has)"];
         }), identity: BY_OBJECTS },
     }
