@@ -8,7 +8,7 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
+    Command, Config, Explain, Format, Man, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) if args.program.is_empty() => check_machine(),
         Command::Doctor(args) => look_at(&args.program),
         Command::Why(args) => why_it_hangs(&args),
+        Command::Completions(args) => out(&args::completions(args.shell)).map(|()| 0).map_err(Failure::from),
+        Command::Man(args) => write_pages(&args),
     };
     ended(result)
 }
@@ -235,6 +237,16 @@ fn list(args: &Trace) -> Result<i32, Failure> {
         Format::Text => listing::text(&seen.finding, about, colours_for(&io::stdout())),
     })?;
     Ok(listing::exit_code(&seen.finding))
+}
+
+/// Writes the man pages, each to a file of its name.
+fn write_pages(args: &Man) -> Result<i32, Failure> {
+    for (name, text) in args::man_pages()? {
+        let path = args.directory.join(name);
+        let failed = |e: io::Error| Failure::environment(format!("{} cannot be written: {e}", path.display()));
+        files::output(&path).map_err(failed)?.write_all(&text).map_err(failed)?;
+    }
+    Ok(0)
 }
 
 fn check_machine() -> Result<i32, Failure> {
