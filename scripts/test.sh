@@ -59,6 +59,7 @@ step patched ./scripts/patched.sh --short
 step shorten ./scripts/shorten.sh --short
 step soak soak
 step fuzz ./scripts/fuzz.sh --short
+step install ./scripts/package.sh check
 step demo ./scripts/demo.sh
 
 printf '\n%d passed, %d failed\n' "$passed" "$failed"

@@ -8,7 +8,7 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Daemon, DebugFormat, Explain, Format, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace,
+    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace,
     Why,
 };
 use vsrun::explore::{self, Failure, Replayed};
@@ -61,6 +61,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => look_at(&args.program),
         Command::Why(args) => why_it_hangs(&args),
         Command::Daemon(args) => hunt(&args),
+        Command::Completions(args) => out(&args::completions(args.shell)).map(|()| 0).map_err(Failure::from),
+        Command::Man(args) => write_pages(&args),
     };
     ended(result)
 }
@@ -263,6 +265,16 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
         Format::Text => report::hunt::text(&hunt, colours_for(&io::stdout())),
     })?;
     Ok(hunt.exit_code())
+}
+
+/// Writes the man pages, each to a file of its name.
+fn write_pages(args: &Man) -> Result<i32, Failure> {
+    for (name, text) in args::man_pages()? {
+        let path = args.directory.join(name);
+        let failed = |e: io::Error| Failure::environment(format!("{} cannot be written: {e}", path.display()));
+        files::output(&path).map_err(failed)?.write_all(&text).map_err(failed)?;
+    }
+    Ok(0)
 }
 
 fn check_machine() -> Result<i32, Failure> {

@@ -2,6 +2,8 @@
 //!
 //! What the contract names but a later stage brings is parsed and refused here, so that nothing is ignored silently.
 
+mod pages;
 mod resolve;
 
+pub use pages::{completions, man_pages};
 pub use resolve::{parse, UsageError};

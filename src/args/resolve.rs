@@ -3,17 +3,17 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain, Format, MemoryModel,
-    Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace, TraceOptions, Why, Words,
+    Bounds, Checkpoint, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain, Format, Man,
+    MemoryModel, Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 10] =
-    ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why", "daemon"];
+const COMMANDS: [&str; 12] =
+    ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why", "daemon", "completions", "man"];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl From<clap::Error> for UsageError {
 /// Wrong usage and what is not supported yet (code 2); `--help` and `--version` (code 0).
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let raw = Raw::try_parse_from(&args)?;
+    let raw = Raw::from_arg_matches(&command().try_get_matches_from(&args)?)?;
     match raw.command {
         Some(RawCommand::Replay(replay)) => Ok(Command::Replay(replay)),
         Some(RawCommand::Explain(explain)) => Ok(Command::Explain(explain)),
@@ -82,6 +82,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
             Err(UsageError::wrong("the program's name is empty"))
         }
         Some(RawCommand::Daemon(daemon)) => hunt(*daemon).map(Command::Daemon),
+        Some(RawCommand::Completions(completions)) => Ok(Command::Completions(completions)),
+        Some(RawCommand::Man(man)) => Ok(Command::Man(man)),
         None => {
             check_program(&args, &raw.explore.program)?;
             resolve(raw.explore).map(Command::Explore)
@@ -229,8 +231,7 @@ Runs PROGRAM, a closed system of processes and threads, in one interleaving afte
 deadlocks, assertion failures, crashes, divergences, livelocks and races (--race hb). Each bug is written as a
 scenario that replays it exactly.";
 
-const EXAMPLES: &str = "\
-Examples:
+pub(super) const EXAMPLES: &str = "\
   vsrun ./robot_controller              explore until the first bug; it is written as a scenario
   vsrun --keep-going --time 60 ./prog   collect different bugs for a minute
   vsrun --once ./prog arg               one execution, as it would run by itself
@@ -240,13 +241,48 @@ Examples:
   vsrun trace ./prog arg                one execution as a list of what its threads do
   vsrun daemon --with './client 8080' --for 10m ./daemon 8080   the hunt for a daemon: one search after the other
   vsrun doctor                          can this machine run vsrun, and if not, what to do
-  vsrun why 4711                        process 4711 hangs, started without vsrun: who waits for whom
+  vsrun why 4711                        process 4711 hangs, started without vsrun: who waits for whom";
 
-Exit status: 0 explored completely and no bug; 1 bug; 2 usage, environment or unsupported program;
-3 no bug within the bounds; 4 the replay diverged, or a bug of vsrun.";
+pub(super) const EXIT_STATUS: &str = "\
+0  explored completely and no bug        1  bug        2  usage, environment or unsupported program
+3  no bug within the bounds              4  the replay diverged, or a bug of vsrun";
+
+/// Ids of the options of a search that `-h` shows.
+const FIRST: [&str; 19] = [
+    "search",
+    "bound",
+    "once",
+    "keep_going",
+    "executions",
+    "time",
+    "workers",
+    "save",
+    "resume",
+    "with",
+    "stop_signal",
+    "toss",
+    "inject",
+    "race",
+    "divergence_timeout",
+    "fail_on_exit",
+    "scenario_dir",
+    "output",
+    "format",
+];
+
+/// The command line with all that is said of it. `-h` has the options that one needs first, `--help` all of them.
+pub(super) fn command() -> clap::Command {
+    let whole = Raw::command().mut_args(|arg| {
+        let first = FIRST.contains(&arg.get_id().as_str()) || arg.get_help_heading().is_none();
+        arg.hide_short_help(!first)
+    });
+    let end = format!("Exit status:\n{EXIT_STATUS}");
+    let all = format!("Examples:\n{EXAMPLES}\n\n{end}");
+    whole.after_help(format!("{end}\n\nAll options: vsrun --help")).after_long_help(all)
+}
 
 #[derive(Debug, Parser)]
-#[command(name = "vsrun", bin_name = "vsrun", version, about = ABOUT, long_about = None, after_help = EXAMPLES)]
+#[command(name = "vsrun", bin_name = "vsrun", version, about = ABOUT, long_about = None)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, override_usage = USAGE)]
 struct Raw {
     #[command(subcommand)]
@@ -255,11 +291,11 @@ struct Raw {
     explore: Config,
 }
 
-const USAGE: &str = "\
+pub(super) const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--until N] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
-       vsrun debug [--trust] FILE [-- GDB ARGS...]
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
+       vsrun debug [--trust] FILE [-- GDB ARGS...]
        vsrun debug --format json [--input FILE] [--trust] FILE
        vsrun step [--input FILE] [--trust] FILE
        vsrun show [--format text|json] FILE
@@ -291,6 +327,12 @@ enum RawCommand {
     Why(Why),
     /// Hunt for bugs of a daemon: clients, signals, one search after the other, one verdict
     Daemon(Box<DaemonOptions>),
+    /// Print what a shell reads to complete vsrun's arguments
+    #[command(hide = true)]
+    Completions(Completions),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(Man),
 }
 
 #[cfg(test)]

@@ -34,8 +34,51 @@ fn strings(config: &Config) -> Vec<&str> {
 
 #[test]
 fn definition_is_consistent() {
-    use clap::CommandFactory;
-    Raw::command().debug_assert();
+    command().debug_assert();
+}
+
+#[test]
+fn each_option_that_is_shown_first_is_there() {
+    for id in FIRST {
+        assert!(Raw::command().get_arguments().any(|arg| arg.get_id() == id), "no option has the id {id}");
+    }
+}
+
+#[test]
+fn the_short_help_fits_a_screen_and_the_long_one_has_all() {
+    let (short, long) = (refused_with_help("-h"), refused_with_help("--help"));
+    assert!(short.lines().count() <= 70, "{} lines:\n{short}", short.lines().count());
+    for arg in Raw::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
+        if let Some(name) = arg.get_long() {
+            assert!(long.contains(&format!("--{name}")), "--{name} is not in --help");
+        }
+    }
+    assert!(short.contains("vsrun --help") && !short.contains("--pct-fair") && long.contains("--pct-fair"));
+}
+
+fn refused_with_help(option: &str) -> String {
+    let help = run(&[option]).unwrap_err();
+    assert_eq!(help.code, 0);
+    help.text
+}
+
+/// A heading that nearly all stand under says nothing.
+#[test]
+fn options_stand_under_headings_of_a_dozen_or_so() {
+    let mut sizes = std::collections::BTreeMap::<String, usize>::new();
+    for arg in Raw::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
+        *sizes.entry(arg.get_help_heading().unwrap_or("").to_string()).or_default() += 1;
+    }
+    assert!(sizes.len() >= 6 && sizes.values().all(|&n| n <= 13), "{sizes:?}");
+}
+
+#[test]
+fn what_packagers_ask_for() {
+    use crate::config::{Completions, Man, Shell};
+    assert_eq!(run(&["completions", "zsh"]), Ok(Command::Completions(Completions { shell: Shell::Zsh })));
+    assert_eq!(run(&["man", "dir"]), Ok(Command::Man(Man { directory: PathBuf::from("dir") })));
+    assert!(refused(&["completions", "tcsh"]).contains("tcsh"));
+    assert!(refused(&["--once", "man", "x"]).contains("'man'"));
 }
 
 #[test]

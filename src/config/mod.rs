@@ -44,6 +44,10 @@ pub enum Command {
     Why(Why),
     /// Hunt for bugs of a daemon.
     Daemon(Daemon),
+    /// Print completions.
+    Completions(Completions),
+    /// Write the man pages.
+    Man(Man),
 }
 
 /// How the interleavings are explored.
@@ -263,13 +267,13 @@ pub enum ProgressMode {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
 pub struct Bounds {
     /// Cut every execution after N transitions [default: 100000; random, walk, pct: 1000000; with --once none]
-    #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub depth: Option<u64>,
     /// Stop after N executions
-    #[arg(long = "max-executions", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search")]
+    #[arg(long = "max-executions", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub executions: Option<u64>,
     /// Stop after TIME, also within an execution: seconds, or 10m, 1h30m, 500ms
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Search")]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "When to stop")]
     pub time: Option<Duration>,
 }
 
@@ -310,11 +314,11 @@ pub struct Config {
     #[command(flatten)]
     pub bounds: Bounds,
     /// Write a scenario of an execution that was cut off, also where others reached their end; where none did, it is always written
-    #[arg(long, help_heading = "Search")]
+    #[arg(long, help_heading = "When to stop")]
     pub save_cut: bool,
     /// Write a scenario of an execution with the K-th outcome of the table: executions that ran to their end and differ in what they printed or
     /// exited with
-    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "once", help_heading = "Search")]
+    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "once", help_heading = "When to stop")]
     pub save_outcome: Vec<u32>,
     /// Seed of random choices
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
@@ -323,38 +327,44 @@ pub struct Config {
     #[arg(short = 'j', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Search")]
     pub workers: Option<u32>,
     /// Make operations on objects that only one thread uses transitions too (naive always does)
-    #[arg(long, help_heading = "Objects")]
+    #[arg(long, help_heading = "Hints on objects")]
     pub all_objects: bool,
     /// Say that only one thread uses the synchronization objects in variable SYMBOL; checked, for naive too
-    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    #[arg(long, value_name = "SYMBOL", help_heading = "Hints on objects")]
     pub unshared: Vec<String>,
     /// Never switch threads at operations on the objects in variable SYMBOL: their order does not matter, and while one
     /// is held there is no other place to switch; the latter is checked
-    #[arg(long, value_name = "SYMBOL", help_heading = "Objects")]
+    #[arg(long, value_name = "SYMBOL", help_heading = "Hints on objects")]
     pub atomic: Vec<String>,
     /// File with lines 'unshared SYMBOL', 'atomic SYMBOL'; of memory: 'benign SYMBOL' and 'benign-in FUNCTION' (uses that are
     /// not reported), 'communication SYMBOL' (each use is a transition), 'own', 'disown' and 'hand-over' (who may use it:
     /// docs/PREDICATES.md)
-    #[arg(long, value_name = "FILE", help_heading = "Objects")]
+    #[arg(long, value_name = "FILE", help_heading = "Hints on objects")]
     pub annotations: Option<PathBuf>,
     /// Memory that the processes of one execution may use together: bytes, or with K, M or G [default: three quarters of
     /// what is free, divided among the workers]; or tso or sc, see --memory-model
-    #[arg(long, value_name = "SIZE|tso|sc", value_parser = memory, help_heading = "Search")]
+    #[arg(long, value_name = "SIZE|tso|sc", value_parser = memory, help_heading = "The system under test")]
     pub memory: Option<Memory>,
     /// What stores to memory that threads use without an order do: sc (they are visible at once), tso (they go through a buffer, as on
     /// x86; with --race explore)
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "MODEL", help_heading = "What counts as a bug")]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "MODEL",
+        help_heading = "Memory that threads share"
+    )]
     pub memory_model: Option<MemoryModel>,
     /// Make vsrun's memory read-only to the program in every execution, not only in some and where bugs are looked at: who
     /// writes there by mistake crashes there
-    #[arg(long, help_heading = "What counts as a bug")]
+    #[arg(long, help_heading = "Memory that threads share")]
     pub guard_arena: bool,
     /// How to get back to a branching point
     #[arg(long, value_enum, default_value_t = Checkpoint::Auto, help_heading = "Search")]
     pub checkpoint: Checkpoint,
 
     /// When timeouts of the program fire: any (whenever they could), urgent (when nothing else can run; not complete)
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "What counts as a bug")]
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Timeouts::Any, help_heading = "The system under test")]
     pub timeouts: Timeouts,
     /// CPU time without a visible operation that is a divergence: seconds, or 500ms, 1m
     #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration, help_heading = "What counts as a bug")]
@@ -364,14 +374,14 @@ pub struct Config {
     pub livelock: Option<u32>,
     /// Memory that threads use without an order: off (not looked at), explore (explored in each order), hb (that is a bug),
     /// lockset (memory without a lock that all who use it hold is a bug), both [default: explore, with --once off]
-    #[arg(long, value_enum, hide_possible_values = true, help_heading = "What counts as a bug")]
+    #[arg(long, value_enum, hide_possible_values = true, help_heading = "Memory that threads share")]
     pub(crate) race: Option<Race>,
     /// Where memory is watched: freed blocks of the heap that each process keeps back, so that who uses one is told: bytes, or with K,
     /// M or G; 0: none [default: 256K]
-    #[arg(long, value_name = "SIZE", value_parser = size_or_none, conflicts_with = "heap", help_heading = "What counts as a bug")]
+    #[arg(long, value_name = "SIZE", value_parser = size_or_none, conflicts_with = "heap", help_heading = "Memory that threads share")]
     pub(crate) quarantine: Option<u64>,
     /// Whether freed blocks are kept back: off is --quarantine 0
-    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, default_value_t = Heap::On, help_heading = "What counts as a bug")]
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true, default_value_t = Heap::On, help_heading = "Memory that threads share")]
     pub(crate) heap: Heap,
     /// A process that exits with a status other than 0 is a bug
     #[arg(long, help_heading = "What counts as a bug")]
@@ -381,10 +391,10 @@ pub struct Config {
     pub allow_misuse: bool,
 
     /// Save the state of the search to FILE every 5 seconds and at the end
-    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "When to stop")]
     pub save: Option<PathBuf>,
     /// Go on from a state that was saved, and save to it again
-    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "Search")]
+    #[arg(long, value_name = "FILE", conflicts_with = "once", help_heading = "When to stop")]
     pub resume: Option<PathBuf>,
     /// What is done to shorten the schedule of each bug may take so long; 0: nothing is
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = duration_or_none, help_heading = "Output")]
@@ -403,24 +413,24 @@ pub struct Config {
     pub progress: ProgressMode,
 
     /// Faults of the environment that may strike, separated by commas: short-io, eintr, eagain, enomem, spurious
-    #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault, help_heading = "Search")]
+    #[arg(long, value_name = "FAULTS", value_delimiter = ',', value_parser = fault, help_heading = "The system under test")]
     pub inject: Vec<u32>,
     /// What the program writes to files: private (a layer that each execution starts without; the files themselves stay
     /// as they are), real (the files are changed) [default: private, with --once real]
-    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "Objects")]
+    #[arg(long, value_enum, value_name = "WHERE", hide_possible_values = true, help_heading = "The system under test")]
     pub files: Option<FilesName>,
     /// One more process of the system, a client for instance: program and arguments, with quotes as for a shell
-    #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "Objects")]
+    #[arg(long, value_name = "CMD", value_parser = command_words, help_heading = "The system under test")]
     pub with: Vec<Words>,
     /// When the processes of --with begin: at-once, listening (once a socket listens)
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::AtOnce, help_heading = "Objects")]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::AtOnce, help_heading = "The system under test")]
     pub clients: ClientsStart,
     /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
-    #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "Objects")]
+    #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "The system under test")]
     pub stop_signal: Option<i32>,
     /// Let calls that are not modelled go to the kernel, by kind, separated by commas: inotify, fanotify, io_uring, remap.
     /// Nothing is complete then, and replays are best effort
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled, help_heading = "Objects")]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = uncontrolled, help_heading = "The system under test")]
     pub uncontrolled: Vec<u32>,
     /// Tell who uses variable SYMBOL, or LEN bytes at OFFSET in it: thread, instruction, values. Four aligned words at most, by debug
     /// registers: every execution is traced, which takes many times longer
@@ -430,7 +440,7 @@ pub struct Config {
     #[arg(long, value_name = "FILE", hide = true)]
     pub watch_log: Option<PathBuf>,
     /// Calls of the program's function FUNC return each of 0 to N, as VS_toss(N) does, instead of running it
-    #[arg(long, value_name = "FUNC:N", value_parser = toss, help_heading = "Objects")]
+    #[arg(long, value_name = "FUNC:N", value_parser = toss, help_heading = "The system under test")]
     pub toss: Vec<Toss>,
 }
 
@@ -550,6 +560,31 @@ pub struct Why {
     /// The process
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: i32,
+}
+
+/// A shell that completes arguments.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Prints what a shell reads to complete vsrun's arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Writes the man pages.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Man {
+    /// A directory that is there
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 /// The form of a picture of an execution.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 use nix::fcntl::{fallocate, fcntl, FallocateFlags, FcntlArg, Flock, FlockArg, OFlag};
 use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
@@ -22,11 +23,18 @@ use super::limits;
 use crate::base::files::PRIVATE;
 use crate::base::print::{complain, unless_closed};
 
-/// The shim, built by build.rs.
+/// The shim, built and compressed by build.rs.
 static SHIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun.so"));
 
 /// The same for `--inject enomem` and where memory is watched: it interposes the functions that allocate and free.
 static SHIM_HEAP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-heap.so"));
+
+/// The shim as a library.
+fn unpacked(heap: bool) -> io::Result<Vec<u8>> {
+    let packed = if heap { SHIM_HEAP } else { SHIM };
+    decompress_to_vec_zlib(packed)
+        .map_err(|e| io::Error::other(format!("vsrun bug: its library cannot be unpacked: {e}")))
+}
 
 /// File name of the shim in the private directory.
 pub(super) const SHIM_NAME: &str = "libvsrun.so";
@@ -120,7 +128,7 @@ impl PrivateDir {
         make_directory(&dir.place.join("shm"), if root { 0o1777 } else { 0o700 })?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(dir.shim())?;
         file.set_permissions(Permissions::from_mode(if root { 0o555 } else { 0o500 }))?;
-        file.write_all(if heap { SHIM_HEAP } else { SHIM })?;
+        file.write_all(&unpacked(heap)?)?;
         drop(file);
         if !executable_mount(&dir.path) {
             return Err(io::Error::other("the file system is mounted noexec"));

@@ -134,7 +134,16 @@ impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             LaunchError::NulByte { what, text } => write!(f, "{what} {text:?} contains a NUL byte"),
-            LaunchError::Step { step, errno } => write!(f, "cannot {step}: {}", errno.desc()),
+            LaunchError::Step { step, errno } => {
+                write!(f, "cannot {step}: {}", errno.desc())?;
+                // docker's default profile forbids nothing else that is needed here.
+                let in_container = *step == LaunchStep::Personality && *errno == Errno::EPERM;
+                f.write_str(if in_container {
+                    "; in a container allow it: --security-opt seccomp=unconfined"
+                } else {
+                    ""
+                })
+            }
             LaunchError::NoProcess(errno) => write!(f, "cannot create a process: {}", errno.desc()),
             LaunchError::DiedEarly(how) => write!(f, "the new process ended before it was the program: {how}"),
             LaunchError::Trace(e) => e.fmt(f),
