@@ -139,12 +139,15 @@ impl Case {
         }
     }
 
-    /// Ways that are much alike are for one half of the cases each; in slow runs all are for all.
+    /// Ways that are much alike take turns: each is for a third or one half of the cases; in slow runs all are for all.
     fn takes_turn(&self, way: (&str, u32)) -> bool {
-        let first = self.letters().is_multiple_of(2);
+        let letters = self.letters();
         match way {
-            ("sss", _) | ("naive", 2) => first,
-            ("if-sss", _) | ("optimal", 2) => !first,
+            ("dpor", _) => letters.is_multiple_of(3),
+            ("sss", _) => letters % 3 == 1,
+            ("if-sss", _) => letters % 3 == 2,
+            ("naive", 2) => letters.is_multiple_of(2),
+            ("optimal", 2) => !letters.is_multiple_of(2),
             _ => true,
         }
     }
