@@ -52,13 +52,17 @@ const CLIENT: [&str; 2] = ["--with", "./program client"];
 fn a_signal_at_the_wrong_moment_is_found() {
     let place = Place::new("signal", "daemon.c", &[]);
     let (code, text, err) =
-        place.run(&[&["daemon", "--signal", "HUP", "--for", "3"], &CLIENT[..], &["./program"]].concat());
+        place.run(&[&["daemon", "--signal", "HUP", "--first", "--for", "60"], &CLIENT[..], &["./program"]].concat());
     assert_eq!(code, 1, "{text}{err}");
     let has = |part: &str| assert!(text.contains(part), "{part}: {text}");
-    let parts = ["DEADLOCK: ", "\nVerdict: deadlock (1 bug) in ./program\n", "\nSearches\n", "\n  random ", "\n  pct "];
+    let parts = [
+        "DEADLOCK: ",
+        "\nVerdict: deadlock (1 bug) in ./program\n",
+        "\nSearches\n  optimal ",
+        "NOT explored completely",
+    ];
     parts.iter().for_each(|part| has(part));
-    has("NOT explored completely");
-    // One bug, one scenario, whatever search has found it; it replays.
+    // One bug, one scenario; it replays.
     assert_eq!(place.scenarios(), 1, "{text}");
     let file = text.trim_end().lines().last().and_then(|line| line.strip_prefix("scenario: ")).expect("a scenario");
     for _ in 0..2 {
@@ -70,17 +74,19 @@ fn a_signal_at_the_wrong_moment_is_found() {
 #[test]
 fn without_the_bug_nothing_is_found_and_not_more_is_claimed_than_was_explored() {
     let place = Place::new("quick", "daemon.c", &[]);
-    let json = ["daemon", "--format", "json", "--signal", "HUP", "--for", "2"];
+    let json = ["daemon", "-j", "1", "--format", "json", "--signal", "HUP", "--for", "3"];
     let (code, report) = place.report(&[&json[..], &CLIENT, &["./program", "quick"]].concat());
-    assert_eq!((code, &report["verdict"], &report["bugs"]), (3, &json!("ok"), &json!([])), "{report}");
-    assert_eq!(report["complete"], json!(false));
+    assert_eq!((&report["verdict"], &report["bugs"]), (&json!("ok"), &json!([])), "{report}");
     let searches = report["searches"].as_array().expect("searches");
-    let names: Vec<_> = searches.iter().filter_map(|search| search["search"].as_str()).collect();
-    assert_eq!(names[..3], ["optimal", "random", "pct"]);
-    for search in searches {
-        assert!(search["executions"].as_u64() > Some(0) || search["complete"] == json!(false), "{report}");
-    }
-    assert!(searches[1]["reached_end"].as_u64() > Some(0), "{report}");
+    let whole = |search: &Value| search["search"] == json!("optimal") && search["complete"] == json!(true);
+    let complete = searches.iter().any(whole);
+    assert_eq!((code, &report["complete"]), (if complete { 0 } else { 3 }, &json!(complete)), "{report}");
+    // On a busy machine there may be no time for one of them.
+    let names = searches.iter().map(|search| &search["search"]).chain(report["not_run"].as_array().expect("names"));
+    let mut names: Vec<_> = names.filter_map(Value::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["optimal", "optimal", "pct", "preemptions=2", "random"]);
+    assert!(searches.iter().any(|search| search["reached_end"].as_u64() > Some(0)), "{report}");
 }
 
 #[test]
@@ -96,7 +102,8 @@ fn what_is_small_is_explored_completely() {
 #[test]
 fn a_daemon_in_the_background_gets_the_signal_by_its_pid_file() {
     let place = Place::new("pid", "daemon.c", &[]);
-    let options = ["daemon", "--format", "json", "--signal", "HUP", "--pid-file", "daemon.pid", "--for", "4"];
+    let options =
+        ["daemon", "--format", "json", "--signal", "HUP", "--pid-file", "daemon.pid", "--for", "60", "--first"];
     let (code, report) = place.report(&[&options[..], &CLIENT, &["./program", "forks"]].concat());
     assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
     // The file was private to each execution.
@@ -125,7 +132,7 @@ fn clients_begin_once_a_socket_listens() {
 #[test]
 fn what_a_sanitizer_says_is_the_line_about_the_bug() {
     let place = Place::new("asan", "freed.c", &["-fsanitize=address"]);
-    let (code, report) = place.report(&["daemon", "--format", "json", "--for", "8", "./program"]);
+    let (code, report) = place.report(&["daemon", "--format", "json", "--for", "60", "--first", "./program"]);
     assert_eq!(code, 1, "{report}");
     let summary = report["bugs"][0]["summary"].as_str().expect("a line");
     assert!(summary.starts_with("AddressSanitizer: heap-use-after-free"), "{report}");

@@ -168,21 +168,22 @@ fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
         return Err(UsageError::wrong("--pid-file says who gets --signal"));
     }
     let config = Config {
-        with: options.with.into_iter().chain(options.signal.iter().map(signal)).collect(),
-        program: options.program,
+        with: options.with.iter().cloned().chain(options.signal.iter().map(signal)).collect(),
+        program: options.program.clone(),
         clients: options.clients,
         stop_signal: Some(options.stop_signal),
         timeouts: options.timeouts,
         divergence_timeout: options.divergence_timeout,
-        uncontrolled: options.uncontrolled,
+        uncontrolled: options.uncontrolled.clone(),
         seed: options.seed,
         workers: options.workers,
-        scenario_dir: options.scenario_dir,
+        scenario_dir: options.scenario_dir.clone(),
         race: options.race,
         format: if options.format == Format::Json { ReportFormat::Json } else { ReportFormat::Text },
         ..defaults
     };
-    Ok(Daemon { time: options.time, race: options.race, format: options.format, config: resolve(config)? })
+    let DaemonOptions { time, first, race, format, .. } = options;
+    Ok(Daemon { time, first, race, format, config: resolve(config)? })
 }
 
 fn refuse_later_work(config: &Config) -> Result<(), UsageError> {

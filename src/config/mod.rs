@@ -737,6 +737,9 @@ pub struct DaemonOptions {
     /// How long all searches together may take: seconds, or 10m, 1h30m
     #[arg(long = "for", id = "for", value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub time: Duration,
+    /// Stop at the first bug, instead of collecting different ones
+    #[arg(long)]
+    pub first: bool,
     /// Memory that threads use without an order, as without 'daemon' [default: explore; off in the random search, for Python and AddressSanitizer]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub race: Option<Race>,
@@ -768,6 +771,8 @@ pub struct DaemonOptions {
 pub struct Daemon {
     /// How long all searches together may take.
     pub time: Duration,
+    /// The first bug ends it.
+    pub first: bool,
     /// What was said of memory.
     pub race: Option<Race>,
     /// Form of the report.

@@ -55,32 +55,45 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
             break;
         }
         let config = phase(&base, search, budget, (args.race, recipe.unwatched));
+        let began = Instant::now();
         if config.format == ReportFormat::Text {
             complain(&format!("vsrun: search {} for {:.0} s", name(search), budget.as_secs_f64()));
         }
+        let config = Config { keep_going: !args.first, ..config };
         let summary = match explore(&config) {
             Ok(summary) => summary,
+            // The time of this search was over before the program had reached its main.
+            Err(failure) if failure.is_interrupted() && Instant::now() >= began + budget => {
+                hunt.not_run.push(name(search));
+                continue;
+            }
             Err(failure) if hunt.phases.is_empty() => return Err(failure),
             Err(failure) => {
                 hunt.obstacles.push(Bug::failure(&failure.message, failure.code == 4));
                 break;
             }
         };
-        let ends = is_last(search, &summary);
+        let found = args.first && summary.bugs.iter().any(|bug| bug.kind.is_of_program());
+        let ends = found || is_last(search, &summary);
         take(&mut hunt, name(search), budget, summary, &there);
         if ends {
             break;
         }
+    }
+    if hunt.phases.is_empty() {
+        return Err(Failure::environment(
+            "the time (--for) was over before the program had reached main: nothing was explored",
+        ));
     }
     hunt.not_run.extend(plan.map(|(search, _)| name(search)));
     hunt.bugs.iter_mut().for_each(|bug| recipes::tell(bug, &base, recipe.sanitized));
     Ok(hunt)
 }
 
-/// One search of the program. Bugs are collected; that a random search is slower where memory is watched matters most in the first one.
+/// One search of the program. That a random search is slower where memory is watched matters most in the first one.
 fn phase(base: &Config, search: SearchKind, time: Duration, (race, unwatched): (Option<Race>, bool)) -> Config {
     let plain = if unwatched || search == SearchKind::Random { Race::Off } else { Race::Explore };
-    let mut config = Config { search, keep_going: true, ..base.clone() };
+    let mut config = Config { search, ..base.clone() };
     config.bounds.time = Some(time);
     config.race = Some(race.unwrap_or(plain));
     config

@@ -43,7 +43,7 @@ impl Ended {
     /// Of the execution that `worker` has run last.
     pub fn of(worker: &Worker) -> io::Result<Ended> {
         let status = worker.status().unwrap_or(-1);
-        let (mut output, bytes) = (worker.output.start()?, worker.output.len()?);
+        let (mut output, bytes) = (worker.output.start()?, worker.output.bytes()?);
         let text = fnv1a(output.iter().copied().chain(bytes.to_le_bytes()));
         output.truncate(KEPT_BYTES);
         Ok(Ended { text, status, bytes, output })

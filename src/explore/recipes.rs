@@ -81,7 +81,7 @@ fn found(words: &[OsString], notes: &mut Vec<String>) -> Result<(Vec<OsString>, 
         false => (&words[0], &words[1..]),
     };
     let named = Path::new(launcher).file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"));
-    if !named || !(through_env || !launch.interpreter_chain.is_empty()) {
+    if !named || !through_env && launch.interpreter_chain.is_empty() {
         return Ok((words.to_vec(), launch));
     }
     let Some(real) = interpreter(launcher) else { return Ok((words.to_vec(), launch)) };

@@ -40,7 +40,7 @@ pub fn lines(outcomes: &Outcomes) -> String {
     }
     out.push_str("    (the order in which threads print where nobody reads it is not explored; files that they write are not compared)\n");
     if outcomes.table.len() > 1 && outcomes.table.iter().all(|row| row.scenario.is_none()) {
-        out.push_str("    --save-outcome K writes a scenario of the K-th, for replay, trace and timeline\n");
+        out.push_str("    --save-outcome K writes a scenario of the K-th, for replay and timeline\n");
     }
     out
 }

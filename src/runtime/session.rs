@@ -392,7 +392,7 @@ impl Output {
     }
 
     /// Bytes that the last execution printed.
-    pub fn len(&self) -> io::Result<u64> {
+    pub fn bytes(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
@@ -424,7 +424,7 @@ impl Output {
 
     /// Bytes that the last execution printed beyond those that are kept.
     pub fn not_kept(&self) -> io::Result<u64> {
-        Ok(self.len()?.saturating_sub(KEPT))
+        Ok(self.bytes()?.saturating_sub(KEPT))
     }
 
     fn forget(&self, from: u64, len: u64) -> io::Result<()> {
