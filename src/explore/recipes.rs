@@ -125,6 +125,7 @@ pub(super) fn tell(bug: &mut Bug, config: &Config, sanitized: bool) {
     let args = Replay {
         no_supervisor: false,
         watch,
+        until: None,
         relaxed: false,
         trust: true,
         output: Some(printed.clone()),
