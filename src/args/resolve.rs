@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Config, Debug, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName, Show,
-    Timeline, Trace, TraceOptions, Why,
+    Bounds, Checkpoint, Command, Config, Debug, Doctor, Explain, MemoryModel, Race, Replay, SearchKind, SearchName,
+    Show, Timeline, Trace, TraceOptions, Why,
 };
 use crate::scenario::Toss;
 
