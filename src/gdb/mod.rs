@@ -35,6 +35,7 @@ fn program(file: Option<PathBuf>, dir: Option<PathBuf>) -> Result<i32, Failure> 
     let patches = std::fs::read(dir.join(start::PATCHES)).ok();
     let stop_before = std::fs::read_to_string(dir.join(start::STOP)).ok().and_then(|text| text.trim().parse().ok());
     let output = output(&dir)?;
+    std::fs::write(dir.join(start::NUMBER), std::process::id().to_string())?;
     match become_program(&scenario, Some(&output), patches.as_deref(), stop_before.unwrap_or(0))? {}
 }
 

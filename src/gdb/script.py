@@ -7,6 +7,7 @@ import struct
 import subprocess
 
 import gdb
+from gdb.FrameDecorator import FrameDecorator
 
 PLACE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(PLACE, "facts.json")) as facts:
@@ -34,6 +35,7 @@ SETTINGS = [
     "set libthread-db-search-path /nonexistent",
     "set print thread-events off",
     "set print inferior-events off",
+    "set print symbol-loading off",
     "set debuginfod enabled off",
 ]
 
@@ -43,16 +45,45 @@ class Trouble(Exception):
 
 
 def quietly(command):
-    # What gdb says by itself of a stop is said better here; an older gdb says it all the same.
-    if QUIET:
-        command = "with suppress-cli-notifications on -- " + command
     return gdb.execute(command, to_string=True)
 
 
-try:
-    QUIET = gdb.parameter("suppress-cli-notifications") is not None
-except RuntimeError:
-    QUIET = False
+def is_for_people():
+    """gdb writes to its standard output line by line: not for another program (MI), and not to a whole screen."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read().split(b"\0")
+    for word in words:
+        if word in (b"-i", b"-interpreter", b"--interpreter") or word.startswith((b"-i=", b"-interpreter=", b"--interpreter=")):
+            return False
+    try:
+        return "not active" in quietly("info win")
+    except gdb.error:
+        return True
+
+
+class Silence:
+    """What gdb says by itself of stops is said better here. It says that past what gdb.execute catches."""
+
+    def __enter__(self):
+        self.before = None
+        if not is_for_people():
+            return
+        gdb.flush()
+        self.before = os.dup(1)
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.close(nothing)
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            gdb.flush()
+            os.dup2(self.before, 1)
+            os.close(self.before)
+
+
+def silently(command):
+    with Silence():
+        return quietly(command)
 
 
 def say(text):
@@ -123,14 +154,21 @@ def is_of_system(frame):
     return name is not None and os.path.basename(name).startswith(("libc.", "libc-", "ld-", "libpthread", "libstdc++", "libgcc_s"))
 
 
+def is_lost(frame):
+    """Where a use of memory is watched, the library is called from code that it has made itself, through which gdb finds no way out."""
+    return frame.name() is None and gdb.solib_name(frame.pc()) is None
+
+
 def of_program():
     """The innermost frame of the selected thread that is the program's and has source lines, else the innermost that is not of vsrun's
     library."""
-    first, own = None, True
+    first, own = None, False
     for frame in frames():
-        own = own and (is_own(frame) or frame.type() == gdb.SIGTRAMP_FRAME)
-        if own:
+        if is_own(frame) or frame.type() == gdb.SIGTRAMP_FRAME:
+            own = True
             continue
+        if own and is_lost(frame):
+            return first
         if first is None:
             first = frame
         if frame.find_sal().symtab is not None and not is_of_system(frame):
@@ -140,7 +178,7 @@ def of_program():
 
 def place(frame):
     if frame is None:
-        return "?"
+        return "at a watched use of memory, whose callers gdb cannot see"
     sal = frame.find_sal()
     name = frame.name() or "?"
     if sal.symtab is None:
@@ -188,22 +226,26 @@ def state():
 
 def threads():
     """The threads of the program that are not over, each with the thread of gdb's, or None."""
+    if Position().kind == "else" and not STOP.made:
+        make_threads()
     answer = state()
     found = {}
     selected = gdb.selected_thread()
-    for inferior in alive():
-        for thread in inferior.threads():
-            thread.switch()
-            try:
-                found[(inferior.pid, int(gdb.parse_and_eval("$fs_base")) & (1 << 64) - 1)] = thread
-            except gdb.error:
-                pass
-    if selected is not None and selected.is_valid():
-        selected.switch()
+    with Silence():
+        for inferior in alive():
+            for thread in inferior.threads():
+                thread.switch()
+                try:
+                    found[(inferior.pid, int(gdb.parse_and_eval("$fs_base")) & (1 << 64) - 1)] = thread
+                except gdb.error:
+                    pass
+        if selected is not None and selected.is_valid():
+            selected.switch()
     pairs = [(t, found.get((t["pid"], t["fs"]))) for t in answer["threads"] if not t["over"]]
     for thread, known in pairs:
         if known is not None:
             known.name = thread["name"]
+            STOP.named.append(known)
     return answer, pairs
 
 
@@ -215,12 +257,22 @@ class Stop:
 
     def __init__(self):
         self.at = None
-        self.thread = None
+        # The threads of the program have been made threads of the kernel's, by a call.
+        self.made = False
+        # Threads of gdb's that have a name: whom they stand for while the program stands still.
+        self.named = []
         gdb.events.stop.connect(self.comes)
+        gdb.events.cont.connect(self.goes)
 
     def comes(self, _event):
         self.at = stands_at()
-        self.thread = gdb.selected_thread()
+        self.made = False
+
+    def goes(self, _event):
+        named, self.named = self.named, []
+        for thread in named:
+            if thread.is_valid():
+                thread.name = None
 
 
 STOP = Stop()
@@ -254,6 +306,10 @@ def told(number):
     return "step %d%s: %s  %s%s" % (number, of(), called(step["thread"]), step["text"], at)
 
 
+# Of vsrun's library, of which the script says more.
+KNOWN = ("vsrun: the last step of the scenario is", "vsrun: reached the end of the scenario")
+
+
 class Output:
     """What the program prints, shown once."""
 
@@ -275,7 +331,8 @@ class Output:
         self.shown += len(new)
         self.farthest = max(self.farthest, self.shown)
         for line in new[first:].decode(errors="replace").splitlines():
-            say("  | " + line)
+            if not line.startswith(KNOWN):
+                say("  | " + line)
 
 
 OUTPUT = Output()
@@ -294,8 +351,6 @@ def show_position():
     if position.kind == "none":
         say("The program has ended.")
         return
-    if position.kind == "else":
-        make_threads()
     answer, _ = threads()
     frame = select_program()
     if position.kind == "step":
@@ -306,6 +361,8 @@ def show_position():
         say("In the program, after step %d%s" % (position.made, of()))
     if frame is not None:
         gdb.write(quietly("frame"))
+    else:
+        say("The thread stands %s" % place(frame))
     if position.kind == "end":
         who()
 
@@ -314,10 +371,12 @@ def ending(answer):
     """What the program has come to: what the scenario records, or something else."""
     recorded = "%s: %s" % (FACTS["kind"], FACTS["summary"])
     kind = answer["kind"] if answer["ended"] else "crash"
+    if kind == FACTS["kind"] and answer["ended"]:
+        return "%s: %s" % (kind, answer["summary"])
     if kind == FACTS["kind"] or kind is None and FACTS["kind"] == "cut":
         return recorded
     if FACTS["kind"] == "race" and kind != "crash":
-        return "%s. The scenario records a %s: both uses lie before" % (answer["summary"], recorded)
+        return "%s. Nothing is wrong in this state: each thread stands at its use, or behind it" % recorded
     came = answer["summary"] if answer["ended"] else "a signal is about to end a process"
     return "%s. The scenario records another end: %s" % (came, recorded)
 
@@ -325,9 +384,11 @@ def ending(answer):
 def make_threads():
     """Somewhere in the program: its threads are fibers, which the library is called to make threads of."""
     try:
-        quietly("with language c -- call ((void (*)(void)) %s)()" % SHOW)
+        silently("with language c -- call ((void (*)(void)) %s)()" % SHOW)
     except gdb.error as error:
         say("vsrun: the other threads of the program could not be made visible: %s" % error)
+    # The call is a stop of its own.
+    STOP.at, STOP.made = None, True
 
 
 # Going.
@@ -342,7 +403,7 @@ def end_all():
     numbers = [str(inferior.num) for inferior in alive()]
     if numbers:
         quietly("kill inferiors " + " ".join(numbers))
-    quietly("inferior 1")
+    silently("inferior 1")
     for inferior in gdb.inferiors():
         if inferior.num != 1:
             quietly("remove-inferiors %d" % inferior.num)
@@ -350,13 +411,12 @@ def end_all():
 
 def run_on(command):
     """Lets the program run. A bug that has no end is stopped after a while."""
-    number = alive()
-    stops = FACTS["kind"] == "divergence" and FACTS["all"] and number
+    stops = FACTS["kind"] == "divergence" and FACTS["all"]
     if stops:
-        STATES.ask("stop %d %d" % (pid(), len(STEPS)))
-    text = quietly(command)
+        STATES.ask("stop %d %s" % (len(STEPS), os.path.join(PLACE, "number")))
+    text = silently(command)
     if stops:
-        STATES.ask("state %d" % pid()) if alive() else None
+        STATES.ask("rest")
     if not alive():
         OUTPUT.show()
         last = [line for line in text.splitlines() if line.strip()]
@@ -369,16 +429,13 @@ def start(number):
     if gdb.current_progspace().filename != FACTS["program"]:
         quietly('file "%s"' % FACTS["program"])
     OUTPUT.begins()
+    with open(os.path.join(PLACE, "number"), "w"):
+        pass
     wanted(number)
-    diverges = FACTS["kind"] == "divergence" and number == 0
     try:
-        # In a loop without end nobody could be asked to stop it before it has begun.
-        wanted(1 if diverges else number)
         run_on("run")
     finally:
         wanted(0)
-    if diverges:
-        go_on(0)
 
 
 def go_on(number):
@@ -429,10 +486,10 @@ def list_threads():
         process = "" if len(alive()) < 2 else "  process %d, pid %d" % (thread["process"], thread["pid"])
         number = "%d.%d" % (known.inferior.num, known.num) if known is not None else "-"
         say("%s %-5s %s  %s%s" % (mark, number, thread["name"], where, process))
-        doing = thread["at"] or "runs"
+        doing = "at " + thread["at"] if thread["at"] else "on its way to its next operation"
         if thread["waits_for"]:
             doing += ", waits for " + "; ".join(thread["waits_for"])
-        say("          at %s" % doing)
+        say("          " + doing)
         if thread["holds"]:
             say("          holds %s" % ", ".join(thread["holds"]))
     if selected is not None:
@@ -512,11 +569,14 @@ def watch(text):
             if STOP.at is not None:
                 break
             now = content()
-            if now == before:
+            # What the library does with memory that is watched is none of the program's doing, and passes.
+            if now == before or is_own(gdb.newest_frame()):
                 continue
             changes += 1
             step = word("taken")
-            say("%s: %s -> %s in %s, in %s" % (text, before, now, told(step) if step else "the beginning", place(of_program())))
+            frame = of_program()
+            where = ", in " + place(frame) if frame is not None and frame.name() is not None else ""
+            say("%s: %s -> %s in %s%s" % (text, before, now, told(step) if step else "the beginning", where))
             before = now
             if changes >= MOST_CHANGES:
                 say("and so on: %d changes are shown" % MOST_CHANGES)
@@ -624,6 +684,28 @@ COMMANDS = {
 }
 
 
+class Unseen(FrameDecorator):
+    """In the place of frames that would be wrong."""
+
+    def function(self):
+        return "(a watched use of memory, whose callers gdb cannot see)"
+
+    def address(self):
+        return None
+
+    def filename(self):
+        return None
+
+    def frame_args(self):
+        return None
+
+    def frame_locals(self):
+        return None
+
+    def line(self):
+        return None
+
+
 class WithoutLibrary:
     """Leaves the frames of vsrun's library out of call stacks, and those of the signals by which calls come to it."""
 
@@ -637,6 +719,9 @@ class WithoutLibrary:
         own = False
         for decorated in iterator:
             frame = decorated.inferior_frame()
+            if own and is_lost(frame):
+                yield Unseen(decorated)
+                return
             own = is_own(frame) or own and frame.type() == gdb.SIGTRAMP_FRAME
             if not own:
                 yield decorated
@@ -652,7 +737,6 @@ def first():
     WithoutLibrary()
     Vs()
     wanted(0)
-    say("vsrun: %s: %s" % (FACTS["kind"], FACTS["summary"]))
     try:
         go(0)
     except (Trouble, gdb.error) as trouble:

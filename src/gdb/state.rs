@@ -1,6 +1,8 @@
 //! Answers questions of gdb's script, which has stopped a program: a line in, a line out.
 
+use std::fs;
 use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -9,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
-use vsrun_model::{End, ProcState, World};
+use vsrun_model::{End, ProcState};
 
 use crate::explore::Failure;
 use crate::finding::{BugKind, Names, People, ThreadStatus};
@@ -19,12 +21,14 @@ use crate::runtime::checkpoint::ArenaMap;
 use crate::runtime::Inspector;
 use crate::trace::Trace;
 
-/// How long a process runs without a visible operation before it is stopped.
-const SPINS: Duration = Duration::from_secs(1);
+/// CPU time that a process uses without a visible operation before it is stopped, in ticks of a hundredth of a second.
+const SPINS: u64 = 100;
+/// How often that is looked at.
+const OFTEN: Duration = Duration::from_millis(100);
 
 /// Reads lines and answers each of them, until there are no more. `state PID`: an object on the world that process PID belongs to.
-/// `stop PID N`: as soon as that world has made N transitions and then none for a second, the process that has the turn gets SIGINT;
-/// the next line takes that back. Errors are objects with `error`.
+/// `stop N FILE`: as soon as the world of the process whose number is in that file has made N transitions, and who has the turn then uses a
+/// second of CPU time without an operation, that process gets SIGINT; the next line takes that back. Errors are objects with `error`.
 ///
 /// # Errors
 /// The answer cannot be written.
@@ -36,16 +40,17 @@ pub(super) fn answer() -> Result<i32, Failure> {
         if let Some(lookout) = lookout.take() {
             lookout.store(true, Ordering::Relaxed);
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let numbers: Vec<i64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
-        let said = match (words.first().copied(), numbers.as_slice()) {
-            (Some("state"), &[pid]) => {
+        let mut words = line.splitn(3, ' ');
+        let (what, number, file) = (words.next(), words.next().and_then(|word| word.parse::<u64>().ok()), words.next());
+        let said = match (what, number, file) {
+            (Some("state"), Some(pid), None) => {
                 state(&mut inspector, pid as i32).unwrap_or_else(|e| json!({"error": e.to_string()}))
             }
-            (Some("stop"), &[pid, steps]) => {
-                lookout = Some(watch_out(pid as i32, steps as u64));
+            (Some("stop"), Some(steps), Some(file)) => {
+                lookout = Some(watch_out(PathBuf::from(file), steps));
                 json!({})
             }
+            (Some("rest"), None, None) => json!({}),
             _ => json!({"error": "not understood"}),
         };
         let mut out = io::stdout().lock();
@@ -84,29 +89,45 @@ fn state(inspector: &mut Inspector, pid: i32) -> io::Result<Value> {
 }
 
 /// Waits for a program that runs for ever; see [`answer`]. Where the flag is set nobody waits any more.
-fn watch_out(pid: i32, steps: u64) -> Arc<AtomicBool> {
+fn watch_out(file: PathBuf, steps: u64) -> Arc<AtomicBool> {
     let over = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&over);
     thread::spawn(move || {
-        let mut before = None;
+        let mut since = None;
         while !is_over.load(Ordering::Relaxed) {
-            let now = ArenaMap::of_process(pid).ok().map(|arena| (arena.taken, arena.world.ops, holder(&arena.world)));
-            match now {
-                Some((taken, _, Some(process))) if taken >= steps && now == before => {
-                    if !is_over.swap(true, Ordering::Relaxed) {
-                        let _ = kill(Pid::from_raw(process), Signal::SIGINT);
+            let now = progress(&file).filter(|now| now.taken >= steps);
+            match (&since, now) {
+                (Some(Progress { ops, process, used, .. }), Some(now))
+                    if (*ops, *process) == (now.ops, now.process) =>
+                {
+                    if now.used.saturating_sub(*used) >= SPINS && !is_over.swap(true, Ordering::Relaxed) {
+                        let _ = kill(Pid::from_raw(now.process), Signal::SIGINT);
                     }
                 }
-                _ => before = now,
+                (_, now) => since = now,
             }
-            thread::sleep(SPINS);
+            thread::sleep(OFTEN);
         }
     });
     over
 }
 
-/// The process that has the turn.
-fn holder(world: &World) -> Option<i32> {
-    let thread = world.threads.get(world.current)?;
-    Some(world.procs.get(thread.pid)?.own.real_pid).filter(|&pid| pid > 0)
+/// How far a program is.
+struct Progress {
+    taken: u64,
+    ops: u64,
+    /// The process that has the turn, and the CPU time that it has used, in ticks.
+    process: i32,
+    used: u64,
+}
+
+fn progress(file: &Path) -> Option<Progress> {
+    let arena = ArenaMap::of_process(fs::read_to_string(file).ok()?.trim().parse().ok()?).ok()?;
+    let world = &arena.world;
+    let process = world.procs.get(world.threads.get(world.current)?.pid)?.own.real_pid;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind the name, which is in brackets: the fields from the third on. Time in user code and in the kernel are the 14th and 15th.
+    let mut times = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut time = || times.next()?.parse::<u64>().ok();
+    Some(Progress { taken: arena.taken, ops: world.ops, process, used: time()? + time()? })
 }

@@ -117,7 +117,8 @@ pub fn until(found: &Finding, of: Option<usize>, file: &Path, colours: bool) -> 
     let people = &People::of(found);
     let step = found.transitions();
     let of = of.map_or_else(String::new, |of| format!(" of {of}"));
-    let mut out = format!("{}: {}\n", paint.head("State"), format_args!("after step {step}{of} of {}", shell_path(file)));
+    let mut out =
+        format!("{}: {}\n", paint.head("State"), format_args!("after step {step}{of} of {}", shell_path(file)));
     section(&mut out, paint, "Who is who", &legend::lines(found, people));
     section(&mut out, paint, "Threads", &threads(found, people));
     if !found.steps.is_empty() {

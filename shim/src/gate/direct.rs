@@ -270,13 +270,13 @@ fn end_all(code: i32) -> ! {
 /// The first process, which is looked at, is to show the end; this one stays as it is.
 fn hand_to_first() -> ! {
     machine().show(Shows::END);
-    follow();
     word::nudge(0);
     loop {
+        follow();
         if !alive(process_of(0).real_pid) {
             end_here();
         }
-        let moment: [i64; 2] = [0, 200_000_000];
+        let moment: [i64; 2] = [0, 20_000_000];
         raw!(libc::SYS_nanosleep, moment.as_ptr(), 0);
     }
 }
