@@ -300,7 +300,11 @@ fn the_screen_walks_chooses_and_saves() {
     screen.shows(&format!("after step {steps} of {steps}; the end"));
     screen.keys(&["Home"]);
     let first = screen.shows("after step 0 of");
-    assert!(first.contains("-- threads") && first.contains("main (0)"), "{first}");
+    assert!(
+        first.lines().nth(2).is_some_and(|row| row.starts_with(" 1 |*| deposit ") && row.contains("clerks.c:")),
+        "{first}"
+    );
+    assert!(first.contains("-- threads") && first.contains(">b deposit: pthread_mutex_lock(ledger)"), "{first}");
     screen.keys(&["Right"]);
     screen.shows("after step 1 of");
     screen.keys(&["Left", "Right", "Tab", "Tab"]);
@@ -330,11 +334,14 @@ fn the_screen_walks_chooses_and_saves() {
     assert!(String::from_utf8_lossy(&again.stdout).contains("\"replayed\":true"), "{again:?}");
 }
 
+/// What ends it.
+type End<'a> = &'a dyn Fn(&Screen);
+
 /// However it ends; and without a terminal it does not begin.
 #[test]
 fn the_terminal_is_as_it_was() {
     let place = Place::new("terminal", &["clerks"]);
-    let ends: [(&str, &dyn Fn(&Screen)); 2] = [
+    let ends: [(&str, End); 2] = [
         ("left: 0", &|screen| screen.keys(&["C-c"])),
         ("left: 3", &|screen| {
             let shell = screen.tmux(&["display-message", "-p", "#{pane_pid}"]);

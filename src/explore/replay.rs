@@ -126,7 +126,12 @@ pub fn replay(args: &Replay) -> Result<Replayed, Failure> {
     let mut worker = Worker::start(spec_of(&scenario, &args.watch), input_of(&scenario)?, None)?;
     let finding = {
         let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
-        worker.examine(&mut Inspector::default(), &up_to(args.until, schedule_of(&scenario)), race)?
+        let mut inspector = Inspector::default();
+        if scenario.bug.kind == BugKind::Outcome {
+            // All processes are over.
+            inspector.know_root(worker.root_pid());
+        }
+        worker.examine(&mut inspector, &up_to(args.until, schedule_of(&scenario)), race)?
     };
     worker.output.copy_to(&mut shown)?;
     shown.flush()?;

@@ -36,6 +36,8 @@ const FOLLOWED: Duration = Duration::from_secs(10);
 const KEPT: usize = 256;
 /// Steps, the last ones, of which it is found where they are made when a scenario is opened: some 0.1 ms each.
 const TOLD: u64 = 20_000;
+/// The same around a choice; of others it is known once one stands before them.
+const TOLD_OF_CHOSEN: u64 = 500;
 
 /// A scenario to stand in.
 pub struct Stand {
@@ -179,7 +181,11 @@ impl Stand {
         // A bound on what comes behind the last choice is none on what one stands at.
         let ends = n < self.choices.len() || self.found.end == End::DEPTH;
         let schedule = Schedule { prefix: self.choices[..n].to_vec(), ends, ..Schedule::default() };
-        let (found, trace) = self.worker.examine_all(&mut self.inspector, &schedule, None)?;
+        // What a write to vsrun's memory ends is the end of the path.
+        self.worker.guard_looks(!ends);
+        let seen = self.worker.examine_all(&mut self.inspector, &schedule, None);
+        self.worker.guard_looks(true);
+        let (found, trace) = seen?;
         undisturbed(&found)?;
         if ends && (found.end != End::DEPTH || found.ending != Ending::Modelled || found.steps.len() != n) {
             return Err(Failure::own(format!(
@@ -263,7 +269,7 @@ impl Stand {
     fn follow(&mut self, prefix: Vec<Choice>) -> Result<(), Failure> {
         let most = (self.choices.len().max(prefix.len()) * LONGER + MORE).min(MAX_PREFIX) as u64;
         let schedule = Schedule { prefix: prefix.clone(), most: Some(most), ..Schedule::default() };
-        self.worker.tell_last(None);
+        self.worker.tell_last(Some(TOLD_OF_CHOSEN));
         self.worker.break_off(Instant::now().checked_add(FOLLOWED));
         let seen = self.worker.examine_all(&mut self.inspector, &schedule, None);
         self.worker.break_off(None);

@@ -1,7 +1,7 @@
 //! An execution and the states that it goes through, as plain data: what is to be seen where one stands in it.
 
 use vsrun_model::arena::{Choice, Seen};
-use vsrun_model::Uid;
+use vsrun_model::{End, Uid};
 
 use crate::finding::{BugKind, Finding, People, PlaceView, StepView};
 use crate::report::listing;
@@ -33,7 +33,7 @@ pub struct Path {
 /// How an execution ends.
 #[derive(Clone, Debug)]
 pub struct EndOfPath {
-    /// In one word: that of the kind of bug, or `finished`, `waits-outside`, `depth`, `error`, ...
+    /// In one word: that of the kind of bug, or `finished`, `waits-outside`, `cut`, `error`, ...
     pub name: &'static str,
     /// It is a bug of the program.
     pub is_bug: bool,
@@ -97,10 +97,14 @@ impl Path {
     pub(super) fn new(found: &Finding, program: String) -> Path {
         let people = &People::of(found);
         let (lanes, _) = lanes(found, people);
+        let is_cut = found.kind.is_none() && found.end == End::DEPTH;
         let end = EndOfPath {
-            name: listing::end(found),
+            name: if is_cut { BugKind::Cut.name() } else { listing::end(found) },
             is_bug: found.kind.is_some_and(BugKind::is_of_program),
-            line: found.summary.render(people),
+            line: match is_cut {
+                true => format!("the execution goes on; it is not followed after step {}", found.steps.len()),
+                false => found.summary.render(people),
+            },
         };
         Path {
             program,

@@ -88,7 +88,8 @@ impl Worker {
     /// Starts one execution under the tracer; the first process stands still. [`Worker::run_to_end`] goes on. `None`: vsrun was asked
     /// to end.
     fn start_traced(&mut self, schedule: &Schedule) -> io::Result<Option<Stopped>> {
-        self.begin(schedule, LOOKED_AT_CALLS, Command::RUN_TRACED)?;
+        let guarded = if self.looks_unguarded { 0 } else { LOOKED_AT_CALLS };
+        self.begin(schedule, guarded, Command::RUN_TRACED)?;
         let since = Instant::now();
         loop {
             match wait_any(true).map_err(io::Error::other)? {

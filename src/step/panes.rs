@@ -103,8 +103,11 @@ fn short(name: &str) -> &str {
     name.rsplit_once(" (").map_or(name, |(short, _)| short)
 }
 
-fn place_of(step: &Step) -> Option<String> {
-    step.place.as_ref().and_then(brief)
+/// Where a step is made, in so many columns at most: with the function, or the file and line alone.
+fn place_of(step: &Step, most: usize) -> Option<String> {
+    let place = step.place.as_ref()?;
+    let line = place.source().map(|at| format!("{}:{}", at.name.rsplit('/').next().unwrap_or_default(), at.line));
+    [brief(place), line].into_iter().flatten().find(|place| place.chars().count() <= most)
 }
 
 /// The steps around where one stands, in `height` lines: the one that is made next is marked, and the last line of all is the end.
@@ -138,7 +141,7 @@ fn row(path: &Path, step: &Step, (number, lanes): (usize, usize), width: usize) 
     let names = path.threads.iter().map(|(_, name)| short(name).chars().count()).max().unwrap_or(0).min(NAME);
     let name = if width >= 50 { column(short(&step.name), names) + " " } else { String::new() };
     let left = format!("{:>number$}{matters}{marks} {name}{}{note}", step.n, step.text);
-    match place_of(step).filter(|place| width >= 70 && place.chars().count() < width / 3) {
+    match place_of(step, if width >= 70 { width / 3 } else { 0 }) {
         Some(place) => {
             let room = width - place.chars().count() - 1;
             format!("{} {place}", column(&left, room))
@@ -177,14 +180,15 @@ pub fn threads(path: &Path, state: &State, look: Look, (width, height): (usize, 
     // Those that are over say least.
     let (over, alive): (Vec<&At>, Vec<&At>) = state.threads.iter().partition(|at| at.lane.status == "over");
     let line = |at: &&At| {
-        let waits = at.lane.waits_for.first().map_or_else(String::new, |what| format!(", waits for {what}"));
         let holds =
             if at.lane.holds.is_empty() { String::new() } else { format!(", holds {}", at.lane.holds.join(", ")) };
-        let what = if at.lane.at.is_empty() { status(at) } else { at.lane.at.clone() };
-        Line::styled(
-            cut(&format!("{}{} {}: {what}{waits}{holds}", mark(at), letter_of(at), short(&at.lane.name)), width),
-            style(at),
-        )
+        let what = match at.lane.waits_for.first() {
+            Some(what) => format!("waits for {what}"),
+            None if at.lane.at.is_empty() => status(at),
+            None => at.lane.at.clone(),
+        };
+        let text = format!("{}{} {}: {what}{holds}", mark(at), letter_of(at), short(&at.lane.name));
+        Line::styled(cut(&text, width), style(at))
     };
     let mut lines: Vec<Line> = alive.iter().chain(&over).map(line).collect();
     if lines.len() > height {
