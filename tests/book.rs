@@ -84,7 +84,7 @@ fn missing(said: &[String], printed: &str) -> Option<String> {
 const ELSEWHERE: [(&str, &str); 3] = [
     ("./scripts/demo.sh", "scripts/test.sh"),
     ("./scripts/test.sh", ".ci/run"),
-    ("cargo install --path .", "scripts/package.sh"),
+    ("cargo install --locked --path .", "scripts/package.sh"),
 ];
 
 /// A directory in which README's commands find what they name.
