@@ -49,7 +49,7 @@ lay_out() {
 
 case "${1:-}" in
     check)
-        cargo install --path . --quiet --offline --root "$dir" --no-track
+        cargo install --locked --path . --quiet --offline --root "$dir" --no-track
         look_at "$dir/bin/vsrun"
         cargo package --list --allow-dirty --offline -p vsrun >"$dir/list"
         for pair in shim/src:shim canary/src:canary src/model/src:model; do

@@ -84,7 +84,7 @@ fn missing(said: &[String], printed: &str) -> Option<String> {
 const ELSEWHERE: [(&str, &str); 3] = [
     ("./scripts/demo.sh", "scripts/test.sh"),
     ("./scripts/test.sh", ".ci/run"),
-    ("cargo install --path .", "scripts/package.sh"),
+    ("cargo install --locked --path .", "scripts/package.sh"),
 ];
 
 /// A directory in which README's commands find what they name.
@@ -238,7 +238,7 @@ fn options_of(arguments: &[&str]) -> BTreeSet<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_vsrun")).args(arguments).arg("--help").output().expect("vsrun");
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
     let first = text.lines().filter_map(|line| line.trim_start().split([' ', ',']).next());
-    let second = text.lines().filter_map(|line| Some(line.trim_start().split_once(", ")?.1.split(' ').next()?));
+    let second = text.lines().filter_map(|line| line.trim_start().split_once(", ")?.1.split(' ').next());
     first.chain(second).filter(|word| word.starts_with("--")).map(String::from).collect()
 }
 

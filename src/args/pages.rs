@@ -7,7 +7,7 @@ use clap_complete::aot;
 use clap_mangen::roff::{bold, roman, Roff};
 use clap_mangen::Man;
 
-use super::resolve::{command, EXAMPLES, EXIT_STATUS, USAGE};
+use super::resolve::{definition, EXAMPLES, EXIT_STATUS, USAGE};
 use crate::config::Shell;
 
 /// Names (`vsrun.1`, `vsrun-replay.1`) and texts of all man pages.
@@ -15,7 +15,7 @@ use crate::config::Shell;
 /// # Errors
 /// None that is known: they are written to memory.
 pub fn man_pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut whole = command();
+    let mut whole = definition();
     whole.build();
     let commands: Vec<Command> = whole.get_subcommands().filter(|c| !c.is_hide_set()).cloned().collect();
     let mut pages = vec![("vsrun.1".to_string(), main_page(whole, &commands)?)];
@@ -54,7 +54,7 @@ fn main_page(whole: Command, commands: &[Command]) -> io::Result<Vec<u8>> {
         tail.control("nf", []);
         tail.extend(lines.lines().map(|line| {
             let mut one = Roff::default();
-            one.text([roman(line)]);
+            one.text([roman(line.trim_start())]);
             one
         }));
         tail.control("fi", []);
@@ -82,7 +82,7 @@ pub fn completions(shell: Shell) -> String {
         Shell::Fish => aot::Shell::Fish,
     };
     let mut text = Vec::new();
-    aot::generate(shell, &mut command(), "vsrun", &mut text);
+    aot::generate(shell, &mut definition(), "vsrun", &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -96,13 +96,17 @@ mod tests {
         let text = |name: &str| {
             let found = pages.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("no page {name}"));
             // In man pages a hyphen that is typed has a backslash.
-            String::from_utf8(found.1.clone()).unwrap().replace("\\-", "-")
+            let text = String::from_utf8(found.1.clone()).unwrap().replace("\\-", "-");
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let whole = command();
+        let whole = definition();
         let of = |one: &Command, page: &str| {
             for arg in one.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 if let Some(name) = arg.get_long() {
                     assert!(page.contains(&format!("--{name}")), "--{name} is missing");
+                    let said = arg.get_help().expect("each option says what it is").to_string();
+                    let begins = said.split_whitespace().take(4).collect::<Vec<_>>().join(" ").replace('\'', "\\*(Aq");
+                    assert!(page.contains(&begins), "--{name}: '{begins}' is missing: {page}");
                 }
             }
         };

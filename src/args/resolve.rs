@@ -271,15 +271,19 @@ const FIRST: [&str; 19] = [
     "format",
 ];
 
-/// The command line with all that is said of it. `-h` has the options that one needs first, `--help` all of them.
-pub(super) fn command() -> clap::Command {
-    let whole = Raw::command().mut_args(|arg| {
-        let first = FIRST.contains(&arg.get_id().as_str()) || arg.get_help_heading().is_none();
-        arg.hide_short_help(!first)
-    });
+/// The command line with all that is said of it.
+pub(super) fn definition() -> clap::Command {
     let end = format!("Exit status:\n{EXIT_STATUS}");
     let all = format!("Examples:\n{EXAMPLES}\n\n{end}");
-    whole.after_help(format!("{end}\n\nAll options: vsrun --help")).after_long_help(all)
+    Raw::command().after_help(format!("{end}\n\nAll options: vsrun --help")).after_long_help(all)
+}
+
+/// The same as it is read: `-h` has the options that one needs first, `--help` all of them.
+fn command() -> clap::Command {
+    definition().mut_args(|arg| {
+        let first = FIRST.contains(&arg.get_id().as_str()) || arg.get_help_heading().is_none();
+        arg.hide_short_help(!first)
+    })
 }
 
 #[derive(Debug, Parser)]
