@@ -364,3 +364,21 @@ fn the_terminal_is_as_it_was() {
     assert_eq!((piped.status.code(), piped.stdout.len()), (Some(2), 0));
     assert!(String::from_utf8_lossy(&piped.stderr).contains("needs a terminal"), "{piped:?}");
 }
+
+/// Nobody can press a key any more: it ends, rather than ask for ever.
+#[test]
+fn it_ends_with_its_terminal() {
+    let place = Place::new("closed", &["clerks"]);
+    let screen = Screen::open(&place, (60, 20), "", DEADLOCK);
+    screen.shows("; the end");
+    let shell = screen.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    let child = fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.trim())).unwrap();
+    let vsrun = Path::new("/proc").join(child.split_whitespace().next().unwrap());
+    assert!(vsrun.exists());
+    drop(screen);
+    let since = Instant::now();
+    while vsrun.exists() {
+        assert!(since.elapsed() < Duration::from_secs(20), "it is still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,9 +1,11 @@
 //! `vsrun step FILE`: the terminal. It is put back as it was however vsrun ends: a key, a signal, a failure, a panic.
 
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use ratatui::DefaultTerminal;
 
@@ -37,6 +39,22 @@ pub fn run(args: &Step) -> Result<(), Failure> {
     let done = Session { stand, view, terminal }.run();
     ratatui::restore();
     done
+}
+
+/// What there is of the terminal, after so long at most; nothing where the wait was interrupted.
+fn terminal_says(wait: Duration) -> PollFlags {
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::ZERO);
+    match poll(&mut terminal, wait) {
+        Ok(_) => terminal[0].revents().unwrap_or(PollFlags::empty()),
+        Err(_) => PollFlags::empty(),
+    }
+}
+
+/// The terminal has been closed. Who asks for keys then (crossterm) reads nothing, without end.
+fn is_gone() -> bool {
+    terminal_says(Duration::ZERO).intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
 }
 
 struct Session {
@@ -93,7 +111,7 @@ impl Session {
 
     /// Goes to where one wants to stand, unless there are more keys, which may lead elsewhere.
     fn arrive(&mut self, state: Arc<State>) -> Result<Arc<State>, Failure> {
-        if state.at == self.view.at || event::poll(Duration::ZERO).unwrap_or(false) {
+        if state.at == self.view.at || !is_gone() && event::poll(Duration::ZERO).unwrap_or(false) {
             return Ok(state);
         }
         match self.stand.go(self.view.at) {
@@ -111,7 +129,7 @@ impl Session {
     fn key(&mut self) -> Result<Option<KeyEvent>, Failure> {
         let mut drawn = true;
         loop {
-            if tracee::interrupted() {
+            if tracee::interrupted() || is_gone() {
                 return Ok(None);
             }
             if !drawn {
@@ -119,9 +137,12 @@ impl Session {
                 self.draw(&state)?;
                 drawn = true;
             }
-            match event::poll(LOOK) {
+            match event::poll(Duration::ZERO) {
                 Ok(true) => {}
-                Ok(false) => continue,
+                Ok(false) => {
+                    let _ = terminal_says(LOOK);
+                    continue;
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e.into()),
             }
