@@ -137,7 +137,7 @@ fn stacks(said: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in said.lines() {
         match all.last_mut() {
-            _ if line.starts_with("Thread ") && line.contains("LWP") => all.push(String::new()),
+            _ if line.starts_with("Thread ") && line.ends_with("):") => all.push(String::new()),
             Some(stack) if line.starts_with('#') => *stack += &format!("{line}\n"),
             _ => {}
         }
@@ -161,9 +161,13 @@ const SOME_OF_ALL_STACKS: &str = "thread apply all bt 12";
 fn every_thread_is_seen_at_any_step_of_a_scenario() {
     let place = Place::of("daemons", "locks", &[]);
     let file = place.scenario("./program locks");
-    let said = place.commands(&file, &["info threads", "vs threads", ALL_STACKS]);
+    let at_end = ["info threads", "vs threads", ALL_STACKS];
+    // Before the first step nobody holds a lock, and all threads are there.
+    let at_start = ["vs goto 1", "echo HERE", "vs threads", "vs who", ALL_STACKS];
+    let said = place.commands(&file, &[&at_end[..], &at_start[..]].concat());
+    let (said, first) = said.split_once("HERE").expect("it gets there");
     is_said(
-        &said,
+        said,
         &[
             "The end, after step 2 of 2: deadlock: 2 threads wait for each other",
             "forward (0.1) waits for second, held by thread backward (0.2)",
@@ -174,12 +178,9 @@ fn every_thread_is_seen_at_any_step_of_a_scenario() {
             "holds first",
         ],
     );
-    has_stack(&said, &["in forward ", "daemons.c:"]);
-    has_stack(&said, &["in backward ", "daemons.c:"]);
-    has_stack(&said, &["in both ", "in main ", "daemons.c:"]);
-    // Before the first step nobody holds a lock, and all threads are there.
-    let said = place.commands(&file, &["vs goto 1", "echo HERE\\n", "vs threads", "vs who", ALL_STACKS]);
-    let (_, first) = said.split_once("HERE").expect("it gets there");
+    has_stack(said, &["in forward ", "daemons.c:"]);
+    has_stack(said, &["in backward ", "daemons.c:"]);
+    has_stack(said, &["in both ", "in main ", "daemons.c:"]);
     is_said(first, &["forward (0.1)", "backward (0.2)", "main (0)", "pthread_join"]);
     assert!(!first.contains("holds ") && !first.contains("--held by--"), "{first}");
     has_stack(first, &["in forward ", "daemons.c:"]);
@@ -213,14 +214,16 @@ fn so_they_are_after_an_exec_at_a_crash_and_in_a_loop_without_end() {
     }
     for (what, function) in [("crash", "crashes ("), ("overflow", "deeper ("), ("spins", "spins (")] {
         let file = place.scenario(&format!("--divergence-timeout 0.3 ./program {what}"));
-        let said = place.commands(&file, &["vs who", SOME_OF_ALL_STACKS]);
-        has_stack(&said, &[function, "daemons.c:"]);
-        has_stack(&said, &["in waits ", "daemons.c:"]);
-        has_stack(&said, &["in both ", "in main "]);
-        is_said(&said, &["waits (0.1) waits for first, held by thread main (0)"]);
         // And again, from the beginning.
-        let said = place.commands(&file, &["vs back", "echo HERE\\n", "vs end", SOME_OF_ALL_STACKS]);
-        has_stack(said.split_once("HERE").expect("it gets there").1, &[function, "daemons.c:"]);
+        let commands = ["vs who", SOME_OF_ALL_STACKS, "echo HERE", "kill", "vs end", SOME_OF_ALL_STACKS];
+        let said = place.commands(&file, &commands);
+        is_said(&said, &["(0.1) waits for first, held by thread main (0)"]);
+        let (first, again) = said.split_once("HERE").expect("it gets there");
+        for said in [first, again] {
+            has_stack(said, &[function, "daemons.c:"]);
+            has_stack(said, &["in waits ", "daemons.c:"]);
+            has_stack(said, &["in both ", "in main "]);
+        }
     }
 }
 
@@ -249,39 +252,39 @@ fn going_back_ends_where_going_forward_does() {
         &file,
         &[
             "vs goto 200",
-            "echo A\\n",
+            "echo <A>",
             state,
             memory,
-            "echo B\\n",
+            "echo <B>",
             "vs step 101",
-            "echo C\\n",
+            "echo <C>",
             state,
             memory,
-            "echo D\\n",
+            "echo <D>",
             "vs end",
             "vs goto 200",
-            "echo E\\n",
+            "echo <E>",
             state,
             memory,
-            "echo F\\n",
+            "echo <F>",
             "vs step",
             "vs step",
             "vs back 2",
-            "echo G\\n",
+            "echo <G>",
             state,
             memory,
-            "echo H\\n",
+            "echo <H>",
             "vs next 0.1",
             "vs next backward",
             "vs watch tens",
         ],
     );
-    let first = between(&said, "\nA\n", "\nB\n");
+    let first = between(&said, "<A>", "<B>");
     assert!(first.contains("rip ") && first.ends_with(|c: char| c.is_ascii_digit()), "{said}");
-    assert_eq!(first, between(&said, "\nE\n", "\nF\n"), "{said}");
-    assert_eq!(first, between(&said, "\nG\n", "\nH\n"), "{said}");
-    assert_ne!(first, between(&said, "\nC\n", "\nD\n"), "{said}");
-    assert!(said.contains("tens: 0 -> 1 in step 20 of 4"), "{said}");
+    assert_eq!(first, between(&said, "<E>", "<F>"), "{said}");
+    assert_eq!(first, between(&said, "<G>", "<H>"), "{said}");
+    assert_ne!(first, between(&said, "<C>", "<D>"), "{said}");
+    assert!(said.contains("tens: 0 -> 1 in step 19 of 402: counts (0.1)"), "{said}");
 }
 
 #[test]
@@ -303,4 +306,27 @@ fn a_replay_ends_after_a_step_that_is_asked_for() {
     assert!(code == Some(1) && said.contains("the same bug, by the same steps"), "{said}");
     let (code, said) = place.shell(&format!("vsrun replay --until 3 --no-supervisor {file}"));
     assert!(code == Some(3) && said.contains("there is no debugger to stop in"), "{code:?} {said}");
+}
+
+#[test]
+fn where_memory_is_watched_no_stack_is_wrong() {
+    let place = Place::new("watched", &[]);
+    let file = place.scenario("./program lost");
+    let at_start = ["vs goto 2", "vs threads", ALL_STACKS, "vs watch counter"];
+    let said = place.commands(&file, &[&["vs watch counter", "echo HERE"][..], &at_start[..]].concat());
+    let (at_end, said) = said.split_once("HERE").expect("it gets there");
+    is_said(
+        said,
+        &[
+            "Next is step 2 of 9: ",
+            "whose callers gdb cannot see",
+            "counter is 0 before step 1",
+            "counter does not change up to here",
+        ],
+    );
+    assert!(!said.contains("in ?? ()"), "{said}");
+    has_stack(said, &["in main ", "program.c:"]);
+    is_said(at_end, &["The end, after step 9 of 9: assert: "]);
+    let changes: Vec<&str> = at_end.lines().filter(|line| line.starts_with("counter: ")).collect();
+    assert!(changes.len() == 1 && changes[0].starts_with("counter: 0 -> 1 in step 3 of 9: "), "{at_end}");
 }

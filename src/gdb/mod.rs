@@ -2,46 +2,10 @@
 //! vsrun, without a supervisor, each time that somebody goes back; what the script cannot read off a process itself, it asks a vsrun that
 //! it keeps beside it.
 
+mod names;
+mod program;
 mod start;
 mod state;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
-use crate::explore::alone::{become_program, for_debugger};
-use crate::explore::Failure;
-
+pub use program::of_debugger;
 pub use start::debug;
-
-/// First argument of a vsrun that gdb starts as the program.
-const PROGRAM: &str = "__program";
-/// First argument of the one that answers the script.
-const STATES: &str = "__states";
-
-/// What a vsrun does that gdb or its script has started. `None`: these arguments are a user's.
-pub fn of_debugger(mut arguments: impl Iterator<Item = OsString>) -> Option<Result<i32, Failure>> {
-    let first = arguments.next()?;
-    match first.to_str()? {
-        PROGRAM => Some(program(arguments.next().map(PathBuf::from), arguments.next().map(PathBuf::from))),
-        STATES => Some(state::answer()),
-        _ => None,
-    }
-}
-
-/// Becomes the program of the scenario `file`; `dir` has what is wanted.
-fn program(file: Option<PathBuf>, dir: Option<PathBuf>) -> Result<i32, Failure> {
-    let (Some(file), Some(dir)) = (file, dir) else { return Err(Failure::environment("only gdb starts this")) };
-    let scenario = for_debugger(&file, true)?;
-    let patches = std::fs::read(dir.join(start::PATCHES)).ok();
-    let stop_before = std::fs::read_to_string(dir.join(start::STOP)).ok().and_then(|text| text.trim().parse().ok());
-    let output = output(&dir)?;
-    std::fs::write(dir.join(start::NUMBER), std::process::id().to_string())?;
-    match become_program(&scenario, Some(&output), patches.as_deref(), stop_before.unwrap_or(0))? {}
-}
-
-/// Where the program prints: the script shows it at each stop, and only once where somebody goes back.
-fn output(dir: &Path) -> Result<std::fs::File, Failure> {
-    let path = dir.join(start::OUTPUT);
-    std::fs::File::create(&path)?;
-    Ok(std::fs::OpenOptions::new().append(true).open(path)?)
-}

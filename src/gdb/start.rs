@@ -13,7 +13,7 @@ use nix::fcntl::{fcntl, FcntlArg, FdFlag};
 use serde_json::{json, Value};
 use vsrun_model::arena::{Arena, ARENA_FD};
 
-use super::{PROGRAM, STATES};
+use super::names::{PATCHES, PROGRAM, STATES};
 use crate::config::Debug;
 use crate::explore::alone::{for_debugger, patches};
 use crate::explore::Failure;
@@ -27,15 +27,6 @@ static SCRIPT: &str = include_str!("script.py");
 /// What gdb runs, which loads the script.
 static LOADER: &str =
     "import os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\nimport vsrun_gdb\n";
-
-/// File of the patches, in the directory of the script.
-pub(super) const PATCHES: &str = "patches";
-/// File of the transition before which the program that is started next is to stop.
-pub(super) const STOP: &str = "stop";
-/// File of the number of the process that becomes the program.
-pub(super) const NUMBER: &str = "number";
-/// File to which the program prints.
-pub(super) const OUTPUT: &str = "output";
 
 /// `vsrun debug FILE`: this process becomes gdb. Returns only if it cannot.
 ///
