@@ -8,8 +8,8 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Replay, ReportFormat, Show, Timeline, Trace,
-    Why,
+    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Replay, ReportFormat, Show, Timeline,
+    Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed};
 use vsrun::finding::{Bug, BugKind, Summary};

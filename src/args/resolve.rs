@@ -6,14 +6,27 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain, Format, Man,
-    MemoryModel, Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace, TraceOptions, Why, Words,
+    Bounds, Checkpoint, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain,
+    Format, Man, MemoryModel, Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace,
+    TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 12] =
-    ["replay", "debug", "explain", "step", "show", "timeline", "trace", "doctor", "why", "daemon", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "replay",
+    "debug",
+    "explain",
+    "step",
+    "show",
+    "timeline",
+    "trace",
+    "doctor",
+    "why",
+    "daemon",
+    "completions",
+    "man",
+];
 
 /// Why vsrun stops at once: wrong usage (exit code 2), or `--help` and `--version` (0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +78,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
         Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Json && !debug.gdb.is_empty() => {
             Err(UsageError::refused("arguments for gdb mean nothing with --format json"))
         }
-        Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Gdb && debug.input.is_some() => {
-            Err(UsageError::refused("--input is for --format json: in gdb the program reads what gdb's terminal gives it"))
-        }
+        Some(RawCommand::Debug(debug)) if debug.format == DebugFormat::Gdb && debug.input.is_some() => Err(
+            UsageError::refused("--input is for --format json: in gdb the program reads what gdb's terminal gives it"),
+        ),
         Some(RawCommand::Debug(debug)) => Ok(Command::Debug(debug)),
         Some(RawCommand::Step(step)) => Ok(Command::Step(step)),
         Some(RawCommand::Show(show)) => Ok(Command::Show(show)),

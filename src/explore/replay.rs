@@ -236,4 +236,3 @@ fn other_outcome(scenario: &Scenario, worker: &Worker) -> Result<Option<String>,
     };
     Ok((ended.identity() != scenario.bug.identity).then(line))
 }
-
