@@ -42,11 +42,48 @@ static void take(void)
     if (is("freeze") || is("read-only")) MUST(mprotect(at, PAGE, PROT_READ));
 }
 
+/* Memory with a guard page, as threads have it for their stacks: what one has given back another one gets, or other memory. */
+static void *guarded(void *unused)
+{
+    MUST(pthread_mutex_lock(&lock));
+    MUST(pthread_mutex_unlock(&lock));
+    char *all = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(all == MAP_FAILED);
+    MUST(mprotect(all, PAGE, PROT_NONE));
+    all[PAGE] = 1;
+    MUST(pthread_mutex_lock(&lock));
+    MUST(pthread_mutex_unlock(&lock));
+    MUST(all[PAGE] != 1);
+    MUST(munmap(all, 3 * PAGE));
+    return unused;
+}
+
+/* Memory that cannot be read, which one thread takes away while another one makes it readable. */
+static void *takes_guarded(void *unused)
+{
+    MUST(munmap((void *)page, PAGE));
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t user;
     if (argc < 2) return 2;
     what = argv[1];
+    if (is("guarded")) {
+        MUST(pthread_create(&user, NULL, guarded, NULL));
+        guarded(NULL);
+        MUST(pthread_join(user, NULL));
+        return 0;
+    }
+    if (is("guard")) {
+        page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MUST(page == MAP_FAILED);
+        MUST(pthread_create(&user, NULL, takes_guarded, NULL));
+        (void)mprotect((void *)page, PAGE, PROT_READ);
+        MUST(pthread_join(user, NULL));
+        return 0;
+    }
     fixed = argc > 2;
     page = mmap(NULL, 32 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return 2;

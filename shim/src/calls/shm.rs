@@ -48,6 +48,10 @@ pub fn mapping(nr: i64, a: [u64; 6]) -> i64 {
         libc::SYS_mmap => {
             let shared = matches!(flags as i32 & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
             let start = result as u64;
+            // Where nothing was: what others did here was to memory that they have given back.
+            if flags as i32 & libc::MAP_FIXED == 0 && !shared {
+                watched::anew(start, pages(len));
+            }
             if of_file {
                 files::mapped(fd as i32, prot as i32, shared);
             }

@@ -86,7 +86,11 @@ pub fn is_own(entry: &Entry) -> bool {
         return is_own_range(entry.address, entry.size());
     }
     // Each page has to be looked at.
-    entry.parts().fold(true, |all, part| is_own_range(part.address, part.size()) && all)
+    let mut own = true;
+    for part in entry.parts() {
+        own &= is_own_range(part.address, part.size());
+    }
+    own
 }
 
 #[inline]

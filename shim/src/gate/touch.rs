@@ -68,7 +68,7 @@ pub fn touch(touch: Touch) -> bool {
         }
         // As it stands for all who come to it. What the thread finds where stores go through buffers may be in its own.
         if !view::is_on() {
-            model().content_is(id, load(touch.address & !7));
+            model().content_is(id, word_at(touch.address));
         }
         settle_update();
         if !undisturbed {
@@ -291,7 +291,7 @@ fn reads(id: ObjId, touch: &Touch) {
         last: before,
         earlier: [state, before],
     };
-    model().content_is(id, load(address & !7));
+    model().content_is(id, word_at(address));
     if touch.writes {
         fiber().update = found;
     } else {
@@ -433,8 +433,16 @@ fn value_at(touch: &Touch) -> u64 {
     value(touch.address, touch.size)
 }
 
-/// The bytes there, at most eight of one word.
+/// What the whole word there holds; nothing where it cannot be read: a call that takes memory away uses guard pages, too.
+fn word_at(address: u64) -> u64 {
+    value(address & !7, 8)
+}
+
+/// The bytes there, at most eight of one word, as [`word_at`] tells them.
 fn value(address: u64, size: u64) -> u64 {
+    if readable(address, size) < size {
+        return 0;
+    }
     (0..size).fold(0, |all, n| all | u64::from(load::<u8>(address + n)) << (8 * n))
 }
 
