@@ -301,7 +301,7 @@ fn command() -> clap::Command {
 
 #[derive(Debug, Parser)]
 #[command(name = "vsrun", bin_name = "vsrun", version, about = ABOUT, long_about = None)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, override_usage = USAGE)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true, override_usage = SHORT_USAGE)]
 struct Raw {
     #[command(subcommand)]
     command: Option<RawCommand>,
@@ -309,12 +309,17 @@ struct Raw {
     explore: Config,
 }
 
+/// What help begins with: the commands are listed below it.
+const SHORT_USAGE: &str = "\
+vsrun [OPTIONS] PROGRAM [ARGS]...
+       vsrun COMMAND ..., with options of its own: vsrun COMMAND --help";
+
+/// The whole of it, for the manual page.
 pub(super) const USAGE: &str = "\
 vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun replay [--no-supervisor | --relaxed] [--until N] [--watch SYMBOL] [--trust] [--output FILE] [--format text|json] FILE
        vsrun explain [--samples K] [--time SECONDS] [--seed N] [--trust] [--format text|json] FILE
-       vsrun debug [--trust] FILE [-- GDB ARGS...]
-       vsrun debug --format json [--input FILE] [--trust] FILE
+       vsrun debug [--format gdb|json] [--input FILE] [--trust] FILE [-- GDB ARGS...]
        vsrun step [--input FILE] [--trust] FILE
        vsrun show [--format text|json] FILE
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
@@ -327,7 +332,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
 enum RawCommand {
     /// Run a scenario again, step by step the same
     Replay(Replay),
-    /// Open a scenario in gdb: every thread at any step, forward and back; or (--format json) stand at its steps, for editors and programs
+    /// Open a scenario in gdb, at any step, forward and back; or (--format json) for editors and programs
     Debug(Debug),
     /// Find the step of a scenario at which another choice leads away from its bug
     Explain(Explain),
