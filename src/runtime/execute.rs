@@ -75,6 +75,7 @@ impl Worker {
             self.clean_up(&ending)?;
             return Ok(None);
         }
+        let ending = self.own.ending(ending);
         // What is broken off goes on meanwhile, and is not looked at.
         let trace = match ending {
             Ending::Interrupted => Trace { unrecorded: self.arena.taken, ..Trace::default() },

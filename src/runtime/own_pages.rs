@@ -22,6 +22,8 @@ pub(super) struct OwnPages {
     tries: u32,
     lost: Duration,
     given_up: bool,
+    /// How the execution ended that is run again, if it is not known who has ended it.
+    suspect: Option<Ending>,
 }
 
 impl OwnPages {
@@ -44,18 +46,29 @@ impl OwnPages {
     }
 
     /// Of the execution that ended so, after so long, it is not known what it did to memory: what was somebody's own is common from now on. A loop
-    /// without an end may wait for memory that it has looked at before.
+    /// without an end may wait for memory that it has looked at before. Where somebody outside has interfered, that is told.
     pub(super) fn are_to_be_given_up(&mut self, arena: &Arena, ending: &Ending, took: Duration) -> bool {
         let met = arena.met.as_slice();
         let diverges = *ending == Ending::Divergence;
-        if *ending == Ending::Interrupted || met.is_empty() && !diverges {
+        let disturbed = *ending == Ending::Interrupted || ending.is_environments();
+        if disturbed || met.is_empty() && !diverges {
             return false;
         }
         self.tries += 1;
         self.lost += took;
         self.common.extend(met.iter().filter(|&&page| page != ALL_PAGES && !arena.common.as_slice().contains(&page)));
         let often = self.tries > TRIES || self.lost > LOST || self.common.len() > MAX_COMMON;
+        self.suspect = matches!(ending, Ending::Crash { .. } | Ending::Died(_)).then(|| ending.clone());
         self.given_up = often || diverges || met.contains(&ALL_PAGES);
         true
+    }
+
+    /// The ending of an execution that counts. A fault that does not come again where it is run again may have been sent from outside: whoever runs
+    /// it a third time is to find that out.
+    pub(super) fn ending(&mut self, ending: Ending) -> Ending {
+        match (self.suspect.take(), ending) {
+            (Some(before), Ending::Modelled) => before,
+            (_, ending) => ending,
+        }
     }
 }
