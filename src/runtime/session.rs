@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lz4_flex::block::decompress_size_prepended;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 use nix::fcntl::{fallocate, fcntl, FallocateFlags, FcntlArg, Flock, FlockArg, OFlag};
 use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
@@ -32,7 +32,7 @@ static SHIM_HEAP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libvsrun-hea
 /// The shim as a library.
 fn unpacked(heap: bool) -> io::Result<Vec<u8>> {
     let packed = if heap { SHIM_HEAP } else { SHIM };
-    decompress_size_prepended(packed)
+    decompress_to_vec_zlib(packed)
         .map_err(|e| io::Error::other(format!("vsrun bug: its library cannot be unpacked: {e}")))
 }
 
