@@ -121,7 +121,12 @@ fn a_scenario_of_an_outcome_replays_to_it() {
         for _ in 0..2 {
             let (code, out, err) = place.run(&format!("replay --output again {file}"));
             assert_eq!(code, 3, "{out}{err}");
-            assert!(out.contains("the replay came to the same end as the scenario records, by the same steps; it is no bug"), "{out}");
+            assert!(
+                out.contains(
+                    "the replay came to the same end as the scenario records, by the same steps; it is no bug"
+                ),
+                "{out}"
+            );
             let printed = fs::read_to_string(place.0.join("again")).expect("what it printed");
             assert_eq!(printed.lines().nth(1), row["text"].as_str());
         }
