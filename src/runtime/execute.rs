@@ -71,7 +71,7 @@ impl Worker {
             self.repair()?;
             return Ok(Some(Outcome::overwritten()));
         }
-        if self.spec.own_pages && self.own.are_to_be_given_up(&self.arena, &ending, since.elapsed()) {
+        if self.spec.own_pages && self.own.is_to_run_again(&self.arena, &ending, since.elapsed()) {
             self.clean_up(&ending)?;
             return Ok(None);
         }

@@ -47,7 +47,7 @@ impl OwnPages {
 
     /// Of the execution that ended so, after so long, it is not known what it did to memory: what was somebody's own is common from now on. A loop
     /// without an end may wait for memory that it has looked at before. Where somebody outside has interfered, that is told.
-    pub(super) fn are_to_be_given_up(&mut self, arena: &Arena, ending: &Ending, took: Duration) -> bool {
+    pub(super) fn is_to_run_again(&mut self, arena: &Arena, ending: &Ending, took: Duration) -> bool {
         let met = arena.met.as_slice();
         let diverges = *ending == Ending::Divergence;
         let disturbed = *ending == Ending::Interrupted || ending.is_environments();

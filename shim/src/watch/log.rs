@@ -388,25 +388,19 @@ pub fn discard() {
 }
 
 /// The log is full: `consumer` gets what is in it, in order. The marks stay.
-pub fn hand_over(mut consumer: impl FnMut(&Entry)) {
-    each(|entry| consumer(&entry));
-    log().overflown = true;
+pub fn hand_over(consumer: impl FnMut(&Entry)) {
+    hand_over_keeping(|_| false, consumer);
 }
 
 /// The transition of the running thread is over: `consumer` gets what it has accessed and has not been handed over yet, in order,
 /// and nothing is recorded any more.
 #[inline]
-pub fn end_of_transition(mut consumer: impl FnMut(&Entry)) {
-    each(|entry| {
-        consumer(&entry);
-        unmark(&entry);
-    });
-    if log().overflown {
-        drop_shadow();
-    }
+pub fn end_of_transition(consumer: impl FnMut(&Entry)) {
+    end_of_transition_keeping(|_| false, consumer);
 }
 
 /// The same where what `keeps` says of stays marked and is not handed over.
+#[inline]
 pub fn end_of_transition_keeping(mut keeps: impl FnMut(&Entry) -> bool, mut consumer: impl FnMut(&Entry)) {
     each(|entry| {
         if keeps(&entry) {
