@@ -56,6 +56,7 @@ step searches ./scripts/compare-searches.sh --short
 step 'real programs' ./scripts/real-programs.sh --short
 step 'nothing left' ./scripts/leaves-nothing.sh --short
 step patched ./scripts/patched.sh --short
+step races ./scripts/tsan.sh --short
 step shorten ./scripts/shorten.sh --short
 step soak soak
 step fuzz ./scripts/fuzz.sh --short

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Races that ThreadSanitizer reports, against those of --race hb: ./scripts/tsan.sh [RUNS]
+# Races that ThreadSanitizer reports, against those of --race hb: ./scripts/tsan.sh [RUNS]    or --short
 #
 # Each racy program of c-tests below is built with -fsanitize=thread and run RUNS times (100) natively. What it reports, a pair of functions and
 # the global variable if it is one, must be among what `vsrun --race hb --keep-going` reports of the same source without the sanitizer.
@@ -8,14 +8,19 @@
 # Programs are left out in which one race orders another pair of accesses (a flag that is no atomic variable, and what it guards):
 # ThreadSanitizer reports both, vsrun the one that decides the order.
 #
-# VSRUN=PATH uses that binary instead of building one. Exit status: 0 all were found, 1 not, 2 nothing to compare.
+# --short: three of them, 10 runs each. VSRUN=PATH uses that binary instead of building one. Exit status: 0 all were found, 1 not, 2 nothing to compare.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-runs=${1:-100}
+runs=${1:-100} short=
+if [ "$runs" = --short ]; then
+    runs=10 short=1
+fi
+case "$runs" in '' | *[!0-9]*) echo "usage: scripts/tsan.sh [RUNS] or --short" >&2; exit 2 ;; esac
 programs="races:section9 races:locks races:rwlock-shared races:atomic-plain races:two races:table races:try
     race_shapes:counter race_shapes:locks race_shapes:driver race_shapes:local race_shapes:bytes race_shapes:semaphore race_shapes:join"
+[ -z "$short" ] || programs='races:two race_shapes:local race_shapes:join'
 
 if [ -z "${VSRUN:-}" ]; then
     cargo build --quiet --release
@@ -45,7 +50,7 @@ pairs_of_tsan() {
 # The same of vsrun.
 pairs_of_vsrun() {
     sed -n 's/^    race: \(race on .*\)/\1/p; s/^RACE: \(race on .*\)/\1/p' |
-        sed -E 's/^race on ([^.[+: ]+)[^: ]*: ([^ +]+) [^ ]+ and ([^ +]+) .*/\2 \3 \1/' |
+        sed -E 's/^race on (\[[a-z]+\]|[^.[+: ]+)[^: ]*: ([^ +]+) [^ ]+ and ([^ +]+) .*/\2 \3 \1/' |
         awk '{ a = $1; b = $2; if (a > b) { c = a; a = b; b = c } print a, b, $3 }' | sort -u
 }
 

@@ -60,16 +60,17 @@ fn code_of(elf: &ElfFile, bias: u64) -> Vec<(u64, u64)> {
 /// Where files without a place of their own are taken to lie: small numbers are no addresses there.
 const BIAS: u64 = 0x5555_0000_0000;
 
-/// From addresses with `bias` to those of the file.
+/// From addresses with `bias` to those of the file. A damaged file names addresses that went past the end of all
+/// numbers when the bias was added, so it is taken off in the same way.
 fn unbias(sites: &mut Sites, bias: u64) {
     for site in &mut sites.sites {
-        site.at -= bias;
+        site.at = site.at.wrapping_sub(bias);
         for operand in site.operands.iter_mut().filter(|o| o.is(Operand::OF_MODULE)) {
             operand.displacement = operand.displacement.wrapping_sub(bias);
         }
     }
-    sites.units.iter_mut().for_each(|unit| unit.at -= bias);
-    sites.unwatched.iter_mut().for_each(|part| part.at -= bias);
+    sites.units.iter_mut().for_each(|unit| unit.at = unit.at.wrapping_sub(bias));
+    sites.unwatched.iter_mut().for_each(|part| part.at = part.at.wrapping_sub(bias));
     sites.imports.iter_mut().for_each(|(at, _)| *at = at.wrapping_sub(bias));
 }
 
