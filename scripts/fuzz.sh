@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Random bytes for all that vsrun reads from outside: ./scripts/fuzz.sh [SECONDS [TARGET...]]    or --short
+# Random bytes for all that vsrun reads from outside: ./scripts/fuzz.sh [SECONDS [TARGET...]]    or --short, or --build
 #
 # For SECONDS (default 600) in all, libFuzzer gives inputs to each TARGET in turn; for each is printed how many were tried and how many
 # survived: no panic (overflow of a sum is one), no 3 s for one of them, no 2 GB. The targets are in fuzz/src/targets:
@@ -13,7 +13,7 @@
 #   unwind       unwind tables: call stacks
 #   ldcache      the loader's cache of libraries; the map of a process
 #   arguments    the command line
-# --short: a few thousand inputs for each, with a fixed seed.
+# --short: a few thousand inputs for each, with a fixed seed. --build: the targets are built, and that is all.
 #
 # Inputs to begin with are in fuzz/corpus; what is found beyond them stays in target/fuzz/corpus, and a longer run goes on from there.
 # `cargo fuzz run -s none TARGET` runs one, too. JOBS=N runs that many targets at a time (default: all CPUs). Exit status 1 if an input did not
@@ -24,9 +24,12 @@ export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 all=(scenario saved search annotations elf allowed sites unwind ldcache arguments)
-seconds=600 short=0
+seconds=600 short=0 only_build=0
 if [ "${1:-}" = --short ]; then
     short=1
+    shift
+elif [ "${1:-}" = --build ]; then
+    only_build=1
     shift
 elif [ $# -gt 0 ]; then
     seconds=$1
@@ -47,6 +50,7 @@ flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-co
 target=${CARGO_TARGET_DIR:-target}
 RUSTFLAGS=$flags cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
     --target x86_64-unknown-linux-gnu --target-dir "$target"
+[ $only_build = 0 ] || exit 0
 binaries=$target/x86_64-unknown-linux-gnu/release
 directory=$target/fuzz
 

@@ -33,16 +33,31 @@ soak() {
     ./scripts/soak.sh --short || [ $? = 2 ]
 }
 
-# The release build needs one CPU for the most part, and a directory of its own.
-build_log=$(mktemp)
+# The release build needs one CPU for the most part, and a directory of its own; so do the targets of the fuzzer, behind it, while tests wait.
+build_log=$(mktemp) fuzz_log=$(mktemp)
 cargo build --quiet --release >"$build_log" 2>&1 &
 build=$!
-trap 'kill "$build" 2>/dev/null || :; rm -f "$build_log"' EXIT
+(
+    wait_for=$build
+    while kill -0 "$wait_for" 2>/dev/null; do sleep 1; done
+    exec nice -n 10 ./scripts/fuzz.sh --build >"$fuzz_log" 2>&1
+) &
+fuzz_build=$!
+trap 'kill "$build" "$fuzz_build" 2>/dev/null || :; rm -f "$build_log" "$fuzz_log"' EXIT
 built() {
     wait "$build" && return
     local status=$?
     cat "$build_log"
     return "$status"
+}
+
+fuzz() {
+    if wait "$fuzz_build"; then
+        ./scripts/fuzz.sh --short
+        return
+    fi
+    cat "$fuzz_log"
+    return 1
 }
 
 step format cargo fmt --all --check
@@ -59,7 +74,7 @@ step patched ./scripts/patched.sh --short
 step races ./scripts/tsan.sh --short
 step shorten ./scripts/shorten.sh --short
 step soak soak
-step fuzz ./scripts/fuzz.sh --short
+step fuzz fuzz
 step install ./scripts/package.sh check
 step demo ./scripts/demo.sh
 
