@@ -1,4 +1,4 @@
-//! `--search walk`: how likely each interleaving is, in the model interpreter.
+//! `--search walk` and `--search pos`: how likely each interleaving is, in the model interpreter.
 
 mod interp;
 
@@ -8,6 +8,7 @@ use interp::{How, Ins, Machine, Program};
 use vsrun::schedule::Schedule;
 use vsrun::search::by_name;
 use vsrun::trace::Trace;
+use vsrun_model::Kind;
 
 /// Two threads of `short` and `long` operations, each thread on a semaphore of its own, that a first one starts.
 fn two_threads(short: usize, long: usize) -> Program {
@@ -63,6 +64,52 @@ fn a_long_thread_comes_first_now_and_then() {
     let runs = last("walk");
     assert!((60..140).contains(&runs), "{runs}");
     assert_eq!(last("random"), 0);
+}
+
+/// Runs by how many critical sections the first thread has had when the second one has its own.
+fn places(search: &str, program: &Program, runs: u32) -> BTreeMap<usize, u32> {
+    let (mut machine, mut search) = (Machine::new(), by_name(search, 5).expect("known"));
+    let mut counts = BTreeMap::new();
+    for _ in 0..runs {
+        let schedule = search.next().expect("endless");
+        let (trace, _) = machine.run(program, &Schedule { blind: false, ..schedule.clone() }, u64::MAX);
+        search.done(schedule.ticket, &trace);
+        let mut locks = trace.steps.iter().filter(|s| s.act.op.kind == Kind::MUTEX_LOCK);
+        *counts.entry(locks.position(|s| s.act.tid == 1).expect("it ends")).or_default() += 1;
+    }
+    counts
+}
+
+/// With partial order sampling the priority of a lock that waits is drawn again each time that another one is taken or given back: it comes
+/// before the next with probability 1/2, whatever came before. With one priority for good those that have lost once would mostly lose again:
+/// 1/3, 1/6, 1/10, 2/5 in the place of 1/2, 1/4, 1/8, 1/8.
+#[test]
+fn pos_draws_again_what_depends() {
+    let sections = |n: usize| (0..n).flat_map(|_| [Ins::Lock(0, How::Block), Ins::Unlock(0)]).collect::<Vec<Ins>>();
+    let places = places("pos", &vec![vec![Ins::Create(1), Ins::Create(2)], sections(1), sections(4)], 8000);
+    println!("pos: {places:?}");
+    let after: Vec<f64> = (1..=4).map(|n| places.get(&n).copied().unwrap_or(0).into()).collect();
+    let all: f64 = after.iter().sum();
+    assert!(all > 1000.0, "{places:?}");
+    for (part, wanted) in after.iter().map(|n| n / all).zip([0.5, 0.25, 0.125, 0.125]) {
+        // Four standard deviations.
+        assert!((part - wanted).abs() < 4.0 * (wanted * (1.0 - wanted) / all).sqrt(), "{places:?}");
+    }
+}
+
+/// What depends on nothing comes between two operations that depend on each other, and costs no more than its number: the last one of
+/// 40 comes before a lock that waits if the lock has the lowest priority of 42.
+#[test]
+fn pos_comes_to_the_end_of_long_threads() {
+    let far = [vec![Ins::Post(1); 40], vec![Ins::Lock(0, How::Block), Ins::Unlock(0)]].concat();
+    let near = vec![Ins::Lock(0, How::Block), Ins::Unlock(0)];
+    let program = vec![vec![Ins::Create(1), Ins::Create(2)], near, far];
+    let late = |search: &str| places(search, &program, 8400).get(&1).copied().unwrap_or(0);
+    // 42 operations that are pending one after the other, and main's second Create and end.
+    let pos = late("pos");
+    println!("pos: {pos} of 8400");
+    assert!((100..300).contains(&pos), "{pos}");
+    assert_eq!(late("random"), 0);
 }
 
 fn acts(trace: &Trace) -> Vec<(u64, u32)> {

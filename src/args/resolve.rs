@@ -230,6 +230,7 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::ExitblockRw => Ok(SearchKind::ExitBlockRw),
         SearchName::Random => Ok(SearchKind::Random),
         SearchName::Walk => Ok(SearchKind::Walk),
+        SearchName::Pos => Ok(SearchKind::Pos),
         SearchName::Pct => Ok(SearchKind::Pct),
     }
 }

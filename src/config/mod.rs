@@ -77,6 +77,8 @@ pub enum SearchKind {
     Random,
     /// Random executions in which threads are drawn by what they have left.
     Walk,
+    /// Random executions by priorities of operations, drawn again where operations depend on each other.
+    Pos,
     /// One execution with the default policy (`--once`).
     Once,
     /// Random priorities with a few changes (`--search pct`).
@@ -101,6 +103,7 @@ impl SearchKind {
             SearchKind::ExitBlockRw => "exitblock-rw",
             SearchKind::Random => "random",
             SearchKind::Walk => "walk",
+            SearchKind::Pos => "pos",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
             SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
@@ -115,7 +118,7 @@ impl SearchKind {
             SearchKind::Composed | SearchKind::Transactions => true,
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
-            SearchKind::Random | SearchKind::Walk | SearchKind::Pct | SearchKind::Once => false,
+            SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Pct | SearchKind::Once => false,
         }
     }
 }
@@ -159,6 +162,7 @@ pub enum SearchName {
     Traces,
     Random,
     Walk,
+    Pos,
     Pct,
     Sss,
     IfSss,
@@ -266,7 +270,7 @@ pub enum ProgressMode {
 /// Where an exploration stops.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Args)]
 pub struct Bounds {
-    /// Cut every execution after N transitions [default: 100000; random, walk, pct: 1000000; with --once none]
+    /// Cut every execution after N transitions [default: 100000; random, walk, pos, pct: 1000000; with --once none]
     #[arg(long = "max-depth", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When to stop")]
     pub depth: Option<u64>,
     /// Stop after N executions
@@ -284,7 +288,7 @@ pub struct Config {
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1..)]
     pub program: Vec<OsString>,
 
-    /// How to explore; random, walk (which draws threads by what they have left) and pct go on for ever
+    /// How to explore; random, walk (which draws threads by what they have left), pos and pct go on for ever
     #[arg(long = "search", id = "search", value_name = "SEARCH", value_enum, default_value_t = SearchName::Optimal, help_heading = "Search")]
     pub(crate) search_name: SearchName,
     /// What this and the next options come to.

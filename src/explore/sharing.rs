@@ -90,7 +90,8 @@ impl Sharing {
         let needs_all = flaws.undisciplined || flaws.any() && config.search == SearchKind::Once;
         let reduces = !classic && !config.all_objects && !needs_all;
         let objects = Arc::new(Objects { unshared: reduces, ..Objects::default() });
-        let systematic = !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pct);
+        let systematic =
+            !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pos | SearchKind::Pct);
         let Annotations { objects: wanted, memory: said, predicates } = annotated(config)?;
         if flaws.undisciplined && !wanted.is_empty() {
             let why = "--race lockset counts all locks: it takes no variables declared unshared or atomic";

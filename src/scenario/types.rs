@@ -201,12 +201,13 @@ pub struct Then {
 }
 
 /// Policies by name; what is not here stays on the thread.
-const POLICIES: [(Policy, &str); 5] = [
+const POLICIES: [(Policy, &str); 6] = [
     (Policy::STAY, "stay"),
     (Policy::RANDOM, "random"),
     (Policy::PCT, "pct"),
     (Policy::WALK, "walk"),
     (Policy::LIKELY, "likely"),
+    (Policy::POS, "pos"),
 ];
 
 impl Then {

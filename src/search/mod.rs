@@ -63,6 +63,7 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "transactions" => Some(Box::new(Transactions::new())),
         "exitblock" => Some(Box::new(ExitBlock::plain())),
         "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
+        "pos" => Some(Box::new(Random::pos(seed))),
         "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,
     }

@@ -1,4 +1,6 @@
-//! Random walks: at every state any enabled alternative, drawn from a seed that is the execution's own.
+//! Random executions, each drawn from a seed of its own: walks that take any enabled alternative in every state, or partial order sampling
+//! (POS: Yuan, Yang, Gu, Partial Order Aware Concurrency Sampling, CAV 2018), which draws a priority for each operation and another one where an
+//! operation that it depends on came first. The policies are those of [`vsrun_model::arena::Policy`].
 
 use std::collections::BTreeMap;
 
@@ -10,15 +12,16 @@ use crate::incomplete::Reason;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
-/// An endless sequence of random walks.
+/// An endless sequence of random executions.
 #[derive(Debug)]
 pub struct Random {
+    policy: Policy,
     state: u64,
-    /// Walks handed out.
+    /// Executions handed out.
     ticket: u64,
-    /// Seeds of walks that were under way when the search was saved; they are begun again.
+    /// Seeds of executions that were under way when the search was saved; they are begun again.
     again: Vec<u64>,
-    /// Seeds of walks under way, by ticket.
+    /// Seeds of executions under way, by ticket.
     running: BTreeMap<u64, u64>,
     transitions: u64,
 }
@@ -26,7 +29,16 @@ pub struct Random {
 impl Random {
     /// The walks of `seed`.
     pub fn new(seed: u64) -> Random {
-        Random { state: seed, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
+        Random::by(Policy::RANDOM, seed)
+    }
+
+    /// The samples of partial orders of `seed`.
+    pub fn pos(seed: u64) -> Random {
+        Random::by(Policy::POS, seed)
+    }
+
+    fn by(policy: Policy, seed: u64) -> Random {
+        Random { policy, state: seed, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
     }
 
     /// splitmix64 (Steele, Lea, Flood 2014).
@@ -44,7 +56,7 @@ impl Search for Random {
         let seed = self.again.pop().unwrap_or_else(|| self.draw());
         self.ticket += 1;
         self.running.insert(self.ticket, seed);
-        Some(Schedule { ticket: self.ticket, policy: Policy::RANDOM, seed, blind: true, ..Schedule::default() })
+        Some(Schedule { ticket: self.ticket, policy: self.policy, seed, blind: true, ..Schedule::default() })
     }
 
     fn done(&mut self, ticket: u64, trace: &Trace) {
@@ -64,7 +76,7 @@ impl Search for Random {
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (state, ticket, again, transitions) = codec::decode(bytes)?;
         codec::counted([ticket, transitions])?;
-        *self = Random { state, ticket, again, running: BTreeMap::new(), transitions };
+        *self = Random { policy: self.policy, state, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }
 

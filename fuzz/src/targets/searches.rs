@@ -31,7 +31,7 @@ fn programs() -> Vec<Program> {
 }
 
 /// The searches that can be saved.
-pub const KINDS: usize = 8;
+pub const KINDS: usize = 9;
 
 /// The search of that number, not begun.
 pub fn of_kind(kind: u8) -> Box<dyn Search> {
@@ -42,6 +42,7 @@ pub fn of_kind(kind: u8) -> Box<dyn Search> {
         3 => Box::new(Random::new(1)),
         4 => Box::new(Walk::new(1)),
         5 => Box::new(Pct::new(1, 3, Pct::FAIR)),
+        8 => Box::new(Random::pos(1)),
         6 => Box::new(Bounded::new(Bound::Delays(2))),
         _ => Box::new(BoundedReduction::new(2)),
     }

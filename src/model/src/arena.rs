@@ -157,6 +157,9 @@ impl Policy {
     pub const WALK: Policy = Policy(3);
     /// As [`Policy::STAY`], and what is likelier outside: a signal interrupts a call that waits, rather than come just before it.
     pub const LIKELY: Policy = Policy(4);
+    /// The enabled operation of highest priority; each operation has one of its own, drawn from the seed, and has another one drawn when an
+    /// operation that it depends on is performed while it waits (POS: Yuan, Yang, Gu, CAV 2018, Algorithm 2).
+    pub const POS: Policy = Policy(5);
 }
 
 /// The schedule and bounds of an execution.
@@ -167,7 +170,7 @@ pub struct Plan {
     pub policy: Policy,
     /// Choices in `Arena::prefix`.
     pub prefix_len: u32,
-    /// Seed of [`Policy::RANDOM`], [`Policy::PCT`] and [`Policy::WALK`].
+    /// Seed of [`Policy::RANDOM`], [`Policy::PCT`], [`Policy::WALK`] and [`Policy::POS`].
     pub seed: u64,
     /// Depth d of the bugs that [`Policy::PCT`] looks for.
     pub pct_depth: u32,

@@ -254,7 +254,7 @@ impl Arena {
 
     fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
         let chosen = match self.plan.policy {
-            Policy::RANDOM | Policy::PCT | Policy::WALK => self.draw(),
+            Policy::RANDOM | Policy::PCT | Policy::WALK | Policy::POS => self.draw(),
             policy => self.pick_stay().map(|pick| if policy == Policy::LIKELY { self.likely(pick) } else { pick }),
         };
         if chosen.is_none() {
@@ -268,6 +268,7 @@ impl Arena {
         match self.plan.policy {
             Policy::PCT => self.pick_pct(),
             Policy::WALK => self.pick_by_rest(),
+            Policy::POS => self.pick_pos(),
             _ => self.pick_random(),
         }
     }
@@ -421,6 +422,30 @@ impl Arena {
         }
         let value = self.next_random() % u64::from(best.1.max(1));
         Some((best.0, value as u32))
+    }
+
+    /// The enabled operation of highest priority. Those that depend on it are drawn again, as is what its thread does next.
+    fn pick_pos(&mut self) -> Option<(Tid, u32)> {
+        for i in 0..self.enabled.len {
+            let t = self.enabled[i].0;
+            if self.world.threads[t].priority == 0 {
+                self.world.threads[t].priority = (self.next_random() >> 32) as u32 | 1;
+            }
+        }
+        let threads = &self.world.threads;
+        let key = |t: Tid| (!threads[t].long_run, threads[t].priority, core::cmp::Reverse(t));
+        let (best, choices) = self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))?;
+        let moving = self.world.act(best);
+        for i in 0..self.world.live.len {
+            let t = self.world.live[i];
+            let waits = t != best && self.world.threads[t].priority != 0;
+            if waits && dependent_after(&self.world.act(t), Effects::NONE, &moving, Effects::NONE, true) {
+                self.world.threads[t].priority = 0;
+            }
+        }
+        self.world.threads[best].priority = 0;
+        let value = self.next_random() % u64::from(choices.max(1));
+        Some((best, value as u32))
     }
 
     fn highest(&self) -> Option<(Tid, u32)> {
