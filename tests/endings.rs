@@ -137,6 +137,23 @@ fn executions_that_were_cut_are_counted_and_seen_again() {
     assert!(report["unfinished"]["kind"] == "cut" && report["unfinished"]["scenario"].is_string(), "{report}");
 }
 
+/// What turns out to be an object in a random execution is one in that execution: in its first ten thousand transitions that is looked at before. One
+/// in which the lock was none would not switch there, and go on to its greatest depth (a million transitions) without a bug.
+#[test]
+fn the_first_execution_knows_its_objects() {
+    let place = Place::new("endless");
+    place.compile("endless", &[]);
+    for search in ["random", "pos"] {
+        let line = format!("--search {search} -j 1 --max-executions 1 --format json ./endless");
+        let end = place.run(&line);
+        let report = end.json();
+        assert_eq!((&report["verdict"], end.code), (&"assert".into(), 1), "{line}: {end:?}");
+        assert!(report["bugs"][0]["transitions"].as_u64().is_some_and(|n| n < 10_000), "{line}: {end:?}");
+        let again = place.run(&format!("replay {}", report["bugs"][0]["scenario"].as_str().unwrap_or_default()));
+        assert_eq!(again.code, 1, "{line}: {again:?}");
+    }
+}
+
 /// Where others reached their end no scenario is written unasked.
 #[test]
 fn a_loop_that_polls_under_a_lock_is_told_as_one() {

@@ -81,6 +81,8 @@ pub(super) struct State {
     pub idle: usize,
     /// The first worker has its world.
     pub open: bool,
+    /// In the beginning of an execution nothing more turned out to be an object.
+    pub looked_for_objects: bool,
 }
 
 impl State {
@@ -106,6 +108,7 @@ impl State {
             under_way: 0,
             idle: 0,
             open: false,
+            looked_for_objects: false,
         }
     }
 

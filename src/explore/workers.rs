@@ -33,6 +33,7 @@ use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
 use crate::runtime::{tracee, Inspector, Outcome, Worker, LAST_STEPS};
+use crate::schedule::Schedule;
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
 const IDLE: Duration = Duration::from_millis(100);
@@ -42,6 +43,11 @@ const LASTING: Duration = Duration::from_millis(200);
 /// So long an execution may go on after the time is over (`--time`), and then what was found is looked at. Both together, and what takes
 /// the program's processes away, are to end within a second; of a million transitions in a loop they do in 1.3 seconds.
 const GRACE: Duration = Duration::from_millis(250);
+
+/// A search that goes on with what it learns, rather than start over, looks at the first so many transitions of an execution alone as long as
+/// objects turn out to be shared in them: what a thread did with these before was no place to switch, so an execution without an end may show
+/// little else.
+const FIRST_LOOK: u64 = 10_000;
 
 /// What is said where a divergence does not come again.
 const SLOW: &str = "an execution computed for longer than --divergence-timeout without a visible operation, and did not when it was run \
@@ -233,9 +239,8 @@ impl<'a> Shared<'a> {
         first: Option<Task>,
     ) -> Result<(), Failure> {
         let mut next = first.or_else(|| self.take());
-        while let Some(task) = next {
-            worker.use_objects(&task.objects)?;
-            let outcome = self.run_task(worker, &task)?;
+        while let Some(mut task) = next {
+            let outcome = self.run_task(worker, &mut task)?;
             if outcome.ending == Ending::Interrupted {
                 self.break_off(&task, outcome, worker);
                 return Ok(());
@@ -266,8 +271,14 @@ impl<'a> Shared<'a> {
     }
 
     /// Runs an execution. Whether one computes for too long is a question of the clock, so a divergence counts if it comes twice.
-    fn run_task(&self, worker: &mut Worker, task: &Task) -> Result<Outcome, Failure> {
-        let outcome = worker.run(&task.schedule)?;
+    fn run_task(&self, worker: &mut Worker, task: &mut Task) -> Result<Outcome, Failure> {
+        let outcome = match self.look_for_objects(worker, task)? {
+            Some(whole) => whole,
+            None => {
+                worker.use_objects(&task.objects)?;
+                worker.run(&task.schedule)?
+            }
+        };
         // One alone prints, and changes files, once.
         if outcome.ending != Ending::Divergence || self.setting.config.search == SearchKind::Once {
             return Ok(outcome);
@@ -277,6 +288,32 @@ impl<'a> Shared<'a> {
             self.lock().counts.note(SLOW);
         }
         Ok(again)
+    }
+
+    /// Looks at the beginning of an execution, again and again until nothing more of it turns out to be an object; what is known then is given
+    /// to the execution. One that is over before it would be cut is the execution.
+    fn look_for_objects(&self, worker: &mut Worker, task: &mut Task) -> Result<Option<Outcome>, Failure> {
+        if self.setting.config.search == SearchKind::Once {
+            return Ok(None);
+        }
+        let goes_on = |state: &State| !state.sharing.starts_over() && !state.looked_for_objects && state.stop.is_none();
+        while goes_on(&self.lock()) {
+            worker.use_objects(&task.objects)?;
+            let outcome = worker.run(&Schedule { most: Some(FIRST_LOOK), ..task.schedule.clone() })?;
+            if outcome.trace.end != End::DEPTH || length(&outcome) < FIRST_LOOK {
+                return Ok(Some(outcome));
+            }
+            let shown = shown_by(&outcome, self.setting.config.keep_going);
+            let races = if shown.names.is_empty() { worker.races(&outcome) } else { Vec::new() };
+            let mut state = self.lock();
+            if state.sharing.has_room() {
+                state.sharing.note_races(races);
+                state.sharing.learn(shown);
+            }
+            state.looked_for_objects = Arc::ptr_eq(&task.objects, state.sharing.objects());
+            task.objects = Arc::clone(state.sharing.objects());
+        }
+        Ok(None)
     }
 
     /// Judges what the worker has just run, and records it. False: it was disturbed and counts for nothing.
