@@ -546,7 +546,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), String::from)
 }
 
-/// A bug's line in JSON, where threads are called by their paths of creation, has these words.
+/// A bug's line in JSON has these words.
 fn is_told(value: &Value, words: &str) -> bool {
     value["bugs"].as_array().into_iter().flatten().any(|bug| text_of(&bug["summary"]).contains(words))
 }

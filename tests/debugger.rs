@@ -128,7 +128,7 @@ fn so_are_freed_memory_and_store_buffers() {
         ],
     );
     let (_, shown) = place.shell("vsrun show program-assert-1.vsrun.json");
-    is_said(&shown, &["freed by thread 0.1 in frees ", "allocated by thread 0 in main "]);
+    is_said(&shown, &["freed by thread frees (0.1) in frees ", "allocated by thread main (0) in main "]);
     is_said(&place.debugged("--memory tso ./program stored"), &["assertion `!not_x || !not_y' failed", "main ("]);
 }
 

@@ -66,8 +66,24 @@ def explored(case, binary, shrink):
     return report, bugs
 
 
+def explains(bug):
+    """What `vsrun explain` says of a scenario: "decided" (another choice leads away each time), "some" (now and then), "none", "race" (these are not explained), or why it failed."""
+    if bug["kind"] == "race":
+        return "race"
+    few = ["--samples", "5", "--time", "1"] if SHORT else []
+    command = [VSRUN, "explain", *few, "--format", "json", bug["scenario"]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 3) or not done.stdout:
+        return f"failed: {done.stderr.strip()}"
+    said = json.loads(done.stdout)
+    turn, left = said["turn"], said["not_looked_at"]
+    if turn is None:
+        return "none" if left == 0 else "none in time"
+    return "decided" if turn["instead"]["bug"] == 0 else "some"
+
+
 def main():
-    wrong, pairs, executions = [], [], []
+    wrong, pairs, executions, explained = [], [], [], {}
     for path in sorted(glob.glob("c-tests/*.expect")):
         name = os.path.basename(path)[: -len(".expect")]
         if WORD not in name or SHORT and name not in FEW:
@@ -93,6 +109,11 @@ def main():
                     wrong.append(f"{what}: it has grown")
                 replays = [subprocess.run([VSRUN, "replay", "--output", "/dev/null", bug["scenario"]], capture_output=True) for _ in range(REPLAYS)]
                 failed = sum(done.returncode != 1 for done in replays)
+                # One bug of each case in the short form.
+                if not SHORT or (name, case.get("name")) not in explained:
+                    explained.setdefault((name, case.get("name")), []).append(explains(bug))
+                    if explained[name, case.get("name")][-1].startswith("failed"):
+                        wrong.append(f"{what}: explain {explained[name, case.get('name')][-1]}")
                 if failed:
                     wrong.append(f"{what}: {failed} of {REPLAYS} replays came to something else")
     if not pairs:
@@ -102,6 +123,9 @@ def main():
     medians = statistics.median(was), statistics.median(now)
     print(f"{len(pairs)} bugs: switches {sum(was)} -> {sum(now)}, median {medians[0]:g} -> {medians[1]:g}; median of steps {steps[0]:g} -> {steps[1]:g};")
     print(f"  {sum(two * 2 <= one for one, two in zip(was, now))} have at most half the switches, {sum(one == two for one, two in zip(was, now))} as many; {max(executions)} executions at most, each replayed {REPLAYS} times")
+    said = [one.split(":")[0] for of_case in explained.values() for one in of_case]
+    kinds = ", ".join(f"{said.count(kind)} {kind}" for kind in sorted(set(said)))
+    print(f"  explain: {len(said)} scenarios: {kinds}")
     if not SHORT and medians[1] * 2 > medians[0]:
         wrong.append("the median has more than half the switches it had")
     print("\n".join(wrong))

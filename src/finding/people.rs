@@ -18,7 +18,10 @@ pub struct People<'a> {
     found: &'a Finding,
     threads: Vec<String>,
     processes: Vec<String>,
+    /// Connections between two processes.
     channels: BTreeMap<ObjId, String>,
+    /// Other channels, by who has made them.
+    made: BTreeMap<ObjId, String>,
     /// Those of the private memory of a process that no other process has under the same name.
     objects: BTreeMap<ObjId, String>,
 }
@@ -49,9 +52,16 @@ impl<'a> People<'a> {
         let plain = |names: Vec<String>| names.iter().map(escape).collect::<Vec<String>>();
         let processes = plain(process_names(found));
         let threads = plain(thread_names(found, &processes));
-        let mut people =
-            People { found, threads, processes, channels: BTreeMap::new(), objects: private_objects(found) };
+        let mut people = People {
+            found,
+            threads,
+            processes,
+            channels: BTreeMap::new(),
+            made: BTreeMap::new(),
+            objects: private_objects(found),
+        };
         people.channels = channels(found, &people);
+        people.made = made_by(found, &people);
         people
     }
 
@@ -75,11 +85,18 @@ impl<'a> People<'a> {
     pub fn connections(&self) -> impl Iterator<Item = (ObjId, &str, String)> + '_ {
         self.channels.iter().map(|(&id, name)| (id, name.as_str(), self.found.object(id)))
     }
+
+    /// The other channels that have come up after the first step: their names, and the step.
+    pub fn made_later(&self) -> impl Iterator<Item = (&str, u64)> + '_ {
+        let of = |(&id, name)| Some((String::as_str(name), self.found.made(id).filter(|step| *step > 0)?));
+        self.made.iter().filter_map(of)
+    }
 }
 
 impl Names for People<'_> {
     fn object(&self, id: ObjId) -> String {
-        self.channels.get(&id).or_else(|| self.objects.get(&id)).cloned().unwrap_or_else(|| self.found.object(id))
+        let known = self.channels.get(&id).or_else(|| self.made.get(&id)).or_else(|| self.objects.get(&id));
+        known.cloned().unwrap_or_else(|| self.found.object(id))
     }
 
     fn memory(&self, id: ObjId, byte: u8) -> String {
@@ -102,6 +119,11 @@ impl Names for People<'_> {
 }
 
 impl Finding {
+    /// The line about it, with names for people.
+    pub fn line(&self) -> String {
+        self.summary.render(&People::of(self))
+    }
+
     /// The first thread of a process.
     pub fn first_thread(&self, p: Pid) -> Option<(Tid, &ThreadView)> {
         (0..).zip(&self.threads).find(|(_, thread)| thread.process == p)
@@ -203,6 +225,27 @@ fn private_objects(found: &Finding) -> BTreeMap<ObjId, String> {
     named.collect()
 }
 
+/// What is called by who has made it and a number, `pipe 0.1:2`, by the name of that thread: `pipe of worker`, or `pipe#2 of worker` where it
+/// has made several.
+fn made_by(found: &Finding, people: &People) -> BTreeMap<ObjId, String> {
+    let parts = |name: &str| {
+        let (what, rest) = name.rsplit_once(' ')?;
+        let (maker, number) = rest.split_once(':')?;
+        let t = found.threads.iter().rposition(|thread| Uid::parse(maker) == Some(thread.uid))?;
+        Some((what.to_string(), t as Tid, number.parse::<u32>().ok()?))
+    };
+    let channels = (0..).zip(&found.objects).filter(|(_, object)| object.kind == ObjKind::CHANNEL);
+    let all: BTreeMap<ObjId, (String, Tid, u32)> =
+        channels.filter_map(|(id, object)| Some((id, parts(&object.name)?))).collect();
+    let name = |(id, (what, t, number)): (&ObjId, &(String, Tid, u32))| {
+        let alike = || all.values().filter(|other| (&other.0, other.1) == (what, *t));
+        let nth = alike().filter(|other| other.2 <= *number).count();
+        let nth = if alike().count() > 1 { format!("#{nth}") } else { String::new() };
+        (*id, format!("{what}{nth} of {}", people.name(*t)))
+    };
+    all.iter().map(name).collect()
+}
+
 /// Who reads from a channel, and who writes to it, as far as the steps and pending operations tell.
 #[derive(Default)]
 struct Ends {
@@ -246,6 +289,15 @@ fn channels(found: &Finding, people: &People) -> BTreeMap<ObjId, String> {
             let ends = all.entry(id).or_default();
             ends.readers.extend(writers);
             ends.writers.extend(readers);
+        }
+    }
+    // Of what nobody has used in one way those count who could, if that is one process.
+    for (id, object) in (0..).zip(&found.objects).filter(|(_, object)| object.kind == ObjKind::CHANNEL) {
+        let ends = all.entry(id).or_default();
+        for (seen, could) in [(&mut ends.readers, &object.readers), (&mut ends.writers, &object.writers)] {
+            if let ([only], true) = (could.as_slice(), seen.is_empty()) {
+                seen.insert(*only);
+            }
         }
     }
     let one = |(id, ends): (&ObjId, &Ends)| {

@@ -16,6 +16,9 @@ pub struct PlaceView {
     /// The source lines: that of the instruction first, and where functions were inlined, those of their calls, up to the function
     /// that the symbol names. Empty: there is no debug information.
     pub lines: Vec<LineView>,
+    /// Of a function that is called from several places: the call by which it got there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<LineView>,
 }
 
 /// A line of a source file.
@@ -112,9 +115,22 @@ impl PlaceView {
         frames.iter().find(own).or(frames.iter().find(known)).or(frames.iter().find(program))
     }
 
-    /// The innermost source line that is told, without the functions that it is inlined in: `transfer accounts.c:19`.
+    /// The innermost source line that is told, without the functions that it is inlined in, and the call that is told beside it:
+    /// `down accounts.c:19, from transfer :41`.
     pub fn brief(&self) -> Option<String> {
-        self.shown().first().map(ToString::to_string)
+        let line = self.source()?;
+        let Some(from) = &self.from else { return Some(line.to_string()) };
+        let called = match from.name == line.name && from.line > 0 {
+            true => format!("{} :{}", escape(&from.function), from.line),
+            false => from.to_string(),
+        };
+        Some(format!("{line}, from {called}"))
+    }
+
+    /// The lines of a call stack's own code that are told, from this place outwards.
+    pub fn calls<'a>(&'a self, callers: &'a [PlaceView]) -> impl Iterator<Item = &'a LineView> {
+        let own = callers.iter().filter(|frame| !frame.is_of_libc());
+        std::iter::once(self).chain(own).flat_map(PlaceView::shown)
     }
 
     /// The innermost source line that is told.
@@ -173,6 +189,13 @@ mod tests {
         let some =
             "f accounts.c:1, .., inlined in f accounts.c:4, inlined in f accounts.c:5, inlined in f accounts.c:6";
         assert_eq!(place.to_string(), format!("memcpy, {some}"));
+        let called =
+            PlaceView { lines: vec![line("down", 7)], from: Some(line("transfer", 19)), ..PlaceView::default() };
+        assert_eq!(called.brief().as_deref(), Some("down accounts.c:7, from transfer :19"));
+        let elsewhere = LineView { name: "main.c".into(), ..line("main", 3) };
+        let called = PlaceView { from: Some(elsewhere), ..called };
+        assert_eq!(called.brief().as_deref(), Some("down accounts.c:7, from main main.c:3"));
+        assert_eq!(called.to_string(), "down accounts.c:7");
         place.lines = vec![line("", 0)];
         place.lines[0].name = "a\nb.c".into();
         assert_eq!(place.to_string(), "memcpy, a\\x0ab.c");

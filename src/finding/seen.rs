@@ -198,6 +198,15 @@ pub struct ObjectView {
     pub name: String,
     /// Of memory, what it is called from each byte of its word on; none of other objects.
     pub bytes: Vec<String>,
+    /// Of a channel, the step in which the descriptor to read from it came up, from 1; 0: it was there before the first. `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<u64>,
+    /// Of a channel, the processes that can read from it in the end,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<Pid>,
+    /// and write to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<Pid>,
 }
 
 /// One transition.
@@ -222,6 +231,9 @@ pub struct StepView {
     /// The end may depend on it; otherwise it happened beside what led there.
     #[serde(default = "needed")]
     pub matters: bool,
+    /// It takes a lock of a file that has been replaced since that was opened: by this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<usize>,
     /// From where in the program's own code it was made, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<PlaceView>,
@@ -232,9 +244,15 @@ fn needed() -> bool {
 }
 
 impl Finding {
-    /// The line about it, with names.
-    pub fn line(&self) -> String {
-        self.summary.render(self)
+    /// See [`ObjectView::made`].
+    pub fn made(&self, id: ObjId) -> Option<u64> {
+        self.objects.get(id as usize)?.made
+    }
+
+    /// Step `n`, from 1, is the accepting of a connection.
+    pub fn comes_from_accept(&self, n: u64) -> bool {
+        let step = (n as usize).checked_sub(1).and_then(|n| self.steps.get(n));
+        step.is_some_and(|step| step.op.kind == Kind::FD_ACCEPT)
     }
 
     /// Transitions of the execution.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use vsrun_model::{Kind, Pid};
+use vsrun_model::{Kind, ObjId, Pid};
 
 use crate::base::text::one_line;
 use crate::finding::{signal_name, Finding, Names, People, ProgramStatus, ThreadStatus};
@@ -39,9 +39,20 @@ pub fn lines(found: &Finding, people: &People) -> String {
             .enumerate()
             .find(made)
             .map_or_else(String::new, |(n, _)| format!(", connected at step {}", n + 1));
-        let _ = writeln!(out, "  {}: {}{step}", one_line(name), one_line(&address));
+        let _ = writeln!(out, "  {}: {}{step}{}", one_line(name), one_line(&address), accepted(found, id));
+    }
+    for (name, step) in people.made_later().take(MOST) {
+        let _ = writeln!(out, "  {}: made at step {step}", one_line(name));
     }
     out
+}
+
+/// `, accepted at step 12`, of what a server reads from, if that is known.
+fn accepted(found: &Finding, id: ObjId) -> String {
+    match found.made(id) {
+        Some(step) if found.comes_from_accept(step) => format!(", accepted at step {step}"),
+        _ => String::new(),
+    }
 }
 
 /// What a process is, whom it has, and how it ended.
@@ -135,5 +146,45 @@ mod tests {
   1003  logger (0.2)   forked by daemon (0); over: exited with status 3
 ";
         assert_eq!(lines(&found, &People::of(&found)), expected);
+    }
+
+    #[test]
+    fn channels_are_called_by_who_made_them_or_uses_them() {
+        use crate::finding::ObjectView;
+        let mut found = finding(BugKind::Deadlock);
+        let process = |n: i32| ProcessView { vpid: 1001 + n, program: "daemon".into(), ..ProcessView::default() };
+        found.processes = vec![process(0), process(1)];
+        let first = |n: u32| ThreadView {
+            process: n,
+            creator: (n > 0).then_some(0),
+            start: "main".into(),
+            ..waiting(if n == 0 { Uid::MAIN } else { Uid::MAIN.child(n) }, LOCK_A, 0, LOCK_A)
+        };
+        found.threads = vec![first(0), first(1)];
+        let channel = |name: &str, made, readers: &[Pid], writers: &[Pid]| ObjectView {
+            kind: vsrun_model::ObjKind::CHANNEL,
+            name: name.into(),
+            bytes: Vec::new(),
+            made,
+            readers: readers.to_vec(),
+            writers: writers.to_vec(),
+        };
+        found.objects = vec![
+            channel("pipe 0:1", Some(0), &[0, 1], &[0, 1]),
+            channel("pipe 0:2", Some(3), &[0], &[0]),
+            channel("eventfd 0.1:1", None, &[1], &[1]),
+            channel("unix socket 0:3", Some(0), &[1], &[0]),
+        ];
+        let people = People::of(&found);
+        let names: Vec<String> = (0..4).map(|id| people.object(id)).collect();
+        assert_eq!(
+            names,
+            ["pipe#1 of daemon", "pipe#2 of daemon", "eventfd of child#1", "unix socket daemon -> child#1"]
+        );
+        let told = lines(&found, &people);
+        assert!(
+            told.ends_with("\n  unix socket daemon -> child#1: unix socket 0:3\n  pipe#2 of daemon: made at step 3\n"),
+            "{told}"
+        );
     }
 }

@@ -93,7 +93,18 @@ mod tests {
 
     fn step(thread: Uid, kind: Kind, obj: ObjId) -> StepView {
         let (op, text) = (Op::on(kind, obj), Words::from(kind.name()));
-        StepView { thread, op, value: 0, alternatives: 1, text, note: None, woken: None, at: None, matters: false }
+        StepView {
+            thread,
+            op,
+            value: 0,
+            alternatives: 1,
+            text,
+            note: None,
+            woken: None,
+            replaced: None,
+            at: None,
+            matters: false,
+        }
     }
 
     fn found(steps: Vec<StepView>) -> Finding {

@@ -64,8 +64,12 @@ fn result(bug: &Bug) -> Value {
     let rule = RULES.iter().position(|(kind, _)| *kind == bug.kind);
     let found = bug.finding.as_deref();
     let places = found.map(places_of_bug).unwrap_or_default();
+    let called = |thread: &str| match (found, Uid::parse(thread)) {
+        (Some(found), Some(uid)) => People::of(found).mover(uid),
+        _ => thread.to_string(),
+    };
     let mut locations =
-        places.iter().map(|place| location(&place.at, &format!("thread {}: {}", place.thread, place.does)));
+        places.iter().map(|place| location(&place.at, &format!("{}: {}", called(&place.thread), place.does)));
     let mut result = json!({
         "ruleId": bug.kind.name(), "level": "error", "message": {"text": bug.summary},
         "properties": {
@@ -198,7 +202,7 @@ mod tests {
             result["ruleId"]
         );
         let first = &result["locations"][0];
-        assert_eq!(first["message"]["text"], "thread 0.1: pthread_mutex_lock(lock_b)");
+        assert_eq!(first["message"]["text"], "worker#1 (0.1): pthread_mutex_lock(lock_b)");
         assert_eq!(first["physicalLocation"]["artifactLocation"]["uri"], "file:///src/a%20b.c");
         assert_eq!(first["physicalLocation"]["region"], json!({"startLine": 11, "snippet": {"text": "lock();"}}));
         // Code that belongs to no line has no region.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use vsrun_model::kind::{Operands, Outcome, Role};
+use vsrun_model::kind::{Channels, Operands, Outcome, Role};
 use vsrun_model::{Kind, ObjId, Op, Tid, NONE};
 
 use crate::finding::{
-    signal_name, BugKind, CycleLink, Finding, Names, People, PlaceView, ThreadStatus, ThreadView, Words,
+    signal_name, BugKind, CycleLink, Finding, Names, People, PlaceView, StepView, ThreadStatus, ThreadView, Words,
 };
 
 /// Threads of which it is told one by one.
@@ -29,10 +29,11 @@ pub fn of(found: &Finding, people: &People) -> Story {
         _ if found.race.is_some() || found.gone.is_some() => {}
         _ => match found.kind {
             Some(BugKind::Deadlock) => teller.standstill(),
-            Some(BugKind::Crash | BugKind::Assert) => teller.last_steps(),
+            Some(BugKind::Crash | BugKind::Assert | BugKind::Divergence) => teller.last_steps(),
             _ => {}
         },
     }
+    teller.replaced();
     teller.story
 }
 
@@ -243,8 +244,35 @@ impl Teller<'_> {
         }
     }
 
+    /// A signal that was handled just before the wait began: what its handler did came too early to end that.
+    fn signalled_before(&mut self, t: Tid) {
+        let kind = self.found.threads[t as usize].pending.as_ref().map(|pending| pending.op.kind);
+        let Some(n) = self.last_of(t, |_| true).filter(|&n| Some(self.found.steps[n].op.kind) == kind) else { return };
+        let Some(note) = self.found.steps[n].note.as_ref().map(|note| note.render(self.people)) else { return };
+        let Some(signal) = note.strip_suffix(" comes first") else { return };
+        let sender = self.cause(n, signal);
+        let at = self.step(n);
+        self.say(format!(
+            "{signal}{sender} was handled at {at}, before the wait had begun: the handler could not end what began behind it."
+        ));
+    }
+
+    /// `, sent by daemon (0) at step 3 (..),`, or `, for the end of child#2 (0.2) at step 10 (..),`.
+    fn cause(&mut self, n: usize, signal: &str) -> String {
+        let sent = self.sender(n, signal);
+        let ends = |step: &StepView| matches!(step.op.kind, Kind::EXIT | Kind::THREAD_EXIT);
+        match self.found.steps.iter().take(n).rposition(ends).filter(|_| sent.is_empty() && signal == "SIGCHLD") {
+            Some(end) => {
+                let who = self.people.mover(self.found.steps[end].thread);
+                format!(", for the end of {who} at {},", self.step(end))
+            }
+            None => sent,
+        }
+    }
+
     /// What was done last to what a thread waits for.
     fn since(&mut self, t: Tid) {
+        self.signalled_before(t);
         let Some(op) = self.found.threads[t as usize].pending.as_ref().map(|pending| pending.op) else { return };
         let (object, uid) = (op.obj, self.found.threads[t as usize].uid);
         if object == NONE || !is_on_objects(&op) {
@@ -275,7 +303,9 @@ impl Teller<'_> {
         let on_it = |n: usize| {
             let step = &self.found.steps[n];
             let on_object = is_on_objects(&step.op) && (step.op.obj == object || step.op.obj2 == object);
-            step.thread != uid && on_object && self.killed_before(n).is_none()
+            let gives_up =
+                matches!(step.op.kind.row().channels, Channels::Closes | Channels::ClosesAll | Channels::Ends);
+            step.thread != uid && on_object && !gives_up && self.killed_before(n).is_none()
         };
         let Some(last) = (0..self.found.steps.len()).rev().find(|&n| on_it(n)) else { return };
         let (by, text) = (self.people.mover(self.found.steps[last].thread), self.text(last));
@@ -328,6 +358,7 @@ impl Teller<'_> {
         let who = self.people.thread(t);
         let came = match &self.found.signal {
             Some(signal) => format!("{who} got {}", signal.name),
+            None if self.found.kind == Some(BugKind::Divergence) => format!("{who} runs on without an operation"),
             None => format!("{who} failed"),
         };
         let own = self.last_of(t, |_| true);
@@ -350,6 +381,24 @@ impl Teller<'_> {
             self.say(format!("The last step of another thread that it depends on came {order}: {by} at {at}: {text}."));
         }
         self.held(t);
+    }
+
+    /// Locks of files that are no longer what their names stand for.
+    fn replaced(&mut self) {
+        let all: Vec<(usize, usize)> =
+            self.found.steps.iter().enumerate().filter_map(|(n, step)| Some((n, step.replaced?))).collect();
+        for &(n, by) in all.iter().take(MOST) {
+            let (who, other) = (self.mover(n), self.mover(by));
+            let name = self.people.object(self.found.steps[n].op.obj);
+            let (at, before) = (self.step(n), self.step(by));
+            self.say(format!(
+                "{who} took the lock of {name} at {at}, but of the old file: {other} had put another one in its place at {before}, and who opens it now locks that one."
+            ));
+        }
+    }
+
+    fn mover(&self, n: usize) -> String {
+        self.people.mover(self.found.steps[n].thread)
     }
 
     fn held(&mut self, t: Tid) {
@@ -453,6 +502,44 @@ mod tests {
         assert!(told(&found).0[1].ends_with("and that woke another."));
         found.steps.truncate(1);
         assert!(told(&found).0[1].ends_with("nobody has ever signalled lock_b."));
+    }
+
+    #[test]
+    fn a_signal_that_was_handled_just_before_the_wait() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        found.cycle = None;
+        let poll = Op::on(Kind::FD_POLL, LOCK_B);
+        found.threads[1].pending = Some(Pending { op: poll, alternatives: 0, text: "poll".into() });
+        found.threads[1].waits_for = vec!["input".into()];
+        found.threads.truncate(3);
+        let mut last = made(1, poll, "poll", 9);
+        last.note = Some(words![Thing::Signal(17), " comes first"]);
+        found.steps = vec![made(2, Op::on(Kind::EXIT, 0), "exit", 5), last];
+        let (sentences, steps) = told(&found);
+        assert_eq!(
+            sentences[1],
+            "SIGCHLD, for the end of worker#2 (0.2) at step 1 (f a.c:5), was handled at step 2 (f a.c:9), before the wait had begun: the handler \
+             could not end what began behind it."
+        );
+        assert_eq!(steps, [0, 1]);
+        found.steps[1].op = Op::on(Kind::FD_READ, LOCK_B);
+        assert!(!told(&found).0.iter().any(|sentence| sentence.contains("SIGCHLD")), "that was another call");
+    }
+
+    #[test]
+    fn a_lock_of_a_file_that_is_gone() {
+        let mut found = deadlock().finding.expect("it was looked at");
+        let lock = StepView { replaced: Some(0), ..made(2, Op::on(Kind::FLOCK, LOCK_B), "flock", 7) };
+        found.steps = vec![made(1, Op::on(Kind::PATH_CHANGE, LOCK_A), "rename", 5), lock];
+        let (sentences, steps) = told(&found);
+        assert_eq!(
+            sentences.last().map(String::as_str),
+            Some(
+                "worker#2 (0.2) took the lock of lock_b at step 2 (f a.c:7), but of the old file: worker#1 (0.1) had put another one in its place \
+                 at step 1 (f a.c:5), and who opens it now locks that one."
+            )
+        );
+        assert_eq!(steps, [0, 1]);
     }
 
     #[test]

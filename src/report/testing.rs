@@ -15,7 +15,14 @@ pub const LOCK_B: u32 = 1;
 
 /// Nothing but a kind.
 pub fn finding(kind: BugKind) -> Finding {
-    let object = |name: &str| ObjectView { kind: ObjKind::MUTEX, name: name.into(), bytes: Vec::new() };
+    let object = |name: &str| ObjectView {
+        kind: ObjKind::MUTEX,
+        name: name.into(),
+        bytes: Vec::new(),
+        made: None,
+        readers: Vec::new(),
+        writers: Vec::new(),
+    };
     Finding {
         kind: Some(kind),
         identity: 1,
@@ -58,6 +65,7 @@ pub fn step(thread: Uid, text: impl Into<Words>) -> StepView {
         note: None,
         woken: None,
         matters: true,
+        replaced: None,
         at: None,
     }
 }

@@ -77,7 +77,7 @@ pub fn bug(bug: &Bug, colours: bool) -> String {
 /// The same without how to see it again.
 fn seen_only(bug: &Bug, colours: bool) -> String {
     let paint = Paint(colours);
-    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&summary_of(bug)));
+    let mut out = format!("{}: {}\n", paint.bad(&heading(bug.kind)), one_line(&bug.summary));
     let _ = writeln!(out, "  in execution {}, after {}", bug.execution, count(bug.transitions, "transition"));
     if let Some(how) = &bug.shortened {
         let _ = writeln!(out, "  shortened: {}", how.line());
@@ -86,14 +86,6 @@ fn seen_only(bug: &Bug, colours: bool) -> String {
         seen(&mut out, bug, found, paint);
     }
     out
-}
-
-/// The line about it, with names for people.
-fn summary_of(bug: &Bug) -> String {
-    match bug.finding.as_deref().filter(|found| found.line() == bug.summary) {
-        Some(found) => found.summary.render(&People::of(found)),
-        None => bug.summary.clone(),
-    }
 }
 
 /// It comes again without a supervisor.
@@ -215,7 +207,7 @@ pub fn closing(summary: &Summary, colours: bool) -> String {
     if summary.bugs.len() > 1 {
         for bug in &summary.bugs {
             let file = bug.scenario.as_ref().map_or_else(String::new, |path| format!(" [{}]", escape(path)));
-            let _ = writeln!(out, "    {}: {}{file}", bug.kind.name(), one_line(&summary_of(bug)));
+            let _ = writeln!(out, "    {}: {}{file}", bug.kind.name(), one_line(&bug.summary));
         }
     }
     if !summary.uses.is_empty() {

@@ -203,14 +203,26 @@ fn is_of_root(world: &World, p: u32) -> bool {
     }
 }
 
-/// The places of a call stack, without the innermost frames that are vsrun's.
+/// The places of a call stack, without the frames that are vsrun's: the innermost ones, functions of vsrun's that stand for those of libc, and
+/// what lies outside of the program.
 pub(super) fn frames(stack: &[u64], modules: &Modules) -> Vec<PlaceView> {
     let all =
         stack.iter().enumerate().map(|(i, &pc)| if i == 0 { modules.locate(pc) } else { modules.locate_return(pc) });
     let places: Vec<_> = all.collect();
-    let own = places.iter().take_while(|l| l.module == SHIM_NAME).count();
-    let outer = |l: &Location| l.module == SHIM_NAME || l.function.as_deref() == Some("__libc_start_call_main");
-    places[own..].iter().take_while(|l| !outer(l)).map(|l| modules.shown(l)).collect()
+    let inside = &places[..inside(&places)];
+    inside.iter().filter(|l| l.module != SHIM_NAME).map(|l| modules.shown(l)).collect()
+}
+
+/// How many frames of a call stack there are before those that are outside of the program: what calls main, and what vsrun calls threads from.
+fn inside(places: &[Location]) -> usize {
+    let main = places.iter().position(|l| l.function.as_deref() == Some("__libc_start_call_main"));
+    let inner = &places[..main.unwrap_or(places.len())];
+    let of_vsrun = |l: &Location| l.module == SHIM_NAME;
+    let of_libc = |l: &Location| l.module.starts_with("libc.so") || l.module.starts_with("ld-linux");
+    let innermost = inner.iter().take_while(|l| of_vsrun(l)).count();
+    let program = inner.iter().rposition(|l| !of_vsrun(l) && !of_libc(l)).map_or(0, |last| last + 1);
+    let from = innermost.max(program);
+    from + inner[from..].iter().take_while(|l| !of_vsrun(l)).count()
 }
 
 /// Stops a process of the execution that waits for its turn. It stays stopped.
@@ -272,6 +284,30 @@ fn register_list(r: libc::user_regs_struct) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frames_that_are_outside_of_the_program() {
+        let of = |names: &[&str]| {
+            let place = |name: &&str| Location {
+                address: 0,
+                module: name.to_string(),
+                function: None,
+                offset: 0,
+                returns: true,
+            };
+            inside(&names.iter().map(place).collect::<Vec<_>>())
+        };
+        let shim = SHIM_NAME;
+        assert_eq!(
+            of(&[shim, "libc.so.6", shim, "prog", "libc.so.6", shim, "libc.so.6"]),
+            5,
+            "a function in the place of libc's"
+        );
+        assert_eq!(of(&[shim, shim, "prog", "libc.so.6"]), 4);
+        assert_eq!(of(&[shim, "libc.so.6", shim]), 2);
+        assert_eq!(of(&[shim]), 1);
+        assert_eq!(of(&[]), 0);
+    }
 
     #[test]
     fn where_moved_instructions_were() {

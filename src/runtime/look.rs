@@ -9,7 +9,7 @@ use crate::words::identity::identity;
 use crate::words::names::{memory_names, object_name};
 use crate::words::ops::pending_text;
 use crate::words::slice::{concerned, slice};
-use crate::words::steps::step_views;
+use crate::words::steps::{mark_replaced, step_views};
 use crate::words::waits::{holds, waits_for};
 
 /// What the model knows of it; `symbol` knows what lies at the place of an object. Programs, start routines, call stacks
@@ -23,10 +23,13 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
         over: matches!(p.state, ProcState::ZOMBIE | ProcState::REAPED).then_some(p.status),
     };
     let objects = world.objects.as_slice().iter().zip(0..);
+    let holders =
+        |id, write| world.channel_of(id).map_or(Vec::new(), |channel| world.holders(channel, write).collect());
     let circle: Vec<Tid> = cycle(world).iter().flatten().map(|link| link.thread).collect();
     let needed = slice(&trace.steps, &concerned(world, ending, &circle));
     let mut steps = step_views(&trace.steps);
     steps.iter_mut().zip(needed).for_each(|(step, needed)| step.matters = needed);
+    mark_replaced(&mut steps, &|id| world.objects.contains(id).then(|| object_name(world, id, symbol)));
     Finding {
         kind,
         identity: identity(world, ending, trace.last_kind),
@@ -46,6 +49,9 @@ pub fn from_model(world: &World, trace: &Trace, ending: &Ending, symbol: &dyn Fn
                 kind: object.key.kind,
                 name: object_name(world, id, symbol),
                 bytes: memory_names(world, id, symbol),
+                made: None,
+                readers: holders(id, false),
+                writers: holders(id, true),
             })
             .collect(),
         steps,
@@ -114,7 +120,10 @@ mod tests {
     fn a_circle_as_plain_data() {
         let found = finding(&crossed_locks(&[], (0x10, 0x20)));
         assert_eq!((found.kind, found.end), (Some(BugKind::Deadlock), End::CYCLE));
-        assert_eq!(found.line(), "2 threads wait for each other: 0.1 for mutex 0x20, 0.2 for mutex 0x10");
+        assert_eq!(
+            found.line(),
+            "2 threads wait for each other: thread#1 (0.1) for mutex 0x20, thread#2 (0.2) for mutex 0x10"
+        );
         assert_eq!((found.threads.len(), found.threads[2].status), (3, ThreadStatus::Waiting));
         let pending = found.threads[2].pending.as_ref().unwrap();
         assert_eq!((pending.text.render(&found), pending.alternatives), ("pthread_mutex_lock(mutex 0x10)".into(), 0));

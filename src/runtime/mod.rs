@@ -24,6 +24,7 @@ pub mod room;
 pub mod session;
 mod setup;
 mod stand_ins;
+mod stands;
 mod told;
 mod tossed;
 mod tossing;

@@ -9,15 +9,15 @@ use vsrun_model::watch::Entry;
 use vsrun_model::{Key, Kind, ObjId, Op};
 
 use super::inspect::Inspector;
+use super::look::from_model;
 use super::outcome::{all_conflicts, notes, Outcome};
 use super::watched::Watched;
 use super::worker::Worker;
 use crate::base::hash::Hash;
 use crate::base::text::escape;
-use crate::finding::{words, BugKind, Finding, PlaceView, RaceView, Thing, UseView, Words};
+use crate::finding::{words, BugKind, Ending, Finding, Names, People, PlaceView, RaceView, Thing, UseView, Words};
 use crate::race::{Access, Claim, Conflict, Edge, Flaw, Held, Hold, Note, Overtaking, Race, Touch};
 use crate::trace::Trace;
-use crate::words::names::object_name;
 
 /// Uses of memory that are not reported, by addresses of the program at its root.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -54,13 +54,33 @@ impl Worker {
             let places = self.watched.as_ref().map(|watched| &watched.places);
             places.filter(|_| key.space & SHARED == 0).and_then(|places| places.variable_name(key.addr))
         };
+        let seen = self.people_seen(&symbol);
+        let people = People::of(&seen);
         let name = |key: &Key| match trace.objects.iter().position(|object| object == key) {
-            Some(id) => object_name(&self.arena.world, id as ObjId, &symbol),
+            Some(id) => people.object(id as ObjId),
             None => symbol(key).unwrap_or_else(|| format!("a lock at {:#x}", key.addr)),
         };
-        let edge = |edge: &Edge| format!("{} acquires {} with {} held", edge.thread, name(&edge.to), name(&edge.from));
+        let edge = |edge: &Edge| {
+            format!("{} acquires {} with {} held", people.mover(edge.thread), name(&edge.to), name(&edge.from))
+        };
         let all: Vec<String> = circle.iter().map(edge).collect();
-        format!("thread {}", all.join(", thread "))
+        all.join(", ")
+    }
+
+    /// The execution last run, with what its threads are called by.
+    fn people_seen(&self, symbol: &dyn Fn(&Key) -> Option<String>) -> Finding {
+        let world = &self.arena.world;
+        let mut seen = from_model(world, &Trace::default(), &Ending::Modelled, symbol);
+        if let Some(first) = seen.processes.first_mut() {
+            let program = Path::new(&self.spec.program.exe).file_name().unwrap_or_default();
+            first.program = program.to_string_lossy().into_owned();
+        }
+        for (view, thread) in seen.threads.iter_mut().zip(world.threads.as_slice()) {
+            let is_known = thread.fiber.start != 0 && world.procs[thread.pid].execs == 0;
+            let places = self.watched.as_ref().map(|watched| &watched.places).filter(|_| is_known);
+            view.start = places.and_then(|places| places.locate(thread.fiber.start).function).unwrap_or_default();
+        }
+        seen
     }
 
     /// A line about a load that x86 may let come before a store, the same for the same instructions.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use vsrun_model::arena::Step;
-use vsrun_model::kind::Outcome;
+use vsrun_model::kind::{Outcome, Role};
+use vsrun_model::lock::{CLOSE, UNLOCK};
 use vsrun_model::{signal, Kind, ObjId, Op, Tid};
 
 use super::ops::op_text;
@@ -69,10 +70,35 @@ pub fn step_views(steps: &[Step]) -> Vec<StepView> {
                 .or_else(|| note(op.kind, value, alternatives).map(Words::from)),
             woken,
             matters: true,
+            replaced: None,
             at: None,
         }
     };
     steps.iter().map(&mut view).collect()
+}
+
+/// Marks the steps that take locks of files which `rename` has put others in the place of, as far as the steps tell: somebody had used the lock
+/// before the renaming. `name`: what an object is called.
+pub fn mark_replaced(views: &mut [StepView], name: &dyn Fn(ObjId) -> Option<String>) {
+    let mut first = BTreeMap::<ObjId, usize>::new();
+    let mut renamed = BTreeMap::<String, usize>::new();
+    for (n, view) in views.iter_mut().enumerate() {
+        let op = view.op;
+        if op.kind == Kind::PATH_CHANGE && op.call().starts_with("rename") {
+            renamed.extend(name(op.mask).map(|name| (name, n)));
+            continue;
+        }
+        let Role::FileLock(_) = op.kind.row().role else { continue };
+        let known = *first.entry(op.obj).or_insert(n);
+        if op.mask & (UNLOCK | CLOSE) != 0 {
+            continue;
+        }
+        view.replaced = name(op.obj).and_then(|name| renamed.get(&name).copied()).filter(|&by| known < by);
+        if let Some(by) = view.replaced {
+            let said = words!["the old file: another one was put in its place at step ", by + 1];
+            view.note = Some(view.note.take().map_or(said.clone(), |note| words![note, "; ", said]));
+        }
+    }
 }
 
 fn outcome(step: &Step, woken: Option<&[Tid]>) -> Words {
@@ -122,5 +148,35 @@ impl Waiters {
             woken.push(queue.remove(first));
         }
         known.then_some(woken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vsrun_model::{Act, Uid};
+
+    use super::*;
+
+    #[test]
+    fn a_lock_of_a_file_that_was_replaced() {
+        let step = |t: Tid, kind: Kind, object: ObjId, (mask, deadline): (u32, u64)| {
+            let mut op = Op::on(kind, object);
+            (op.mask, op.deadline) = (mask, deadline);
+            Step { act: Act { uid: Uid::MAIN.child(t), tid: t, op, ..Act::NOTHING }, choices: 1, ..Step::default() }
+        };
+        let lock = |t, object| step(t, Kind::FLOCK, object, (1, 0));
+        // What it is called by is in its mask, the system call in its deadline.
+        let rename = step(1, Kind::PATH_CHANGE, 5, (9, libc::SYS_rename as u64));
+        let unlock = step(1, Kind::FLOCK, 3, (UNLOCK, 0));
+        let marked = |steps: &[Step]| {
+            let mut views = step_views(steps);
+            mark_replaced(&mut views, &|id| Some(if id == 7 { "/d/other" } else { "/d/file" }.to_string()));
+            views.iter().map(|view| view.replaced).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(&[lock(1, 3), rename, unlock, lock(2, 3)]), [None, None, None, Some(1)]);
+        // Another file, one that came up behind the renaming, one that is locked before it.
+        assert_eq!(marked(&[lock(1, 7), rename, lock(2, 7)]), [None; 3]);
+        assert_eq!(marked(&[rename, lock(2, 3), lock(1, 3)]), [None; 3]);
+        assert_eq!(marked(&[lock(1, 3), lock(2, 3), rename]), [None; 3]);
     }
 }

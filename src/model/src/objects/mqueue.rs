@@ -56,13 +56,21 @@ fn send_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
     let Some(id) = world.channel_of(op.obj) else { return say![words, name] };
     let (queue, count) = (world.mqueue(id), world.channels[id].messages);
     say![words, "room in ", name, " (it holds ", count, " of ", queue.limit, " messages; "];
-    say![words, Used(&queue, true), ")", hopeless(world, t)];
+    say![words, Used(world, &queue, true), ")", hopeless(world, t)];
 }
 
 fn receive_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
     let name = Thing::Object(op.obj);
     let Some(id) = world.channel_of(op.obj) else { return say![words, name] };
-    say![words, "a message in ", name, " (it is empty; ", Used(&world.mqueue(id), false), ")", hopeless(world, t)];
+    say![
+        words,
+        "a message in ",
+        name,
+        " (it is empty; ",
+        Used(world, &world.mqueue(id), false),
+        ")",
+        hopeless(world, t)
+    ];
 }
 
 impl World {

@@ -64,15 +64,15 @@ kinds! {
 }
 
 /// Who has used a queue from the other end: who has received, for one who sends.
-pub struct Used<'a>(pub &'a Queue, pub bool);
+pub struct Used<'a>(pub &'a World, pub &'a Queue, pub bool);
 
 impl Part for Used<'_> {
     fn say(&self, words: &mut dyn Words) {
-        let Used(queue, sends) = *self;
+        let Used(world, queue, sends) = *self;
         let (verb, other) = if sends { ("received from", queue.receiver) } else { ("sent to", queue.sender) };
         match other {
             0 => say![words, "nobody has ", verb, " it yet"],
-            vpid => say![words, "last ", verb, " by process ", vpid],
+            vpid => say![words, "last ", verb, " by process ", Numbered(world, vpid)],
         }
     }
 }
@@ -94,8 +94,8 @@ fn receive_arguments(op: &Op, _: Option<&Thread>, words: &mut dyn Words) {
 fn send_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
     let Some(object) = world.objects.get(op.obj) else { return };
     let queue = world.message_queue(op.obj);
-    say![words, "room for ", op.mask, " bytes in ", Thing::Object(op.obj), " (it holds ", object.count, " messages, "];
-    say![words, object.value, " of ", queue.limit, " bytes; ", Used(&queue, true), ")", hopeless(world, t)];
+    say![words, "room for ", op.mask, " bytes in ", Thing::Object(op.obj), " (it holds ", counted(object.count), ", "];
+    say![words, object.value, " of ", queue.limit, " bytes; ", Used(world, &queue, true), ")", hopeless(world, t)];
 }
 
 fn receive_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
@@ -113,7 +113,18 @@ fn receive_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
         1 => say![words, " (it holds 1 message of another type; "],
         n => say![words, " (it holds ", n, " messages of other types; "],
     }
-    say![words, Used(&world.message_queue(op.obj), false), ")", hopeless(world, t)];
+    say![words, Used(world, &world.message_queue(op.obj), false), ")", hopeless(world, t)];
+}
+
+/// `1 message`, `2 messages`.
+fn counted(n: u32) -> impl Part {
+    struct Counted(u32);
+    impl Part for Counted {
+        fn say(&self, words: &mut dyn Words) {
+            say![words, self.0, if self.0 == 1 { " message" } else { " messages" }];
+        }
+    }
+    Counted(n)
 }
 
 fn by_message(world: &World, _: Tid, op: &Op, add: &mut dyn FnMut(u64)) {

@@ -155,3 +155,16 @@ impl Part for Holders<'_> {
         list(all(), ", ", most, words);
     }
 }
+
+/// A process by the number that it has in the program.
+pub struct Numbered<'a>(pub &'a World, pub i32);
+
+impl Part for Numbered<'_> {
+    fn say(&self, words: &mut dyn Words) {
+        let Numbered(world, vpid) = *self;
+        match world.procs.as_slice().iter().rposition(|process| process.vpid == vpid) {
+            Some(p) => Thing::Process(p as Pid).say(words),
+            None => say![words, vpid],
+        }
+    }
+}

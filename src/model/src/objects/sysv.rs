@@ -100,7 +100,7 @@ fn semop_waits(world: &World, t: Tid, op: &Op, words: &mut dyn Words) {
             _ => continue,
         }
         if vpid != 0 {
-            say![words, ", last changed by process ", vpid];
+            say![words, ", last changed by process ", Numbered(world, vpid)];
         }
         say![words, ")"];
         words.next();
