@@ -129,6 +129,23 @@ fn clients_begin_once_a_socket_listens() {
     assert!(code == 1 && out.contains("a socket that listens"), "{out}{err}");
 }
 
+/// A server of datagrams does not listen: its clients begin once it is bound. A port that the system gives is no sign of a server.
+#[test]
+fn clients_begin_once_a_datagram_socket_has_its_name() {
+    let place = Place::new("datagrams", "datagrams.c", &[]);
+    let explore = |when: &str, clients: &[&str], program: &[&str]| {
+        let options = ["--format", "json", "--output", "printed", "--max-executions", "300", "--clients", when];
+        place.report(&[&options[..], clients, program].concat())
+    };
+    let client = ["--with", "./program client"];
+    let (code, report) = explore("at-once", &client, &["./program"]);
+    assert_eq!((code, &report["verdict"]), (1, &json!("assert")), "{report}");
+    let (code, report) = explore("listening", &client, &["./program"]);
+    assert_eq!((code, &report["verdict"]), (0, &json!("ok")), "{report}");
+    let (code, report) = explore("listening", &client, &["./program", "only", "bind"]);
+    assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
+}
+
 #[test]
 fn what_a_sanitizer_says_is_the_line_about_the_bug() {
     let place = Place::new("asan", "freed.c", &["-fsanitize=address"]);

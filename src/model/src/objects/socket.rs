@@ -613,6 +613,7 @@ impl World {
         if self.sockets[s].local.is_name() && !gave_up {
             return Some(errno::EINVAL);
         }
+        let chosen = if address.family == UNIX { address.len != 0 } else { address.port != 0 };
         if address.family != UNIX {
             if address.port == 0 {
                 self.give_port(t, s, address.host());
@@ -648,6 +649,8 @@ impl World {
         socket.options &= if gave_up { !(GAVE_UP_PORT | GIVEN_PORT) } else { !0 };
         // One of a pair has a name of its own then.
         socket.options &= if socket.is_local() && socket.is_dgram() { !ACCEPTED } else { !0 };
+        // A server of datagrams does not listen: that it has taken a name of its choice is what its clients wait for.
+        self.listened |= u8::from(chosen && self.sockets[s].is_dgram());
         Some(0)
     }
 

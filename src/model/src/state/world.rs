@@ -396,7 +396,7 @@ pub struct World {
     pub flags_change: u8 = at(0),
     /// Whether what libc does to descriptors by itself is no operation; see `sched::descriptor`.
     pub libc_is_quiet: u8 = at(0),
-    /// Whether a socket listens, or has done so.
+    /// Whether a socket listens, or a datagram socket has a name that was chosen for it, or has had that.
     pub listened: u8 = at(0),
     /// Descriptors that libc has made by itself in the transition under way; see `sched::descriptor`.
     pub libc_made: [u64; 4] = at([0; 4]),
