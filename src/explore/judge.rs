@@ -102,9 +102,10 @@ pub(super) fn judge(
             Ok(Judged::Note(LIBC_THREADS.into()))
         }
         Sign::Unfollowed(step) => failed(format!(
-            "execution {number} did not follow its schedule at step {}: {}; the program may depend on \
+            "execution {number} did not follow its schedule at step {}{}: {}; the program may depend on \
              something that vsrun does not control{}",
             step + 1,
+            wanted(schedule, u64::from(*step)),
             mismatch(&outcome.trace),
             if worker.watches() { "" } else { UNWATCHED }
         )),
@@ -115,6 +116,12 @@ pub(super) fn judge(
 /// Whether it is the program that is to blame for what vsrun cannot explain: under guard it faults where it writes to vsrun's memory.
 fn overwrites(worker: &mut Worker, inspector: &mut Inspector, schedule: &Schedule) -> bool {
     worker.examine(inspector, schedule, None).is_ok_and(|again| again.overwrites_vsrun())
+}
+
+/// Who was to make that step, counted from 0.
+fn wanted(schedule: &Schedule, step: u64) -> String {
+    let choice = usize::try_from(step).ok().and_then(|step| schedule.prefix.get(step));
+    choice.map_or_else(String::new, |choice| format!(", {} of {}", choice.kind.name(), choice.uid))
 }
 
 fn failed(line: String) -> Result<Judged, Failure> {

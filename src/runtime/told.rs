@@ -141,6 +141,9 @@ impl Callers {
     }
 }
 
+/// A place in the program, and the calls that led there.
+type PlaceAndCalls = (PlaceView, Vec<LineView>);
+
 /// The place in the program's own code of a call stack, and the lines of its calls from there.
 fn own_place(frames: &[PlaceView]) -> Option<(usize, Vec<LineView>)> {
     let place = PlaceView::of_program(frames)?;
@@ -153,7 +156,7 @@ impl Inspector {
     pub(super) fn show_steps(&mut self, seen: Seen, found: &mut Finding) {
         let Seen { steps, origins } = seen;
         let mut maps: Vec<(Map, Modules)> = Vec::new();
-        let mut known: BTreeMap<(usize, Vec<u64>), Option<(PlaceView, Vec<LineView>)>> = BTreeMap::new();
+        let mut known: BTreeMap<(usize, Vec<u64>), Option<PlaceAndCalls>> = BTreeMap::new();
         let mut stacks = Vec::new();
         for (n, made) in steps {
             let Some(step) = found.steps.get(n) else { continue };
