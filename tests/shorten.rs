@@ -210,12 +210,38 @@ fn the_turning_point_of_a_lost_update() {
     assert!(text.contains("pthread_mutex_lock(a)"), "{text}");
 }
 
-#[test]
-fn what_has_no_turning_point_is_refused_or_said() {
-    let place = Place::new("refused");
-    let report = place.json(&["--format", "json", "--race", "hb", "./program", "memory"]);
+/// The scenario of the race that `--race hb` finds there.
+fn race_of(place: &Place, what: &str) -> String {
+    let report = place.json(&["--format", "json", "--race", "hb", "./program", what]);
     let race = report["bugs"].as_array().expect("bugs").iter().find(|bug| bug["kind"] == "race").expect("a race");
-    let done = place.run(&["explain", race["scenario"].as_str().expect("a scenario")]);
-    assert_eq!(done.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&done.stderr).contains("both uses are enabled at once"));
+    race["scenario"].as_str().expect("a scenario").to_string()
+}
+
+#[test]
+fn a_race_is_the_same_in_either_order_and_nothing_orders_it() {
+    let place = Place::new("race");
+    let file = race_of(&place, "memory");
+    let value = place.json(&["explain", "--time", "60", "--format", "json", &file]);
+    assert_eq!((value["kind"].as_str(), &value["turn"]), (Some("race"), &Value::Null), "{value}");
+    let uses = value["uses"].as_array().expect("two uses");
+    assert_eq!(uses.len(), 2, "{value}");
+    assert_ne!(uses[0]["thread"], uses[1]["thread"], "{value}");
+    assert!(uses.iter().all(|one| one["at"].as_str().is_some_and(|at| at.starts_with("count program.c:"))), "{value}");
+    let text = String::from_utf8_lossy(&place.run(&["explain", "--time", "60", &file]).stdout).into_owned();
+    assert!(
+        text.contains("the other order is the same race.\n") && text.contains("nothing orders them in all random"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_race_that_a_lock_orders_in_some_executions() {
+    let place = Place::new("sometimes");
+    let file = race_of(&place, "published");
+    let value = place.json(&["explain", "--time", "60", "--format", "json", &file]);
+    let turn = &value["turn"];
+    assert_eq!(turn["taken"]["bug"], 20, "{value}");
+    assert!(turn["instead"]["bug"].as_u64().is_some_and(|bug| bug < 20), "{value}");
+    let text = String::from_utf8_lossy(&place.run(&["explain", "--time", "60", &file]).stdout).into_owned();
+    assert!(text.contains("The latest step at which another choice puts them in an order:\n"), "{text}");
 }

@@ -13,10 +13,11 @@ use super::failure::Failure;
 use super::replay::{difference, input_of, load, schedule_of, spec_of};
 use super::shorten::is_same;
 use crate::config::Explain;
-use crate::finding::{BugKind, Ending, Explained, Finding, Move, Names, People, PlaceView, Shows, Turn};
+use crate::finding::{BugKind, Ending, Explained, Finding, Move, Names, People, PlaceView, Shows, Turn, UseView};
+use crate::race::Flaws;
 use crate::runtime::Outcome as Execution;
-use crate::runtime::{Inspector, Sign, Worker};
-use crate::scenario::Scenario;
+use crate::runtime::{Inspector, Sign, Spec, Worker};
+use crate::scenario::{Options, Scenario};
 use crate::schedule::Schedule;
 use crate::shrink::Order;
 use crate::trace::Trace;
@@ -99,10 +100,6 @@ impl Sampler<'_> {
 /// The scenario cannot be read or run or comes to something else, there is nothing to find, or vsrun was asked to end.
 pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     let (scenario, _) = load(&args.file, args.trust, false)?;
-    if scenario.bug.kind == BugKind::Race {
-        let why = "both uses are enabled at once where the scenario ends, and either may come first: no earlier choice decides that";
-        return Err(Failure::environment(format!("a race is not explained by an order: {why}")));
-    }
     if scenario.bug.kind == BugKind::Outcome {
         return Err(Failure::environment(
             "the scenario is of no bug (--save-outcome): there is nothing to lead away from",
@@ -116,8 +113,9 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
             "in the scenario files are really changed (--files real), which is not to be done many times",
         ));
     }
-    let mut worker = Worker::start(spec_of(&scenario, &[]), input_of(&scenario)?, None)?;
-    let found = worker.examine(&mut Inspector::default(), &schedule_of(&scenario), None)?;
+    let mut worker = Worker::start(unbounded(&scenario), input_of(&scenario)?, None)?;
+    let race = (scenario.bug.kind == BugKind::Race).then_some(scenario.bug.identity);
+    let found = worker.examine(&mut Inspector::default(), &up_to_its_end(&scenario), race)?;
     match found.ending {
         Ending::Interrupted => return Err(Failure::interrupted("interrupted: nothing is said of the scenario")),
         ref ending if ending.is_environments() => {
@@ -130,7 +128,7 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     }
     let trace = recorded(&mut worker, &scenario)?;
     let mut sampler = Sampler {
-        bug: (scenario.bug.kind, found.identity),
+        bug: (scenario.bug.kind, if scenario.bug.identity == 0 { found.identity } else { scenario.bug.identity }),
         samples: args.samples,
         seed: args.seed,
         most: trace.steps.len() as u64 * LONGER + MORE,
@@ -141,6 +139,7 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     let mut explained = Explained {
         bug: (scenario.bug.kind, scenario.bug.summary.clone()),
         line: found.summary.render(&People::of(&found)),
+        uses: found.race.as_ref().map(|race| race.uses.each_ref().map(|access| use_of(access, &found))),
         steps: trace.steps.len() as u64,
         turn: None,
         later: None,
@@ -163,9 +162,34 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
     Ok(explained)
 }
 
+/// The world of a scenario. One of a race ends where both uses are enabled, by its depth bound; what other choices lead to goes on behind that.
+fn unbounded(scenario: &Scenario) -> Spec {
+    let spec = spec_of(scenario, &[]);
+    match scenario.bug.kind {
+        BugKind::Race => {
+            let options = Options { max_depth: None, ..spec.options };
+            Spec { options, max_depth: u64::MAX, flaws: Flaws::ALL, ..spec }
+        }
+        _ => spec,
+    }
+}
+
+/// Its schedule, with that bound.
+fn up_to_its_end(scenario: &Scenario) -> Schedule {
+    let schedule = schedule_of(scenario);
+    let of_race = scenario.options.max_depth.filter(|_| scenario.bug.kind == BugKind::Race);
+    Schedule { depth: of_race.or(schedule.depth), ..schedule }
+}
+
+fn use_of(access: &UseView, found: &Finding) -> Move {
+    let (thread, who) = (found.thread(access.thread), People::of(found).thread(access.thread));
+    let (text, at) = (access.what.clone(), access.at.brief());
+    Move { thread, people: (who, text.clone()), text, at, step: None }
+}
+
 /// The scenario's trace with all states.
 fn recorded(worker: &mut Worker, scenario: &Scenario) -> Result<Trace, Failure> {
-    let schedule = schedule_of(scenario);
+    let schedule = up_to_its_end(scenario);
     // Where memory is watched all states are recorded anyhow.
     let (record, record_back) = (!worker.watches(), schedule.prefix.len() as u32);
     let outcome = worker.run(&Schedule { record, record_back, ..schedule })?;

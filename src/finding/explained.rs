@@ -60,6 +60,8 @@ pub struct Explained {
     pub bug: (BugKind, String),
     /// That line with the names for people.
     pub line: String,
+    /// Of a race the two uses, which are both enabled where the scenario ends: either order is the same race.
+    pub uses: Option<[Move; 2]>,
     /// Its steps.
     pub steps: u64,
     /// The latest step at which another choice leads away each time; or, where none was found, now and then.

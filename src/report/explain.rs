@@ -18,7 +18,27 @@ pub fn text(explained: &Explained, colours: bool) -> String {
         0 => String::new(),
         n => format!(" Steps 1 to {n} were not looked at, for want of time (--time)."),
     };
+    if let Some(both) = &explained.uses {
+        let _ = writeln!(
+            out,
+            "{}",
+            paint.head("Both uses are enabled at once where the scenario ends; the other order is the same race.")
+        );
+        for one in both {
+            let at = one.at.as_ref().map_or_else(String::new, |at| format!("  {at}"));
+            let _ = writeln!(out, "  {}", one_line(&format!("{}  {}{at}", one.people.0, one.people.1)));
+        }
+        let before = "The latest step at which another choice puts them in an order:";
+        let _ = writeln!(out, "{}", if explained.turn.is_some() { format!("\n{before}") } else { String::new() });
+    }
     match &explained.turn {
+        None if explained.uses.is_some() => {
+            let _ = writeln!(
+                out,
+                "No other choice was found that puts them in an order: whatever is done instead of a step, nothing orders them in all random \
+                 continuations.{looked_at}"
+            );
+        }
         None => {
             let _ = writeln!(
                 out,
@@ -99,8 +119,13 @@ pub fn object(explained: &Explained, file: &Path) -> Value {
     json!({
         "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "kind": kind.name(), "summary": summary,
         "steps": explained.steps, "executions": explained.executions, "not_looked_at": explained.left,
+        "uses": explained.uses.as_ref().map(|both| both.each_ref().map(use_object)),
         "turn": explained.turn.as_ref().map(turn_object), "later": explained.later.as_ref().map(turn_object),
     })
+}
+
+fn use_object(one: &Move) -> Value {
+    json!({"thread": one.thread, "name": one.people.0, "use": one.text, "at": one.at})
 }
 
 fn turn_object(turn: &Turn) -> Value {
@@ -133,7 +158,7 @@ mod tests {
         };
         let bug = (BugKind::Deadlock, "2 threads wait".to_string());
         let line = "f and f wait".to_string();
-        Explained { bug, line, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
+        Explained { bug, line, uses: None, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
     }
 
     #[test]

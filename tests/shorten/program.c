@@ -57,6 +57,23 @@ static void *count(void *unused)
     return unused;
 }
 
+/* What is written before the lock is taken is ordered only if whoever reads it takes the lock later. */
+static void *publishes(void *unused)
+{
+    counter = 1;
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    return unused;
+}
+
+static void *reads(void *unused)
+{
+    pthread_mutex_lock(&a);
+    pthread_mutex_unlock(&a);
+    ready = counter;
+    return unused;
+}
+
 /* It only looks, and expects what need not be so. */
 static void *looks(void *unused)
 {
@@ -102,5 +119,7 @@ int main(int argc, char **argv)
         two(count, count);
         assert(counter == 2);
     }
+    if (!strcmp(what, "published"))
+        two(publishes, reads);
     return 0;
 }
