@@ -99,10 +99,23 @@ impl Numbers {
     }
 }
 
+/// What the program may know a file by: of one in the private layer, whose place there is another one in each execution, its own name.
+fn of_program(link: &str) -> String {
+    let parts: Vec<&str> = link.split('/').collect();
+    match parts[..] {
+        [.., session, _, "files", row, name]
+            if session.starts_with("vsrun-") && row.bytes().all(|digit| digit.is_ascii_digit()) =>
+        {
+            name.to_string()
+        }
+        _ => link.to_string(),
+    }
+}
+
 fn stands(number: i32, (world, p): (&World, Pid), stopped: &Stopped) -> Option<Stands> {
     let Some(desc) = world.fd(p, number).and_then(|desc| world.descs.get(desc)) else {
         let link = std::fs::read_link(format!("/proc/{}/fd/{number}", stopped.pid())).ok()?;
-        return Some(Stands::File(link.to_string_lossy().into_owned()));
+        return Some(Stands::File(of_program(&link.to_string_lossy())));
     };
     let (channel, reads) = if desc.input == NONE { (desc.output, false) } else { (desc.input, true) };
     let object = world.channel_obj(channel);
