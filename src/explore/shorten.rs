@@ -31,10 +31,11 @@ pub(super) fn is_same(worker: &Worker, outcome: &Outcome, (kind, identity): (Bug
 
 /// The schedule of such a bug is to be shortened.
 ///
-/// One execution alone (`--once`) is the program's own, and with calls that go to the kernel none is like another.
+/// One execution alone (`--once`) is the program's own, and with calls that go to the kernel none is like another. Nor is there one that is cut where files
+/// are really changed: what it has left would be there for the next.
 pub(super) fn is_wanted(setting: &Setting, kind: BugKind) -> bool {
     let config = setting.config;
-    let repeats = config.search != SearchKind::Once && config.kinds_let_through() == 0;
+    let repeats = config.search != SearchKind::Once && config.kinds_let_through() == 0 && config.private_files();
     repeats && kind.is_of_program() && !config.shrink.is_zero()
 }
 
