@@ -242,7 +242,9 @@ fn a_copy_that_others_would_not_see_is_refused() {
 fn the_layer_is_removed_however_vsrun_ends() {
     for signal in [Signal::SIGKILL, Signal::SIGINT] {
         let place = Place::new(signal.as_str(), "small.c");
-        let mut child = place.vsrun(&["--search", "random", "--output", "../output", "../program", "append"]);
+        // Of an execution that is broken off before any other has ended there is a scenario.
+        let options = ["--search", "random", "--scenario-dir", "..", "--output", "../output"];
+        let mut child = place.vsrun(&[&options[..], &["../program", "append"]].concat());
         let guarded = until("vsrun has a directory", || {
             let guard = place.processes().into_iter().find(|(_, command)| command.contains("__guard"))?;
             let dir = PathBuf::from(guard.1.split('\0').nth(2)?);
