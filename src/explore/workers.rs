@@ -303,7 +303,8 @@ impl<'a> Shared<'a> {
             if outcome.trace.end != End::DEPTH || length(&outcome) < FIRST_LOOK {
                 return Ok(Some(outcome));
             }
-            let shown = shown_by(&outcome, self.setting.config.keep_going);
+            // The execution itself counts what it passes.
+            let shown = Shown { passed: 0, ..shown_by(&outcome, self.setting.config.keep_going) };
             let races = if shown.names.is_empty() { worker.races(&outcome) } else { Vec::new() };
             let mut state = self.lock();
             if state.sharing.has_room() {

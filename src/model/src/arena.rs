@@ -158,7 +158,7 @@ impl Policy {
     /// As [`Policy::STAY`], and what is likelier outside: a signal interrupts a call that waits, rather than come just before it.
     pub const LIKELY: Policy = Policy(4);
     /// The enabled operation of highest priority; each operation has one of its own, drawn from the seed, and has another one drawn when an
-    /// operation that it depends on is performed while it waits (POS: Yuan, Yang, Gu, CAV 2018, Algorithm 2).
+    /// operation that it depends on is performed while it waits (POS: Yuan, Yang, Gu, CAV 2018).
     pub const POS: Policy = Policy(5);
 }
 
