@@ -2,26 +2,41 @@
 # Everything that is checked: ./scripts/test.sh
 #
 # Formatting, lints, documentation, all tests (unit, property, and c-tests/ from end to end), then benchmark, real programs and demo in
-# their short forms. Goes on after a failure; the last line says how many steps passed and failed.
-set -eu
+# their short forms. Goes on after a failure. At the end stands how long each step and each binary of the tests took; the last line says how
+# many steps passed and failed.
+set -euo pipefail
 cd "$(dirname "$0")/.."
 # Nothing is built twice here: what incremental builds keep would only cost time.
 export CARGO_INCREMENTAL=0
 
-passed=0 failed=0
+place=$(mktemp -d)
+# A line for each step that is over, and one for each binary of the tests: seconds, seconds of CPU time, how it ended, name.
+steps=$place/steps binaries=$place/binaries
+: >"$steps" >"$binaries"
 
 # NAME COMMAND...
 step() {
-    local name=$1 begin=$SECONDS result=passed
+    local name=$1 result=passed TIMEFORMAT='%0R %0U %0S' real user system
     shift
     printf '\n== %s: %s\n' "$name" "$*"
-    "$@" || result="FAILED with status $?"
-    printf -- '-- %s %s (%d s)\n' "$name" "$result" $((SECONDS - begin))
-    if [ "$result" = passed ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-    fi
+    # What the shell says of the time goes to the file, what the command says where it always does.
+    { time "$@" 2>&3 || result="FAILED with status $?"; } 3>&2 2>"$place/time.$BASHPID"
+    read -r real user system <"$place/time.$BASHPID"
+    printf -- '-- %s %s (%d s)\n' "$name" "$result" "$real"
+    printf '%d %d %s %s\n' "$real" $((user + system)) "${result%% *}" "$name" >>"$steps"
+}
+
+# NAME COMMAND...: a step beside another one. What it says comes in one piece when it is over.
+beside() {
+    step "$@" >"$place/said.$BASHPID" 2>&1
+    flock "$place" cat "$place/said.$BASHPID"
+}
+
+# FILE: its lines, the longest first.
+table() {
+    sort -k1,1nr "$1" | while read -r seconds cpu result name; do
+        printf '%6s s %6s s  %-6s  %s\n' "$seconds" "$cpu" "$result" "$name"
+    done
 }
 
 # The canary has no standard library, so it cannot unwind as a debug build of all else does.
@@ -40,7 +55,7 @@ soak() {
 }
 
 # The release build needs one CPU for the most part, and a directory of its own; so do the targets of the fuzzer, behind it, while tests wait.
-build_log=$(mktemp) fuzz_log=$(mktemp)
+build_log=$place/build fuzz_log=$place/fuzz
 cargo build --quiet --release >"$build_log" 2>&1 &
 build=$!
 (
@@ -49,7 +64,8 @@ build=$!
     exec nice -n 10 ./scripts/fuzz.sh --build >"$fuzz_log" 2>&1
 ) &
 fuzz_build=$!
-trap 'kill "$build" "$fuzz_build" 2>/dev/null || :; rm -f "$build_log" "$fuzz_log"' EXIT
+others=
+trap 'kill "$build" "$fuzz_build" $others 2>/dev/null || :; rm -rf "$place"' EXIT
 built() {
     wait "$build" && return
     local status=$?
@@ -66,23 +82,48 @@ fuzz() {
     return 1
 }
 
+# One binary after the other; the line that cargo prints before says which.
+tests() {
+    local status=0
+    cargo test --no-fail-fast -- --quiet 2>&1 | tee "$place/tests" || status=$?
+    awk '
+        $1 == "Running" { name = $(NF - 1); of = $NF; gsub(/.*\/|-[0-9a-f]*\)$/, "", of); if ($2 == "unittests") name = name " of " of }
+        $1 == "Doc-tests" { name = "examples of " $2 }
+        /^test result:/ { seconds = $NF; sub(/s$/, "", seconds); print seconds, "-", $3 == "ok." ? "passed" : "FAILED", name }' \
+        "$place/tests" >"$binaries"
+    return $status
+}
+
 step format cargo fmt --all --check
 step lints lints
 step documentation documentation
 step build built
-step tests cargo test --quiet --no-fail-fast
-step benchmark ./scripts/bench.sh --short
-step cost ./scripts/cost.sh --short
-step searches ./scripts/compare-searches.sh --short
-step 'real programs' ./scripts/real-programs.sh --short
-step 'nothing left' ./scripts/leaves-nothing.sh --short
-step patched ./scripts/patched.sh --short
-step races ./scripts/tsan.sh --short
-step shorten ./scripts/shorten.sh --short
+step 'build of the tests' cargo test --quiet --no-run
+step tests tests
+export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
+# Most of these use one CPU: two of them at a time. What `benchmark` and `cost` measure beside others is no figure to be written down.
+(
+    beside 'real programs' ./scripts/real-programs.sh --short
+    beside 'nothing left' ./scripts/leaves-nothing.sh --short
+    beside patched ./scripts/patched.sh --short
+    beside install ./scripts/package.sh check
+) &
+others=$!
+beside benchmark ./scripts/bench.sh --short
+beside cost ./scripts/cost.sh --short
+beside searches ./scripts/compare-searches.sh --short
+beside races ./scripts/tsan.sh --short
+beside shorten ./scripts/shorten.sh --short
+beside demo ./scripts/demo.sh
+wait "$others"
+# These use all of them, and have bounds of time.
 step soak soak
 step fuzz fuzz
-step install ./scripts/package.sh check
-step demo ./scripts/demo.sh
 
-printf '\n%d passed, %d failed\n' "$passed" "$failed"
+printf '\nseconds, and of CPU time: each step (%d s in all)\n' "$SECONDS"
+table "$steps"
+printf '\nseconds: each binary of the tests\n'
+table "$binaries"
+failed=$(grep -c '^[^ ]* [^ ]* FAILED ' "$steps" || :)
+printf '\n%d passed, %d failed\n' "$(($(wc -l <"$steps") - failed))" "$failed"
 [ "$failed" -eq 0 ]
