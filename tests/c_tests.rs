@@ -153,6 +153,11 @@ impl Case {
         }
     }
 
+    /// Whether it is explored once more, for the report as text, where JSON has said what is to stand there: that is for a sixth of the cases.
+    fn takes_text(&self) -> bool {
+        slow_runs() || self.letters() % 6 == 5
+    }
+
     /// Tells cases apart, the same in each run.
     fn letters(&self) -> u32 {
         self.args.iter().chain([&self.name]).flat_map(|word| word.bytes()).map(u32::from).sum()
@@ -397,7 +402,8 @@ impl Program {
             wrong.extend(compare_with_native(case, binary, dir, &output, &value).err());
         }
         wrong.extend(self.replay_all(&value, &scenarios, dir, way.closely()));
-        if let Some(summary) = case.summary.as_ref().filter(|_| way.closely()) {
+        let wanted = |summary: &&String| way.closely() && (case.takes_text() || !is_said(&value, summary));
+        if let Some(summary) = case.summary.as_ref().filter(wanted) {
             match report("text") {
                 Ok(done) if done.stdout.contains(summary.as_str()) || is_told(&value, summary) => {}
                 Ok(done) => wrong.push(format!("no {summary:?} in the report: {}", first_line(&done.stdout))),
@@ -549,6 +555,19 @@ fn text_of(value: &Value) -> String {
 /// A bug's line in JSON has these words.
 fn is_told(value: &Value, words: &str) -> bool {
     value["bugs"].as_array().into_iter().flatten().any(|bug| text_of(&bug["summary"]).contains(words))
+}
+
+/// What these words of the report as text say is said, in these words or by a field.
+fn is_said(value: &Value, words: &str) -> bool {
+    let complete = value["complete"] == true;
+    match words {
+        "explored completely." => complete,
+        "explored completely. Memory was watched" => complete && value["watched"] == true,
+        _ => {
+            let mut notes = value["notes"].as_array().into_iter().flatten();
+            is_told(value, words) || notes.any(|note| text_of(note).contains(words))
+        }
+    }
 }
 
 fn first_line(text: &str) -> &str {
