@@ -17,7 +17,7 @@
 #
 # Inputs to begin with are in fuzz/corpus; what is found beyond them stays in target/fuzz/corpus, and a longer run goes on from there.
 # `cargo fuzz run -s none TARGET` runs one, too. JOBS=N runs that many targets at a time (default: all CPUs). Exit status 1 if an input did not
-# survive; its file is named, and tests/corpus.rs runs it, too, once it lies in fuzz/corpus/TARGET.
+# survive; its file is named, and tests/search/corpus.rs runs it, too, once it lies in fuzz/corpus/TARGET.
 # Not here, for it is not built yet: the debugger's JSON.
 set -eu
 export LC_ALL=C

@@ -26,7 +26,9 @@ impl Place {
         let dir = std::env::temp_dir().join(format!("vsrun-hard-{test}-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a temporary directory");
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).expect("permissions");
-        fs::copy(env!("CARGO_BIN_EXE_vsrun"), dir.join("vsrun")).expect("a copy of vsrun");
+        // By another program: a child of this one could have the copy open for writing when it is to run (ETXTBSY).
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_vsrun")).arg(dir.join("vsrun")).status();
+        assert!(copied.expect("cp").success());
         Place { dir }
     }
 

@@ -16,7 +16,7 @@
 //!   in T;
 //! * or one of the two uses is made without the lock: a violation, which is reachable from here, and looked for.
 //!
-//! For memory that is no operation the order of happens-before says the same (`src/race`). `tests/search_mld.rs` has the
+//! For memory that is no operation the order of happens-before says the same (`src/race`). `tests/search/mld.rs` has the
 //! algorithm as printed, to compare with.
 
 use std::collections::{BTreeMap, BTreeSet};

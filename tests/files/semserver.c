@@ -1,4 +1,4 @@
-/* A server over named semaphores and its clients; see tests/files.rs. */
+/* A server over named semaphores and its clients; see tests/tool/files.rs. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Programs that write files, by the first argument; see tests/files.rs. */
+/* Programs that write files, by the first argument; see tests/tool/files.rs. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

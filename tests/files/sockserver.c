@@ -1,4 +1,4 @@
-/* A server at a local socket, and its client; see tests/files.rs. */
+/* A server at a local socket, and its client; see tests/tool/files.rs. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

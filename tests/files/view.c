@@ -1,4 +1,4 @@
-/* Changes files in every way and looks at what can be seen of it. Wants the files that tests/files.rs makes, in a
+/* Changes files in every way and looks at what can be seen of it. Wants the files that tests/tool/files.rs makes, in a
    directory w; without vsrun it changes them. */
 #define _GNU_SOURCE
 #include <assert.h>

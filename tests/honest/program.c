@@ -1,5 +1,5 @@
 /*
- * Programs for tests/honest.rs.  program VARIANT
+ * Programs for tests/tool/honest.rs.  program VARIANT
  *   long      threads that take a lock, then a child that computes for a long time
  *   handled   the same with handlers of SIGTERM and SIGSEGV
  *   ignored   the same with SIGTERM ignored

@@ -1,9 +1,7 @@
-//! What the fuzz targets do with their inputs. `tests/corpus.rs` of vsrun compiles this file, too, and does it with the inputs in
+//! What the fuzz targets do with their inputs. `tests/search/corpus.rs` of vsrun compiles this file, too, and does it with the inputs in
 //! `fuzz/corpus`. Whatever the bytes are: no panic, an end soon, and no more memory than bytes of their number may ask for. Each says whether
 //! the bytes were what they are to be.
 
-#[path = "../../../tests/interp/mod.rs"]
-mod interp;
 mod place;
 mod searches;
 mod tables;

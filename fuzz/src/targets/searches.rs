@@ -11,8 +11,8 @@ use vsrun::trace::Trace;
 use vsrun_model::arena::Policy;
 use vsrun_model::End;
 
-use super::interp::generate::{program, Family};
-use super::interp::{Machine, Program};
+use crate::interp::generate::{program, Family};
+use crate::interp::{Machine, Program};
 
 /// Executions that a search runs after it was restored, at most, and their transitions.
 const EXECUTIONS: usize = 12;

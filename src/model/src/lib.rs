@@ -1,6 +1,6 @@
 //! The modelled objects of vsrun: one semantics for shim, supervisor, search and tests.
 //!
-//! The crate is a house of floors; a file imports floors below its own only (`FLOORS`, checked by `tests/imports.rs`):
+//! The crate is a house of floors; a file imports floors below its own only (`FLOORS`, checked by `tests/house/imports.rs`):
 //! `base` (numbers, tables, operations), `state` (plain data of everything that is modelled), `objects` (what operations do, a file
 //! for each family), `relation` (which operations depend on each other), `world` (publish and perform), `arena` (the memory that the
 //! processes of a world share), `sched` (the scheduler step). Outside it is known by subjects: [`fd`] has the data of descriptors and

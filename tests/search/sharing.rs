@@ -1,8 +1,6 @@
 //! Objects of a thread's own: whose operations pass, what makes an object shared, what is noted.
 
-mod interp;
-
-use interp::Machine;
+use crate::interp::Machine;
 use vsrun_model::arena::Plan;
 use vsrun_model::errno;
 use vsrun_model::object::{MUTEX_RECURSIVE, PREFER_WRITER};

@@ -1,13 +1,11 @@
 //! The search core against brute force, over random model programs.
 
-mod interp;
-
 use std::cell::RefCell;
 
-use interp::digest::{refused, Outcomes};
-use interp::generate::{program, runner, Family};
-use interp::signals::about_signals;
-use interp::{brute, unshared, How, Ins, Machine, Program};
+use crate::interp::digest::{refused, Outcomes};
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::signals::about_signals;
+use crate::interp::{self, brute, unshared, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, InOrder, Naive, Search};

@@ -2,12 +2,10 @@
 //! the same end and is no longer in any way; how often it is as short as the shortest of all is counted. An execution put into the order
 //! with the fewest switches comes to the same end.
 
-mod interp;
-
 use std::cell::RefCell;
 
-use interp::generate::{program, runner, Family};
-use interp::{brute, Machine, Program};
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::{brute, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::finding::Length;
 use vsrun::schedule::Schedule;

@@ -1,6 +1,5 @@
 //! Pictures of scenarios, lists of single executions, and reports for servers. With the vsrun binary, and with Chromium where it is installed.
 
-#[path = "timeline/browser.rs"]
 mod browser;
 
 use std::fs;
@@ -91,7 +90,7 @@ fn step_of(steps: &Value, thread: &str, kind: &str, object: &str) -> u64 {
 
 /// The line of the source with this in it.
 fn source_line(part: &str) -> u64 {
-    let source = include_str!("timeline/server.c");
+    let source = include_str!("../timeline/server.c");
     source.lines().zip(1..).find(|(line, _)| line.contains(part)).expect(part).1
 }
 
@@ -325,7 +324,7 @@ fn one_execution_as_a_list() {
     has(&text, "pthread_mutex_lock(lock)");
     has(&text, "pthread_cond_wait(turn, lock)");
     has(&text, "pthread_cond_signal(turn) wakes play (0.1)");
-    let line = include_str!("timeline/turns.c")
+    let line = include_str!("../timeline/turns.c")
         .lines()
         .zip(1..)
         .find(|(line, _)| line.contains("cond_signal"))

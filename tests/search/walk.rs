@@ -1,10 +1,8 @@
 //! `--search walk` and `--search pos`: how likely each interleaving is, in the model interpreter.
 
-mod interp;
-
 use std::collections::BTreeMap;
 
-use interp::{How, Ins, Machine, Program};
+use crate::interp::{How, Ins, Machine, Program};
 use vsrun::schedule::Schedule;
 use vsrun::search::by_name;
 use vsrun::trace::Trace;

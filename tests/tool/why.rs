@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::copy_program;
+
 /// A directory, removed at the end.
 struct Dir(PathBuf);
 
@@ -354,7 +356,7 @@ fn a_server_and_a_client_that_both_read() {
     let server = Hanging::start(hang(), "server", &["serve"]);
     let dir = Dir::new("client-binary");
     let binary = dir.0.join("customer");
-    fs::copy(hang(), &binary).expect("a copy");
+    copy_program(hang(), &binary);
     let port = server.dir.0.join("port").display().to_string();
     let mut client = Hanging::start(&binary, "client", &["client", &port]);
     server.wait_until_quiet();
@@ -454,7 +456,7 @@ fn a_process_of_somebody_else() {
     if is_root {
         let dir = Dir::new("other-binary");
         let copy = dir.0.join("vsrun");
-        fs::copy(env!("CARGO_BIN_EXE_vsrun"), &copy).expect("a copy");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_vsrun")), &copy);
         command = Command::new(&copy);
         let done = command.args(["why", &hanging.pid().to_string()]).uid(65534).gid(65534).output().expect("vsrun");
         let line = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -482,9 +484,10 @@ fn for_32_bits() -> Vec<u8> {
 fn a_program_for_32_bits() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Dir::new("bits");
-    let path = dir.0.join("old");
-    fs::write(&path, for_32_bits()).expect("a file");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+    let (made, path) = (dir.0.join("made"), dir.0.join("old"));
+    fs::write(&made, for_32_bits()).expect("a file");
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).expect("its mode");
+    copy_program(&made, &path);
     // The kernel may run none.
     let Ok(mut child) = Command::new(&path).spawn() else { return };
     refused(child.id() as i32, &["runs a 32-bit program: only x86-64 is supported"]);

@@ -1,15 +1,13 @@
 //! `optimal` against an independent count of Mazurkiewicz traces: brute force runs every execution of a random model
 //! program, each is reduced to its partial order, and the search must run each partial order exactly once.
 
-mod interp;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use interp::digest::refused;
-use interp::generate::{program, runner, Family};
-use interp::signals::about_signals;
-use interp::{brute, Ins, Machine, Program};
+use crate::interp::digest::refused;
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::signals::about_signals;
+use crate::interp::{self, brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::{undoing, Reasons};
 use vsrun::schedule::Schedule;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
@@ -250,7 +251,10 @@ struct Screen<'a> {
 impl Screen<'_> {
     /// Behind it says how it ended, and whether the terminal reads lines as before.
     fn open<'a>(place: &'a Place, size: (u32, u32), environment: &str, file: &str) -> Screen<'a> {
-        let screen = Screen { place, socket: place.dir.join("tmux").to_string_lossy().into_owned() };
+        // A server that is asked to end still answers for a moment: the next one has a socket of its own.
+        static SCREENS: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("tmux{}", SCREENS.fetch_add(1, Ordering::Relaxed));
+        let screen = Screen { place, socket: place.dir.join(name).to_string_lossy().into_owned() };
         let vsrun = env!("CARGO_BIN_EXE_vsrun");
         let line = format!(
             "{environment} {vsrun} step {file}; echo \"left: $?\"; stty -a | grep -o '.icanon'; exec sleep 100"

@@ -1,14 +1,12 @@
 //! The searches of the papers against brute force over random model programs, with bounds from the text of the program.
 
-mod interp;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use interp::bounds::Text;
-use interp::digest::{refused, Outcomes};
-use interp::generate::{program, runner, Family};
-use interp::{brute, How, Ins, Machine, Program};
+use crate::interp::bounds::Text;
+use crate::interp::digest::{refused, Outcomes};
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::{brute, How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::search::allowed::{Allowed, AllowedOps, KindClass, ThreadOrigin, Unknown};
 use vsrun::search::{Composed, ExitBlock, IfSss, Search, Sss, Transactions};

@@ -1,14 +1,12 @@
 //! The reduced search for at most K preemptions against the enumeration of all schedules with at most K, over random
 //! model programs.
 
-mod interp;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use interp::digest::Outcomes;
-use interp::generate::{program, runner, Family};
-use interp::{How, Ins, Machine, Program};
+use crate::interp::digest::Outcomes;
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::{How, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::Reason;
 use vsrun::search::{Bound, Bounded, BoundedReduction, Search};

@@ -1,6 +1,6 @@
 //! What is in `fuzz/corpus` is done with as the fuzz targets do it (`scripts/fuzz.sh`), without a fuzzer.
 
-#[path = "../fuzz/src/targets/mod.rs"]
+#[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
 
 use std::fs;

@@ -3,14 +3,12 @@
 //! says is enough. Over random programs of locks, semaphores and variables, most of which locks protect, with switches at visible operations
 //! only; the truth has a switch before each access.
 
-mod interp;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use interp::digest::Outcomes;
-use interp::generate::runner;
-use interp::{brute, How, Ins, Machine, Program, VARIABLES};
+use crate::interp::digest::Outcomes;
+use crate::interp::generate::runner;
+use crate::interp::{self, brute, How, Ins, Machine, Program, VARIABLES};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::race::{violations, Note};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const PAGE: &str = include_str!("../docs/TESTING.md");
+const PAGE: &str = include_str!("../../docs/TESTING.md");
 
 /// The blocks of the page: the words behind the fence, and the lines.
 fn blocks() -> Vec<(Vec<&'static str>, String)> {

@@ -1,14 +1,12 @@
 //! Searches by partial-order reduction, with several executions under way that end in any order, saved and restored at any
 //! time: they explore what they explore in order and without interruptions.
 
-mod interp;
-
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use interp::digest::Outcomes;
-use interp::generate::{program, runner, Family};
-use interp::{Ins, Machine, Program};
+use crate::interp::digest::Outcomes;
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::{self, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::schedule::Schedule;
 use vsrun::search::{by_name, Bound, Bounded, BoundedReduction, InOrder, Pct, Search};

@@ -1,8 +1,6 @@
 //! The modelled objects, operation by operation.
 
-mod interp;
-
-use interp::Machine;
+use crate::interp::Machine;
 use vsrun_model::errno::*;
 use vsrun_model::futex::Several;
 use vsrun_model::object::{

@@ -1,14 +1,12 @@
 //! Memory that threads use without an order, against brute force: programs of each family with accesses to variables that nothing
 //! protects. The truth is a search of every interleaving with a switch before each access.
 
-mod interp;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use interp::digest::{refused, Outcomes};
-use interp::generate::{program, runner, Family};
-use interp::{brute, How, Ins, Machine, Program, VARIABLES};
+use crate::interp::digest::{refused, Outcomes};
+use crate::interp::generate::{program, runner, Family};
+use crate::interp::{brute, How, Ins, Machine, Program, VARIABLES};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::Reasons;

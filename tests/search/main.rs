@@ -1,0 +1,17 @@
+//! The model and the searches, in one binary: each of these files alone would be linked with the whole library. What they have in common is the
+//! machine that runs model programs ([`interp`]).
+
+mod bounded;
+mod classic;
+mod corpus;
+mod disorder;
+mod interp;
+mod mld;
+mod model;
+mod optimal;
+mod oracle;
+mod race;
+mod sharing;
+mod shrink;
+mod tso;
+mod walk;
