@@ -105,8 +105,6 @@ export VSRUN=${CARGO_TARGET_DIR:-target}/release/vsrun
 (
     beside 'real programs' ./scripts/real-programs.sh --short
     beside 'nothing left' ./scripts/leaves-nothing.sh --short
-    beside patched ./scripts/patched.sh --short
-    beside install ./scripts/package.sh check
 ) &
 others=$!
 beside benchmark ./scripts/bench.sh --short
@@ -115,6 +113,8 @@ beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short
 beside shorten ./scripts/shorten.sh --short
 beside demo ./scripts/demo.sh
+beside patched ./scripts/patched.sh --short
+beside install ./scripts/package.sh check
 wait "$others"
 # These use all of them, and have bounds of time.
 step soak soak
