@@ -7,7 +7,7 @@ use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
 use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{files, sync};
+use super::{files, sync, unwinder};
 use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
@@ -164,14 +164,12 @@ pub fn detach(pthread: u64, function: u64) -> i32 {
 }
 
 /// pthread_cancel. The first time, libc loads what unwinds, before it asks the thread to end: others may tell which descriptors that
-/// uses, and the thread that is asked may go on meanwhile. `backtrace` of nothing does that loading and no more.
+/// uses, and the thread that is asked may go on meanwhile.
 pub fn cancel(pthread: u64) -> i32 {
     let t = thread_of(pthread);
     if t != NONE {
         machine().note_cancels();
-        if libc_functions().backtrace != 0 {
-            asking(|| call2(libc_functions().backtrace, 0, 0));
-        }
+        unwinder::ready();
         gate::pass(Op::on(Kind::CANCEL, t));
         if !world().threads[t].alive() {
             return 0;
@@ -288,7 +286,7 @@ macro_rules! functions {
 
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
-    pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
+    pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_exit thrd_exit pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir
