@@ -7,8 +7,8 @@ use vsrun_model::calls::{SETCANCELSTATE, SETCANCELTYPE, TESTCANCEL};
 use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
-use super::{files, sync, unwinder};
-use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
+use super::{files, sync};
+use crate::gate::{self, end, inject, local, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -160,29 +160,6 @@ pub fn detach(pthread: u64, function: u64) -> i32 {
     if result == 0 && t != NONE {
         model().detach(t);
     }
-    result
-}
-
-/// pthread_cancel. The first time, libc loads what unwinds, before it asks the thread to end: others may tell which descriptors that
-/// uses, and the thread that is asked may go on meanwhile.
-pub fn cancel(pthread: u64) -> i32 {
-    let t = thread_of(pthread);
-    if t != NONE {
-        machine().note_cancels();
-        unwinder::ready();
-        gate::pass(Op::on(Kind::CANCEL, t));
-        if !world().threads[t].alive() {
-            return 0;
-        }
-    }
-    asking(|| call1(libc_functions().pthread_cancel, pthread))
-}
-
-/// What libc calls for that is no call of the program's.
-fn asking(call: impl FnOnce() -> i32) -> i32 {
-    gate::fiber().asks_to_end = true;
-    let result = call();
-    gate::fiber().asks_to_end = false;
     result
 }
 

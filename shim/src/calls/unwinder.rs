@@ -6,11 +6,11 @@
 //! libc lets two load at once: the second waits for the loader's lock, finds the library there, and gives it back. Here it waits for the first, which
 //! waits for that lock: the same circles come of both.
 
-use vsrun_model::object::UNWINDER;
-use vsrun_model::{Kind, ObjId, ObjKind, Op};
+use vsrun_model::{Kind, Op, NONE};
 
-use super::thread::{call2, libc_functions};
-use crate::gate::{self, end, local, machine, me, mirror, model, space_of, world};
+use super::sync;
+use super::thread::{call1, call2, libc_functions, thread_of};
+use crate::gate::{self, local, machine, me, mirror, world};
 use crate::sys::elf;
 
 /// The word of a once control whose initializer runs.
@@ -18,14 +18,17 @@ const UNDER_WAY: i32 = 1;
 
 /// libc is about to be asked for what needs it.
 pub fn ready() {
-    let is_done = local().unwinder == mirror::ONCE_DONE;
     if libc_functions().backtrace == 0 || local().borrowed || me().loads {
         return;
     }
     if !world().concurrent || !machine().loading_is_told() {
-        return if is_done { () } else { load() };
+        if local().unwinder != mirror::ONCE_DONE {
+            load();
+        }
+        return;
     }
-    let (id, control) = object();
+    let control = &raw mut local().unwinder as u64;
+    let id = sync::unwinder(control);
     if gate::pass(Op::on(Kind::ONCE, id)) == 0 {
         mirror::once_entered(id, control, mirror::ONCE_DONE);
         load();
@@ -47,13 +50,25 @@ fn load() {
     local().unwinder = if is_there { mirror::ONCE_DONE } else { 0 };
 }
 
-/// The object, and where the word is that says whether it has been initialized.
-fn object() -> (ObjId, u64) {
-    let control = &raw mut local().unwinder as u64;
-    let (space, at) = space_of(control);
-    let Some(id) = model().object_at(space, ObjKind::ONCE, at, UNWINDER) else {
-        end::no_room(&[b"more objects than vsrun can hold"]);
-    };
-    model().once_seen(id, local().unwinder == mirror::ONCE_DONE);
-    (id, control)
+/// pthread_cancel. The first time, libc loads what unwinds, before it asks the thread to end: others may tell which descriptors that
+/// uses, and the thread that is asked may go on meanwhile.
+pub fn cancel(pthread: u64) -> i32 {
+    let t = thread_of(pthread);
+    if t != NONE {
+        machine().note_cancels();
+        ready();
+        gate::pass(Op::on(Kind::CANCEL, t));
+        if !world().threads[t].alive() {
+            return 0;
+        }
+    }
+    asking(|| call1(libc_functions().pthread_cancel, pthread))
+}
+
+/// What libc calls for that is no call of the program's.
+fn asking(call: impl FnOnce() -> i32) -> i32 {
+    gate::fiber().asks_to_end = true;
+    let result = call();
+    gate::fiber().asks_to_end = false;
+    result
 }

@@ -7,10 +7,11 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    about, cancel, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
-    set_cancel_type, test_cancel, thrd_join as join,
+    about, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
+    test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
+use crate::calls::unwinder::cancel;
 use crate::calls::{guard, priority, sync};
 use crate::gate::{self, local, model};
 use crate::net::guarded;
