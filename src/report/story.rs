@@ -532,12 +532,13 @@ mod tests {
         let mut last = made(1, poll, "poll", 9);
         last.note = Some(words![Thing::Signal(17), " comes first"]);
         (found.threads[2].process, found.threads[2].creator) = (1, Some(0));
+        found.processes.push(found.processes[0].clone());
         let end = |kind| made(2, Op::new(kind), "ends", 5);
         found.steps = vec![end(Kind::EXIT), last];
         let (sentences, steps) = told(&found);
         assert_eq!(
             sentences[1],
-            "SIGCHLD, for the end of worker#2 (0.2) at step 1 (f a.c:5), was handled at step 2 (f a.c:9), before the wait had begun: the handler \
+            "SIGCHLD, for the end of child#1 (0.2) at step 1 (f a.c:5), was handled at step 2 (f a.c:9), before the wait had begun: the handler \
              could not end what began behind it."
         );
         assert_eq!(steps, [0, 1]);
