@@ -545,7 +545,7 @@ mod tests {
         let ends = found.steps.clone();
         found.steps[0] = end(Kind::END);
         assert_eq!(told(&found), (sentences, steps));
-        let tells = |found: &Finding| told(found).0.iter().any(|sentence| sentence.contains("for the end of"));
+        let tells = |found: &Finding| told(found).0.iter().any(|sentence| sentence.contains(", for the end of"));
         // It goes on, and it is no child.
         found.steps.push(end(Kind::END));
         assert!(!tells(&found));
