@@ -104,6 +104,19 @@ fn time_holds_inside_an_execution() {
     assert!(end.code == 3 && end.took < AT_MOST && end.err.contains("before the program reached main"), "{end:?}");
 }
 
+/// A process that is looked at stops at each of its calls: then waiting finds it, and never a tick of the clock.
+#[test]
+fn time_holds_while_an_execution_that_was_cut_is_looked_at() {
+    let place = Place::new("looks");
+    let most = Duration::from_millis(if cfg!(debug_assertions) { 6000 } else { 2500 });
+    // It takes half a second as it is, and seconds to be looked at. Whether a tick was found was luck.
+    for _ in 0..4 {
+        let end = place.run("--search random -j 1 --race off --max-depth 4000 --time 1 ./loops calls");
+        assert!(end.code == 3 && end.took < most, "{end:?}");
+        assert!(end.out.contains("was cut off after"), "{end:?}");
+    }
+}
+
 /// The last line of what was printed: where the scenario is.
 fn scenario_of(end: &End) -> String {
     let last = end.out.lines().last().unwrap_or_default();

@@ -3,14 +3,15 @@
 import glob
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 
 VSRUN, WORK, WORD = os.environ["VSRUN"], os.environ["WORK"], os.environ["WORD"]
-SHORT, RANDOM = bool(os.environ["SHORT"]), bool(os.environ["RANDOM_SEARCH"])
+SHORT, QUICK, RANDOM = bool(os.environ["SHORT"]), bool(os.environ["QUICK"]), bool(os.environ["RANDOM_SEARCH"])
 FEW = ["mutex_order", "philosophers_threads", "locks_end", "pipe_last", "cond_lost", "lock_free", "message_queue", "abort_order"]
-REPLAYS = 3 if SHORT else 20
+REPLAYS = 3 if SHORT or QUICK else 20
 # Of one exploration, with and without.
 LIMIT = "60"
 
@@ -67,14 +68,16 @@ def explored(case, binary, shrink):
 
 
 def explains(bug):
-    """What `vsrun explain` says of a scenario: "decided" (another choice leads away each time), "some" (now and then), "none", "race" (these are not explained), or why it failed."""
-    if bug["kind"] == "race":
-        return "race"
-    few = ["--samples", "5", "--time", "1"] if SHORT else []
+    """What `vsrun explain` says of a scenario: "decided" (another choice leads away each time), "some" (now and then), "none", why it is not asked for, or why it failed."""
+    few = ["--samples", "5", "--time", "1"] if SHORT or QUICK else []
     command = [VSRUN, "explain", *few, "--format", "json", bug["scenario"]]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, 3) or not done.stdout:
-        return f"failed: {done.stderr.strip()}"
+        told = done.stderr.strip()
+        for why in ("no steps of its own", "files are really changed"):
+            if why in told:
+                return why
+        return f"failed: {told}"
     said = json.loads(done.stdout)
     turn, left = said["turn"], said["not_looked_at"]
     if turn is None:
@@ -82,8 +85,7 @@ def explains(bug):
     return "decided" if turn["instead"]["bug"] == 0 else "some"
 
 
-def main():
-    wrong, pairs, executions, explained = [], [], [], {}
+def measure(wrong, pairs, executions, explained):
     for path in sorted(glob.glob("c-tests/*.expect")):
         name = os.path.basename(path)[: -len(".expect")]
         if WORD not in name or SHORT and name not in FEW:
@@ -104,18 +106,33 @@ def main():
                 (one, _), (two, bug) = before[identity], after[identity]
                 pairs.append((one, two))
                 executions.append(bug.get("shortened", {}).get("executions", 0))
-                print(f"{what:44} {one} -> {two} in {executions[-1]} executions", flush=True)
                 if two > one or two[1] > one[1]:
                     wrong.append(f"{what}: it has grown")
                 replays = [subprocess.run([VSRUN, "replay", "--output", "/dev/null", bug["scenario"]], capture_output=True) for _ in range(REPLAYS)]
                 failed = sum(done.returncode != 1 for done in replays)
+                said = ""
                 # One bug of each case in the short form.
                 if not SHORT or (name, case.get("name")) not in explained:
-                    explained.setdefault((name, case.get("name")), []).append(explains(bug))
-                    if explained[name, case.get("name")][-1].startswith("failed"):
-                        wrong.append(f"{what}: explain {explained[name, case.get('name')][-1]}")
+                    said = explains(bug)
+                    explained.setdefault((name, case.get("name")), []).append(said)
+                    if said.startswith("failed"):
+                        wrong.append(f"{what}: explain {said}")
+                print(f"{what:44} {bug['kind']} {one} -> {two} in {executions[-1]} executions; {said}", flush=True)
                 if failed:
                     wrong.append(f"{what}: {failed} of {REPLAYS} replays came to something else")
+
+
+def broken_off(_signal, _frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    wrong, pairs, executions, explained = [], [], [], {}
+    signal.signal(signal.SIGTERM, broken_off)
+    try:
+        measure(wrong, pairs, executions, explained)
+    except KeyboardInterrupt:
+        wrong.append("broken off: not all programs were measured")
     if not pairs:
         sys.exit("no bug was found")
     was, now = ([pair[n][0] for pair in pairs] for n in (0, 1))

@@ -429,7 +429,8 @@ pub struct Config {
     /// When the processes of --with begin: at-once, listening (once a socket listens)
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = ClientsStart::AtOnce, help_heading = "The system under test")]
     pub clients: ClientsStart,
-    /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end
+    /// Signal (name or number) for processes that only wait for peers when all others are done: explores their end. That one
+    /// of --with ends the program by it is no crash
     #[arg(long, value_name = "SIG", value_parser = signal_number, help_heading = "The system under test")]
     pub stop_signal: Option<i32>,
     /// Let calls that are not modelled go to the kernel, by kind, separated by commas: inotify, fanotify, io_uring, remap.

@@ -54,11 +54,13 @@ pub fn replay(args: &Replay) -> Result<Infallible, Failure> {
     let output = args.output.as_deref().map(|path| output_file(Some(path))).transpose()?;
     // Step N is over when the next one is about to be made.
     let stop_before = args.until.map_or(0, |steps| steps.saturating_add(1));
-    become_program(&scenario, output.as_ref(), patches.as_deref(), stop_before)
+    // On the way to a step nobody looks who writes to vsrun's memory, which takes most of the time.
+    let guarded = stop_before == 0 || scenario.bug.kind == BugKind::Crash;
+    become_program(&scenario, output.as_ref(), patches.as_deref(), (stop_before, guarded))
 }
 
 /// This process becomes the program; `output`: where that prints, if not where vsrun does. Before transition `stop_before`, from 1, it stops
-/// in the debugger that traces it; 0: at the end only.
+/// in the debugger that traces it; 0: at the end only. `guarded`: who writes to vsrun's memory faults.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -66,14 +68,13 @@ pub fn become_program(
     scenario: &Scenario,
     output: Option<&File>,
     patches: Option<&[u8]>,
-    stop_before: u64,
+    (stop_before, guarded): (u64, bool),
 ) -> Result<Infallible, Failure> {
     let input = input_of(scenario)?;
     let out = output.map_or([1, 2], |f| [f.as_raw_fd(), f.as_raw_fd()]);
     let mut parts = direct(&spec_of(scenario, &[]), &schedule_of(scenario), [input.fd(), out[0], out[1]], patches)?;
     parts.arena.control.told_from = stop_before;
-    if stop_before > 0 && scenario.bug.kind != BugKind::Crash {
-        // On the way to a step nobody looks who writes to vsrun's memory, which takes most of the time.
+    if !guarded {
         parts.arena.control.guarded = 0;
     }
     tracee::launch_untraced(&parts.launch)

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use vsrun_model::arena::Choice;
 use vsrun_model::End;
@@ -245,7 +246,11 @@ pub(super) fn look(
 ) -> Result<Look, Failure> {
     worker.use_objects(&candidate.objects)?;
     let race = (kind == BugKind::Race).then_some(identity);
+    let began = Instant::now();
     let mut again = worker.examine(inspector, &candidate.schedule, race)?;
+    if again.ending != Ending::Interrupted {
+        inspector.slowest = inspector.slowest.max(began.elapsed());
+    }
     if let Some(whole) = candidate.whole.as_ref().filter(|_| again.kind != Some(kind)) {
         again = worker.examine(inspector, whole, race)?;
     }

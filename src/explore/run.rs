@@ -12,7 +12,7 @@ use super::save::{Header, Saved, Saver};
 use super::save_outcome::save_outcomes;
 use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
 use super::sharing::Sharing;
-use super::shorten::{is_wanted, look_shorter};
+use super::shorten::{is_wanted_now, look_shorter};
 use super::state::{State, Stop};
 use super::summary::summary;
 use super::workers::Shared;
@@ -167,7 +167,7 @@ fn finish_bugs(setting: &Setting, worker: &mut Worker, inspector: &mut Inspector
         let failed = |obstacle: &Bug| matches!(obstacle.kind, BugKind::Environment | BugKind::Fault);
         let looks = !bug.is_doubtful() && !state.obstacle.as_ref().is_some_and(failed);
         let shortens = looks && until.is_some_and(|until| Instant::now() < until);
-        let tries = shortens && is_wanted(setting, bug.kind) && bug.try_shortening();
+        let tries = shortens && is_wanted_now(setting, inspector, bug.kind) && bug.try_shortening();
         let shorter = match tries {
             true => look_shorter(worker, inspector, setting, (bug.kind, bug.identity), &bug.best),
             false => Ok(None),

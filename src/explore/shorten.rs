@@ -39,14 +39,22 @@ pub(super) fn is_wanted(setting: &Setting, kind: BugKind) -> bool {
     repeats && kind.is_of_program() && !config.shrink.is_zero()
 }
 
-/// Until when the schedule of a bug may be shortened. `None`: it is not to be.
-fn until(setting: &Setting, kind: BugKind) -> Option<Instant> {
+/// The same, and there is time for it.
+pub(super) fn is_wanted_now(setting: &Setting, inspector: &Inspector, kind: BugKind) -> bool {
+    until(setting, inspector, kind).is_some()
+}
+
+/// Until when the schedule of a bug may be shortened. `None`: it is not to be. What comes of it is looked at again, and that is to be over with the time
+/// (`--time`) too.
+fn until(setting: &Setting, inspector: &Inspector, kind: BugKind) -> Option<Instant> {
     let config = setting.config;
     let more =
         if kind == BugKind::Divergence { setting.spec.divergence_timeout() * DIVERGENCES } else { Duration::ZERO };
-    let own = Instant::now().checked_add(config.shrink.saturating_add(more));
-    let until = own.into_iter().chain(setting.until).min();
-    until.filter(|_| is_wanted(setting, kind))
+    let now = Instant::now();
+    let own = now.checked_add(config.shrink.saturating_add(more));
+    let last = setting.until.map(|until| until.checked_sub(inspector.slowest).unwrap_or(now));
+    let until = own.into_iter().chain(last).min();
+    until.filter(|&until| now < until && is_wanted(setting, kind))
 }
 
 /// What leads to the same bug as `candidate` and is shorter. `None`: nothing was found.
@@ -119,7 +127,7 @@ pub(super) fn look_shorter(
     (kind, identity): (BugKind, u64),
     candidate: &Candidate,
 ) -> Result<Option<Box<Shown>>, Failure> {
-    let Some(until) = until(setting, kind) else { return Ok(None) };
+    let Some(until) = until(setting, inspector, kind) else { return Ok(None) };
     let Some((shorter, how)) = shorten(worker, (kind, identity), candidate, until)? else { return Ok(None) };
     Ok(match look(worker, inspector, setting, (kind, identity), None, &shorter)? {
         Look::Same(shown) => Some(shown.after(how)),

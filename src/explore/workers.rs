@@ -22,7 +22,7 @@ use super::judge::{is_past_circle, judge, other_circles, Judged};
 use super::outcomes::Ended;
 use super::setting::Setting;
 use super::sharing::shown_by;
-use super::shorten::{is_wanted, look_shorter};
+use super::shorten::{is_wanted_now, look_shorter};
 use super::state::{State, Stop};
 use super::unfinished::Unfinished;
 use crate::config::SearchKind;
@@ -136,10 +136,14 @@ impl<'a> Shared<'a> {
         .inspect(|_| self.halt.put_off(self.last_look()))
     }
 
-    /// What was found is still looked at, but not for long where time was over or somebody wants an end.
+    /// What was found is still looked at, but not for long where time was over or somebody wants an end, nor for long after the time.
     fn last_look(&self) -> Option<Instant> {
         let hurried = matches!(self.lock().stop, Some(Stop::Interrupted | Stop::Bound(Reason::Time)));
-        hurried.then(|| Instant::now() + GRACE)
+        let now = Instant::now();
+        match hurried {
+            true => Some(now + GRACE),
+            false => last_moment(self.setting.until).map(|last| last.max(now + GRACE)),
+        }
     }
 
     fn start(&self, cpu: Option<usize>, echo: Option<File>) -> Result<Worker, Failure> {
@@ -523,7 +527,8 @@ impl<'a> Shared<'a> {
         let mut shortens = false;
         let goes_on = state.stop.is_none();
         let written = state.found.get_mut(&identity).map(|bug| {
-            let now = goes_on && is_wanted(self.setting, kind) && bug.best.execution == candidate.execution;
+            let now =
+                goes_on && is_wanted_now(self.setting, inspector, kind) && bug.best.execution == candidate.execution;
             shortens = now && bug.try_shortening();
             match seen {
                 Look::Same(shown) => bug.show(shown),

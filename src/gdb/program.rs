@@ -26,7 +26,9 @@ fn program(file: Option<PathBuf>, dir: Option<PathBuf>) -> Result<i32, Failure> 
     let stop_before = std::fs::read_to_string(dir.join(STOP)).ok().and_then(|text| text.trim().parse().ok());
     let output = output(&dir)?;
     std::fs::write(dir.join(NUMBER), std::process::id().to_string())?;
-    match become_program(&scenario, Some(&output), patches.as_deref(), stop_before.unwrap_or(0))? {}
+    let stop_before = stop_before.unwrap_or(0);
+    // The script asks for it behind the step at which it stops.
+    match become_program(&scenario, Some(&output), patches.as_deref(), (stop_before, stop_before == 0))? {}
 }
 
 /// Where the program prints: the script shows it at each stop, and only once where somebody goes back.

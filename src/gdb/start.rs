@@ -17,8 +17,10 @@ use super::names::{PATCHES, PROGRAM, STATES};
 use crate::config::Debug;
 use crate::explore::alone::{for_debugger, patches};
 use crate::explore::Failure;
+use crate::finding::BugKind;
 use crate::report::shell_word;
 use crate::runtime::session::PrivateDir;
+use crate::runtime::LOOKED_AT_CALLS;
 use crate::scenario::{Scenario, ScenarioStep};
 
 /// The script.
@@ -64,6 +66,11 @@ fn keep_open(descriptor: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// The crash that the scenario shows may be a write to vsrun's memory, which faults where that is guarded.
+fn guards(scenario: &Scenario) -> bool {
+    scenario.bug.kind == BugKind::Crash && !scenario.is_about_memory()
+}
+
 /// What the script is to know.
 fn facts(scenario: &Scenario, file: &Path, place: &Path) -> io::Result<Value> {
     let vsrun = std::env::current_exe()?;
@@ -83,9 +90,11 @@ fn facts(scenario: &Scenario, file: &Path, place: &Path) -> io::Result<Value> {
         "steps": scenario.steps.iter().map(step).collect::<Vec<_>>(),
         "all": scenario.then.is_none(),
         "memory": scenario.is_about_memory(),
+        "guarded": if guards(scenario) { LOOKED_AT_CALLS } else { 0 },
         "arena": {
             "descriptor": ARENA_FD,
             "told_from": offset_of!(Arena, control.told_from),
+            "guarded": offset_of!(Arena, control.guarded),
             "taken": offset_of!(Arena, taken),
         },
     }))

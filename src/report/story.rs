@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use vsrun_model::kind::{Channels, Operands, Outcome, Role};
-use vsrun_model::{Kind, ObjId, Op, Tid, NONE};
+use vsrun_model::{Kind, ObjId, Op, Pid, Tid, Uid, NONE};
 
 use crate::finding::{
-    signal_name, BugKind, CycleLink, Finding, Names, People, PlaceView, StepView, ThreadStatus, ThreadView, Words,
+    signal_name, BugKind, CycleLink, Finding, Names, People, PlaceView, ThreadStatus, ThreadView, Words,
 };
 
 /// Threads of which it is told one by one.
@@ -164,12 +164,12 @@ impl Teller<'_> {
         let inside = waits.split_once(", in the handler of ").map(|(_, rest)| rest.split(',').next().unwrap_or(rest));
         let came = match (handler, inside) {
             (Some((n, signal, text)), _) => {
-                let by = self.sender(n, &signal);
+                let by = self.cause(link.thread, n, &signal);
                 let at = self.step(n);
                 Some(format!("{signal}{by} came before its {text}, at {at}"))
             }
             (None, Some(signal)) => {
-                let by = self.sender(self.found.steps.len(), signal);
+                let by = self.cause(link.thread, self.found.steps.len(), signal);
                 Some(format!("{signal}{by} came behind that"))
             }
             (None, None) => None,
@@ -250,7 +250,7 @@ impl Teller<'_> {
         let Some(n) = self.last_of(t, |_| true).filter(|&n| Some(self.found.steps[n].op.kind) == kind) else { return };
         let Some(note) = self.found.steps[n].note.as_ref().map(|note| note.render(self.people)) else { return };
         let Some(signal) = note.strip_suffix(" comes first") else { return };
-        let sender = self.cause(n, signal);
+        let sender = self.cause(t, n, signal);
         let at = self.step(n);
         self.say(format!(
             "{signal}{sender} was handled at {at}, before the wait had begun: the handler could not end what began behind it."
@@ -258,16 +258,34 @@ impl Teller<'_> {
     }
 
     /// `, sent by daemon (0) at step 3 (..),`, or `, for the end of child#2 (0.2) at step 10 (..),`.
-    fn cause(&mut self, n: usize, signal: &str) -> String {
+    fn cause(&mut self, t: Tid, n: usize, signal: &str) -> String {
         let sent = self.sender(n, signal);
-        let ends = |step: &StepView| matches!(step.op.kind, Kind::EXIT | Kind::THREAD_EXIT);
-        match self.found.steps.iter().take(n).rposition(ends).filter(|_| sent.is_empty() && signal == "SIGCHLD") {
+        match self.child_ended(t, n).filter(|_| sent.is_empty() && signal == "SIGCHLD") {
             Some(end) => {
                 let who = self.people.mover(self.found.steps[end].thread);
                 format!(", for the end of {who} at {},", self.step(end))
             }
             None => sent,
         }
+    }
+
+    /// The last step of the child of `t`'s process that was over last before step `n`.
+    fn child_ended(&self, t: Tid, n: usize) -> Option<usize> {
+        let (steps, threads) = (&self.found.steps, &self.found.threads);
+        let process = |uid: Uid| threads.iter().rev().find(|thread| thread.uid == uid).map(|thread| thread.process);
+        let own = threads.get(t as usize)?.process;
+        let forker = |p: Pid| self.found.forker(p).and_then(|t| Some(threads.get(t as usize)?.process));
+        let ends = |m: usize| {
+            let kind = steps[m].op.kind;
+            matches!(kind, Kind::END | Kind::EXIT | Kind::THREAD_EXIT) || self.killed_before(m).is_some()
+        };
+        let is_over = |m: &usize| {
+            let Some(p) = process(steps[*m].thread).filter(|&p| p != own && forker(p) == Some(own)) else {
+                return false;
+            };
+            ends(*m) && !steps[m + 1..].iter().any(|step| process(step.thread) == Some(p))
+        };
+        (0..n.min(steps.len())).rev().find(is_over)
     }
 
     /// What was done last to what a thread waits for.
@@ -415,7 +433,6 @@ mod tests {
     use super::super::testing::{deadlock, finding, step, LOCK_A, LOCK_B};
     use super::*;
     use crate::finding::{words, LineView, Pending, SignalView, StepView, Thing};
-    use vsrun_model::Uid;
 
     fn told(found: &Finding) -> (Vec<String>, Vec<usize>) {
         let story = of(found, &People::of(found));
@@ -514,14 +531,28 @@ mod tests {
         found.threads.truncate(3);
         let mut last = made(1, poll, "poll", 9);
         last.note = Some(words![Thing::Signal(17), " comes first"]);
-        found.steps = vec![made(2, Op::on(Kind::EXIT, 0), "exit", 5), last];
+        (found.threads[2].process, found.threads[2].creator) = (1, Some(0));
+        found.processes.push(found.processes[0].clone());
+        let end = |kind| made(2, Op::new(kind), "ends", 5);
+        found.steps = vec![end(Kind::EXIT), last];
         let (sentences, steps) = told(&found);
         assert_eq!(
             sentences[1],
-            "SIGCHLD, for the end of worker#2 (0.2) at step 1 (f a.c:5), was handled at step 2 (f a.c:9), before the wait had begun: the handler \
+            "SIGCHLD, for the end of child#1 (0.2) at step 1 (f a.c:5), was handled at step 2 (f a.c:9), before the wait had begun: the handler \
              could not end what began behind it."
         );
         assert_eq!(steps, [0, 1]);
+        let ends = found.steps.clone();
+        found.steps[0] = end(Kind::END);
+        assert_eq!(told(&found), (sentences, steps));
+        let tells = |found: &Finding| told(found).0.iter().any(|sentence| sentence.contains(", for the end of"));
+        // It goes on, and it is no child.
+        found.steps.push(end(Kind::END));
+        assert!(!tells(&found));
+        found.steps.pop();
+        found.threads[2].creator = None;
+        assert!(!tells(&found));
+        found.steps = ends;
         found.steps[1].op = Op::on(Kind::FD_READ, LOCK_B);
         assert!(!told(&found).0.iter().any(|sentence| sentence.contains("SIGCHLD")), "that was another call");
     }

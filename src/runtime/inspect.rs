@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::unistd::Pid;
 use vsrun_model::object::{Key, SHARED};
@@ -33,6 +34,8 @@ pub struct Inspector {
     pub(super) sites: Vec<u64>,
     /// The process that stands at the root.
     root: Option<Pid>,
+    /// How long the slowest look at an execution took that came to its end.
+    pub slowest: Duration,
 }
 
 /// A process that can be looked at.

@@ -41,7 +41,7 @@ pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
 pub use processes::cpus;
 pub use racing::Quiet;
-pub use setup::{Spec, StartError};
+pub use setup::{Spec, StartError, LOOKED_AT_CALLS};
 pub use tossed::Tossed;
 pub use traced::LAST_STEPS;
 pub use watched::{Watch, Watched, WatchedModule};

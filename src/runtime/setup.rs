@@ -22,7 +22,7 @@ use crate::scenario::{Options, Program};
 use crate::schedule::Schedule;
 
 /// For so many calls of each of its processes an execution that is looked at is guarded, see `Control::guarded`.
-pub(super) const LOOKED_AT_CALLS: u32 = 20_000;
+pub const LOOKED_AT_CALLS: u32 = 20_000;
 
 fn path_bytes(dir: &PrivateDir) -> Result<[u8; MAX_PATH], StartError> {
     let shim = dir.shim();

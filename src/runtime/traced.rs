@@ -13,7 +13,7 @@ use super::inspect::Inspector;
 use super::processes::{is_answered, is_fault, is_reading, resume_quietly};
 use super::setup::LOOKED_AT_CALLS;
 use super::tracee::{sender, wait_any, Event, Reason, Signal, Stopped, Waited};
-use super::worker::Worker;
+use super::worker::{Worker, LOOK};
 use crate::finding::{Ending, Finding, Intrusion};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -131,26 +131,31 @@ impl Worker {
         // The SIGSTOP that it started with is not for the program.
         drop(first.resume(None).map_err(io::Error::other)?);
         let mut stopping: Option<Ending> = None;
+        // Where a child stops again and again, waiting always finds it, and never that a tick has come.
+        let mut looked = Instant::now();
         loop {
             let event = match wait_any(true).map_err(io::Error::other)? {
-                Waited::Changed(pid, status) => Event::decode(pid, status).map_err(io::Error::other)?,
+                Waited::Changed(pid, status) => Some(Event::decode(pid, status).map_err(io::Error::other)?),
                 Waited::NoChildren => return Ok((Ending::Died(-1), None)),
-                _ => {
-                    if self.is_to_stop() {
-                        return Ok((Ending::Interrupted, None));
-                    }
-                    self.output.bound()?;
-                    if stopping.is_none() {
-                        stopping = self.look(&mut clock);
-                        if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
-                            let _ = kill(pid, NixSignal::SIGSTOP);
-                        }
-                    }
-                    continue;
-                }
+                _ => None,
             };
-            if let Some(end) = self.traced_event(event, &mut stopping)? {
+            let ticks = event.is_none();
+            // First of all: it is let go on by that.
+            if let Some(end) = event.map(|event| self.traced_event(event, &mut stopping)).transpose()?.flatten() {
                 return Ok(end);
+            }
+            if ticks || looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if self.is_to_stop() {
+                    return Ok((Ending::Interrupted, None));
+                }
+                self.output.bound()?;
+                if stopping.is_none() {
+                    stopping = self.look(&mut clock);
+                    if let (Some(_), Some(pid)) = (&stopping, self.turn_holder()) {
+                        let _ = kill(pid, NixSignal::SIGSTOP);
+                    }
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use vsrun_model::channel::ChanKind;
 use vsrun_model::fd::{FLAGS, FREE};
-use vsrun_model::object::{Key, ObjKind, LOADER, SHARED, STREAM_LIST};
+use vsrun_model::object::{Key, ObjKind, LOADER, SHARED, STREAM_LIST, UNWINDER};
 use vsrun_model::socket::{SockState, Socket, CONNECTED_BY_ADDRESS, DGRAM, SEQPACKET};
 use vsrun_model::{Address, ObjId, Object, Tid, World};
 
@@ -49,6 +49,7 @@ fn own_name(object: &Object) -> Option<String> {
     let name = match object.key.kind {
         ObjKind::STREAM if object.flags & STREAM_LIST != 0 => "the list of streams",
         ObjKind::STREAM if object.flags & LOADER != 0 => "the loader",
+        ObjKind::ONCE if object.flags & UNWINDER != 0 => "what libc unwinds with (libgcc_s)",
         ObjKind::LIBC if object.key.addr == 0 => "random numbers",
         ObjKind::LIBC => "exit handlers",
         _ => return None,

@@ -2,7 +2,7 @@
  * "locks": two threads take two locks in opposite orders. "exec": the same after an exec. "fork": the same in a child, whose parent waits for
  * it with a thread of its own. "clients": a server and a client (--with, "client") that each wait for the other to speak. "crash": a thread
  * reads at address 0 while another one waits. "overflow": the stack of a thread is used up. "spins": a thread runs for ever. "counts": a
- * thread changes a variable at every tenth of 400 steps, then both locks. */
+ * thread changes a variable at every tenth of 400 steps, then both locks. "deep": the same for 10,000 steps, then a read at address 0. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
-static int tens;
+static int tens, rounds = 200;
 static int *nowhere;
 
 static void *forward(void *unused)
@@ -75,12 +75,20 @@ static void *spins(void *unused)
 
 static void *counts(void *unused)
 {
-    for (int n = 1; n <= 200; n++) {
+    for (int n = 1; n <= rounds; n++) {
         pthread_mutex_lock(&second);
         if (n % 10 == 0) tens++;
         pthread_mutex_unlock(&second);
     }
     return forward(unused);
+}
+
+static void *deep(void *unused)
+{
+    rounds = 5000;
+    counts(unused);
+    *nowhere = 1;
+    return unused;
 }
 
 static int both(void *(*one)(void *), void *(*other)(void *))
@@ -135,5 +143,6 @@ int main(int argc, char **argv)
     if (!strcmp(what, "spins")) return both(waits, spins);
     pthread_mutex_unlock(&first);
     if (!strcmp(what, "counts")) return both(counts, backward);
+    if (!strcmp(what, "deep")) return both(backward, deep);
     return 2;
 }

@@ -1,8 +1,10 @@
-/* Programs without an end, or with one that an unfair schedule does not come to: loops yields | cpu | locks | polls */
+/* Programs without an end, or with one that an unfair schedule does not come to: loops yields | cpu | locks | polls | calls */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static int go;
@@ -23,6 +25,17 @@ static void *locks(void *arg) {
     for (;;) {
         pthread_mutex_lock(&m);
         go++;
+        pthread_mutex_unlock(&m);
+    }
+    return arg;
+}
+
+/* Each call is a trap, at which a traced process stops. */
+static void *calls(void *arg) {
+    for (;;) {
+        pthread_mutex_lock(&m);
+        for (int n = 0; n < 50; n++)
+            syscall(SYS_getpid);
         pthread_mutex_unlock(&m);
     }
     return arg;
@@ -58,6 +71,8 @@ int main(int argc, char **argv) {
         first = second = computes;
     if (!strcmp(how, "locks"))
         first = second = locks;
+    if (!strcmp(how, "calls"))
+        first = second = calls;
     if (!strcmp(how, "polls"))
         first = polls, second = sets;
     pthread_t t;

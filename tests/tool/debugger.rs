@@ -330,3 +330,36 @@ fn where_memory_is_watched_no_stack_is_wrong() {
     let changes: Vec<&str> = at_end.lines().filter(|line| line.starts_with("counter: ")).collect();
     assert!(changes.len() == 1 && changes[0].starts_with("counter: 0 -> 1 in step 3 of 9: "), "{at_end}");
 }
+
+/// Seconds that a command takes in gdb, the median of five, each after `before`.
+fn seconds(place: &Place, file: &str, before: &str, command: &str) -> f64 {
+    let mut commands = vec!["python import time"];
+    for _ in 0..5 {
+        commands.extend([before, "python began = time.time()", command, "python print(\"TOOK\", time.time() - began)"]);
+    }
+    let said = place.commands(file, &commands);
+    let mut all: Vec<f64> = said.lines().filter_map(|line| line.strip_prefix("TOOK ")?.parse().ok()).collect();
+    assert_eq!(all.len(), 5, "{said}");
+    all.sort_by(f64::total_cmp);
+    all[2]
+}
+
+/// Of a machine that does nothing else.
+#[test]
+#[ignore = "measures time: cargo test --release --test debugger -- --ignored --nocapture"]
+fn at_depth_ten_thousand_going_anywhere_takes_less_than_a_second() {
+    let place = Place::of("daemons", "deep", &[]);
+    let file = place.scenario("-j 1 --shrink 0 ./program deep");
+    let deepest = 10_000;
+    for (before, command) in [
+        ("vs end", "vs back"),
+        ("vs goto 10000", "vs back"),
+        ("vs goto 10000", "vs back 5000"),
+        ("vs goto 10", "vs goto 10000"),
+        ("vs end", "vs goto 10"),
+    ] {
+        let took = seconds(&place, &file, before, command);
+        println!("{command} after {before}: {took:.2} s, of {deepest} steps");
+        assert!(took < 1.0, "{command} after {before}: {took}");
+    }
+}

@@ -146,6 +146,37 @@ fn clients_begin_once_a_datagram_socket_has_its_name() {
     assert_eq!((code, &report["verdict"]), (1, &json!("deadlock")), "{report}");
 }
 
+/// The signal that is said to end it does, and that is no crash, whenever it comes. Another one is.
+#[test]
+fn a_daemon_without_handlers_may_be_told_to_end() {
+    let place = Place::new("ends", "plain.c", &[]);
+    let json = ["--format", "json", "--output", "printed"];
+    for program in [&["./program"][..], &["./program", "late"]] {
+        let hunt = ["daemon", "-j", "1", "--format", "json", "--for", "4", "--signal", "TERM"];
+        let (code, report) = place.report(&[&hunt[..], &CLIENT, program].concat());
+        assert_eq!((&report["verdict"], &report["bugs"]), (&json!("ok"), &json!([])), "{report}");
+        assert!(code == if report["complete"] == json!(true) { 0 } else { 3 }, "{report}");
+        let searches = report["searches"].as_array().expect("searches");
+        assert!(searches.iter().any(|search| search["reached_end"].as_u64() > Some(0)), "{report}");
+    }
+    let (code, report) = place.report(&[&json[..], &CLIENT, &["--stop-signal", "TERM", "./program"]].concat());
+    assert_eq!((code, &report["verdict"]), (0, &json!("ok")), "{report}");
+    // So it is where the signal is sent by hand.
+    let by_hand = ["--clients", "listening", "--with", "sh -c 'kill -TERM 1001'"];
+    let (code, report) =
+        place.report(&[&json[..], &CLIENT, &by_hand, &["--stop-signal", "TERM", "./program"]].concat());
+    assert_eq!((code, &report["verdict"]), (0, &json!("ok")), "{report}");
+    for (options, program) in
+        [(&by_hand[..], ""), (&["--stop-signal", "TERM"], "child"), (&["--stop-signal", "INT"], "child")]
+    {
+        let (code, report) = place.report(&[&json[..], &CLIENT, options, &["./program", program]].concat());
+        assert_eq!((code, &report["verdict"]), (1, &json!("crash")), "{options:?} {program}: {report}");
+    }
+    let hunt = ["daemon", "-j", "1", "--format", "json", "--for", "20", "--first", "--signal", "HUP"];
+    let (code, report) = place.report(&[&hunt[..], &CLIENT, &["./program"]].concat());
+    assert_eq!((code, &report["verdict"]), (1, &json!("crash")), "{report}");
+}
+
 #[test]
 fn what_a_sanitizer_says_is_the_line_about_the_bug() {
     let place = Place::new("asan", "freed.c", &["-fsanitize=address"]);

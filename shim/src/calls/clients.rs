@@ -11,6 +11,8 @@ const MAX_ARGS: usize = 128;
 
 /// Starts what `--with` names, as a shell would: each in a process group of its own, with nothing to read.
 pub fn start(envp: u64) {
+    let closing = &arena().closing;
+    model().may_be_ended(closing.clients, closing.stop_signal as i32);
     let mut at = 0;
     for _ in 0..arena().closing.clients {
         let first = at;

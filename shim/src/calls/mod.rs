@@ -50,4 +50,5 @@ pub mod time;
 pub mod timer;
 pub mod toss;
 pub mod uncontrolled;
+pub mod unwinder;
 pub mod waitv;

@@ -216,6 +216,14 @@ pub fn once(addr: u64) -> ObjId {
     id
 }
 
+/// Whether libc has loaded what unwinds, of which the word at `addr` tells like that of a once control.
+pub fn unwinder(addr: u64) -> ObjId {
+    let id = known(ObjKind::ONCE, addr, UNWINDER);
+    let word: i32 = load(addr);
+    model().once_seen(id, word == 2);
+    id
+}
+
 /// The guard at `addr` of a variable inside of a function, whose first byte is 1 once that is initialized.
 pub fn guard(addr: u64) -> ObjId {
     let id = known(ObjKind::ONCE, addr, 0);

@@ -8,7 +8,7 @@ use vsrun_model::world::KEY_DELETED;
 use vsrun_model::{inject as fault, op, Kind, Op, Tid, CANCEL_ANYWHERE, CANCEL_DISABLED, CANCEL_REQUESTED, NONE};
 
 use super::{files, sync};
-use crate::gate::{self, end, inject, local, machine, me, mirror, model, world};
+use crate::gate::{self, end, inject, local, me, mirror, model, world};
 use crate::sys::elf::{self, libc_image, Auxv, Image};
 use crate::sys::{errno::EINTR, load, ret_pthread, store_if};
 
@@ -163,31 +163,6 @@ pub fn detach(pthread: u64, function: u64) -> i32 {
     result
 }
 
-/// pthread_cancel. The first time, libc loads what unwinds, before it asks the thread to end: others may tell which descriptors that
-/// uses, and the thread that is asked may go on meanwhile. `backtrace` of nothing does that loading and no more.
-pub fn cancel(pthread: u64) -> i32 {
-    let t = thread_of(pthread);
-    if t != NONE {
-        machine().note_cancels();
-        if libc_functions().backtrace != 0 {
-            asking(|| call2(libc_functions().backtrace, 0, 0));
-        }
-        gate::pass(Op::on(Kind::CANCEL, t));
-        if !world().threads[t].alive() {
-            return 0;
-        }
-    }
-    asking(|| call1(libc_functions().pthread_cancel, pthread))
-}
-
-/// What libc calls for that is no call of the program's.
-fn asking(call: impl FnOnce() -> i32) -> i32 {
-    gate::fiber().asks_to_end = true;
-    let result = call();
-    gate::fiber().asks_to_end = false;
-    result
-}
-
 /// pthread_testcancel.
 pub fn test_cancel() {
     gate::place(TESTCANCEL);
@@ -288,7 +263,7 @@ macro_rules! functions {
 
 functions! {
     __libc_start_main pthread_create pthread_join pthread_detach pthread_cancel pthread_testcancel
-    pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_once call_once thrd_join thrd_detach
+    pthread_setcancelstate pthread_setcanceltype pthread_key_create pthread_key_delete tss_delete backtrace pthread_exit thrd_exit pthread_once call_once thrd_join thrd_detach
     flockfile ftrylockfile funlockfile open_memstream open_wmemstream fclose ftell fgetpos __fpending
     rand random srand initstate setstate __cxa_atexit on_exit __cxa_at_quick_exit exit mq_notify timer_create
     aio_read aio_write aio_fsync lio_listio getaddrinfo_a readdir readdir_r telldir seekdir rewinddir

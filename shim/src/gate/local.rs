@@ -155,6 +155,8 @@ pub struct Local {
     pub shares: bool,
     /// The keys of thread-specific data that were made last, by which thread, after how many of its transitions.
     pub made_keys: ([Option<u32>; 2], Tid, u32),
+    /// Whether libc has loaded what unwinds, see `calls::unwinder`.
+    pub unwinder: i32,
     /// The locks of its stdio streams are armed; its exit handlers are done. See `calls::stream`.
     pub streams_armed: bool,
     /// They were in a process that this one was forked from: the model knows them.
@@ -216,6 +218,7 @@ static LOCAL: Cell = Cell(UnsafeCell::new(Local {
     late_told: false,
     shares: false,
     made_keys: ([None; 2], NONE, 0),
+    unwinder: 0,
     streams_armed: false,
     streams_copied: false,
     exits: false,

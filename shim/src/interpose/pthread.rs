@@ -7,10 +7,11 @@ use crate::calls::pthread::{
     spin_init, timed_lock, unlock,
 };
 use crate::calls::thread::{
-    about, cancel, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state,
-    set_cancel_type, test_cancel, thrd_join as join,
+    about, create, create_key, delete_key, detach, join_with, libc_functions, once, set_cancel_state, set_cancel_type,
+    test_cancel, thrd_join as join,
 };
 use crate::calls::time::timed;
+use crate::calls::unwinder::cancel;
 use crate::calls::{guard, priority, sync};
 use crate::gate::{self, local, model};
 use crate::net::guarded;
@@ -151,6 +152,48 @@ symbols! {
     fn __cxa_guard_acquire(guard: u64) -> i32 = guard::acquire(guard);
     fn call_once(control: u64, routine: u64) = { once(control, routine, libc_functions().call_once); };
 }
+
+/// A function of libc's that needs what unwinds: goes on to it from the caller, since that unwinds or tells whose frames there are. Two arguments at
+/// most are kept.
+macro_rules! unwinds {
+    ($($name:ident)*) => {
+        $(
+            /// # Safety
+            /// As libc's function of that name.
+            #[unsafe(naked)]
+            #[no_mangle]
+            unsafe extern "C" fn $name() {
+                // SAFETY: three words keep the stack aligned as a call wants it; the arguments and the stack are the caller's again where
+                // libc's function is jumped to.
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    "push rdi",
+                    "push rsi",
+                    "sub rsp, 8",
+                    ".cfi_adjust_cfa_offset 24",
+                    "call {}",
+                    "add rsp, 8",
+                    "pop rsi",
+                    "pop rdi",
+                    ".cfi_adjust_cfa_offset -24",
+                    "jmp rax",
+                    ".cfi_endproc",
+                    sym behind::$name
+                )
+            }
+        )*
+
+        /// Where they go on.
+        mod behind {
+            $(pub extern "C" fn $name() -> u64 {
+                crate::gate::returning(crate::calls::unwinder::ready);
+                crate::calls::thread::libc_functions().$name
+            })*
+        }
+    };
+}
+
+unwinds! { pthread_exit thrd_exit backtrace }
 
 // threads.h: mtx_*, cnd_*, thrd_*.
 symbols! {

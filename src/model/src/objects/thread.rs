@@ -137,6 +137,7 @@ impl World {
             transitions: 0,
             yields: [0; YIELD_WINDOW],
             exposed: 0,
+            loads: false,
             long_run: false,
             long_runs: 0,
             atomic_held: 0,

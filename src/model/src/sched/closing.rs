@@ -73,6 +73,8 @@ impl Arena {
         }
         self.world.end = End::RUNNING;
         self.closing.stopped = 1;
+        self.world.stop_signal = signal;
+        self.world.asked_to_end = true;
         Some(signal)
     }
 
@@ -106,7 +108,8 @@ impl Arena {
         if p == 0 {
             self.note_status(status);
         }
-        let reported = self.plan.fail_on_exit && status != 0;
+        let as_asked = p == 0 && self.world.ends_as_asked(status);
+        let reported = self.plan.fail_on_exit && status != 0 && !as_asked;
         if reported {
             self.world.finish(End::STATUS, t, p, status as u32);
         }
@@ -115,13 +118,15 @@ impl Arena {
 
     /// A signal that thread `sender` has sent is about to kill process `p`. True: that is a crash, and the execution is over.
     /// The first process crashes, as a shell would say; others may be killed by those who know what they do, and so may
-    /// itself by a signal that it had noticed: thus daemons end that clean up when they are told to end.
+    /// itself by a signal that it had noticed: thus daemons end that clean up when they are told to end; and so may it by the signal that is
+    /// said to end it.
     pub fn note_kill(&mut self, p: Pid, signal: i32, sender: Tid) -> bool {
         if p != 0 {
             return false;
         }
         self.note_status(signal);
-        if self.world.threads[sender].pid == p && self.world.procs[p].noticed & bit(signal) != 0 {
+        let noticed = self.world.threads[sender].pid == p && self.world.procs[p].noticed & bit(signal) != 0;
+        if noticed || self.world.ends_as_asked(signal) {
             return false;
         }
         self.world.finish(End::KILLED, sender, NONE, signal as u32);

@@ -38,6 +38,10 @@
 //! reaches a place to switch with an atomic lock held shows that it is none, whatever the order of the threads. That a
 //! thread had to wait for an atomic object shows it too.
 //!
+//! libc loads what unwinds (libgcc_s) once, for whoever is the first to end by pthread_exit, to ask another to end, or to ask for its stack. As long as
+//! nothing of that is a place to switch, it is a part of one transition, and nobody can tell who was first. Once something is, whether it is
+//! loaded is an object like that of pthread_once ([`Arena::loading_is_told`]): who comes later looks at it, or waits.
+//!
 //! A transition must come to an end. After [`LONG_RUN`] operations that passed in one transition, the next one is
 //! published, whatever others do, so that equivalent executions have the same transitions; and the thread gives way to
 //! all others that can run, which may show the object that it polls to be shared. After [`LONG_RUNS`] of these in a row
@@ -72,6 +76,7 @@ const SENT: u64 = 0x107;
 pub(super) const TOLD: u64 = 0x108;
 const IGNORED: u64 = 0x109;
 const FLOCKED: u64 = 0x10a;
+const LOADS: u64 = 0x10b;
 const SIGCHLD: u64 = 1 << 16;
 /// `Thread::exposed` and `Thread::answered`: not looked up yet, no, yes.
 const UNASKED: u8 = 0;
@@ -164,6 +169,9 @@ impl Arena {
         };
         if applied.is_none() {
             self.hold_streams(t);
+        }
+        if applied.is_none() && self.world.threads[t].loads {
+            self.note(LOADS, 0);
         }
         let thread = &mut self.world.threads[t];
         if applied.is_none() && !thread.long_run {
@@ -366,6 +374,17 @@ impl Arena {
     /// Somebody does.
     pub fn cancels(&self) -> bool {
         self.is_known(CANCELS)
+    }
+
+    /// Thread `t` begins to have libc load what unwinds, or has done so. What is a place to switch meanwhile makes that an operation, from the next
+    /// execution on.
+    pub fn loads(&mut self, t: Tid, loads: bool) {
+        self.world.threads[t].loads = loads;
+    }
+
+    /// It is an operation.
+    pub fn loading_is_told(&self) -> bool {
+        self.is_known(LOADS)
     }
 
     /// What the process of `t` does about SIGCHLD changes: that tells which of its children have ended.

@@ -113,6 +113,8 @@ pub const STREAM_TOLD: u32 = 1 << 14;
 pub const STREAM_LIST: u32 = 1 << 15;
 /// What the dynamic loader has loaded into a process.
 pub const LOADER: u32 = 1 << 16;
+/// Whether libc has loaded what unwinds.
+pub const UNWINDER: u32 = 1 << 22;
 
 /// Flag of an arrival at a barrier: nobody looks at whether it was the last.
 pub const LAST_IGNORED: u8 = VARIANT;

@@ -143,6 +143,8 @@ pub struct Thread {
     pub long_run: bool,
     /// How often that was so since its last other visible operation.
     pub long_runs: u8,
+    /// It has libc load what unwinds: see `sharing`.
+    pub loads: bool,
     /// Locks declared atomic that it holds.
     pub atomic_held: u32,
     /// Streams whose locks it holds.

@@ -311,6 +311,12 @@ pub struct World {
     pub n_timers: u32 = at(0),
     /// The last place given out in a ready list.
     pub last_place: u64 = at(0),
+    /// Processes of `--with`, and the signal that is said to end what is there (`--stop-signal`), or 0.
+    pub clients: u32 = at(0),
+    /// See `clients`.
+    pub stop_signal: i32 = at(0),
+    /// The first process has been asked to end by that signal: that it does is no crash.
+    pub asked_to_end: bool = at(false),
     /// Deadlines that have fired while the world was idle; see `closing`.
     pub idle_jumps: u32 = at(0),
     /// Transitions so far.
