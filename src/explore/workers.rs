@@ -576,16 +576,22 @@ impl<'a> Shared<'a> {
         let Left { ended, not_kept, unseen, passed: calls } = left;
         let mut state = self.lock();
         state.under_way -= 1;
-        let first_cut = Unfinished::cut(&mut state.unfinished, task, outcome);
+        state.note_part(task, &outcome.trace, shown.is_new());
+        let of_search = task.is_of_search(&outcome.trace);
+        let first_cut = of_search && Unfinished::cut(&mut state.unfinished, task, outcome);
         let counts = &mut state.counts;
-        counts.executions += 1;
-        counts.end(outcome.trace.end);
-        counts.max_depth = counts.max_depth.max(length(outcome));
+        if of_search {
+            counts.executions += 1;
+            counts.end(outcome.trace.end);
+            counts.max_depth = counts.max_depth.max(length(outcome));
+        }
         if not_kept {
             let kept = KEPT >> 20;
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
-        counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        if of_search {
+            counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        }
         for circle in state.locks.learn(&outcome.trace) {
             state.counts.circle(&worker.circle(&circle, &outcome.trace));
         }
@@ -632,11 +638,13 @@ impl<'a> Shared<'a> {
         if with_root {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
-        if let Some(ended) = ended {
+        if let Some(ended) = ended.filter(|_| of_search) {
             state.outcomes.note(task.schedule.ticket, ended, Candidate::new(task, outcome));
         }
-        state.search.done(task.schedule.ticket, &outcome.trace);
-        state.settle();
+        if of_search {
+            state.search.done(task.schedule.ticket, &outcome.trace);
+            state.settle();
+        }
         state.sharing.learn(shown);
         state.report_progress();
         state.save_if_due(self.setting);

@@ -142,6 +142,7 @@ pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) ->
     let plan = plan_of(spec, schedule);
     arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
     arena.expect(&schedule.expected);
+    arena.aim(&schedule.interest, &schedule.wishes);
     Ok(())
 }
 
