@@ -114,6 +114,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         flaws: config.race().flaws(),
         merges: !config.race().flaws().any(),
         own_pages: false,
+        hasty: false,
         points: config.watch.clone(),
     };
     Ok((spec, launch.program))

@@ -8,6 +8,7 @@
 //! saved, each bug is in it or will be found again.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -78,13 +79,15 @@ pub(super) struct Shared<'a> {
     /// Ends executions that are under way.
     halt: Arc<Halt>,
     input: Input,
+    /// No execution has computed for long.
+    hasty: AtomicBool,
 }
 
 impl<'a> Shared<'a> {
     pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
         let (state, changed, halt) = (Mutex::new(state), Condvar::new(), Arc::<Halt>::default());
         halt.put_off(last_moment(setting.until));
-        Shared { setting, state, changed, halt, input }
+        Shared { setting, state, changed, halt, input, hasty: AtomicBool::new(true) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -250,7 +253,8 @@ impl<'a> Shared<'a> {
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
-            let counts = shown.is_new() && (outcome.trace.end == End::MISMATCH || self.will_tell(&outcome))
+            let waits = outcome.trace.end == End::MISMATCH || self.will_tell(&outcome);
+            let counts = shown.is_new() && waits || self.will_be_objects(&outcome)
                 || self.judge_and_record(worker, inspector, &task, &outcome)?
                     && self.record_races(worker, inspector, &task, &outcome, races)?;
             if !counts {
@@ -272,22 +276,48 @@ impl<'a> Shared<'a> {
 
     /// Runs an execution. Whether one computes for too long is a question of the clock, so a divergence counts if it comes twice.
     fn run_task(&self, worker: &mut Worker, task: &mut Task) -> Result<Outcome, Failure> {
-        let outcome = match self.look_for_objects(worker, task)? {
+        let whole = self.look_for_objects(worker, task)?;
+        let hasty = whole.is_none() && self.may_be_hasty();
+        let mut outcome = match whole {
             Some(whole) => whole,
             None => {
                 worker.use_objects(&task.objects)?;
-                worker.run(&task.schedule)?
+                if hasty { worker.run_hasty(&task.schedule)? } else { worker.run(&task.schedule)? }
             }
         };
         // One alone prints, and changes files, once.
         if outcome.ending != Ending::Divergence || self.setting.config.search == SearchKind::Once {
             return Ok(outcome);
         }
+        if self.will_be_objects(&outcome) {
+            return Ok(outcome);
+        }
+        if hasty {
+            // The program computes for long.
+            self.hasty.store(false, Ordering::Relaxed);
+            outcome = worker.run(&task.schedule)?;
+            if outcome.ending != Ending::Divergence || self.will_be_objects(&outcome) {
+                return Ok(outcome);
+            }
+        }
         let again = worker.run(&task.schedule)?;
         if !matches!(again.ending, Ending::Divergence | Ending::Interrupted) {
             self.lock().counts.note(SLOW);
         }
         Ok(again)
+    }
+
+    /// Whether a loop that goes on may wait for memory that is no object yet, and it pays to find that out soon.
+    fn may_be_hasty(&self) -> bool {
+        let config = self.setting.config;
+        let watches = config.race().watches() && config.search != SearchKind::Once;
+        watches && self.hasty.load(Ordering::Relaxed) && self.lock().sharing.has_room()
+    }
+
+    /// A loop went on for too long, and more turned out to be an object: only an execution in which that is one knows whether it waits.
+    fn will_be_objects(&self, outcome: &Outcome) -> bool {
+        let diverges = outcome.ending == Ending::Divergence;
+        diverges && shown_by(outcome, self.setting.config.keep_going).is_new() && self.lock().sharing.has_room()
     }
 
     /// Looks at the beginning of an execution, again and again until nothing more of it turns out to be an object; what is known then is given
