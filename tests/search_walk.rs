@@ -157,7 +157,7 @@ fn surw_is_uniform_over_what_is_of_interest() {
 fn first_run_between(search: &str, seed: u64) -> u32 {
     const WRITERS: usize = 40;
     let (mut machine, mut search) = (Machine::new(), by_name(search, seed).expect("known"));
-    let creates = (1..=WRITERS + 1).map(|n| Ins::Create(n as u32)).collect();
+    let creates = (1..=WRITERS + 1).map(Ins::Create).collect();
     let looks = vec![Ins::SemGet(0), Ins::SemGet(1)];
     let writers = vec![vec![Ins::Post(0), Ins::Post(1)]; WRITERS];
     let program: Program = [vec![creates], writers, vec![looks]].concat();

@@ -17,7 +17,7 @@ use crate::trace::Trace;
 /// What an execution costs beside its transitions, in transitions.
 const EXECUTION: u64 = 200;
 /// So much the search has done before anything is drawn.
-const BEFORE: u64 = 64 * EXECUTION;
+const BEFORE: u64 = 128 * EXECUTION;
 /// So much may be drawn at once where the first execution is long.
 const AT_FIRST: u64 = 1_000_000;
 /// So much may be drawn in all, and in so many executions.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_small_search_draws_nothing() {
         let mut first = First::of(0);
-        for _ in 0..50 {
+        for _ in 0..100 {
             first.searched(40);
             assert!(!first.is_due());
         }

@@ -254,7 +254,8 @@ impl<'a> Shared<'a> {
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
             let waits = outcome.trace.end == End::MISMATCH || self.will_tell(&outcome);
-            let counts = shown.is_new() && waits || self.will_be_objects(&outcome)
+            let counts = shown.is_new() && waits
+                || self.will_be_objects(&outcome)
                 || self.judge_and_record(worker, inspector, &task, &outcome)?
                     && self.record_races(worker, inspector, &task, &outcome, races)?;
             if !counts {
@@ -282,7 +283,11 @@ impl<'a> Shared<'a> {
             Some(whole) => whole,
             None => {
                 worker.use_objects(&task.objects)?;
-                if hasty { worker.run_hasty(&task.schedule)? } else { worker.run(&task.schedule)? }
+                if hasty {
+                    worker.run_hasty(&task.schedule)?
+                } else {
+                    worker.run(&task.schedule)?
+                }
             }
         };
         // One alone prints, and changes files, once.

@@ -52,7 +52,9 @@ pub struct Reduction {
     pub(super) insertion: Insertion,
     pub(super) tree: Tree,
     /// Steps from the root to where it begins: what is found for states before is left to others.
-    base: usize,
+    pub(super) base: usize,
+    /// It begins where others have expanded all that is awake, so sleep sets are all that keeps it from what they explore: see [`super::pieces`].
+    pub(super) piece: bool,
     /// Something was cut, or an execution did other things than another with the same steps.
     pub(super) partial: bool,
     pub(super) transitions: u64,
@@ -92,6 +94,7 @@ impl Reduction {
             insertion,
             tree: Tree::new(),
             base: 0,
+            piece: false,
             partial: false,
             transitions: 0,
             sleep_blocked: 0,
@@ -105,7 +108,8 @@ impl Reduction {
     pub fn branch(&self, leaf: usize) -> Reduction {
         let base = self.tree.node(leaf).depth;
         let watch = self.watch.clone();
-        Reduction { tree: self.tree.branch(leaf), base, watch, ..Reduction::new(self.insertion) }
+        let (tree, piece) = (self.tree.branch(leaf), self.piece);
+        Reduction { tree, base, piece, watch, ..Reduction::new(self.insertion) }
     }
 
     /// The next execution to run, with its leaf; its ticket is to be given. `None`: nothing waits.
@@ -121,7 +125,7 @@ impl Reduction {
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
             unsure: self.tree.node(leaf).unsure,
             past_cycles: true,
-            wake_by_effects: self.insertion == Insertion::FirstStep,
+            wake_by_effects: self.insertion == Insertion::FirstStep || self.piece,
             expected_effects: self.tree.node(leaf).step.map_or(Effects::NONE, |s| s.did),
             ..Schedule::default()
         };
@@ -192,6 +196,14 @@ impl Reduction {
         gone
     }
 
+    /// Fills in the states up to `leaf` by an execution that is over there, and does not look for races. False: as [`Reduction::extend`].
+    pub(super) fn see(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> bool {
+        let path = self.tree.path(leaf);
+        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
+        let fresh = visited.saturating_sub(1);
+        self.extend(trace, canon, &mut Run { path, fresh, index: Index::default(), any_moment: trace.any_moment })
+    }
+
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
     /// its schedule said, or something in it is missing.
     fn extend(&mut self, trace: &Trace, canon: &Canon, run: &mut Run) -> bool {
@@ -232,7 +244,8 @@ impl Reduction {
                     let mut sleep = self.tree.sleep_at(at);
                     // What the execution woke is awake.
                     let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
-                    let all = self.insertion == Insertion::Sequence || n + 1 == trace.steps.len();
+                    let sequence = self.insertion == Insertion::Sequence && !self.piece;
+                    let all = sequence || n + 1 == trace.steps.len();
                     sleep.retain(|s| all || asleep(s));
                     self.tree.node_mut(at).sleep = sleep;
                 }

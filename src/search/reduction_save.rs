@@ -28,6 +28,8 @@ const MOST_ALTERNATIVES: u32 = 1 << 12;
 struct Saved<'a> {
     /// It inserts sequences, not single steps.
     sequences: bool,
+    /// Where it begins, and whether it is a piece, see [`super::pieces`].
+    base: (usize, bool),
     /// Names in the order of their numbers.
     threads: Vec<Uid>,
     objects: Vec<(u32, u8, u64)>,
@@ -45,6 +47,7 @@ impl InOrder {
         let search = self.reduction();
         codec::encode(&Saved {
             sequences: search.insertion == Insertion::Sequence,
+            base: (search.base, search.piece),
             threads: by_number(&self.names.threads),
             objects: by_number(&self.names.objects),
             next_ticket: self.next_ticket,
@@ -71,6 +74,7 @@ impl InOrder {
         let mut search = Reduction::new(insertion);
         (search.partial, search.transitions) = (saved.partial, saved.transitions);
         search.sleep_blocked = saved.sleep_blocked;
+        (search.base, search.piece) = saved.base;
         search.tree = tree_of(saved.nodes, threads.len())?;
         *self = InOrder::going_on(search, Names { threads, objects }, saved.next_ticket);
         Ok(())

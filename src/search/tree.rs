@@ -355,6 +355,29 @@ impl Tree {
         Tree { nodes, free: Vec::new(), open, waiting: 1 }
     }
 
+    /// The same for a node that has been started, as if it had not been.
+    pub fn unseen_branch(&self, at: usize) -> Tree {
+        let mut tree = self.branch(at);
+        let last = tree.nodes.len() - 1;
+        let node = &mut tree.nodes[last];
+        (node.phase, node.visited, node.whole) = (Phase::Waiting, false, false);
+        (node.clock, node.pending, node.sleep, node.complete) = (Clock::new(), Arc::default(), Vec::new(), Vec::new());
+        let parent = (node.parent != NOWHERE).then_some(node.parent);
+        tree.open = parent.map(|parent| (tree.nodes[parent].depth, parent)).into_iter().collect();
+        tree
+    }
+
+    /// The last node of a tree that is one path.
+    pub fn deepest(&self) -> Option<usize> {
+        self.nodes.len().checked_sub(1)
+    }
+
+    /// Adds a branch that waits.
+    pub fn add_branch(&mut self, parent: usize, step: Step) {
+        self.add_waiting(parent, step);
+        self.waiting += 1;
+    }
+
     /// The places among their siblings of the nodes from the root's child to `at`.
     pub fn ranks(&self, at: usize) -> Vec<u32> {
         self.path(at).iter().skip(1).map(|&n| self.nodes[n].rank).collect()

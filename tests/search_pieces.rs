@@ -1,0 +1,235 @@
+//! Pieces: subtrees that are explored each by itself, in the model interpreter. Together they run the traces that `optimal` runs, each once, whatever is split,
+//! in whatever order.
+
+mod interp;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use interp::generate::{program, runner, Family};
+use interp::{How, Ins, Machine, Program};
+use proptest::test_runner::{Config, TestCaseError};
+use vsrun::search::{InOrder, Search, Split};
+use vsrun::trace::Trace;
+use vsrun_model::{End, Uid};
+
+/// The steps of an execution by thread and number, in the order that stands for its trace: each thread's own, and what it found.
+type Run = Vec<(Uid, u32, u8, u32)>;
+
+/// What a search explores: executions that were not cut off, with what the world looked like; how many were.
+#[derive(Debug, Default, PartialEq)]
+struct Explored {
+    executions: u64,
+    blocked: u64,
+    outcomes: BTreeSet<String>,
+    complete: bool,
+}
+
+fn steps(trace: &Trace) -> Run {
+    trace.steps.iter().map(|s| (s.act.uid, s.value, s.act.op.kind.0, s.act.op.obj)).collect()
+}
+
+fn explore(machine: &mut Machine, program: &Program, mut search: InOrder, most: u64) -> Result<Explored, String> {
+    let (mut all, mut seen) = (Explored::default(), BTreeSet::new());
+    while let Some(schedule) = search.next() {
+        if all.executions + all.blocked > most {
+            return Err(format!("more than {most} executions"));
+        }
+        let (trace, outcome) = machine.run(program, &schedule, u64::MAX);
+        if trace.end == End::MISMATCH && !schedule.unsure {
+            return Err("a step is not enabled".into());
+        }
+        search.done(schedule.ticket, &trace);
+        if matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
+            all.blocked += 1;
+            continue;
+        }
+        if !seen.insert(steps(&trace)) {
+            return Err("an execution was run twice".into());
+        }
+        all.executions += 1;
+        all.outcomes.insert(outcome.text);
+    }
+    all.complete = search.exhaustive();
+    Ok(all)
+}
+
+/// Splits what there is to explore; the looks are counted.
+fn split(machine: &mut Machine, program: &Program, mut split: Split) -> (Vec<Vec<u8>>, u64) {
+    let mut looks = 0;
+    while let Some(schedule) = split.next() {
+        looks += 1;
+        let depth = schedule.prefix.len() as u64;
+        assert!(schedule.ends && looks < 100_000);
+        let (trace, _) = machine.run(program, &schedule, depth);
+        split.done(schedule.ticket, &trace);
+    }
+    (split.into_pieces(), looks)
+}
+
+fn restored(bytes: &[u8]) -> InOrder {
+    let mut search = InOrder::optimal();
+    search.restore(bytes).expect("a piece");
+    search
+}
+
+/// All pieces together, the last first.
+fn explore_pieces(machine: &mut Machine, program: &Program, pieces: &[Vec<u8>], most: u64) -> Result<Explored, String> {
+    let mut all = Explored { complete: true, ..Explored::default() };
+    for bytes in pieces.iter().rev() {
+        let one = explore(machine, program, restored(bytes), most)?;
+        all.executions += one.executions;
+        all.blocked += one.blocked;
+        all.outcomes.extend(one.outcomes);
+        all.complete &= one.complete;
+    }
+    Ok(all)
+}
+
+fn check(machine: &mut Machine, program: &Program, into: usize) -> Result<(Explored, Explored, usize, u64), String> {
+    let whole = explore(machine, program, InOrder::optimal(), 400)?;
+    let (pieces, looks) = split(machine, program, Split::whole(into));
+    let parts = explore_pieces(machine, program, &pieces, 4000).map_err(|e| format!("a piece: {e}"))?;
+    Ok((whole, parts, pieces.len(), looks))
+}
+
+fn philosophers(n: u32) -> Program {
+    let one = |i: u32| {
+        let (left, right) = (i, (i + 1) % n);
+        vec![Ins::Lock(left, How::Block), Ins::Lock(right, How::Block), Ins::Unlock(right), Ins::Unlock(left)]
+    };
+    [vec![(1..=n as usize).map(Ins::Create).collect()], (0..n).map(one).collect()].concat()
+}
+
+fn lock_count_unlock(n: u32) -> Program {
+    let one = vec![Ins::Lock(0, How::Block), Ins::Count(0), Ins::Unlock(0)];
+    [vec![(1..=n as usize).map(Ins::Create).collect()], vec![one; n as usize]].concat()
+}
+
+#[test]
+fn known_counts_in_pieces() {
+    let mut machine = Machine::new();
+    let programs =
+        [(philosophers(3), 7), (philosophers(5), 31), (lock_count_unlock(4), 24), (lock_count_unlock(5), 120)];
+    for (program, executions) in &programs {
+        for into in [1, 2, 8, 64] {
+            let (whole, parts, pieces, looks) = check(&mut machine, program, into).expect("explored");
+            println!("{executions} executions in {pieces} pieces: {} cut off, {looks} looks", parts.blocked);
+            assert_eq!((whole.executions, parts.executions), (*executions, *executions));
+            assert_eq!(whole.outcomes, parts.outcomes);
+            assert!(whole.complete && parts.complete);
+            assert!(pieces >= into.min(4), "{pieces} of {into}");
+        }
+    }
+}
+
+/// A piece that is split again, before it is begun, is explored by its pieces.
+#[test]
+fn pieces_are_split_again() {
+    let (mut machine, program) = (Machine::new(), lock_count_unlock(5));
+    let (pieces, _) = split(&mut machine, &program, Split::whole(3));
+    let all: Vec<Vec<u8>> = pieces
+        .iter()
+        .flat_map(|bytes| split(&mut machine, &program, Split::piece(bytes, 5).expect("not begun")).0)
+        .collect();
+    assert!(all.len() >= 2 * pieces.len(), "{} of {}", all.len(), pieces.len());
+    let parts = explore_pieces(&mut machine, &program, &all, 4000).expect("explored");
+    assert_eq!((parts.executions, parts.complete), (120, true));
+    let mut begun = restored(&pieces[0]);
+    let schedule = begun.next().expect("more to do");
+    let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+    begun.done(schedule.ticket, &trace);
+    assert!(Split::piece(&begun.save().expect("it can be saved"), 5).is_err());
+}
+
+/// A piece that is broken off anywhere and goes on elsewhere explores what is left of it; one that is run twice shows the same twice.
+#[test]
+fn pieces_go_on_where_they_were() {
+    let (mut machine, program) = (Machine::new(), philosophers(5));
+    let (pieces, _) = split(&mut machine, &program, Split::whole(4));
+    for bytes in &pieces {
+        let whole = explore(&mut machine, &program, restored(bytes), 4000).expect("explored");
+        assert_eq!(explore(&mut machine, &program, restored(bytes), 4000).expect("explored"), whole);
+        for stop in 0..whole.executions + whole.blocked {
+            let mut search = restored(bytes);
+            let mut runs = 0;
+            for _ in 0..stop {
+                let schedule = search.next().expect("more to do");
+                let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+                runs += u64::from(!matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH));
+                search.done(schedule.ticket, &trace);
+            }
+            let rest = explore(&mut machine, &program, restored(&search.save().expect("it can be saved")), 4000);
+            assert_eq!(rest.expect("explored").executions + runs, whole.executions);
+        }
+    }
+}
+
+/// Random programs: what is explored in pieces is what `optimal` explores, each trace once.
+fn random(family: Family) {
+    let config = Config { cases: 60, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let counted: std::cell::RefCell<BTreeMap<&str, u64>> = Default::default();
+    let result = runner(config).run(&program(family), |program| {
+        let mut machine = Machine::new();
+        let add = |what, n| *counted.borrow_mut().entry(what).or_default() += n;
+        for into in [2, 7, 40] {
+            let (whole, parts) = match check(&mut machine, &program, into) {
+                Ok((whole, parts, pieces, looks)) => {
+                    add("pieces", pieces as u64);
+                    add("looks", looks);
+                    (whole, parts)
+                }
+                Err(e) if e.starts_with("more than") => continue,
+                Err(e) => return Err(TestCaseError::fail(format!("{program:?}: {e}"))),
+            };
+            if !whole.complete || whole.blocked > 0 {
+                continue;
+            }
+            add("programs", 1);
+            add("executions", whole.executions);
+            add("cut off", parts.blocked);
+            let held = parts.complete && parts.executions == whole.executions && parts.outcomes == whole.outcomes;
+            if !held {
+                return Err(TestCaseError::fail(format!("{program:?} into {into}:\n{whole:?}\n{parts:?}")));
+            }
+        }
+        Ok(())
+    });
+    println!("{family:?}: {:?}", counted.borrow());
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    assert!(counted.borrow()["programs"] > 60);
+}
+
+macro_rules! families {
+    ($($name:ident: $family:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            random(Family::$family);
+        }
+    )*};
+}
+
+families! {
+    random_mutex: Mutex;
+    random_cond: Cond;
+    random_sem: Sem;
+    random_sysv: Sysv;
+    random_msg: Msg;
+    random_files: Files;
+    random_contents: Contents;
+    random_numbers: Numbers;
+    random_rw: Rw;
+    random_barrier: Barrier;
+    random_stream: Stream;
+    random_futex: Futex;
+    random_life: Life;
+    random_process: Process;
+    random_timed: Timed;
+    random_event: Event;
+    random_mqueue: Mqueue;
+    random_socket: Socket;
+    random_signal: Signal;
+    random_memory: Memory;
+    random_all: All;
+}
