@@ -38,8 +38,9 @@ fn explore(machine: &mut Machine, program: &Program, mut search: InOrder, most: 
         if trace.end == End::MISMATCH && !schedule.unsure {
             return Err("a step is not enabled".into());
         }
+        let before = search.sleep_blocked();
         search.done(schedule.ticket, &trace);
-        if matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
+        if search.sleep_blocked() > before {
             all.blocked += 1;
             continue;
         }
@@ -155,8 +156,9 @@ fn pieces_go_on_where_they_were() {
             for _ in 0..stop {
                 let schedule = search.next().expect("more to do");
                 let (trace, _) = machine.run(&program, &schedule, u64::MAX);
-                runs += u64::from(!matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH));
+                let before = search.sleep_blocked();
                 search.done(schedule.ticket, &trace);
+                runs += u64::from(search.sleep_blocked() == before);
             }
             let rest = explore(&mut machine, &program, restored(&search.save().expect("it can be saved")), 4000);
             assert_eq!(rest.expect("explored").executions + runs, whole.executions);

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use vsrun_model::{Effects, End};
+use vsrun_model::End;
 
 use super::ahead::InOrder;
 use super::api::Search;
@@ -243,14 +243,5 @@ impl Reduction {
             return Some(false);
         }
         self.see(leaf, trace, canon).then_some(over)
-    }
-
-    /// The steps that are enabled in a state that has been seen, and do not sleep there.
-    fn awake(&self, at: usize) -> Vec<Step> {
-        let node = self.tree.node(at);
-        let all = node.pending.iter().flat_map(|p| (0..p.choices).map(move |value| (p.act, value)));
-        let steps = all.map(|(act, value)| Step { act, value, did: Effects::NONE });
-        let asleep = |s: &Step| node.sleep.iter().any(|q| q.thread() == s.thread() && q.value == s.value);
-        steps.filter(|s| !asleep(s)).collect()
     }
 }

@@ -79,6 +79,8 @@ struct Run {
     index: Index,
     /// Timeouts could fire at any moment.
     any_moment: bool,
+    /// Its next step slept in the last state of `path`: what it did from there others do.
+    slept: bool,
 }
 
 /// True if threads may have been enabled in the last state all the same.
@@ -186,8 +188,9 @@ impl Reduction {
             }
         }
         let fresh = visited.saturating_sub(1);
-        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment };
+        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment, slept: false };
         match self.extend(trace, canon, &mut run) {
+            true if run.slept => self.look_at_beginning(trace, &run),
             true => self.look_at(trace, &run),
             false => self.partial = true,
         }
@@ -201,7 +204,8 @@ impl Reduction {
         let path = self.tree.path(leaf);
         let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
         let fresh = visited.saturating_sub(1);
-        self.extend(trace, canon, &mut Run { path, fresh, index: Index::default(), any_moment: trace.any_moment })
+        let (index, any_moment) = (Index::default(), trace.any_moment);
+        self.extend(trace, canon, &mut Run { path, fresh, index, any_moment, slept: false })
     }
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
@@ -226,6 +230,10 @@ impl Reduction {
                 did = did.with(Effects::LAST);
             }
             let new = Step { act: canon.act(&step.act), value: step.value, did };
+            if self.piece && n >= self.base && run.path.len() == n + 1 && self.sleeps(run.path[n], &new) {
+                run.slept = true;
+                return true;
+            }
             match run.path.get(n + 1).copied() {
                 Some(at) => {
                     if !self.tree.node(at).step.is_some_and(|old| same(&old, &new)) {
@@ -244,8 +252,7 @@ impl Reduction {
                     let mut sleep = self.tree.sleep_at(at);
                     // What the execution woke is awake.
                     let asleep = |s: &Step| after.iter().any(|q| q.act.uid == s.act.uid && q.asleep != 0);
-                    let sequence = self.insertion == Insertion::Sequence && !self.piece;
-                    let all = sequence || n + 1 == trace.steps.len();
+                    let all = self.insertion == Insertion::Sequence || n + 1 == trace.steps.len();
                     sleep.retain(|s| all || asleep(s));
                     self.tree.node_mut(at).sleep = sleep;
                 }
@@ -256,6 +263,37 @@ impl Reduction {
             self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
         true
+    }
+
+    fn sleeps(&self, at: usize, step: &Step) -> bool {
+        self.tree.node(at).sleep.iter().any(|s| s.thread() == step.thread() && s.value == step.value)
+    }
+
+    /// An execution went on with what slept: it does not know what sleeping steps do beyond their operations, and has woken more than they depend on.
+    /// It counts as one that was cut off there. If something else is enabled and awake there, that is to be run.
+    fn look_at_beginning(&mut self, trace: &Trace, run: &Run) {
+        let (steps, at) = (run.path.len() - 1, run.path[run.path.len() - 1]);
+        self.sleep_blocked += 1;
+        self.transitions -= (trace.steps.len() - steps) as u64;
+        let last = trace.seen.get(steps).unwrap_or(&trace.last).clone();
+        let beginning = Trace {
+            steps: trace.steps[..steps].to_vec(),
+            seen: trace.seen[..steps].to_vec(),
+            last,
+            end: End::SLEEP_BLOCKED,
+            ..trace.clone()
+        };
+        self.look_at(&beginning, run);
+        if let Some(step) = self.awake(at).into_iter().next().filter(|_| self.tree.node(at).children.is_empty()) {
+            self.tree.add_branch(at, step);
+        }
+    }
+
+    /// The steps that are enabled in a state that has been seen, and do not sleep there.
+    pub(super) fn awake(&self, at: usize) -> Vec<Step> {
+        let all = self.tree.node(at).pending.iter().flat_map(|p| (0..p.choices).map(move |value| (p.act, value)));
+        let steps = all.map(|(act, value)| Step { act, value, did: Effects::NONE });
+        steps.filter(|step| !self.sleeps(at, step)).collect()
     }
 
     /// Fills in what is pending in a state.
