@@ -111,6 +111,7 @@ beside benchmark ./scripts/bench.sh --short
 beside cost ./scripts/cost.sh --short
 beside searches ./scripts/compare-searches.sh --short
 beside races ./scripts/tsan.sh --short
+beside first ./scripts/first.sh --short
 beside shorten ./scripts/shorten.sh --short
 beside demo ./scripts/demo.sh
 beside patched ./scripts/patched.sh --short

@@ -1,5 +1,6 @@
 //! What an execution is to do: a prefix of choices, a sleep set at its end, a policy for what comes after.
 
+use vsrun_model::aims::Wish;
 use vsrun_model::arena::{Choice, Policy, MAX_PREFIX};
 use vsrun_model::{Effects, Tid, Uid};
 
@@ -25,10 +26,14 @@ pub struct Schedule {
     pub pct_depth: u32,
     /// Transitions among which a PCT schedule changes priorities.
     pub pct_length: u32,
-    /// Transitions after which a PCT schedule becomes fair.
+    /// Transitions after which a schedule by [`Policy::PCT`], [`Policy::SURW`] or [`Policy::RFF`] becomes fair.
     pub pct_fair: u64,
-    /// Transitions that threads are expected to make, ascending by name, for [`Policy::WALK`].
+    /// Transitions that threads are expected to make, ascending by name, for [`Policy::WALK`] and [`Policy::SURW`].
     pub expected: Vec<(Uid, u32)>,
+    /// Names of the objects whose operations are of interest, ascending, for [`Policy::SURW`].
+    pub interest: Vec<u64>,
+    /// What is wished for, for [`Policy::RFF`].
+    pub wishes: Vec<Wish>,
     /// Whether the search needs the pending operations of the states after the prefix.
     pub record: bool,
     /// With `record`: so many of the last choices of the prefix are recorded like what comes after it.

@@ -1,5 +1,6 @@
 //! What one execution did: a step per transition, with what was pending and enabled, and how it ended.
 
+use vsrun_model::aims::{Pair, TimesUsed};
 use vsrun_model::arena::{Arena, Choice, Policy, Seen, Step};
 use vsrun_model::depend::EXPIRED;
 use vsrun_model::{End, Key, Kind, Tid, Uid, World};
@@ -70,6 +71,10 @@ pub struct Trace {
     pub flags: Vec<u32>,
     /// With [`Policy::WALK`]: the transitions that each thread has made.
     pub moves: Vec<(Uid, u32)>,
+    /// With [`Policy::SURW`]: what threads used.
+    pub uses: Vec<TimesUsed>,
+    /// With [`Policy::RFF`]: what came after what.
+    pub pairs: Vec<Pair>,
     /// Transitions that were taken but not recorded, because there were too many.
     pub unrecorded: u64,
     /// After how many transitions threads had come to wait for each other in a circle; the first, then others.
@@ -113,6 +118,8 @@ impl Trace {
             objects: world.objects.as_slice().iter().filter(|_| known).map(|o| o.key).collect(),
             flags: world.objects.as_slice().iter().filter(|_| known).map(|o| o.flags).collect(),
             moves: world.threads.as_slice().iter().filter(|_| walk).map(|t| (t.uid, t.transitions)).collect(),
+            uses: if arena.plan.policy == Policy::SURW { arena.aims.uses.as_slice().to_vec() } else { Vec::new() },
+            pairs: if arena.plan.policy == Policy::RFF { arena.aims.pairs.as_slice().to_vec() } else { Vec::new() },
             unrecorded: arena.unrecorded,
             circles: circles(world),
             any_moment: world.timeouts_any,

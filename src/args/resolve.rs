@@ -123,8 +123,10 @@ fn resolve(mut config: Config) -> Result<Config, UsageError> {
     config.search = match config.bound {
         Some(bound) => SearchKind::Bounded(bound),
         None if config.once => SearchKind::Once,
-        None => search_kind(config.search_name)?,
+        None => search_kind(config.search_name.unwrap_or(SearchName::Optimal))?,
     };
+    // Who asks for a search by name has that one.
+    config.draws = config.search_name.is_none() && config.search == SearchKind::Optimal;
     if config.memory_model() == MemoryModel::Tso && config.race() != Race::Explore {
         return Err(UsageError::wrong("--memory tso is about memory that is watched: it needs --race explore"));
     }
@@ -231,6 +233,8 @@ fn search_kind(name: SearchName) -> Result<SearchKind, UsageError> {
         SearchName::Random => Ok(SearchKind::Random),
         SearchName::Walk => Ok(SearchKind::Walk),
         SearchName::Pos => Ok(SearchKind::Pos),
+        SearchName::Surw => Ok(SearchKind::Surw),
+        SearchName::Rff => Ok(SearchKind::Rff),
         SearchName::Pct => Ok(SearchKind::Pct),
     }
 }

@@ -79,6 +79,10 @@ pub enum SearchKind {
     Walk,
     /// Random executions by priorities of operations, drawn again where operations depend on each other.
     Pos,
+    /// Random executions in which the operations on one object come in an order drawn uniformly.
+    Surw,
+    /// Random executions that are varied by which operation found what which other one had left.
+    Rff,
     /// One execution with the default policy (`--once`).
     Once,
     /// Random priorities with a few changes (`--search pct`).
@@ -104,11 +108,19 @@ impl SearchKind {
             SearchKind::Random => "random",
             SearchKind::Walk => "walk",
             SearchKind::Pos => "pos",
+            SearchKind::Surw => "surw",
+            SearchKind::Rff => "rff",
             SearchKind::Pct => "pct",
             SearchKind::Once => "once",
             SearchKind::Bounded(Bound::Preemptions(_)) => "preemptions",
             SearchKind::Bounded(Bound::Delays(_)) => "delays",
         }
+    }
+
+    /// Whether it samples executions by lot, without an end of its own.
+    pub fn draws_lots(self) -> bool {
+        use SearchKind::{Pct, Pos, Random, Rff, Surw, Walk};
+        matches!(self, Random | Walk | Pos | Surw | Rff | Pct)
     }
 
     /// Whether it leaves orders out by what depends on what, which is not proven for all that programs do.
@@ -118,7 +130,8 @@ impl SearchKind {
             SearchKind::Composed | SearchKind::Transactions => true,
             SearchKind::ExitBlock | SearchKind::ExitBlockRw | SearchKind::Bounded(Bound::Preemptions(_)) => true,
             SearchKind::Naive | SearchKind::Traces | SearchKind::Bounded(Bound::Delays(_)) => false,
-            SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Pct | SearchKind::Once => false,
+            SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Surw => false,
+            SearchKind::Rff | SearchKind::Pct | SearchKind::Once => false,
         }
     }
 }
@@ -163,6 +176,8 @@ pub enum SearchName {
     Random,
     Walk,
     Pos,
+    Surw,
+    Rff,
     Pct,
     Sss,
     IfSss,
@@ -288,9 +303,12 @@ pub struct Config {
     #[arg(value_name = "PROGRAM [ARGS]", trailing_var_arg = true, num_args = 1..)]
     pub program: Vec<OsString>,
 
-    /// How to explore; random, walk (which draws threads by what they have left), pos and pct go on for ever
-    #[arg(long = "search", id = "search", value_name = "SEARCH", value_enum, default_value_t = SearchName::Optimal, help_heading = "Search")]
-    pub(crate) search_name: SearchName,
+    /// How to explore [default: optimal, and beside it schedules drawn by lot]; random, walk, pos, surw, rff and pct draw for ever
+    #[arg(long = "search", id = "search", value_name = "SEARCH", value_enum, help_heading = "Search")]
+    pub(crate) search_name: Option<SearchName>,
+    /// Schedules are drawn by lot beside the search.
+    #[arg(skip)]
+    pub draws: bool,
     /// What this and the next options come to.
     #[arg(skip = SearchKind::Optimal)]
     pub search: SearchKind,
@@ -483,6 +501,11 @@ impl Config {
             (Some(model), _) | (None, Some(Memory::Model(model))) => model,
             _ => MemoryModel::Sc,
         }
+    }
+
+    /// Schedules are drawn by lot beside the search: not where what is run is counted, or goes on from what was run before.
+    pub fn draws_first(&self) -> bool {
+        self.draws && self.bounds.executions.is_none() && self.resume.is_none()
     }
 
     /// Each execution starts from the same files. One execution alone (`--once`) is the program's own run: it writes as

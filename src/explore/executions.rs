@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use vsrun_model::End;
 
+use super::first::Lot;
 use crate::finding::{Use, Uses};
 use crate::incomplete::{Reason, Reasons};
 use crate::objects::Objects;
@@ -25,6 +26,36 @@ pub(super) struct Task {
     pub objects: Arc<Objects>,
     /// How often the search has started over.
     pub restarts: u64,
+    /// Whose it is.
+    pub of: Part,
+}
+
+/// Whose an execution is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// The search's.
+    Search,
+    /// The search's, as far as it is short: one that is long comes again, whole.
+    Beginning,
+    /// It was drawn by lot.
+    Lot(Lot),
+}
+
+impl Task {
+    /// It is one that the search is told of.
+    pub fn is_of_search(&self, trace: &Trace) -> bool {
+        match self.of {
+            Part::Search => true,
+            Part::Beginning => !self.was_cut(trace),
+            Part::Lot(_) => false,
+        }
+    }
+
+    /// It was cut where its schedule says.
+    pub fn was_cut(&self, trace: &Trace) -> bool {
+        let transitions = trace.steps.len() as u64 + trace.unrecorded;
+        trace.end == End::DEPTH && self.schedule.most.is_some_and(|most| transitions >= most)
+    }
 }
 
 /// A schedule that leads through all recorded steps of a trace; one whose steps were too many to record, or to give as choices, is its own.

@@ -93,7 +93,8 @@ pub fn hunt(args: &Daemon) -> Result<Hunt, Failure> {
 /// One search of the program. That a random search is slower where memory is watched matters most in the first one.
 fn phase(base: &Config, search: SearchKind, time: Duration, (race, unwatched): (Option<Race>, bool)) -> Config {
     let plain = if unwatched || search == SearchKind::Random { Race::Off } else { Race::Explore };
-    let mut config = Config { search, ..base.clone() };
+    // Lots have their own part of the plan.
+    let mut config = Config { search, draws: false, ..base.clone() };
     config.bounds.time = Some(time);
     config.race = Some(race.unwrap_or(plain));
     config

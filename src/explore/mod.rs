@@ -6,6 +6,7 @@ mod bounds;
 mod executions;
 mod explain;
 mod failure;
+mod first;
 mod found;
 #[doc(hidden)]
 pub mod fuzz;

@@ -17,6 +17,8 @@ const LONG: f64 = 3600.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub executions: u64,
+    /// Executions that were drawn by lot, which are not among them.
+    pub drawn: u64,
     pub transitions: u64,
     pub max_depth: u64,
     /// Branches not started; 0 if unknown.
@@ -150,7 +152,8 @@ impl Progress {
     }
 
     fn text(&self, figures: &Figures, seconds: f64) -> String {
-        let rate = figures.executions.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
+        let all = figures.executions + figures.drawn;
+        let rate = all.saturating_sub(self.before.1) as f64 / seconds.max(0.001);
         let mut line = format!(
             "{} {}, {rate:.0}/s, {} transitions, deepest {}, {} {}",
             figures.executions,
@@ -160,6 +163,9 @@ impl Progress {
             figures.bugs,
             if figures.bugs == 1 { "bug" } else { "bugs" }
         );
+        if figures.drawn > 0 {
+            line += &format!(", {} drawn by lot", figures.drawn);
+        }
         if figures.cut > 0 {
             line += &format!(", {} cut off", figures.cut);
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::executions::Counts;
 use super::failure::Failure;
+use super::first::First;
 use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
@@ -74,6 +75,7 @@ fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     search.watch(watch(setting.until));
     let before = (search.progress().unwrap_or(0.0), counts.executions);
     let mut state = State::new((search, sharing), counts, Progress::new(config, before));
+    state.first = First::new(config);
     if let Some(header) = header {
         state.seconds_earlier = header.seconds;
         state.found = header.found().map(|found| (found.identity, found)).collect();

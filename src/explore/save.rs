@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vsrun_model::aims::Wish;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
@@ -44,7 +45,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 19\n";
+const MAGIC: &[u8; 16] = b"vsrun search 20\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -110,6 +111,9 @@ struct SavedSchedule {
     /// (thread, transitions)
     #[serde(default)]
     expected: Vec<(u64, u32)>,
+    interest: Vec<u64>,
+    /// (object, writer, reader, wanted)
+    wishes: Vec<(u64, u64, u64, bool)>,
 }
 
 /// What executions came to that ran to their end.
@@ -193,6 +197,8 @@ impl SavedSchedule {
             seed: schedule.seed,
             pct: (schedule.pct_depth, schedule.pct_length, schedule.pct_fair),
             expected: schedule.expected.iter().map(|&(uid, n)| (uid.0, n)).collect(),
+            interest: schedule.interest.clone(),
+            wishes: schedule.wishes.iter().map(|w| (w.object, w.writer, w.reader, w.wanted != 0)).collect(),
         }
     }
 
@@ -206,6 +212,12 @@ impl SavedSchedule {
             pct_length: self.pct.1,
             pct_fair: self.pct.2,
             expected: self.expected.iter().map(|&(uid, n)| (Uid(uid), n)).collect(),
+            interest: self.interest.clone(),
+            wishes: self
+                .wishes
+                .iter()
+                .map(|&(object, writer, reader, w)| Wish::new(object, writer, reader, w))
+                .collect(),
             ..Schedule::default()
         }
     }

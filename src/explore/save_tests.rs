@@ -42,6 +42,8 @@ fn saved() -> Saved {
             seed: u64::MAX - 1,
             pct: (3, 4, 5),
             expected: vec![(7, 9)],
+            interest: vec![3],
+            wishes: vec![(1, 2, 3, true)],
         },
         objects: Objects {
             unshared: true,

@@ -70,7 +70,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
     let with = config.with.iter().map(client).collect::<Result<Vec<_>, Failure>>()?;
     let depth = config.bounds.depth.unwrap_or(match config.search {
         SearchKind::Once => u64::MAX,
-        SearchKind::Random | SearchKind::Walk | SearchKind::Pos | SearchKind::Pct => RANDOM_DEPTH,
+        kind if kind.draws_lots() => RANDOM_DEPTH,
         _ => DEFAULT_DEPTH,
     });
     let script = if launch.program == launch.exe { OsString::new() } else { launch.program.clone().into_os_string() };
@@ -114,6 +114,7 @@ pub(super) fn spec_of(config: &Config) -> Result<(Spec, PathBuf), Failure> {
         flaws: config.race().flaws(),
         merges: !config.race().flaws().any(),
         own_pages: false,
+        hasty: false,
         points: config.watch.clone(),
     };
     Ok((spec, launch.program))

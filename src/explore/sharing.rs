@@ -90,8 +90,9 @@ impl Sharing {
         let needs_all = flaws.undisciplined || flaws.any() && config.search == SearchKind::Once;
         let reduces = !classic && !config.all_objects && !needs_all;
         let objects = Arc::new(Objects { unshared: reduces, ..Objects::default() });
-        let systematic =
-            !matches!(config.search, SearchKind::Once | SearchKind::Random | SearchKind::Pos | SearchKind::Pct);
+        // Walks count the transitions of threads, so they begin again with what is a transition.
+        let goes_on = config.search.draws_lots() && config.search != SearchKind::Walk;
+        let systematic = config.search != SearchKind::Once && !goes_on;
         let Annotations { objects: wanted, memory: said, predicates } = annotated(config)?;
         if flaws.undisciplined && !wanted.is_empty() {
             let why = "--race lockset counts all locks: it takes no variables declared unshared or atomic";

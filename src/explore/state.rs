@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use vsrun_model::arena::{Policy, MAX_SYSCALLS};
 
-use super::executions::{Counts, Task};
+use super::executions::{Counts, Part, Task};
 use super::failure::Failure;
+use super::first::{self, First};
 use super::found::Found;
 use super::outcomes::Outcomes;
 use super::progress::{Figures, Progress};
@@ -19,7 +20,9 @@ use crate::config::SearchKind;
 use crate::finding::Bug;
 use crate::incomplete::Reason;
 use crate::race::LockOrder;
+use crate::schedule::Schedule;
 use crate::search::Search;
+use crate::trace::Trace;
 
 /// Why an exploration ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,6 +84,12 @@ pub(super) struct State {
     pub idle: usize,
     /// The first worker has its world.
     pub open: bool,
+    /// What is drawn by lot.
+    pub first: Option<First>,
+    /// The first execution was long, and waits for what is drawn before.
+    put_off: Option<Schedule>,
+    /// Whether the first execution is long is not known.
+    unseen: bool,
     /// In the beginning of an execution nothing more turned out to be an object.
     pub looked_for_objects: bool,
 }
@@ -109,6 +118,9 @@ impl State {
             idle: 0,
             open: false,
             looked_for_objects: false,
+            first: None,
+            put_off: None,
+            unseen: true,
         }
     }
 
@@ -122,7 +134,10 @@ impl State {
     }
 
     pub fn figures(&self) -> Figures {
-        figures(&*self.search, &self.counts, self.found.len())
+        Figures {
+            drawn: self.first.as_ref().map_or(0, First::drawn),
+            ..figures(&*self.search, &self.counts, self.found.len())
+        }
     }
 
     /// The search starts over, with what is known of objects now.
@@ -130,6 +145,7 @@ impl State {
         self.search = search_of(setting.config)?;
         self.search.watch(watch(setting.until));
         self.unfinished = None;
+        self.put_off = None;
         self.outcomes = Outcomes::default();
         self.sharing.start_over(self.counts.executions);
         self.counts.start_over();
@@ -139,14 +155,52 @@ impl State {
 
     /// The next execution.
     pub fn hand_out(&mut self, search: SearchKind) -> Option<Task> {
-        let mut schedule = self.search.next()?;
+        let drawn = self.first.as_mut().filter(|first| first.is_due()).and_then(First::draw);
+        let (of, mut schedule) = match drawn {
+            Some((lot, schedule)) => (Part::Lot(lot), schedule),
+            None => self.next_of_search()?,
+        };
         if search == SearchKind::Once {
             schedule.policy = Policy::LIKELY;
         }
         self.under_way += 1;
         self.started += 1;
         let (objects, restarts) = (Arc::clone(self.sharing.objects()), self.sharing.restarts());
-        Some(Task { number: self.started, schedule, objects, restarts })
+        Some(Task { number: self.started, schedule, objects, restarts, of })
+    }
+
+    /// The search's next execution: of the first one its beginning, if there are lots to be drawn where it is long.
+    fn next_of_search(&mut self) -> Option<(Part, Schedule)> {
+        if let Some(schedule) = self.put_off.take() {
+            return Some((Part::Search, schedule));
+        }
+        let schedule = self.search.next()?;
+        match self.first.is_some() && self.unseen && self.under_way == 0 {
+            true => Some((Part::Beginning, Schedule { most: Some(first::LONG), ..schedule })),
+            false => Some((Part::Search, schedule)),
+        }
+    }
+
+    /// An execution is over that the search is not told of, or (`new`: more of it turned out to be an object) is to be told of.
+    pub fn note_part(&mut self, task: &Task, trace: &Trace, new: bool) {
+        let transitions = trace.steps.len() as u64 + trace.unrecorded;
+        let Some(first) = &mut self.first else { return };
+        let cut = task.was_cut(trace);
+        match task.of {
+            Part::Lot(lot) => first.done(lot, task.schedule.ticket, trace, cut),
+            Part::Beginning if cut => {
+                // It begins anew where there are new objects, and so does what is looked at.
+                if !new {
+                    self.unseen = false;
+                    first.is_long();
+                }
+                self.put_off = Some(Schedule { most: None, ..task.schedule.clone() });
+            }
+            Part::Beginning | Part::Search => {
+                self.unseen &= new;
+                first.searched(transitions);
+            }
+        }
     }
 
     /// Takes account of executions of which the search knows by now whether they are part of it.
@@ -173,8 +227,9 @@ impl State {
     }
 
     pub fn report_progress(&mut self) {
-        let State { search, counts, found, progress, .. } = self;
-        progress.look(|| figures(&**search, counts, found.len()));
+        let State { search, counts, found, progress, first, .. } = self;
+        let drawn = first.as_ref().map_or(0, First::drawn);
+        progress.look(|| Figures { drawn, ..figures(&**search, counts, found.len()) });
     }
 
     /// Saves to where `saver` does.
@@ -205,6 +260,7 @@ impl State {
 fn figures(search: &dyn Search, counts: &Counts, bugs: usize) -> Figures {
     Figures {
         executions: counts.executions - search.discarded(),
+        drawn: 0,
         transitions: search.transitions(),
         max_depth: counts.max_depth,
         frontier: search.frontier(),

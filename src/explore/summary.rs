@@ -1,5 +1,6 @@
 //! What an exploration came to.
 
+use super::first::First;
 use super::outcomes::Outcomes;
 use super::sharing::Sharing;
 use super::state::{State, Stop};
@@ -90,6 +91,7 @@ pub(super) fn summary(
         search: config.search.name().to_string(),
         executions,
         earlier: state.sharing.earlier(),
+        drawn: state.first.as_ref().map_or(0, First::drawn),
         transitions: state.search.transitions(),
         sleep_blocked: state.search.sleep_blocked(),
         traces: state.search.traces(),

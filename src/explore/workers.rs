@@ -8,6 +8,7 @@
 //! saved, each bug is in it or will be found again.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -78,13 +79,15 @@ pub(super) struct Shared<'a> {
     /// Ends executions that are under way.
     halt: Arc<Halt>,
     input: Input,
+    /// No execution has computed for long.
+    hasty: AtomicBool,
 }
 
 impl<'a> Shared<'a> {
     pub fn new(setting: &'a Setting<'a>, input: Input, state: State) -> Shared<'a> {
         let (state, changed, halt) = (Mutex::new(state), Condvar::new(), Arc::<Halt>::default());
         halt.put_off(last_moment(setting.until));
-        Shared { setting, state, changed, halt, input }
+        Shared { setting, state, changed, halt, input, hasty: AtomicBool::new(true) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -254,7 +257,9 @@ impl<'a> Shared<'a> {
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
-            let counts = shown.is_new() && (outcome.trace.end == End::MISMATCH || self.will_tell(&outcome))
+            let waits = outcome.trace.end == End::MISMATCH || self.will_tell(&outcome);
+            let counts = shown.is_new() && waits
+                || self.will_be_objects(&outcome)
                 || self.judge_and_record(worker, inspector, &task, &outcome)?
                     && self.record_races(worker, inspector, &task, &outcome, races)?;
             if !counts {
@@ -276,22 +281,52 @@ impl<'a> Shared<'a> {
 
     /// Runs an execution. Whether one computes for too long is a question of the clock, so a divergence counts if it comes twice.
     fn run_task(&self, worker: &mut Worker, task: &mut Task) -> Result<Outcome, Failure> {
-        let outcome = match self.look_for_objects(worker, task)? {
+        let whole = self.look_for_objects(worker, task)?;
+        let hasty = whole.is_none() && self.may_be_hasty();
+        let mut outcome = match whole {
             Some(whole) => whole,
             None => {
                 worker.use_objects(&task.objects)?;
-                worker.run(&task.schedule)?
+                if hasty {
+                    worker.run_hasty(&task.schedule)?
+                } else {
+                    worker.run(&task.schedule)?
+                }
             }
         };
         // One alone prints, and changes files, once.
         if outcome.ending != Ending::Divergence || self.setting.config.search == SearchKind::Once {
             return Ok(outcome);
         }
+        if self.will_be_objects(&outcome) {
+            return Ok(outcome);
+        }
+        if hasty {
+            // The program computes for long.
+            self.hasty.store(false, Ordering::Relaxed);
+            outcome = worker.run(&task.schedule)?;
+            if outcome.ending != Ending::Divergence || self.will_be_objects(&outcome) {
+                return Ok(outcome);
+            }
+        }
         let again = worker.run(&task.schedule)?;
         if !matches!(again.ending, Ending::Divergence | Ending::Interrupted) {
             self.lock().counts.note(SLOW);
         }
         Ok(again)
+    }
+
+    /// Whether a loop that goes on may wait for memory that is no object yet, and it pays to find that out soon.
+    fn may_be_hasty(&self) -> bool {
+        let config = self.setting.config;
+        let watches = config.race().watches() && config.search != SearchKind::Once;
+        watches && self.hasty.load(Ordering::Relaxed) && self.lock().sharing.has_room()
+    }
+
+    /// A loop went on for too long, and more turned out to be an object: only an execution in which that is one knows whether it waits.
+    fn will_be_objects(&self, outcome: &Outcome) -> bool {
+        let diverges = outcome.ending == Ending::Divergence;
+        diverges && shown_by(outcome, self.setting.config.keep_going).is_new() && self.lock().sharing.has_room()
     }
 
     /// Looks at the beginning of an execution, again and again until nothing more of it turns out to be an object; what is known then is given
@@ -581,16 +616,22 @@ impl<'a> Shared<'a> {
         let Left { ended, not_kept, unseen, passed: calls } = left;
         let mut state = self.lock();
         state.under_way -= 1;
-        let first_cut = Unfinished::cut(&mut state.unfinished, task, outcome);
+        state.note_part(task, &outcome.trace, shown.is_new());
+        let of_search = task.is_of_search(&outcome.trace);
+        let first_cut = of_search && Unfinished::cut(&mut state.unfinished, task, outcome);
         let counts = &mut state.counts;
-        counts.executions += 1;
-        counts.end(outcome.trace.end);
-        counts.max_depth = counts.max_depth.max(length(outcome));
+        if of_search {
+            counts.executions += 1;
+            counts.end(outcome.trace.end);
+            counts.max_depth = counts.max_depth.max(length(outcome));
+        }
         if not_kept {
             let kept = KEPT >> 20;
             counts.note(&format!("an execution printed more than {kept} MiB: what came after that is not kept"));
         }
-        counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        if of_search {
+            counts.see(&outcome.trace.reasons(self.setting.config.search.reduces()));
+        }
         for circle in state.locks.learn(&outcome.trace) {
             state.counts.circle(&worker.circle(&circle, &outcome.trace));
         }
@@ -637,11 +678,13 @@ impl<'a> Shared<'a> {
         if with_root {
             passed.iter_mut().zip(worker.passed_before()).for_each(|(n, before)| *n = n.saturating_add(*before));
         }
-        if let Some(ended) = ended {
+        if let Some(ended) = ended.filter(|_| of_search) {
             state.outcomes.note(task.schedule.ticket, ended, Candidate::new(task, outcome));
         }
-        state.search.done(task.schedule.ticket, &outcome.trace);
-        state.settle();
+        if of_search {
+            state.search.done(task.schedule.ticket, &outcome.trace);
+            state.settle();
+        }
         state.sharing.learn(shown);
         state.report_progress();
         state.save_if_due(self.setting);

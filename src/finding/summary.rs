@@ -80,6 +80,8 @@ pub struct Summary {
     pub executions: u64,
     /// Executions before the search started over, which are not among them.
     pub earlier: u64,
+    /// Executions that were drawn by lot beside the search, which are not among them.
+    pub drawn: u64,
     /// Transitions, re-executed prefixes not counted again.
     pub transitions: u64,
     /// Executions cut off because everything enabled was asleep.

@@ -48,6 +48,7 @@ pub fn object(summary: &Summary) -> Value {
         "notes": summary.notes,
         "passed_through": passed,
     });
+    object["drawn"] = summary.drawn.into();
     object["reached_end"] = summary.ended.into();
     object["cut_off"] = summary.cut.into();
     if let Some(unfinished) = &summary.unfinished {
@@ -275,7 +276,7 @@ mod tests {
         let contract =
             "vsrun program verdict bugs complete incomplete_reason incomplete_reasons assumptions search executions \
                         transitions sleep_blocked watched max_depth workers seconds program_status notes passed_through \
-                        reached_end cut_off";
+                        drawn reached_end cut_off";
         assert_eq!(keys.join(" "), contract);
         assert_eq!(object["incomplete_reason"], Value::Null);
         assert_eq!(object["program_status"], Value::Null);

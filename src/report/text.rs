@@ -474,8 +474,12 @@ fn counts(summary: &Summary) -> String {
         0 => String::new(),
         n => format!(" (and {n} before the search started over)"),
     };
+    let drawn = match summary.drawn {
+        0 => String::new(),
+        n => format!(" (and {n} drawn by lot, to find bugs soon)"),
+    };
     format!(
-        "{executions}{cut}{earlier}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
+        "{executions}{cut}{earlier}{drawn}, {transitions}, deepest {}, {:.2} s, {rate:.0} executions/s; search {search}, {workers}",
         summary.max_depth, summary.seconds
     )
 }

@@ -46,6 +46,15 @@ impl Worker {
         }
     }
 
+    /// The same, with a loop that only looks at memory taken for a divergence sooner. What it looks at may turn out to be shared; if it does not,
+    /// that it goes on for so long says nothing.
+    pub fn run_hasty(&mut self, schedule: &Schedule) -> io::Result<Outcome> {
+        self.spec.hasty = true;
+        let outcome = self.run(schedule);
+        self.spec.hasty = false;
+        outcome
+    }
+
     /// The same; `None`: it is to be run again, since what was recorded of memory is not all. So many bytes of what it prints have been passed on
     /// before.
     fn run_once(&mut self, schedule: &Schedule, passed: u64) -> io::Result<Option<Outcome>> {

@@ -137,11 +137,14 @@ pub(super) fn is_intact(arena: &Arena, spec: &Spec, schedule: &Schedule) -> bool
 
 /// What seems to diverge while threads have pages of their own is run once more without these, so that is looked at sooner.
 const OWN_PAGES: u32 = 8;
+/// See [`Spec::hasty`].
+const HASTY: u32 = 24;
 
 pub(super) fn prepare(arena: &mut ArenaMap, spec: &Spec, schedule: &Schedule) -> Result<(), StartError> {
     let plan = plan_of(spec, schedule);
     arena.prepare(plan, &schedule.prefix, &schedule.sleep).map_err(|e| StartError::Environment(e.into()))?;
     arena.expect(&schedule.expected);
+    arena.aim(&schedule.interest, &schedule.wishes);
     Ok(())
 }
 
@@ -168,6 +171,8 @@ pub struct Spec {
     pub merges: bool,
     /// See [`Plan::own_pages`]. Set by the worker for each execution.
     pub own_pages: bool,
+    /// A divergence is one sooner: it is asked for what the memory that is looked at turns out to be. Set by the worker.
+    pub hasty: bool,
     /// Variables of which each use is told.
     pub points: Vec<Point>,
 }
@@ -184,10 +189,10 @@ impl Spec {
         const WATCHED: u32 = 3;
         let timeout = Duration::from_millis(self.options.divergence_timeout_ms);
         let timeout = timeout * if self.watch.is_some() { WATCHED } else { 1 };
-        if self.own_pages {
-            timeout / OWN_PAGES
-        } else {
-            timeout
+        match (self.own_pages, self.hasty) {
+            (true, _) => timeout / OWN_PAGES,
+            (false, true) => timeout / HASTY,
+            (false, false) => timeout,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use vsrun_model::aims::Wish;
 use vsrun_model::arena::{Choice, Policy};
 use vsrun_model::{Kind, Uid};
 
@@ -195,19 +196,27 @@ pub struct Then {
     /// Transitions after which `pct` becomes fair; it never did in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pct_fair: Option<u64>,
-    /// Of `walk`: (thread, the transitions it is expected to make).
+    /// Of `walk` and `surw`: (thread, the transitions it is expected to make).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<(String, u32)>,
+    /// Of `surw`: the objects of interest, by hexadecimal names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interest: Vec<String>,
+    /// Of `rff`: object, who writes it, who reads that (hexadecimal names), and whether that is wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wishes: Vec<(String, String, String, bool)>,
 }
 
 /// Policies by name; what is not here stays on the thread.
-const POLICIES: [(Policy, &str); 6] = [
+const POLICIES: [(Policy, &str); 8] = [
     (Policy::STAY, "stay"),
     (Policy::RANDOM, "random"),
     (Policy::PCT, "pct"),
     (Policy::WALK, "walk"),
     (Policy::LIKELY, "likely"),
     (Policy::POS, "pos"),
+    (Policy::SURW, "surw"),
+    (Policy::RFF, "rff"),
 ];
 
 impl Then {
@@ -215,9 +224,13 @@ impl Then {
     pub fn new(schedule: &Schedule) -> Then {
         let known = POLICIES.iter().find(|(policy, _)| *policy == schedule.policy).unwrap_or(&POLICIES[0]);
         let pct = (schedule.policy == Policy::PCT).then_some((schedule.pct_depth, schedule.pct_length));
-        let pct_fair = pct.map(|_| schedule.pct_fair);
+        let pct_fair = (pct.is_some() || schedule.policy.aims()).then_some(schedule.pct_fair);
         let expected = schedule.expected.iter().map(|(uid, n)| (uid.to_string(), *n)).collect();
-        Then { policy: known.1.to_string(), seed: schedule.seed, pct, pct_fair, expected }
+        let hex = |name: u64| format!("{name:x}");
+        let interest = schedule.interest.iter().map(|&name| hex(name)).collect();
+        let wish = |w: &Wish| (hex(w.object), hex(w.writer), hex(w.reader), w.wanted != 0);
+        let wishes = schedule.wishes.iter().map(wish).collect();
+        Then { policy: known.1.to_string(), seed: schedule.seed, pct, pct_fair, expected, interest, wishes }
     }
 
     /// The schedule that begins with `prefix` and goes on like this; unknown names are left out.
@@ -228,7 +241,26 @@ impl Then {
         expected.sort_unstable();
         let pct_fair = self.pct_fair.unwrap_or(u64::MAX);
         let policy = self.policy().unwrap_or(Policy::STAY);
-        Schedule { prefix, policy, seed: self.seed, pct_depth, pct_length, pct_fair, expected, ..Schedule::default() }
+        let number = |text: &String| u64::from_str_radix(text, 16).ok();
+        let mut interest: Vec<u64> = self.interest.iter().filter_map(number).collect();
+        interest.sort_unstable();
+        let wish = |(object, writer, reader, wanted): &(String, String, String, bool)| {
+            Some(Wish::new(number(object)?, number(writer)?, number(reader)?, *wanted))
+        };
+        let wishes = self.wishes.iter().filter_map(wish).collect();
+        let seed = self.seed;
+        Schedule {
+            prefix,
+            policy,
+            seed,
+            pct_depth,
+            pct_length,
+            pct_fair,
+            expected,
+            interest,
+            wishes,
+            ..Schedule::default()
+        }
     }
 
     /// The policy, if the name is known.

@@ -17,6 +17,7 @@ mod exitblock;
 mod if_sss;
 pub(crate) mod index;
 mod kept;
+mod lots;
 mod naive;
 mod node;
 mod pct;
@@ -28,7 +29,9 @@ mod random;
 mod reduction;
 mod reduction_save;
 mod refine;
+mod rff;
 mod sss;
+mod surw;
 mod traces;
 mod transactions;
 mod tree;
@@ -44,7 +47,9 @@ pub use if_sss::IfSss;
 pub use naive::Naive;
 pub use pct::Pct;
 pub use random::Random;
+pub use rff::Rff;
 pub use sss::Sss;
+pub use surw::Surw;
 pub use traces::Traces;
 pub use transactions::Transactions;
 pub use walk::Walk;
@@ -64,6 +69,8 @@ pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Search>> {
         "exitblock" => Some(Box::new(ExitBlock::plain())),
         "exitblock-rw" => Some(Box::new(ExitBlock::reads_and_writes())),
         "pos" => Some(Box::new(Random::pos(seed))),
+        "surw" => Some(Box::new(Surw::new(seed))),
+        "rff" => Some(Box::new(Rff::new(seed))),
         "walk" => Some(Box::new(Walk::new(seed))),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! `--search walk` and `--search pos`: how likely each interleaving is, in the model interpreter.
+//! Searches that draw lots: how likely each interleaving is, in the model interpreter.
 
 use std::collections::BTreeMap;
 
@@ -108,6 +108,118 @@ fn pos_comes_to_the_end_of_long_threads() {
     println!("pos: {pos} of 8400");
     assert!((100..300).contains(&pos), "{pos}");
     assert_eq!(late("random"), 0);
+}
+
+/// Two threads with three operations each on one object, of which the first thread comes to its own only after twenty others.
+fn three_and_three() -> Program {
+    let late = [vec![Ins::Post(1); 20], vec![Ins::Post(0); 3]].concat();
+    let early = [vec![Ins::Post(0); 3], vec![Ins::Post(2); 20]].concat();
+    vec![vec![Ins::Create(1), Ins::Create(2)], late, early]
+}
+
+/// Runs of each order of the operations on that object, by thread; the first ten runs do not count.
+fn orders(search: &str, runs: u32) -> BTreeMap<Vec<u32>, u32> {
+    let (mut machine, mut search) = (Machine::new(), by_name(search, 5).expect("known"));
+    let mut counts = BTreeMap::new();
+    for run in 0..runs + 10 {
+        let schedule = search.next().expect("endless");
+        let (trace, _) = machine.run(&three_and_three(), &Schedule { blind: false, ..schedule.clone() }, u64::MAX);
+        search.done(schedule.ticket, &trace);
+        let posts: Vec<_> = trace.steps.iter().filter(|s| s.act.op.kind == Kind::SEM_POST && s.act.tid > 0).collect();
+        let of = |tid: u32| posts.iter().filter(move |s| s.act.tid == tid).map(|s| s.act.op.obj);
+        // The object that both use.
+        let both = of(1).find(|o| of(2).any(|p| p == *o)).expect("there is one");
+        if run >= 10 {
+            let order = posts.iter().filter(|s| s.act.op.obj == both).map(|s| s.act.tid).collect();
+            *counts.entry(order).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The operations of interest come in each of their 20 orders equally often, whatever else threads do before and after: 19 degrees of freedom, of
+/// which 43.8 is exceeded once in a thousand times.
+#[test]
+fn surw_is_uniform_over_what_is_of_interest() {
+    let surw = orders("surw", 8000);
+    println!("surw: {} orders, chi squared {:.1}", surw.len(), chi_squared(&surw, 20));
+    assert_eq!(surw.len(), 20);
+    assert!(chi_squared(&surw, 20) < 43.8, "{surw:?}");
+    let random = orders("random", 8000);
+    println!("random: {} orders, chi squared {:.1}", random.len(), chi_squared(&random, 20));
+    assert!(chi_squared(&random, 20) > 1000.0);
+}
+
+/// In which run the search comes to this, of 40 threads that post one semaphore and then another: who looks at both finds that the first has been
+/// posted and the second has not.
+fn first_run_between(search: &str, seed: u64) -> u32 {
+    const WRITERS: usize = 40;
+    let (mut machine, mut search) = (Machine::new(), by_name(search, seed).expect("known"));
+    let creates = (1..=WRITERS + 1).map(Ins::Create).collect();
+    let looks = vec![Ins::SemGet(0), Ins::SemGet(1)];
+    let writers = vec![vec![Ins::Post(0), Ins::Post(1)]; WRITERS];
+    let program: Program = [vec![creates], writers, vec![looks]].concat();
+    for run in 1..2000 {
+        let schedule = search.next().expect("endless");
+        let (trace, _) = machine.run(&program, &Schedule { blind: false, ..schedule.clone() }, u64::MAX);
+        search.done(schedule.ticket, &trace);
+        let at = |kind, nth: usize| {
+            trace.steps.iter().enumerate().filter(move |(_, s)| s.act.op.kind == kind).map(|(n, _)| n).nth(nth)
+        };
+        let (looks, second) = ([at(Kind::SEM_GET, 0), at(Kind::SEM_GET, 1)].map(Option::unwrap), {
+            let object = trace.steps[at(Kind::SEM_GET, 1).unwrap()].act.op.obj;
+            trace.steps.iter().position(|s| s.act.op.kind == Kind::SEM_POST && s.act.op.obj == object).unwrap()
+        });
+        if at(Kind::SEM_POST, 0).unwrap() < looks[0] && looks[1] < second {
+            return run;
+        }
+    }
+    2000
+}
+
+/// What forty threads do alike is one event, so there are few pairs to try: walks need a hundred runs.
+#[test]
+fn rff_comes_between_what_many_threads_do() {
+    let median = |search: &str| {
+        let mut runs: Vec<u32> = (0..21).map(|seed| first_run_between(search, seed)).collect();
+        runs.sort_unstable();
+        runs[10]
+    };
+    let (rff, random, pos) = (median("rff"), median("random"), median("pos"));
+    println!("rff {rff}, random {random}, pos {pos} runs (median of 21 seeds)");
+    assert!(rff <= 30 && rff * 3 < random, "{rff} {random}");
+}
+
+/// What was learnt is saved.
+#[test]
+fn surw_and_rff_go_on_where_they_were() {
+    for name in ["surw", "rff"] {
+        let (mut machine, program) = (Machine::new(), three_and_three());
+        let mut one = by_name(name, 3).expect("known");
+        for _ in 0..20 {
+            let schedule = one.next().expect("endless");
+            let (trace, _) = machine.run(&program, &schedule, u64::MAX);
+            one.done(schedule.ticket, &trace);
+            // The schedule alone repeats it.
+            let again = Schedule { record: true, blind: false, ..schedule };
+            let (trace, other) =
+                (acts(&machine.run(&program, &again, u64::MAX).0), machine.run(&program, &again, u64::MAX).0);
+            assert_eq!(acts(&other), trace);
+        }
+        let lost = one.next().expect("endless");
+        assert!(!lost.interest.is_empty() || !lost.wishes.is_empty() || name == "rff", "{lost:?}");
+        let bytes = one.save().expect("it can be saved");
+        let mut other = by_name(name, 99).expect("known");
+        other.restore(&bytes).expect("whole");
+        let key = |s: Schedule| (s.seed, s.expected, s.interest, s.wishes);
+        assert_eq!(key(other.next().expect("endless")), key(lost));
+        for _ in 0..20 {
+            assert_eq!(other.next().map(key), one.next().map(key));
+        }
+        for length in 0..bytes.len() {
+            assert!(by_name(name, 1).expect("known").restore(&bytes[..length]).is_err(), "{length}");
+        }
+    }
 }
 
 fn acts(trace: &Trace) -> Vec<(u64, u32)> {

@@ -7,6 +7,7 @@ mod conformance;
 mod container;
 mod debugger;
 mod files;
+mod first;
 mod formats;
 mod honest;
 mod hunt;

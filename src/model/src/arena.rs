@@ -5,10 +5,11 @@
 //! |---|---|---|
 //! | `magic`, `version`, `size` | vsrun, once | the shim, before anything else |
 //! | `control` | as its fields say | both |
-//! | `plan`, `prefix`, `expected`, `sleep` | vsrun, before an execution starts (`sleep` then by the scheduler step) | the scheduler step |
+//! | `plan`, `prefix`, `expected`, `aims`, `sleep` | vsrun, before an execution starts (`sleep`, `aims` and what is left of `expected` then by the scheduler step) | the scheduler step, what `aims` has met vsrun |
 //! | `known_shared`, `declared` | vsrun, before an execution starts | the holder of the turn |
 //! | `world`, `steps`, `trail`, `seen`, `records`, `enabled`, `noted`, `late` | the holder of the turn | anyone who knows that the world stands still |
 
+use crate::base::aims::{Aims, Wish, MAX_INTEREST, MAX_WISHES};
 use crate::base::records::Records;
 use crate::base::toss::{Tossing, MAX_TOSSES};
 use crate::base::watch::{Entry, Gone, LateFile, Record, Watching, LATE_PATH, MAX_LATE};
@@ -21,7 +22,7 @@ use crate::state::{
 /// "vsrun" and a line end, so that a text file is never taken for an arena.
 pub const MAGIC: u64 = 0x0a6e_7572_7376_0001;
 /// Version of everything in the arena.
-pub const VERSION: u32 = 59;
+pub const VERSION: u32 = 60;
 /// Where every process of a world maps the arena.
 pub const ARENA_ADDR: u64 = 0x2000_0000_0000;
 /// Where every process of a world maps the pool that shared memory segments and named semaphores are cut from.
@@ -160,6 +161,18 @@ impl Policy {
     /// The enabled operation of highest priority; each operation has one of its own, drawn from the seed, and has another one drawn when an
     /// operation that it depends on is performed while it waits (POS: Yuan, Yang, Gu, CAV 2018).
     pub const POS: Policy = Policy(5);
+    /// Operations on the objects in `Aims::interest` in an order in which each interleaving of them is about equally likely, by `Arena::expected`,
+    /// which counts these operations alone; any other enabled alternative, by the seed (SURW: Zhao, Wolff, Mathur, Roychoudhury, Selectively
+    /// uniform concurrency testing, ASPLOS 2025). After `pct_fair` transitions as [`Policy::RANDOM`].
+    pub const SURW: Policy = Policy(6);
+    /// As [`Policy::POS`], with the operations put off that `Aims::wishes` hold back (RFF: Wolff, Shi, Duck, Mathur, Roychoudhury, Greybox fuzzing
+    /// for concurrency testing, ASPLOS 2024). After `pct_fair` transitions as [`Policy::RANDOM`].
+    pub const RFF: Policy = Policy(7);
+
+    /// An execution of it tells what it has met, in [`Arena::aims`].
+    pub fn aims(self) -> bool {
+        matches!(self, Policy::SURW | Policy::RFF)
+    }
 }
 
 /// The schedule and bounds of an execution.
@@ -170,13 +183,13 @@ pub struct Plan {
     pub policy: Policy,
     /// Choices in `Arena::prefix`.
     pub prefix_len: u32,
-    /// Seed of [`Policy::RANDOM`], [`Policy::PCT`], [`Policy::WALK`] and [`Policy::POS`].
+    /// Seed of the policies that draw lots.
     pub seed: u64,
     /// Depth d of the bugs that [`Policy::PCT`] looks for.
     pub pct_depth: u32,
     /// Estimate k of the number of transitions, among which [`Policy::PCT`] puts its changes of priority.
     pub pct_length: u32,
-    /// Transitions after which [`Policy::PCT`] becomes fair.
+    /// Transitions after which [`Policy::PCT`], [`Policy::SURW`] and [`Policy::RFF`] become fair.
     pub pct_fair: u64,
     /// Transitions after which the execution is cut.
     pub max_depth: u64,
@@ -451,8 +464,10 @@ pub struct Arena {
     pub enabled: Table<(Tid, u32), { crate::state::world::MAX_THREADS }>,
     /// Sleep set at the end of the prefix, then of the present state: (thread, alternative).
     pub sleep: Table<(Tid, u32), MAX_SLEEP>,
-    /// Transitions that threads are expected to make in all, ascending by name, for [`Policy::WALK`]. Written by vsrun.
+    /// Transitions that threads are expected to make in all, ascending by name, for [`Policy::WALK`] and [`Policy::SURW`]. Written by vsrun.
     pub expected: Table<(Uid, u32), MAX_EXPECTED>,
+    /// What the policy aims at.
+    pub aims: Aims,
     /// Names of what is known to be shared, ascending; see `sharing`.
     pub known_shared: Table<u64, MAX_KNOWN>,
     /// Memory of which each use is an operation, ascending. Written by vsrun.
@@ -515,6 +530,7 @@ impl Arena {
             self.files.shadows.is_sealed() && self.files.copies.is_sealed() && self.files.used_files.is_sealed();
         let memory = self.regions.is_sealed() && self.segments.is_sealed() && self.attached.is_sealed();
         let schedule = self.enabled.is_sealed() && self.sleep.is_sealed() && self.expected.is_sealed();
+        let schedule = schedule && (!self.plan.policy.aims() || self.aims.is_sealed());
         let known = self.known_shared.is_sealed() && self.words.is_sealed() && self.declared.is_sealed();
         let known = known && self.owned.is_sealed() && self.late.is_sealed();
         let known = known && self.common.is_sealed() && self.met.is_sealed();
@@ -546,6 +562,9 @@ impl Arena {
             self.sleep.push(entry);
         }
         self.expected.clear();
+        if plan.policy.aims() {
+            self.aims.begin();
+        }
         self.world.past_cycles = plan.past_cycles;
         self.steps.clear();
         self.seen.clear();
@@ -577,6 +596,20 @@ impl Arena {
         self.expected.clear();
         for &entry in transitions.iter().take(MAX_EXPECTED) {
             self.expected.push(entry);
+        }
+    }
+
+    /// Says what the policy aims at, after [`Arena::prepare`]: the names of the objects of interest, ascending, and wishes. What does not fit is
+    /// left out.
+    pub fn aim(&mut self, interest: &[u64], wishes: &[Wish]) {
+        if !self.plan.policy.aims() {
+            return;
+        }
+        for &name in interest.iter().take(MAX_INTEREST) {
+            self.aims.interest.push(name);
+        }
+        for &wish in wishes.iter().take(MAX_WISHES) {
+            self.aims.wishes.push(wish);
         }
     }
 

@@ -51,6 +51,8 @@ macro_rules! subjects {
 }
 
 subjects! {
+    /// What searches that draw lots aim at.
+    aims: crate::base::aims;
     /// Watched memory.
     watch: crate::base::watch;
     /// Functions that return a choice.

@@ -104,6 +104,7 @@ impl Machine {
         plan.unshared = unshared;
         arena.prepare(plan, &schedule.prefix, &schedule.sleep)?;
         arena.expect(&schedule.expected);
+        arena.aim(&schedule.interest, &schedule.wishes);
         let mut run = Run::new(program, arena, watched);
         run.by_step = by_step;
         run.go();

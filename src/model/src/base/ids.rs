@@ -26,6 +26,11 @@ impl Uid {
         Uid((mixed ^ mixed >> 29) | Uid::HASHED)
     }
 
+    /// The one that created it. `None`: it is the first, or its path is not known any more.
+    pub fn parent(self) -> Option<Uid> {
+        (self.0 & Uid::HASHED == 0 && self.0 > Uid::MAIN.0).then_some(Uid(self.0 >> 12))
+    }
+
     /// The name that [`fmt::Display`] printed.
     pub fn parse(text: &str) -> Option<Uid> {
         if let Some(hash) = text.strip_prefix('h') {

@@ -1,6 +1,7 @@
 //! Numbers, tables, addresses, operations: what has no state.
 
 pub mod address;
+pub mod aims;
 pub mod buffers;
 pub mod calls;
 pub mod counter;

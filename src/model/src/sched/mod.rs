@@ -3,6 +3,7 @@
 pub mod cells;
 pub mod closing;
 pub mod descriptor;
+mod draw;
 pub mod file;
 mod machine;
 mod order;

@@ -254,23 +254,13 @@ impl Arena {
 
     fn next_by_policy(&mut self) -> Option<(Tid, u32)> {
         let chosen = match self.plan.policy {
-            Policy::RANDOM | Policy::PCT | Policy::WALK | Policy::POS => self.draw(),
+            Policy::RANDOM | Policy::PCT | Policy::WALK | Policy::POS | Policy::SURW | Policy::RFF => self.draw(),
             policy => self.pick_stay().map(|pick| if policy == Policy::LIKELY { self.likely(pick) } else { pick }),
         };
         if chosen.is_none() {
             self.world.finish(End::SLEEP_BLOCKED, self.world.current, NONE, 0);
         }
         chosen
-    }
-
-    #[inline(never)]
-    fn draw(&mut self) -> Option<(Tid, u32)> {
-        match self.plan.policy {
-            Policy::PCT => self.pick_pct(),
-            Policy::WALK => self.pick_by_rest(),
-            Policy::POS => self.pick_pos(),
-            _ => self.pick_random(),
-        }
     }
 
     fn asleep(&self, t: Tid, value: u32) -> bool {
@@ -365,105 +355,6 @@ impl Arena {
         (t, if waits { 1 } else { value })
     }
 
-    fn pick_random(&mut self) -> Option<(Tid, u32)> {
-        let drawn = self.next_random();
-        let enabled = self.enabled.as_slice();
-        let long_run = |e: &(Tid, u32)| self.world.threads[e.0].long_run;
-        let all = enabled.iter().all(|e| long_run(e) || self.world.gives_up_at(e.0) > 0);
-        let ways = |e: &(Tid, u32)| if all || !long_run(e) { u64::from(e.1) } else { 0 };
-        let mut n = drawn % enabled.iter().map(ways).sum::<u64>().max(1);
-        for e in enabled {
-            if n < ways(e) {
-                return Some((e.0, n as u32));
-            }
-            n -= ways(e);
-        }
-        None
-    }
-
-    /// Any thread, in proportion to what it has left; any of its alternatives.
-    fn pick_by_rest(&mut self) -> Option<(Tid, u32)> {
-        let known = self.expected.as_slice();
-        let sum: u64 = known.iter().map(|e| u64::from(e.1)).sum();
-        let average = sum.div_ceil(known.len().max(1) as u64);
-        let total: u64 = self.enabled.as_slice().iter().map(|e| self.rest(e.0, average)).sum();
-        let mut n = self.next_random() % total.max(1);
-        for i in 0..self.enabled.len {
-            let (t, choices) = self.enabled[i];
-            let rest = self.rest(t, average);
-            if n < rest {
-                let value = if choices > 1 { self.next_random() % u64::from(choices) } else { 0 };
-                return Some((t, value as u32));
-            }
-            n -= rest;
-        }
-        None
-    }
-
-    /// Transitions that a thread is expected to have left, at least this one.
-    fn rest(&self, t: Tid, average: u64) -> u64 {
-        let (thread, known) = (&self.world.threads[t], self.expected.as_slice());
-        let all = known.binary_search_by_key(&thread.uid, |e| e.0).map_or(average, |i| u64::from(known[i].1));
-        all.saturating_sub(u64::from(thread.transitions)).max(1)
-    }
-
-    /// The enabled thread of highest priority, after lowering it if this step is one of the changes; once that has gone on for long, any.
-    fn pick_pct(&mut self) -> Option<(Tid, u32)> {
-        if self.taken >= self.plan.pct_fair {
-            return self.pick_random();
-        }
-        let mut best = self.highest()?;
-        for i in 1..self.plan.pct_depth {
-            let at = mixed(self.plan.seed.wrapping_add(u64::from(i))) % u64::from(self.plan.pct_length.max(1));
-            if at == self.taken {
-                self.world.threads[best.0].priority = i;
-                best = self.highest()?;
-            }
-        }
-        let value = self.next_random() % u64::from(best.1.max(1));
-        Some((best.0, value as u32))
-    }
-
-    /// The enabled operation of highest priority. Those that depend on it are drawn again, as is what its thread does next.
-    fn pick_pos(&mut self) -> Option<(Tid, u32)> {
-        for i in 0..self.enabled.len {
-            let t = self.enabled[i].0;
-            if self.world.threads[t].priority == 0 {
-                self.world.threads[t].priority = (self.next_random() >> 32) as u32 | 1;
-            }
-        }
-        let threads = &self.world.threads;
-        let key = |t: Tid| (!threads[t].long_run, threads[t].priority, core::cmp::Reverse(t));
-        let (best, choices) = self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))?;
-        let moving = self.world.act(best);
-        for i in 0..self.world.live.len {
-            let t = self.world.live[i];
-            let waits = t != best && self.world.threads[t].priority != 0;
-            if waits && dependent_after(&self.world.act(t), Effects::NONE, &moving, Effects::NONE, true) {
-                self.world.threads[t].priority = 0;
-            }
-        }
-        self.world.threads[best].priority = 0;
-        let value = self.next_random() % u64::from(choices.max(1));
-        Some((best, value as u32))
-    }
-
-    fn highest(&self) -> Option<(Tid, u32)> {
-        let born = |t: Tid| mixed(self.plan.seed ^ self.world.threads[t].uid.0) | 1 << 63;
-        let priority = |t: Tid| match self.world.threads[t].priority {
-            0 => born(t),
-            lowered => u64::from(lowered),
-        };
-        let key = |t: Tid| (!self.world.threads[t].long_run, priority(t), core::cmp::Reverse(t));
-        self.enabled.as_slice().iter().copied().max_by_key(|e| key(e.0))
-    }
-
-    /// splitmix64.
-    fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.random)
-    }
-
     fn record(&mut self, t: Tid, value: u32) {
         self.follow(t, value);
         if self.plan.blind {
@@ -552,7 +443,7 @@ impl Arena {
 }
 
 /// The output function of splitmix64.
-fn mixed(state: u64) -> u64 {
+pub(super) fn mixed(state: u64) -> u64 {
     let mut z = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
