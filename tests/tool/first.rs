@@ -94,7 +94,7 @@ fn a_shallow_bug_of_long_executions_is_found_at_once() {
 fn a_loop_that_looks_at_memory_is_looked_at_soon() {
     let place = Place::new("looks");
     place.compile("scripts/first/endless_readers.c", "readers", &[]);
-    // With 60 s of CPU time for a loop, and watched three times that, nothing would come of it here.
-    let run = place.run("-j 1 --shrink 0 --divergence-timeout 20 --time 80 ./readers");
+    // A divergence is one after 30 s of CPU time where memory is watched, and is looked at twice.
+    let run = place.run("-j 1 --shrink 0 --divergence-timeout 10 --time 30 ./readers");
     assert_eq!(run["verdict"], "assert", "{run}");
 }
