@@ -319,7 +319,8 @@ impl<'a> Shared<'a> {
     /// Whether a loop that goes on may wait for memory that is no object yet, and it pays to find that out soon.
     fn may_be_hasty(&self) -> bool {
         let config = self.setting.config;
-        let watches = config.race().watches() && config.search != SearchKind::Once;
+        // What is run once more changes files once more.
+        let watches = config.race().watches() && config.private_files() && config.search != SearchKind::Once;
         watches && self.hasty.load(Ordering::Relaxed) && self.lock().sharing.has_room()
     }
 

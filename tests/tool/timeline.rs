@@ -70,7 +70,10 @@ const DEADLOCK: &str = "program-deadlock-1.vsrun.json";
 fn server(test: &str) -> Place {
     let place = Place::new(test, "server.c");
     // As it was found: a shorter one has no signal any more.
-    place.text(&["--race", "off", "--shrink", "0", "--progress", "never", "./program", HOSTILE], 1);
+    place.text(
+        &["--search", "optimal", "--race", "off", "--shrink", "0", "--progress", "never", "./program", HOSTILE],
+        1,
+    );
     place
 }
 
