@@ -324,10 +324,11 @@ impl<'a> Shared<'a> {
         watches && self.hasty.load(Ordering::Relaxed) && self.lock().sharing.has_room()
     }
 
-    /// A loop went on for too long, and more turned out to be an object: only an execution in which that is one knows whether it waits.
+    /// A loop went on for too long, and more memory turned out to be an object: only an execution in which that is one knows whether it waits.
     fn will_be_objects(&self, outcome: &Outcome) -> bool {
         let diverges = outcome.ending == Ending::Divergence;
-        diverges && shown_by(outcome, self.setting.config.keep_going).is_new() && self.lock().sharing.has_room()
+        let words = || shown_by(outcome, self.setting.config.keep_going).words;
+        diverges && !words().is_empty() && self.lock().sharing.has_room()
     }
 
     /// Looks at the beginning of an execution, again and again until nothing more of it turns out to be an object; what is known then is given
