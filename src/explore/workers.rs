@@ -33,7 +33,7 @@ use crate::objects::Shown;
 use crate::race::loads_overtake;
 use crate::runtime::halt::Halt;
 use crate::runtime::session::{Input, KEPT};
-use crate::runtime::{tracee, Inspector, Outcome, Worker, LAST_STEPS};
+use crate::runtime::{tracee, Inspector, Outcome, Sign, Worker, LAST_STEPS};
 use crate::schedule::Schedule;
 
 /// How often a worker that has nothing to do looks whether vsrun is asked to end.
@@ -326,7 +326,8 @@ impl<'a> Shared<'a> {
 
     /// A loop went on for too long, and more memory turned out to be an object: only an execution in which that is one knows whether it waits.
     fn will_be_objects(&self, outcome: &Outcome) -> bool {
-        let diverges = outcome.ending == Ending::Divergence;
+        // One that nobody could let go on any more diverges in any case.
+        let diverges = outcome.ending == Ending::Divergence && outcome.sign == Sign::Clean;
         let words = || shown_by(outcome, self.setting.config.keep_going).words;
         diverges && !words().is_empty() && self.lock().sharing.has_room()
     }
