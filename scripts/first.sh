@@ -3,11 +3,9 @@
 # For each program and search the median of executions and seconds to the first bug over SEEDS seeds, and in how many of these it was found in TIME
 # seconds. With --short: the five programs that the default command is held to, three seeds, and it fails if one is missed or takes too long.
 #
-#   scripts/first.sh [--short] [-o table.md] [PROGRAM..]       SEEDS=20 TIME=20 SEARCHES="default random .." scripts/first.sh
+#   SEEDS=20 TIME=20 SEARCHES="default random .." scripts/first.sh [--short] [-o table.md] [PROGRAM..]     (VSRUN=PATH: that binary)
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-vsrun=${VSRUN:-$here/target/release/vsrun}
-[ -x "$vsrun" ] || { (cd "$here" && cargo build --release --quiet); }
 short=0
 out=/dev/stdout
 programs=()
@@ -15,10 +13,16 @@ while [ $# -gt 0 ]; do
     case $1 in
     --short) short=1 ;;
     -o) out=$2; shift ;;
+    -*) sed -n '2,7s/^# \?//p' "$0" >&2 && exit 2 ;;
     *) programs+=("$1") ;;
     esac
     shift
 done
+if [ -z "${VSRUN:-}" ]; then
+    (cd "$here" && cargo build --quiet --release)
+    VSRUN=${CARGO_TARGET_DIR:-$here/target}/release/vsrun
+fi
+vsrun=$(realpath "$VSRUN")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ ${#programs[@]} -eq 0 ]; then

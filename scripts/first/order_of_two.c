@@ -1,4 +1,4 @@
-/* A cache that is filled under one lock and emptied under two: an entry is used after it was taken out. */
+/* A cache that is filled under one lock after the other and emptied under both: an entry is valid that is not present. */
 #include <assert.h>
 #include <pthread.h>
 

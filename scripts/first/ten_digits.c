@@ -1,4 +1,4 @@
-/* Two threads set ten flags each; it fails if every flag of one is seen set before the other has set its own. */
+/* Two threads count to ten; it fails if one is done before the other begins. */
 #include <assert.h>
 #include <pthread.h>
 

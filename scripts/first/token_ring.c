@@ -1,4 +1,4 @@
-/* A token goes round; one thread passes it on twice if it is overtaken while it looks. */
+/* A token goes round; one thread passes it on before it has counted itself out. */
 #include <assert.h>
 #include <pthread.h>
 #include <semaphore.h>
