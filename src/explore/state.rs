@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    /// An execution is over that the search is not told of, or (`new`: more of it turned out to be an object) is to be told of.
+    /// Takes account of the work of an execution that is over, whosever it is; `new`: more of it turned out to be an object.
     pub fn note_part(&mut self, task: &Task, trace: &Trace, new: bool) {
         let transitions = trace.steps.len() as u64 + trace.unrecorded;
         let Some(first) = &mut self.first else { return };

@@ -257,9 +257,7 @@ impl<'a> Shared<'a> {
             let shown = shown_by(&outcome, self.setting.config.keep_going);
             // Where objects turned out to be shared, there are more transitions than the search knew of, and it starts
             // over: that the schedule could not be followed is no matter then.
-            let waits = outcome.trace.end == End::MISMATCH || self.will_tell(&outcome);
-            let counts = shown.is_new() && waits
-                || self.will_be_objects(&outcome)
+            let counts = shown.is_new() && (outcome.trace.end == End::MISMATCH || self.will_tell(&outcome))
                 || self.judge_and_record(worker, inspector, &task, &outcome)?
                     && self.record_races(worker, inspector, &task, &outcome, races)?;
             if !counts {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use vsrun_model::arena::Policy;
 
 use super::api::Search;
+use super::lots::Lots;
 use crate::codec;
 use crate::incomplete::Reason;
 use crate::schedule::Schedule;
@@ -16,7 +17,7 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Random {
     policy: Policy,
-    state: u64,
+    lots: Lots,
     /// Executions handed out.
     ticket: u64,
     /// Seeds of executions that were under way when the search was saved; they are begun again.
@@ -38,22 +39,20 @@ impl Random {
     }
 
     fn by(policy: Policy, seed: u64) -> Random {
-        Random { policy, state: seed, ticket: 0, again: Vec::new(), running: BTreeMap::new(), transitions: 0 }
-    }
-
-    /// splitmix64 (Steele, Lea, Flood 2014).
-    fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Random {
+            policy,
+            lots: Lots { state: seed },
+            ticket: 0,
+            again: Vec::new(),
+            running: BTreeMap::new(),
+            transitions: 0,
+        }
     }
 }
 
 impl Search for Random {
     fn next(&mut self) -> Option<Schedule> {
-        let seed = self.again.pop().unwrap_or_else(|| self.draw());
+        let seed = self.again.pop().unwrap_or_else(|| self.lots.draw());
         self.ticket += 1;
         self.running.insert(self.ticket, seed);
         Some(Schedule { ticket: self.ticket, policy: self.policy, seed, blind: true, ..Schedule::default() })
@@ -70,13 +69,14 @@ impl Search for Random {
 
     fn save(&self) -> Option<Vec<u8>> {
         let again: Vec<u64> = self.again.iter().chain(self.running.values()).copied().collect();
-        Some(codec::encode(&(self.state, self.ticket, again, self.transitions)))
+        Some(codec::encode(&(self.lots.state, self.ticket, again, self.transitions)))
     }
 
     fn restore(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (state, ticket, again, transitions) = codec::decode(bytes)?;
         codec::counted([ticket, transitions])?;
-        *self = Random { policy: self.policy, state, ticket, again, running: BTreeMap::new(), transitions };
+        *self =
+            Random { policy: self.policy, lots: Lots { state }, ticket, again, running: BTreeMap::new(), transitions };
         Ok(())
     }
 
