@@ -346,7 +346,7 @@ fn seconds(place: &Place, file: &str, before: &str, command: &str) -> f64 {
 
 /// Of a machine that does nothing else.
 #[test]
-#[ignore = "measures time: cargo test --release --test debugger -- --ignored --nocapture"]
+#[ignore = "measures time: cargo test --release --test tool debugger -- --ignored --nocapture"]
 fn at_depth_ten_thousand_going_anywhere_takes_less_than_a_second() {
     let place = Place::of("daemons", "deep", &[]);
     let file = place.scenario("-j 1 --shrink 0 ./program deep");
