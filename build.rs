@@ -14,10 +14,6 @@ const MEMBERS: [(&str, &str); 3] = [("shim", "shim"), ("canary", "canary"), ("mo
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    if env::var("PROFILE").is_ok_and(|profile| profile == "release") {
-        // The table by which frames are found while the stack is unwound: a release build is over at a panic, and has no symbols for a backtrace.
-        println!("cargo:rustc-link-arg-bin=vsrun=-Wl,--no-eh-frame-hdr");
-    }
     let packaged = !root.join("shim/Cargo.toml").exists();
     let sources: &[&str] = match packaged {
         true => &["embedded", "Cargo.toml.orig"],
