@@ -40,13 +40,16 @@ head -c 1500000 lines >text
 python=$(command -v python3 >/dev/null && python3 -c 'import sys; print(sys.executable)') || python=python3
 
 compared=0 differences=0 begun=0
+# The program that is compared, and how it runs.
+name= mode=native
 # What stands before a command to run it as another user; further options of vsrun.
 as=() options=()
 row() { printf '%-18s %-12s %-14s %-9s %11s %9s\n' "$@"; }
 
-# What went wrong, below the row.
+# What went wrong, below the row, and once more at the end.
 wrong() {
     printf '    %s\n' "$@"
+    printf '%s, %s: %s\n' "$name" "$mode" "$*" >>all-differences
     differences=$((differences + 1))
 }
 
@@ -66,7 +69,8 @@ is_there() {
 
 # NAME PROGRAM...: whether all of the programs, and files with a whole path, are there; says so if one is not.
 there() {
-    local name=$1 program
+    local program
+    name=$1 mode=native
     shift
     for program; do
         if ! is_there "$program"; then
@@ -79,7 +83,8 @@ there() {
 
 # MODE OPTION...: vsrun with the options on the command in `command`; MODE is for the table.
 under_vsrun() {
-    local mode=$1 code=0 status same=differs
+    local code=0 status same=differs
+    mode=$1
     shift
     start_clock
     timeout 300 "${as[@]}" "$vsrun" "${options[@]}" "$@" --format json --output ours "${command[@]}" </dev/null >json 2>errors || code=$?
@@ -373,6 +378,7 @@ if there PostgreSQL "${postgres:-.}/postgres" psql setpriv; then
 fi
 
 if [ "$differences" -gt 0 ]; then
+    cut -c 1-1000 all-differences
     echo "$differences differences in $compared programs"
     exit 1
 fi

@@ -2,8 +2,8 @@
 # Everything that is checked: ./scripts/test.sh
 #
 # Formatting, lints, documentation, all tests (unit, property, and c-tests/ from end to end), then benchmark, real programs and demo in
-# their short forms. Goes on after a failure. At the end stands how long each step and each binary of the tests took; the last line says how
-# many steps passed and failed.
+# their short forms. Goes on after a failure. At the end stands what the steps that failed said last, and how long each step and each binary
+# of the tests took; the last line says how many steps passed and failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Nothing is built twice here: what incremental builds keep would only cost time.
@@ -20,7 +20,8 @@ step() {
     shift
     printf '\n== %s: %s\n' "$name" "$*"
     # What the shell says of the time goes to the file, what the command says where it always does.
-    { time "$@" 2>&3 || result="FAILED with status $?"; } 3>&2 2>"$place/time.$BASHPID"
+    # (The command does not get descriptor 3: programs show what they inherit.)
+    { time "$@" 2>&3 3>&- || result="FAILED with status $?"; } 3>&2 2>"$place/time.$BASHPID"
     read -r real user system <"$place/time.$BASHPID"
     printf -- '-- %s %s (%d s)\n' "$name" "$result" "$real"
     printf '%d %d %s %s\n' "$real" $((user + system)) "${result%% *}" "$name" >>"$steps"
@@ -30,6 +31,7 @@ step() {
 beside() {
     step "$@" >"$place/said.$BASHPID" 2>&1
     flock "$place" cat "$place/said.$BASHPID"
+    ! tail -n 1 "$place/said.$BASHPID" | grep -q '^-- .* FAILED' || tail -n 30 "$place/said.$BASHPID" >>"$place/failed"
 }
 
 # FILE: its lines, the longest first.
@@ -121,6 +123,7 @@ wait "$others"
 step soak soak
 step fuzz fuzz
 
+[ ! -s "$place/failed" ] || { printf '\nwhat failed said last\n'; cat "$place/failed"; }
 printf '\nseconds, and of CPU time: each step (%d s in all)\n' "$SECONDS"
 table "$steps"
 printf '\nseconds: each binary of the tests\n'
