@@ -82,6 +82,8 @@ struct Case {
     slow: bool,
     /// With `naive` it takes long: that is for slow runs.
     naive_is_slow: bool,
+    /// Ways that are much alike take long: those are for slow runs.
+    alike_are_slow: bool,
 }
 
 impl Case {
@@ -108,6 +110,7 @@ impl Case {
             }
             "slow" => self.slow = value == "yes",
             "naive" if value == "slow" => self.naive_is_slow = true,
+            "alike" if value == "slow" => self.alike_are_slow = true,
             _ => return Err(format!("unknown key {key}")),
         }
         Ok(())
@@ -140,16 +143,19 @@ impl Case {
         }
     }
 
-    /// Ways that are much alike take turns: each is for a sixth of the cases; in slow runs all are for all.
+    /// Ways that are much alike take turns: each is for a sixth of the cases, three workers for half of them and where memory is watched; in
+    /// slow runs all are for all.
     fn takes_turn(&self, way: (&str, u32)) -> bool {
         let letters = self.letters();
         match way {
+            ("naive" | "optimal", 1) => true,
+            _ if self.alike_are_slow => false,
             ("dpor", _) => letters.is_multiple_of(6),
             ("sss", _) => letters % 6 == 1,
             ("if-sss", _) => letters % 6 == 2,
             ("naive", 2) => letters % 6 == 3,
             ("optimal", 2) => letters % 6 == 4,
-            _ => true,
+            _ => letters.is_multiple_of(2) || self.is_watched(),
         }
     }
 
