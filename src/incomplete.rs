@@ -47,6 +47,10 @@ pub enum Reason {
     Depth,
     /// One execution was asked for.
     Once,
+    /// Pieces of the tree are not explored.
+    Pieces,
+    /// Objects are shared that were not known to be when the tree was split.
+    Again,
     /// System calls that could communicate went to the kernel.
     PassedThrough,
     /// Threads used memory in an order that nothing keeps.
@@ -205,6 +209,8 @@ impl Reason {
             Reason::Room => ("room", "bounded: executions were cut where the program had more of something than vsrun can hold, or could not be followed on (see the notes)", ""),
             Reason::Depth => ("depth", "bounded: executions were cut at the depth bound (--max-depth)", ""),
             Reason::Once => ("executions", COUNT, ""),
+            Reason::Pieces => ("pieces", "pieces of the search are not explored yet (vsrun pieces work)", ""),
+            Reason::Again => ("pieces:again", "objects turned out to be shared that were not when the search was split: it is to be split again (vsrun pieces split --again)", ""),
             Reason::PassedThrough => ("passed-through", CALLS, ""),
             Reason::Races => ("races", "all schedules of what is visible were run, but threads use memory without an order (see the notes): a switch between such accesses was not explored", ""),
             Reason::Unwatched => ("not-watched", "all schedules of what is visible were run, but some of what threads do to memory was not seen (see the notes)", ""),

@@ -1,6 +1,7 @@
 //! The vsrun command: arguments in, one of a few modes, an exit code out.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -8,10 +9,10 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Replay, ReportFormat, Show, Timeline,
-    Trace, Why,
+    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Pieces, Replay, ReportFormat, Searched,
+    Show, Timeline, Trace, Why,
 };
-use vsrun::explore::{self, Failure, Replayed};
+use vsrun::explore::{self, Failure, Replayed, Split};
 use vsrun::finding::{Bug, BugKind, Summary};
 use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => look_at(&args.program),
         Command::Why(args) => why_it_hangs(&args),
         Command::Daemon(args) => hunt(&args),
+        Command::Pieces(args) => pieces(&args),
         Command::Completions(args) => out(&args::completions(args.shell)).map(|()| 0).map_err(Failure::from),
         Command::Man(args) => write_pages(&args),
     };
@@ -265,6 +267,49 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
         Format::Text => report::hunt::text(&hunt, colours_for(&io::stdout())),
     })?;
     Ok(hunt.exit_code())
+}
+
+/// Splits a search, explores a piece, sums up.
+fn pieces(args: &Pieces) -> Result<i32, Failure> {
+    let searched = |path: &Path| {
+        let words = explore::words_of(path)?;
+        let config = args::searched(&words).map_err(|e| Failure::environment(e.text))?;
+        Ok::<_, Failure>(Searched { words, config })
+    };
+    match args {
+        Pieces::Split(args) => {
+            let (search, again) = match &args.search {
+                Some(search) => (search.clone(), false),
+                None => (searched(&args.dir)?, true),
+            };
+            match explore::split(args, &search, again)? {
+                Split::Over(summary) => {
+                    print_summary(&search.config, &summary)?;
+                    Ok(summary.exit_code())
+                }
+                Split::Into(done) => {
+                    out(&report::pieces::split(&done.dir, &done.pieces, done.time))?;
+                    Ok(0)
+                }
+            }
+        }
+        Pieces::Work(args) => {
+            let worked = explore::work(args, searched(&args.file)?.config)?;
+            out(&match args.format {
+                Format::Json => report::pieces::worked_json(&worked) + "\n",
+                Format::Text => report::pieces::worked(&worked),
+            })?;
+            Ok(worked.exit_code())
+        }
+        Pieces::Merge(args) => {
+            let mut config = searched(&args.dir)?.config;
+            config.format = args.format;
+            let summary =
+                explore::merge(args, config.clone()).inspect_err(|failure| print_failure(&config, &failure.message))?;
+            print_summary(&config, &summary)?;
+            Ok(summary.exit_code())
+        }
+    }
 }
 
 /// Writes the man pages, each to a file of its name.

@@ -6,4 +6,4 @@ mod pages;
 mod resolve;
 
 pub use pages::{completions, man_pages};
-pub use resolve::{parse, UsageError};
+pub use resolve::{parse, searched, UsageError};

@@ -7,13 +7,13 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::{
     Bounds, Checkpoint, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain,
-    Format, Man, MemoryModel, Race, Replay, ReportFormat, SearchKind, SearchName, Show, Step, Timeline, Trace,
-    TraceOptions, Why, Words,
+    Format, Man, MemoryModel, Pieces, PiecesOptions, Race, RawPieces, Replay, ReportFormat, SearchKind, SearchName,
+    Searched, Show, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "replay",
     "debug",
     "explain",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 12] = [
     "doctor",
     "why",
     "daemon",
+    "pieces",
     "completions",
     "man",
 ];
@@ -95,6 +96,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
             Err(UsageError::wrong("the program's name is empty"))
         }
         Some(RawCommand::Daemon(daemon)) => hunt(*daemon).map(Command::Daemon),
+        Some(RawCommand::Pieces(pieces)) => of_pieces(pieces.command).map(Command::Pieces),
         Some(RawCommand::Completions(completions)) => Ok(Command::Completions(completions)),
         Some(RawCommand::Man(man)) => Ok(Command::Man(man)),
         None => {
@@ -199,6 +201,52 @@ fn hunt(options: DaemonOptions) -> Result<Daemon, UsageError> {
     };
     let DaemonOptions { time, first, race, format, .. } = options;
     Ok(Daemon { time, first, race, format, config: resolve(config)? })
+}
+
+/// What is asked of pieces. The options of the search that is split are kept as they are: whoever explores a piece reads them again.
+fn of_pieces(command: RawPieces) -> Result<Pieces, UsageError> {
+    let options = match command {
+        RawPieces::Work(work) => return Ok(Pieces::Work(work)),
+        RawPieces::Merge(merge) => return Ok(Pieces::Merge(merge)),
+        RawPieces::Split(options) => options,
+    };
+    let search = match (options.command.is_empty(), options.again) {
+        (true, true) => None,
+        (false, false) => Some(Searched { config: searched(&options.command)?, words: options.command }),
+        (true, false) => return Err(UsageError::wrong("no program given")),
+        (false, true) => return Err(UsageError::wrong("--again splits what is in DIR: it takes no program")),
+    };
+    Ok(Pieces::Split(SplitPieces { into: options.into, dir: options.dir, look: options.look, search }))
+}
+
+/// The search that such words ask for, as after `vsrun`: one that can be split.
+///
+/// # Errors
+/// They ask for something else.
+pub fn searched(words: &[OsString]) -> Result<Config, UsageError> {
+    let raw = Raw::from_arg_matches(&command().try_get_matches_from(["vsrun".into()].iter().chain(words))?)?;
+    if raw.command.is_some() || raw.explore.program.is_empty() {
+        return Err(UsageError::wrong("pieces are those of a search: options and a program are expected"));
+    }
+    let config = resolve(raw.explore)?;
+    let bounded = config.bounds.executions.is_some() || config.bounds.time.is_some();
+    let refused = [
+        (config.search != SearchKind::Optimal, "only --search optimal can be split"),
+        (
+            config.save.is_some() || config.resume.is_some(),
+            "pieces keep what they come to by themselves: no --save, no --resume",
+        ),
+        (bounded, "a bound of time or executions is one of 'pieces work', not of the search that is split"),
+        (
+            !config.save_outcome.is_empty() || config.save_cut,
+            "--save-outcome and --save-cut mean nothing for a search that is split",
+        ),
+        (!config.watch.is_empty(), "--watch means nothing for a search that is split"),
+    ];
+    match refused.iter().find(|(refused, _)| *refused) {
+        Some((_, why)) => Err(UsageError::refused(why)),
+        None => Ok(Config { draws: false, ..config }),
+    }
 }
 
 fn refuse_later_work(config: &Config) -> Result<(), UsageError> {
@@ -330,6 +378,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun timeline [--format html|perfetto|dot|json] [-o FILE] [--trust] FILE
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
        vsrun daemon [OPTIONS] PROGRAM [ARGS]...
+       vsrun pieces split|work|merge ...
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 
@@ -355,6 +404,8 @@ enum RawCommand {
     Why(Why),
     /// Hunt for bugs of a daemon: clients, signals, one search after the other, one verdict
     Daemon(Box<DaemonOptions>),
+    /// Split a search into pieces that other machines explore, explore one, sum up
+    Pieces(PiecesOptions),
     /// Print what a shell reads to complete vsrun's arguments
     #[command(hide = true)]
     Completions(Completions),

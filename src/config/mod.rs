@@ -14,9 +14,14 @@ use values::{
     uncontrolled,
 };
 
+mod forms;
+mod pieces;
 mod searches;
 mod values;
 
+pub use forms::{Format, ReportFormat};
+pub(crate) use pieces::RawPieces;
+pub use pieces::{MergePieces, PiecesOptions, WorkPiece};
 pub use searches::{SearchKind, SearchName};
 pub use values::{Memory, MemoryModel, Point, Refine, Words};
 
@@ -46,6 +51,8 @@ pub enum Command {
     Why(Why),
     /// Hunt for bugs of a daemon.
     Daemon(Daemon),
+    /// Split a search, explore a piece, sum up.
+    Pieces(Pieces),
     /// Print completions.
     Completions(Completions),
     /// Write the man pages.
@@ -139,28 +146,6 @@ impl Race {
 pub enum Heap {
     On,
     Off,
-}
-
-/// The form of the report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// One JSON object on stdout.
-    Json,
-}
-
-/// The form of the report on an exploration.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum ReportFormat {
-    /// For people.
-    Text,
-    /// One JSON object on stdout.
-    Json,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-    /// JUnit's XML, for test servers.
-    Junit,
 }
 
 /// Whether a line about progress is written to standard error.
@@ -710,4 +695,38 @@ pub struct Show {
     /// The scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Splits a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitPieces {
+    /// Pieces.
+    pub into: u32,
+    /// Where they are written.
+    pub dir: PathBuf,
+    /// How long to look for shared objects before.
+    pub look: Duration,
+    /// What is split; nothing: what is there.
+    pub search: Option<Searched>,
+}
+
+/// A search, as it is written into pieces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// Its options and the program.
+    pub words: Vec<OsString>,
+    /// The same, resolved.
+    pub config: Config,
+}
+
+/// What is asked of pieces.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pieces {
+    /// To make them.
+    Split(SplitPieces),
+    /// To explore one.
+    Work(WorkPiece),
+    /// To sum them up.
+    Merge(MergePieces),
 }

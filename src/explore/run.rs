@@ -11,7 +11,7 @@ use super::found::{look, put_in_order, Candidate, Found, Look};
 use super::progress::Progress;
 use super::save::{Header, Saved, Saver};
 use super::save_outcome::save_outcomes;
-use super::setting::{identity_of, memory_of_each, output_file, search_of, spec_of, watch, Setting};
+use super::setting::{identity_of, memory_of_each, output_file, spec_of, watch, Of, Setting};
 use super::sharing::Sharing;
 use super::shorten::{is_wanted_now, look_shorter};
 use super::state::{State, Stop};
@@ -64,9 +64,9 @@ fn resume(
 }
 
 /// An exploration ready to begin.
-fn prepare(setting: &mut Setting) -> Result<State, Failure> {
+pub(super) fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     let config = setting.config;
-    let mut search = search_of(config)?;
+    let mut search = setting.search()?;
     let mut sharing = Sharing::new(config)?;
     let (header, counts) = match resume(setting, (&mut *search, &mut sharing))? {
         Some((header, counts)) => (Some(header), counts),
@@ -91,18 +91,29 @@ fn prepare(setting: &mut Setting) -> Result<State, Failure> {
     Ok(state)
 }
 
-/// Explores; prints nothing but progress.
-pub fn explore(config: &Config) -> Result<Summary, Failure> {
+/// What is to be explored, ready to begin, and the standard input of the program.
+pub(super) fn begin(config: &Config, of: Of) -> Result<(Setting<'_>, Input), Failure> {
     // What it takes to bring the program to main is part of the time.
     let until = config.bounds.time.and_then(|time| Instant::now().checked_add(time));
     let (mut spec, program) = spec_of(config)?;
     let once = config.search == SearchKind::Once;
     let input = Input::prepare(once)?;
     spec.options.stdin = input.name().to_string();
-    let mut shown = output_file(config.output.as_deref())?;
     let identity = identity_of(Path::new(&spec.program.exe), &program, &spec.options.with)?;
+    Ok((Setting { config, spec, identity, until, of }, input))
+}
+
+/// Explores; prints nothing but progress.
+pub fn explore(config: &Config) -> Result<Summary, Failure> {
+    Ok(explore_part(config, Of::Whole)?.0)
+}
+
+/// The same of a part, with what is known of objects then.
+pub(super) fn explore_part(config: &Config, of: Of) -> Result<(Summary, Sharing), Failure> {
+    let once = config.search == SearchKind::Once;
+    let (mut setting, input) = begin(config, of)?;
+    let mut shown = output_file(config.output.as_deref())?;
     let direct = if once { Some(shown.try_clone()?) } else { None };
-    let mut setting = Setting { config, spec, identity, until };
     let mut state = prepare(&mut setting)?;
     let places = places(config, &*state.search, &mut state.counts);
     setting.spec.memory = memory_of_each(config.memory_size(), places.len());
@@ -128,10 +139,10 @@ pub fn explore(config: &Config) -> Result<Summary, Failure> {
     if !once && (!bugs.is_empty() || config.output.is_some()) {
         worker.output.copy_to(&mut shown)?;
     }
-    let outcomes = std::mem::take(&mut state.outcomes);
+    let (outcomes, sharing) = (std::mem::take(&mut state.outcomes), state.sharing.clone());
     let mut summary = Summary { unfinished, ..summary(config, &worker, state, &outcomes, bugs) };
     save_outcomes(&setting, (&mut worker, &mut inspector), &outcomes, &mut summary);
-    Ok(summary)
+    Ok((summary, sharing))
 }
 
 /// At the end all bugs together may be shortened for so many times what one may.

@@ -28,7 +28,7 @@ use vsrun_model::{Kind, Uid};
 use super::executions::Counts;
 use super::found::{Candidate, Found};
 use super::outcomes::{Ended, Kept, Outcomes};
-use super::setting::Setting;
+use super::setting::{Piece, Setting};
 use super::sharing::Sharing;
 use crate::base::files;
 use crate::base::hash::fnv1a;
@@ -45,7 +45,7 @@ use crate::search::Search;
 /// First bytes of a file of any version.
 const FORMAT: &[u8] = b"vsrun search ";
 /// First bytes of a file; changes when an older vsrun would misread one.
-const MAGIC: &[u8; 16] = b"vsrun search 20\n";
+const MAGIC: &[u8; 16] = b"vsrun search 21\n";
 /// Bytes that a saved search may have.
 const LARGEST: u64 = 4 << 30;
 /// How often a state is saved.
@@ -82,6 +82,9 @@ pub(super) struct Header {
     pub bugs: Vec<SavedBug>,
     /// What is known of objects.
     pub sharing: Sharing,
+    /// The piece that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
 }
 
 /// A bug and what repeats it.
@@ -261,6 +264,23 @@ impl SavedOutcomes {
         Outcomes::going_on(self.executions, self.overflow, times, kept)
     }
 
+    /// Takes what another part of the same search has come to.
+    fn add(&mut self, other: &SavedOutcomes) {
+        self.executions += other.executions;
+        self.overflow |= other.overflow;
+        let mut times: BTreeMap<u64, u64> = self.times.iter().copied().collect();
+        for &(outcome, n) in &other.times {
+            *times.entry(outcome).or_insert(0) += n;
+        }
+        self.times = times.into_iter().collect();
+        let is = |a: &SavedOutcome, b: &SavedOutcome| (a.text, a.status, a.bytes) == (b.text, b.status, b.bytes);
+        for kept in &other.kept {
+            if !self.kept.iter().any(|known| is(known, kept)) {
+                self.kept.push(kept.clone());
+            }
+        }
+    }
+
     fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let of = |kept: &SavedOutcome| [kept.execution, kept.transitions, kept.bytes];
         let times = self.times.iter().map(|(_, n)| *n);
@@ -296,7 +316,42 @@ impl Header {
             // then to end the exploration if it is to end at the first one.
             bugs: found.filter(|f| setting.config.keep_going || !f.summary.is_empty()).map(SavedBug::new).collect(),
             sharing: sharing.clone(),
+            piece: setting.piece().cloned(),
         }
+    }
+
+    /// Takes what another part of the same search has come to.
+    pub fn add(&mut self, other: &Header) {
+        self.executions += other.executions;
+        self.max_depth = self.max_depth.max(other.max_depth);
+        self.cut += other.cut;
+        self.ended += other.ended;
+        for (&reason, n) in &other.reasons {
+            *self.reasons.entry(reason).or_insert(0) += n;
+        }
+        self.outcomes.add(&other.outcomes);
+        self.tosses |= other.tosses;
+        for note in &other.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        self.passed.resize(self.passed.len().max(other.passed.len()), 0);
+        self.passed.iter_mut().zip(&other.passed).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        self.seconds += other.seconds;
+        for bug in &other.bugs {
+            match self.bugs.iter_mut().find(|known| known.identity == bug.identity) {
+                Some(known) if bug.transitions < known.transitions => *known = bug.clone(),
+                Some(_) => {}
+                None => self.bugs.push(bug.clone()),
+            }
+        }
+        self.sharing.join(&other.sharing);
+    }
+
+    /// Bugs that were found.
+    pub fn bugs(&self) -> usize {
+        self.bugs.len()
     }
 
     /// What was counted.
@@ -339,6 +394,11 @@ impl Header {
         }
         if self.fingerprint != setting.identity {
             return Some("the program has changed since".into());
+        }
+        match (&self.piece, setting.piece()) {
+            (Some(_), None) => return Some("it is a piece of a search: vsrun pieces work explores it".into()),
+            (one, two) if one.as_ref() != two => return Some("it is of another piece".into()),
+            _ => {}
         }
         let search = search_text(setting.config);
         if self.search != search {

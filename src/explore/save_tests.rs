@@ -72,6 +72,7 @@ fn saved() -> Saved {
         seconds: 1.5,
         bugs: vec![bug],
         sharing: Sharing::default(),
+        piece: None,
     };
     Saved { header, search: (0..40).collect() }
 }

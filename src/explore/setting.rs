@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use vsrun_model::End;
 
 use super::annotations::annotated;
@@ -20,7 +21,7 @@ use crate::incomplete::Reason;
 use crate::runtime::{room, session, tracee, Spec, Watch as WatchMemory, Worker};
 use crate::scenario::{Client, Options, Program, Scenario};
 use crate::schedule::Schedule;
-use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Transactions, Watch};
+use crate::search::{self, Bound, Bounded, BoundedReduction, Pct, Search, Split, Transactions, Watch};
 use crate::trace::Trace;
 
 /// Transitions of one execution when no bound is given and the search looks at every state.
@@ -36,9 +37,47 @@ pub(super) struct Setting<'a> {
     pub identity: serde_json::Value,
     /// When the time is over (`--time`).
     pub until: Option<Instant>,
+    /// What of the search.
+    pub of: Of,
+}
+
+/// What of a search is explored.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Of {
+    /// All of it.
+    Whole,
+    /// Nothing, it is split into so many pieces.
+    Split(usize),
+    /// A piece.
+    Piece(Piece),
+}
+
+/// What a piece of a search is, beside what it shares with a search that is saved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Piece {
+    /// Which one.
+    pub name: String,
+    /// The options of the search, and the program: the bytes of each word.
+    pub words: Vec<Vec<u8>>,
 }
 
 impl Setting<'_> {
+    /// The search, not begun.
+    pub fn search(&self) -> Result<Box<dyn Search>, Failure> {
+        match self.of {
+            Of::Split(into) => Ok(Box::new(Split::whole(into))),
+            Of::Whole | Of::Piece(_) => search_of(self.config),
+        }
+    }
+
+    /// The piece that is explored, if one is.
+    pub fn piece(&self) -> Option<&Piece> {
+        match &self.of {
+            Of::Piece(piece) => Some(piece),
+            _ => None,
+        }
+    }
+
     /// The time is over.
     pub fn is_time_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
@@ -169,7 +208,7 @@ pub(super) fn identity_of(exe: &Path, program: &Path, with: &[Client]) -> Result
 }
 
 /// The search that was asked for, not begun.
-pub(super) fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
+fn search_of(config: &Config) -> Result<Box<dyn Search>, Failure> {
     match config.search {
         SearchKind::Once => Ok(Box::<Once>::default()),
         SearchKind::Pct => Ok(Box::new(Pct::new(config.seed, config.pct_depth, config.pct_fair))),

@@ -137,6 +137,36 @@ impl Sharing {
         Ok(())
     }
 
+    /// Takes what others have come to know for known too.
+    pub fn join(&mut self, other: &Sharing) {
+        let (mine, theirs) = (&self.objects, &other.objects);
+        let objects = Objects {
+            shared: &mine.shared | &theirs.shared,
+            words: &mine.words | &theirs.words,
+            late: &mine.late | &theirs.late,
+            distrusts: mine.distrusts || theirs.distrusts,
+            // Where there was no room for all names every object counts.
+            unshared: mine.unshared && theirs.unshared,
+            ..(**mine).clone()
+        };
+        self.objects = Arc::new(objects);
+        self.refuted.extend(&other.refuted);
+        self.passed += other.passed;
+        self.due |= other.due;
+        self.note_races(other.races.iter().cloned().collect());
+        self.note_trespasses(other.trespasses.iter().cloned().collect());
+    }
+
+    /// What is known, for a search that begins.
+    pub fn at_a_beginning(&self) -> Sharing {
+        Sharing { due: false, passed: 0, ..self.clone() }
+    }
+
+    /// The same where nothing begins anew.
+    pub fn settled(&self) -> Sharing {
+        Sharing { due: false, ..self.clone() }
+    }
+
     /// What uses of memory are not reported.
     pub fn quiet(&self) -> &Arc<Quiet> {
         &self.quiet

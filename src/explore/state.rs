@@ -13,7 +13,7 @@ use super::found::Found;
 use super::outcomes::Outcomes;
 use super::progress::{Figures, Progress};
 use super::save::Saver;
-use super::setting::{search_of, watch, Setting};
+use super::setting::{watch, Of, Setting};
 use super::sharing::Sharing;
 use super::unfinished::Unfinished;
 use crate::config::SearchKind;
@@ -142,7 +142,12 @@ impl State {
 
     /// The search starts over, with what is known of objects now.
     pub fn start_over(&mut self, setting: &Setting) -> Result<(), Failure> {
-        self.search = search_of(setting.config)?;
+        if let Of::Piece(_) = setting.of {
+            // Its beginning is that of a search in which these were no objects.
+            self.end(Stop::Bound(Reason::Again));
+            return Ok(());
+        }
+        self.search = setting.search()?;
         self.search.watch(watch(setting.until));
         self.unfinished = None;
         self.put_off = None;

@@ -14,6 +14,7 @@ mod status;
 mod summary;
 mod touched;
 mod words;
+mod worked;
 
 pub use ending::{BugKind, Ending, Intrusion, SignalView, Verdict};
 pub use explained::{Explained, Move, Shows, Turn};
@@ -31,3 +32,4 @@ pub use summary::{Bug, Summary};
 pub use touched::{Touched, Use, Uses};
 pub(crate) use words::words;
 pub use words::{signal_name, Names, Thing, Words};
+pub use worked::Worked;

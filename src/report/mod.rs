@@ -10,6 +10,7 @@ mod legend;
 pub mod listing;
 pub mod mismatch;
 mod outcomes;
+pub mod pieces;
 mod places;
 pub mod rounds;
 pub mod sarif;

@@ -181,6 +181,10 @@ impl InOrder {
         &self.whole.search
     }
 
+    pub(super) fn into_reduction(self) -> Reduction {
+        self.whole.search
+    }
+
     /// The leaf whose execution is under way at its turn.
     pub(super) fn under_way(&self) -> Option<usize> {
         self.whole.turn.as_ref().map(|t| t.leaf)

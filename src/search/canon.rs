@@ -12,7 +12,7 @@ use vsrun_model::{Act, Uid, NONE};
 use crate::trace::Trace;
 
 /// Numbers by name, given out as they come.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
     pub(super) threads: BTreeMap<Uid, u32>,
     /// (space, kind, address)

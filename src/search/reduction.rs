@@ -52,7 +52,9 @@ pub struct Reduction {
     pub(super) insertion: Insertion,
     pub(super) tree: Tree,
     /// Steps from the root to where it begins: what is found for states before is left to others.
-    base: usize,
+    pub(super) base: usize,
+    /// It begins where others have expanded all that is awake, so sleep sets are all that keeps it from what they explore: see [`super::pieces`].
+    pub(super) piece: bool,
     /// Something was cut, or an execution did other things than another with the same steps.
     pub(super) partial: bool,
     pub(super) transitions: u64,
@@ -77,6 +79,8 @@ struct Run {
     index: Index,
     /// Timeouts could fire at any moment.
     any_moment: bool,
+    /// Its next step slept in the last state of `path`: what it did from there others do.
+    slept: bool,
 }
 
 /// True if threads may have been enabled in the last state all the same.
@@ -92,6 +96,7 @@ impl Reduction {
             insertion,
             tree: Tree::new(),
             base: 0,
+            piece: false,
             partial: false,
             transitions: 0,
             sleep_blocked: 0,
@@ -105,7 +110,8 @@ impl Reduction {
     pub fn branch(&self, leaf: usize) -> Reduction {
         let base = self.tree.node(leaf).depth;
         let watch = self.watch.clone();
-        Reduction { tree: self.tree.branch(leaf), base, watch, ..Reduction::new(self.insertion) }
+        let (tree, piece) = (self.tree.branch(leaf), self.piece);
+        Reduction { tree, base, piece, watch, ..Reduction::new(self.insertion) }
     }
 
     /// The next execution to run, with its leaf; its ticket is to be given. `None`: nothing waits.
@@ -121,7 +127,7 @@ impl Reduction {
             record_back: (path.len() - 1 - known.min(path.len() - 1)) as u32,
             unsure: self.tree.node(leaf).unsure,
             past_cycles: true,
-            wake_by_effects: self.insertion == Insertion::FirstStep,
+            wake_by_effects: self.insertion == Insertion::FirstStep || self.piece,
             expected_effects: self.tree.node(leaf).step.map_or(Effects::NONE, |s| s.did),
             ..Schedule::default()
         };
@@ -182,14 +188,24 @@ impl Reduction {
             }
         }
         let fresh = visited.saturating_sub(1);
-        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment };
+        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment, slept: false };
         match self.extend(trace, canon, &mut run) {
+            true if run.slept => self.look_at_beginning(trace, &run),
             true => self.look_at(trace, &run),
             false => self.partial = true,
         }
         let last = run.path.last().copied().unwrap_or(leaf);
         self.tree.complete(last);
         gone
+    }
+
+    /// Fills in the states up to `leaf` by an execution that is over there, and does not look for races. False: as [`Reduction::extend`].
+    pub(super) fn see(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> bool {
+        let path = self.tree.path(leaf);
+        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
+        let fresh = visited.saturating_sub(1);
+        let (index, any_moment) = (Index::default(), trace.any_moment);
+        self.extend(trace, canon, &mut Run { path, fresh, index, any_moment, slept: false })
     }
 
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
@@ -214,6 +230,10 @@ impl Reduction {
                 did = did.with(Effects::LAST);
             }
             let new = Step { act: canon.act(&step.act), value: step.value, did };
+            if self.piece && n >= self.base && run.path.len() == n + 1 && self.sleeps(run.path[n], &new) {
+                run.slept = true;
+                return true;
+            }
             match run.path.get(n + 1).copied() {
                 Some(at) => {
                     if !self.tree.node(at).step.is_some_and(|old| same(&old, &new)) {
@@ -243,6 +263,37 @@ impl Reduction {
             self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
         true
+    }
+
+    fn sleeps(&self, at: usize, step: &Step) -> bool {
+        self.tree.node(at).sleep.iter().any(|s| s.thread() == step.thread() && s.value == step.value)
+    }
+
+    /// An execution went on with what slept: it does not know what sleeping steps do beyond their operations, and has woken more than they depend on.
+    /// It counts as one that was cut off there. If something else is enabled and awake there, that is to be run.
+    fn look_at_beginning(&mut self, trace: &Trace, run: &Run) {
+        let (steps, at) = (run.path.len() - 1, run.path[run.path.len() - 1]);
+        self.sleep_blocked += 1;
+        self.transitions -= (trace.steps.len() - steps) as u64;
+        let last = trace.seen.get(steps).unwrap_or(&trace.last).clone();
+        let beginning = Trace {
+            steps: trace.steps[..steps].to_vec(),
+            seen: trace.seen[..steps].to_vec(),
+            last,
+            end: End::SLEEP_BLOCKED,
+            ..trace.clone()
+        };
+        self.look_at(&beginning, run);
+        if let Some(step) = self.awake(at).into_iter().next().filter(|_| self.tree.node(at).children.is_empty()) {
+            self.tree.add_branch(at, step);
+        }
+    }
+
+    /// The steps that are enabled in a state that has been seen, and do not sleep there.
+    pub(super) fn awake(&self, at: usize) -> Vec<Step> {
+        let all = self.tree.node(at).pending.iter().flat_map(|p| (0..p.choices).map(move |value| (p.act, value)));
+        let steps = all.map(|(act, value)| Step { act, value, did: Effects::NONE });
+        steps.filter(|step| !self.sleeps(at, step)).collect()
     }
 
     /// Fills in what is pending in a state.
@@ -698,8 +749,9 @@ impl Reduction {
             indices.iter().map(|&k| *self.step(run, k)).chain(last.iter().copied()).collect::<Vec<Step>>()
         };
         let (v, node) = (steps(free), run.path[at]);
-        let moved =
-            |q: &&Step| v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v, &self.tree.node(node).pending);
+        let moved = |q: &&Step| {
+            v.iter().any(|s| s.thread() == q.thread()) && begins(q, &v, &self.tree.node(node).pending, self.piece)
+        };
         let mut sleepers = self.tree.node(node).sleep.iter().filter(moved).map(|q| q.thread()).peekable();
         let past = sleepers.peek().is_some().then(|| {
             // What happens before `p` if only these steps have been made.

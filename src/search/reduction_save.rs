@@ -28,6 +28,8 @@ const MOST_ALTERNATIVES: u32 = 1 << 12;
 struct Saved<'a> {
     /// It inserts sequences, not single steps.
     sequences: bool,
+    /// Where it begins, and whether it is a piece, see [`super::pieces`].
+    base: (usize, bool),
     /// Names in the order of their numbers.
     threads: Vec<Uid>,
     objects: Vec<(u32, u8, u64)>,
@@ -42,17 +44,15 @@ struct Saved<'a> {
 impl InOrder {
     /// See [`super::api::Search::save`].
     pub(super) fn encoded(&self) -> Vec<u8> {
-        let search = self.reduction();
-        codec::encode(&Saved {
-            sequences: search.insertion == Insertion::Sequence,
-            threads: by_number(&self.names.threads),
-            objects: by_number(&self.names.objects),
-            next_ticket: self.next_ticket,
-            partial: search.partial,
-            transitions: search.transitions,
-            sleep_blocked: search.sleep_blocked,
-            nodes: in_preorder(&search.tree, self.under_way()),
-        })
+        encoded(self.reduction(), &self.names, (self.next_ticket, self.under_way()))
+    }
+
+    /// A search that is over, and has made so many transitions, and executions that were cut off. `partial`: it does not know all.
+    pub fn over((transitions, sleep_blocked): (u64, u64), partial: bool) -> InOrder {
+        let mut search = Reduction::new(Insertion::Sequence);
+        let _ = search.tree.take();
+        (search.transitions, search.sleep_blocked, search.partial) = (transitions, sleep_blocked, partial);
+        InOrder::going_on(search, Names::default(), 0)
     }
 
     /// See [`super::api::Search::restore`].
@@ -71,10 +71,27 @@ impl InOrder {
         let mut search = Reduction::new(insertion);
         (search.partial, search.transitions) = (saved.partial, saved.transitions);
         search.sleep_blocked = saved.sleep_blocked;
+        (search.base, search.piece) = saved.base;
         search.tree = tree_of(saved.nodes, threads.len())?;
+        search.tree.piece = search.piece;
         *self = InOrder::going_on(search, Names { threads, objects }, saved.next_ticket);
         Ok(())
     }
+}
+
+/// The bytes of a search, with the ticket that comes next, and the leaf whose execution is under way.
+pub(super) fn encoded(search: &Reduction, names: &Names, (next_ticket, under_way): (u64, Option<usize>)) -> Vec<u8> {
+    codec::encode(&Saved {
+        sequences: search.insertion == Insertion::Sequence,
+        base: (search.base, search.piece),
+        threads: by_number(&names.threads),
+        objects: by_number(&names.objects),
+        next_ticket,
+        partial: search.partial,
+        transitions: search.transitions,
+        sleep_blocked: search.sleep_blocked,
+        nodes: in_preorder(&search.tree, under_way),
+    })
 }
 
 /// Names in the order of their numbers, which are 0, 1, ..
@@ -208,5 +225,5 @@ fn with_what_waits(nodes: Vec<Node>) -> Tree {
     let has_waiting = |node: &Node| !waits(node) && node.children.iter().any(|&c| waits(&nodes[c]));
     let open = nodes.iter().enumerate().filter(|(_, n)| has_waiting(n)).map(|(at, n)| (n.depth, at)).collect();
     let waiting = nodes.iter().filter(|n| waits(n) && n.children.is_empty()).count() as u64;
-    Tree { open, waiting, nodes, free: Vec::new() }
+    Tree { open, waiting, nodes, ..Tree::default() }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use vsrun_model::arena::Choice;
 use vsrun_model::depend::{as_it_stood, either, ends_otherwise};
-use vsrun_model::{dependent_after, Act, Effects, Kind};
+use vsrun_model::{dependent_after, Act, Effects, Kind, NONE};
 
 use super::clock::Clock;
 
@@ -38,9 +38,13 @@ impl Step {
         self.act.tid
     }
 
-    /// Whether `asleep`, as it was performed before this, is another step after it, or a dependent one.
-    fn wakes(&self, asleep: &Step) -> bool {
-        self.depends_on(asleep) || ends_otherwise(&self.act, self.did, &asleep.act, asleep.did)
+    /// Whether `asleep`, as it was performed before this, is another step after it, or a dependent one. `piece`: nobody has seen executions in which
+    /// they are in another order, so where one of them leaves a thread alone in its process which the other one ends, the parent of the process is told
+    /// by the last one.
+    fn wakes(&self, asleep: &Step, piece: bool) -> bool {
+        let told = piece && self.act.parent != NONE && self.act.pid == asleep.act.pid;
+        let is_last = || told && self.did.has(Effects::LEAVES_ONE) && asleep.did.has(Effects::ENDS);
+        self.depends_on(asleep) || ends_otherwise(&self.act, self.did, &asleep.act, asleep.did) || is_last()
     }
 
     fn depends_on(&self, other: &Step) -> bool {
@@ -183,6 +187,8 @@ pub struct Tree {
     /// Started nodes with children that wait: (depth, node). The deepest goes first, so that little is kept.
     pub(super) open: BTreeSet<(usize, usize)>,
     pub(super) waiting: u64,
+    /// Executions may be cut off since everything sleeps, so a sequence does not show all that comes: what sleeps covers it only if it is part of it.
+    pub(super) piece: bool,
 }
 
 /// What became of a sequence that was to be inserted.
@@ -352,7 +358,30 @@ impl Tree {
         }
         let started = nodes.iter().rposition(|n| n.phase == Phase::Started);
         let open = started.map(|at| (nodes[at].depth, at)).into_iter().collect();
-        Tree { nodes, free: Vec::new(), open, waiting: 1 }
+        Tree { nodes, free: Vec::new(), open, waiting: 1, piece: self.piece }
+    }
+
+    /// The same for a node that has been started, as if it had not been.
+    pub fn unseen_branch(&self, at: usize) -> Tree {
+        let mut tree = self.branch(at);
+        let last = tree.nodes.len() - 1;
+        let node = &mut tree.nodes[last];
+        (node.phase, node.visited, node.whole) = (Phase::Waiting, false, false);
+        (node.clock, node.pending, node.sleep, node.complete) = (Clock::new(), Arc::default(), Vec::new(), Vec::new());
+        let parent = (node.parent != NOWHERE).then_some(node.parent);
+        tree.open = parent.map(|parent| (tree.nodes[parent].depth, parent)).into_iter().collect();
+        tree
+    }
+
+    /// The last node of a tree that is one path.
+    pub fn deepest(&self) -> Option<usize> {
+        self.nodes.len().checked_sub(1)
+    }
+
+    /// Adds a branch that waits.
+    pub fn add_branch(&mut self, parent: usize, step: Step) {
+        self.add_waiting(parent, step);
+        self.waiting += 1;
     }
 
     /// The places among their siblings of the nodes from the root's child to `at`.
@@ -382,7 +411,7 @@ impl Tree {
         let living = parent.children.iter().map(|&c| &self.nodes[c]).filter(|c| c.rank < node.rank);
         let done = parent.complete.iter().filter(|c| c.0 < node.rank).map(|c| c.1);
         let before = living.filter_map(Node::covering).chain(done);
-        parent.sleep.iter().copied().chain(before).filter(|s| !step.wakes(s)).collect()
+        parent.sleep.iter().copied().chain(before).filter(|s| !step.wakes(s, self.piece)).collect()
     }
 
     /// Estimated part of the tree that is done, 0 to 1: of each state on the path that has been started, all branches that
@@ -446,7 +475,8 @@ impl Tree {
     /// Inserts `v` below `at`, which has been visited, unless what sleeps there, has been started there or waits there
     /// covers it. Figure 8 and Algorithm 2 of the paper.
     pub fn insert(&mut self, at: usize, v: Vec<Step>, unsure: bool) -> Inserted {
-        let asleep = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE));
+        let part = |q: &&Step| !self.piece || v.iter().any(|s| s.thread() == q.thread());
+        let asleep = self.nodes[at].sleep.iter().filter(part).map(|&q| (q, NOWHERE));
         let known = asleep.chain(self.children_of(at)).collect();
         let given = Covered { depth: self.nodes[at].depth, v: v.clone(), unsure, own_from: NOWHERE };
         if log::log_enabled!(log::Level::Trace) {
@@ -491,7 +521,7 @@ impl Tree {
     fn way(&mut self, known: &[(Step, usize)], at: usize, v: &mut Vec<Step>, given: &Covered) -> Way {
         let pending = Arc::clone(&self.nodes[at].pending);
         for (i, (q, child)) in known.iter().enumerate() {
-            if !begins(q, v, &pending) {
+            if !begins(q, v, &pending, self.piece) {
                 continue;
             }
             let own = v.iter().position(|s| s.thread() == q.thread());
@@ -500,7 +530,7 @@ impl Tree {
                 return Way::Below(*child);
             }
             // What is to come may take any alternative of a toss: all of them must be there.
-            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, v, &pending);
+            let same = |(r, _): &&(Step, usize)| r.thread() == q.thread() && begins(r, v, &pending, self.piece);
             let mut all: Vec<(Step, usize)> = known[i..].iter().filter(same).copied().collect();
             all.sort_by_key(|(r, _)| r.value);
             all.dedup_by_key(|(r, _)| r.value);
@@ -611,12 +641,15 @@ impl Tree {
     /// whatever may come after `v` is explored, or has been. [`Tree::insert`] also goes along steps that are merely independent
     /// of `v`, which covers only what comes after `v` and does not depend on them.
     pub fn leads(&self, at: usize, mut v: Vec<Step>) -> bool {
-        let asleep: Vec<(Step, usize)> = self.nodes[at].sleep.iter().map(|&q| (q, NOWHERE)).collect();
+        let part = |q: &&Step| !self.piece || v.iter().any(|s| s.thread() == q.thread());
+        let asleep: Vec<(Step, usize)> = self.nodes[at].sleep.iter().filter(part).map(|&q| (q, NOWHERE)).collect();
         let mut known: Vec<(Step, usize)> = asleep.into_iter().chain(self.children_of(at)).collect();
         let mut here = at;
         loop {
             let pending = &self.nodes[here].pending;
-            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v, pending)) else { return false };
+            let Some(&(q, child)) = known.iter().find(|(q, _)| begins(q, &v, pending, self.piece)) else {
+                return false;
+            };
             let Some(own) = v.iter().position(|s| s.thread() == q.thread()) else { return false };
             v.remove(own);
             if child == NOWHERE || v.is_empty() || self.nodes[child].whole {
@@ -636,7 +669,7 @@ impl Tree {
             children.chain(node.complete.iter().map(|c| c.1)).chain(node.sleep.iter().copied()).collect();
         // Unlike with whole sequences it is not enough that `q` is independent of `v`: what comes first must be part of it.
         let part = |q: &&Step| v.iter().any(|s| s.thread() == q.thread());
-        if known.iter().filter(part).any(|q| begins(q, v, &node.pending)) {
+        if known.iter().filter(part).any(|q| begins(q, v, &node.pending, self.piece)) {
             return Inserted::Covered;
         }
         self.add_waiting(at, first);
@@ -647,8 +680,8 @@ impl Tree {
 
 /// True if `q` can come first in a sequence equivalent to `v` or to `v` with `q` somewhere in it: the weak initials.
 /// `pending`: the state before `v`, if it is known. There `q` is made while the others stand as they are pending, which may be
-/// other than what they are once they are performed; it must not depend on either.
-pub fn begins(q: &Step, v: &[Step], pending: &[Pending]) -> bool {
+/// other than what they are once they are performed; it must not depend on either. `piece`: see [`Step::wakes`].
+pub fn begins(q: &Step, v: &[Step], pending: &[Pending], piece: bool) -> bool {
     let own = v.iter().position(|s| s.thread() == q.thread());
     let stands = |i: usize| {
         let first = v[..i].iter().all(|s| s.thread() != v[i].thread());
@@ -658,10 +691,11 @@ pub fn begins(q: &Step, v: &[Step], pending: &[Pending]) -> bool {
     match own {
         // What comes before may have let the operation go on, which then does not depend on it any more: as it stood, it did.
         Some(own) => {
-            let free = |i: usize| !v[i].depends_on(&v[own]) && !v[i].depends_on(q) && !stands(i);
+            let otherwise = |i: usize| v[i].depends_on(q) || piece && v[i].wakes(q, piece);
+            let free = |i: usize| !v[i].depends_on(&v[own]) && !otherwise(i) && !stands(i);
             q.value == v[own].value && (0..own).all(free)
         }
-        None => (0..v.len()).all(|i| !v[i].wakes(q) && !stands(i)),
+        None => (0..v.len()).all(|i| !v[i].wakes(q, piece) && !stands(i)),
     }
 }
 

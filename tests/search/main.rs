@@ -10,6 +10,7 @@ mod mld;
 mod model;
 mod optimal;
 mod oracle;
+mod pieces;
 mod race;
 mod sharing;
 mod shrink;

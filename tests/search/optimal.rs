@@ -11,7 +11,7 @@ use crate::interp::{self, brute, Ins, Machine, Program};
 use proptest::test_runner::{Config, TestCaseError};
 use vsrun::incomplete::{undoing, Reasons};
 use vsrun::schedule::Schedule;
-use vsrun::search::{InOrder, Search};
+use vsrun::search::{InOrder, Search, Split};
 use vsrun::trace::Trace;
 use vsrun_model::arena::{Choice, Seen};
 use vsrun_model::depend::as_it_stood;
@@ -26,7 +26,7 @@ thread_local! {
     static MACHINE: RefCell<Machine> = RefCell::new(Machine::new());
 }
 
-fn cases() -> u32 {
+pub(crate) fn cases() -> u32 {
     std::env::var("VSRUN_ORACLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
 }
 
@@ -109,6 +109,59 @@ fn every_order(
     Ok(Some(orders))
 }
 
+/// What searches ran together.
+#[derive(Default)]
+struct Ran {
+    /// Executions; those that were cut off are not among them.
+    executions: usize,
+    blocked: u64,
+    /// Of some it was not known whether they could be run.
+    unsure: bool,
+    /// Each of them says that it has explored all of its part.
+    exhaustive: bool,
+    seen: BTreeSet<Order>,
+}
+
+/// Runs each of the searches to its end, of a program that has so many `traces`.
+fn run_searches(
+    machine: &mut Machine,
+    program: &Program,
+    traces: usize,
+    searches: Vec<InOrder>,
+    reasons: &mut Reasons,
+) -> Result<Ran, String> {
+    let mut ran = Ran { exhaustive: true, ..Ran::default() };
+    // Sleep sets cut off what they let begin.
+    let most = if searches.len() > 1 { 40 * traces + 100 * searches.len() } else { 4 * traces + 10 };
+    for mut search in searches {
+        while let Some(schedule) = search.next() {
+            // Those of which is not known whether they can be run may be many.
+            ran.unsure |= schedule.unsure;
+            let begun = ran.executions + search.sleep_blocked() as usize + ran.blocked as usize;
+            if begun > if ran.unsure { 100 * traces.max(most / 4) } else { most } {
+                return Err(format!("the search runs on: {begun} executions for {traces} traces"));
+            }
+            let (trace, _) = machine.run(program, &schedule, u64::MAX);
+            if trace.end == End::MISMATCH && !schedule.unsure {
+                let step = trace.steps.len();
+                let what = schedule.prefix.get(step);
+                return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
+            }
+            reasons.extend(trace.reasons(true));
+            let before = search.sleep_blocked();
+            search.done(schedule.ticket, &trace);
+            if search.sleep_blocked() == before {
+                ran.executions += 1;
+                let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
+                ran.seen.insert(order(&full));
+            }
+        }
+        ran.blocked += search.sleep_blocked();
+        ran.exhaustive &= search.exhaustive();
+    }
+    Ok(ran)
+}
+
 /// Each partial order is run exactly once, and nothing else. `reasons`: why the search would not be complete.
 fn each_trace_once(
     machine: &mut Machine,
@@ -117,45 +170,64 @@ fn each_trace_once(
     reasons: &mut Reasons,
 ) -> Result<bool, String> {
     let Some(all) = every_order(machine, program, limit, reasons)? else { return Ok(false) };
-    let mut search = InOrder::optimal();
-    let mut seen: BTreeSet<Order> = BTreeSet::new();
-    let (mut executions, mut unsure) = (0, false);
-    while let Some(schedule) = search.next() {
-        executions += 1;
-        // Those of which is not known whether they can be run may be many.
-        unsure |= schedule.unsure;
-        if executions > if unsure { 100 * all.len() } else { 4 * all.len() + 10 } {
-            return Err(format!("optimal runs on: {executions} executions for {} traces", all.len()));
-        }
-        let (trace, _) = machine.run(program, &schedule, u64::MAX);
-        if trace.end == End::MISMATCH && !schedule.unsure {
-            let step = trace.steps.len();
-            let what = schedule.prefix.get(step);
-            return Err(format!("step {step} of {}: {what:?} is not enabled", schedule.prefix.len()));
-        }
-        reasons.extend(trace.reasons(true));
-        search.done(schedule.ticket, &trace);
-        if !matches!(trace.end, End::SLEEP_BLOCKED | End::MISMATCH) {
-            let (full, _) = run_all(machine, program, trace.choices(trace.steps.len()));
-            seen.insert(order(&full));
-        }
+    let ran = run_searches(machine, program, all.len(), vec![InOrder::optimal()], reasons)?;
+    let held = has_each_once(program, &all, &ran)?;
+    let (blocked, executions) = (ran.blocked, ran.executions);
+    match blocked != 0 && held {
+        true => Err(format!("{executions} executions for {} traces, {blocked} blocked", all.len())),
+        false => Ok(true),
     }
-    let missed = all.iter().find(|(order, _)| !seen.contains(*order));
+}
+
+/// The same of all pieces that a program's tree is split into, but for what sleep sets cut off.
+pub(crate) fn each_trace_in_one_piece(
+    machine: &mut Machine,
+    program: &Program,
+    into: usize,
+    counts: &mut BTreeMap<&'static str, u64>,
+    reasons: &mut Reasons,
+) -> Result<bool, String> {
+    let Some(all) = every_order(machine, program, LIMIT, reasons)? else { return Ok(false) };
+    let (pieces, looks) = super::pieces::split(machine, program, Split::whole(into));
+    let searches = pieces.iter().rev().map(|bytes| super::pieces::restored(bytes)).collect();
+    let ran = run_searches(machine, program, all.len(), searches, reasons)?;
+    for (what, n) in [
+        ("programs", 1),
+        ("pieces", pieces.len() as u64),
+        ("looks", looks),
+        ("cut off", ran.blocked),
+        ("traces", all.len() as u64),
+    ] {
+        *counts.entry(what).or_default() += n;
+    }
+    // Pieces explore both orders in which the last two threads of a process end that has a parent, also where that is not told.
+    let has = |is: fn(&Ins) -> bool| program.iter().flatten().any(is);
+    let ends_twice = has(|ins| matches!(ins, Ins::Fork(..))) && has(|ins| matches!(ins, Ins::Create(..)));
+    match has_each_once(program, &all, &ran) {
+        Err(e) if ends_twice && e.contains("executions for") => Ok(true),
+        held => held.map(|_| true),
+    }
+}
+
+/// True if it is known that none needs to be run twice.
+fn has_each_once(program: &Program, all: &BTreeMap<Order, String>, ran: &Ran) -> Result<bool, String> {
+    let executions = ran.executions;
+    let missed = all.iter().find(|(order, _)| !ran.seen.contains(*order));
     if let Some((order, outcome)) = missed {
-        let n = all.keys().filter(|o| !seen.contains(*o)).count();
+        let n = all.keys().filter(|o| !ran.seen.contains(*o)).count();
         return Err(format!(
             "{executions} executions miss {n} of {} traces, among them {order:?}\nwith {outcome}",
             all.len()
         ));
     }
-    let blocked = search.sleep_blocked();
-    if (blocked != 0 || executions != all.len()) && !unsure && stable(program, all.values()) {
-        return Err(format!("{executions} executions for {} traces, {blocked} blocked", all.len()));
+    let once = !ran.unsure && stable(program, all.values());
+    if executions != all.len() && once {
+        return Err(format!("{executions} executions for {} traces, {} blocked", all.len(), ran.blocked));
     }
-    if search.exhaustive() == refused(all.values()) {
-        return Err(format!("exhaustive: {}", search.exhaustive()));
+    if ran.exhaustive == refused(all.values()) {
+        return Err(format!("exhaustive: {}", ran.exhaustive));
     }
-    Ok(true)
+    Ok(once)
 }
 
 /// Whether what is dependent is the same in all orders. An assertion that fails in some order only makes the last step of
@@ -215,7 +287,7 @@ fn check(family: Family, timeouts_any: bool) {
 
 /// Failures that are counted instead: where vsrun says that its searches are not proven for what these executions did, and
 /// what does not let it claim that everything was explored, or makes it explore something twice.
-fn is_counted(program: &Program, error: &str, reasons: &Reasons) -> bool {
+pub(crate) fn is_counted(program: &Program, error: &str, reasons: &Reasons) -> bool {
     // What an operation on descriptors reaches depends on what has been done to others, and in which way an operation
     // goes on on the signals that are pending.
     let ways = |ins: &Ins| {

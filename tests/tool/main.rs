@@ -17,6 +17,7 @@ mod lock_free;
 mod odd_code;
 mod outcomes;
 mod pages;
+mod pieces;
 mod places;
 mod predicates;
 mod recipes;

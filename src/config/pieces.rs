@@ -1,0 +1,80 @@
+//! What is asked of the pieces that a search is split into.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::forms::{Format, ReportFormat};
+use super::values::{duration, duration_or_none};
+
+/// The options of `vsrun pieces`.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(subcommand_required = true, disable_help_subcommand = true)]
+pub struct PiecesOptions {
+    #[command(subcommand)]
+    pub(crate) command: RawPieces,
+}
+
+/// One of them, as it is read.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub(crate) enum RawPieces {
+    /// Explore a program until there are so many pieces, and write them
+    Split(SplitOptions),
+    /// Explore a piece, from its beginning or from where it was left
+    Work(WorkPiece),
+    /// Sum up what the pieces have come to: one report, as of one search
+    Merge(MergePieces),
+}
+
+/// The options of `vsrun pieces split`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub(crate) struct SplitOptions {
+    /// Pieces, or a few more
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub into: u32,
+    /// Directory for the pieces; it is made if it is not there
+    #[arg(short = 'o', long = "dir", value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Split again what is in DIR, with what its pieces have shown of objects
+    #[arg(long)]
+    pub again: bool,
+    /// How long to look for objects that threads share, and for bugs, before the search is split: seconds, or 10m; 0: not at all
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration_or_none)]
+    pub look: Duration,
+    /// Options of the search, as without 'pieces', then the program and its arguments
+    #[arg(value_name = "[OPTIONS] PROGRAM [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, num_args = 1..)]
+    pub command: Vec<OsString>,
+}
+
+/// Explores a piece.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct WorkPiece {
+    /// How long: seconds, or 10m [default: to its end]; what is left then goes on next time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Workers, a CPU each
+    #[arg(short = 'j', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: u32,
+    /// Form of the report: text, json (one object on stdout)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The piece, a file that 'pieces split' has written
+    #[arg(value_name = "PIECE")]
+    pub file: PathBuf,
+}
+
+/// Sums pieces up.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub struct MergePieces {
+    /// Form of the report: text, json, sarif, junit
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
+    /// Directory for scenarios
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub scenario_dir: PathBuf,
+    /// The directory of the pieces
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}

@@ -1,0 +1,132 @@
+//! A search is split.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::executions::Counts;
+use super::super::failure::Failure;
+use super::super::outcomes::Outcomes;
+use super::super::run::{begin, explore_part, prepare};
+use super::super::save::{Header, Saved};
+use super::super::setting::{memory_of_each, Of, Piece, Setting};
+use super::super::sharing::Sharing;
+use super::super::state::Stop;
+use super::super::workers::Shared;
+use super::store::{bytes_of, clear, piece_file, write, Manifest};
+use crate::base::text::escape;
+use crate::config::{Config, Searched, SplitPieces};
+use crate::finding::Summary;
+use crate::runtime::cpus;
+use crate::search;
+
+/// What came of it.
+#[allow(clippy::large_enum_variant)]
+pub enum Split {
+    /// The look before had it all, or a bug: there is nothing to be split.
+    Over(Summary),
+    /// There are pieces.
+    Into(Done),
+}
+
+/// There are pieces.
+pub struct Done {
+    /// Where.
+    pub dir: PathBuf,
+    /// Files of the pieces.
+    pub pieces: Vec<PathBuf>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Splits a search; or again one that is split in the directory, of which `search` is. Then what its pieces have shown of objects is known.
+///
+/// # Errors
+/// The program cannot be run, its executions do not depend on their schedules alone, or the files cannot be written.
+pub fn split(args: &SplitPieces, search: &Searched, again: bool) -> Result<Split, Failure> {
+    let began = Instant::now();
+    let dir = &args.dir;
+    let failed = |e: std::io::Error| Failure::environment(format!("{}: {e}", escape(dir)));
+    fs::create_dir_all(dir).map_err(failed)?;
+    let (turn, known) = match again {
+        true => known_by_pieces(dir)?,
+        false if Manifest::is_there(dir) => {
+            return Err(Failure::environment(format!("{} has pieces already: --again splits them again", escape(dir))));
+        }
+        false if args.look.is_zero() => (0, Sharing::new(&search.config)?),
+        false => match look(args, &search.config)? {
+            Looked::Over(summary) => return Ok(Split::Over(summary)),
+            Looked::Known(sharing) => (0, sharing),
+        },
+    };
+    let (pieces, transitions, header) = divide(&search.config, args.into as usize, &known)?;
+    let manifest = Manifest::new(&search.words, turn + 1, pieces.len(), transitions);
+    let mut paths = Vec::new();
+    for (name, bytes) in manifest.pieces.iter().zip(pieces) {
+        let path = piece_file(dir, name);
+        let piece = Piece { name: name.clone(), words: bytes_of(&search.words) };
+        let header = Header { piece: Some(piece), ..header.clone() };
+        write(&path, &Saved { header, search: bytes }.to_bytes()).map_err(failed)?;
+        paths.push(path);
+    }
+    manifest.write(dir).map_err(failed)?;
+    clear(dir, &manifest);
+    Ok(Split::Into(Done { dir: dir.clone(), pieces: paths, time: began.elapsed() }))
+}
+
+/// What a look shows.
+#[allow(clippy::large_enum_variant)]
+enum Looked {
+    Over(Summary),
+    Known(Sharing),
+}
+
+/// Explores for a while, for objects that are shared, and bugs that are found soon.
+fn look(args: &SplitPieces, config: &Config) -> Result<Looked, Failure> {
+    let mut config = Config { draws: true, ..config.clone() };
+    config.bounds.time = Some(args.look);
+    let (summary, sharing) = explore_part(&config, Of::Whole)?;
+    let ends = summary.is_complete() || !summary.bugs.is_empty() && !config.keep_going || summary.exit_code() == 2;
+    Ok(if ends { Looked::Over(summary) } else { Looked::Known(sharing) })
+}
+
+/// How often the search in the directory has been split, and what its pieces know of objects.
+fn known_by_pieces(dir: &Path) -> Result<(u32, Sharing), Failure> {
+    let manifest = Manifest::of(dir)?;
+    let mut states = manifest.states(dir)?.into_iter().map(|state| state.saved.header.sharing);
+    let mut known = states.next().unwrap_or_default();
+    states.for_each(|sharing| known.join(&sharing));
+    Ok((manifest.turn, known))
+}
+
+/// The pieces, as searches are saved, the transitions above them, and the rest of what is saved with each.
+fn divide(config: &Config, into: usize, known: &Sharing) -> Result<(Vec<Vec<u8>>, u64, Header), Failure> {
+    // Bugs on the way are the pieces' too.
+    let config = Config { keep_going: true, shrink: Duration::ZERO, ..config.clone() };
+    let (mut setting, input) = begin(&config, Of::Split(into))?;
+    let mut state = prepare(&mut setting)?;
+    let other = |name| Failure::own(format!("vsrun bug: {name} differs from the look"));
+    state.sharing.resume(&known.at_a_beginning()).map_err(other)?;
+    setting.spec.memory = memory_of_each(config.memory_size(), 1);
+    let shared = Shared::new(&setting, input, state);
+    shared.run(&[cpus().first().copied()], false, None)?;
+    let mut state = shared.into_state();
+    state.progress.clear();
+    if let Some(obstacle) = state.obstacle {
+        return Err(Failure { code: if obstacle.kind.is_of_program() { 1 } else { 2 }, message: obstacle.summary });
+    }
+    if state.stop != Some(Stop::Over) {
+        return Err(Failure::interrupted("the search was not split: interrupted"));
+    }
+    let differs = "the search cannot be split: executions do not depend on their schedules alone";
+    let saved = state.search.save().ok_or_else(|| Failure::environment(differs))?;
+    let bug = |e| Failure::own(format!("vsrun bug: pieces: {e}"));
+    let pieces = search::Split::pieces_of(&saved).map_err(bug)?;
+    Ok((pieces, state.search.transitions(), header(&setting, &state.sharing)))
+}
+
+/// Nothing is counted yet.
+fn header(setting: &Setting, sharing: &Sharing) -> Header {
+    let nothing = (&Counts::default(), &Outcomes::default(), &[][..]);
+    Header::new(setting, &sharing.at_a_beginning(), nothing, 0.0, [].iter())
+}
