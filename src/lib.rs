@@ -7,6 +7,7 @@ pub mod args;
 pub mod base;
 pub mod binary;
 pub mod canary;
+pub mod cluster;
 pub mod codec;
 pub mod config;
 pub mod doctor;

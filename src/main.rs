@@ -9,8 +9,8 @@ use vsrun::base::files;
 use vsrun::base::print::{complain, out};
 use vsrun::base::text::one_line;
 use vsrun::config::{
-    Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Pieces, Replay, ReportFormat, Searched,
-    Show, Timeline, Trace, Why,
+    Cluster, Command, Config, Daemon, DebugFormat, Explain, Format, Man, PictureFormat, Pieces, Replay, ReportFormat,
+    Searched, Show, Timeline, Trace, Why,
 };
 use vsrun::explore::{self, Failure, Replayed, Split};
 use vsrun::finding::{Bug, BugKind, Summary};
@@ -18,7 +18,7 @@ use vsrun::report::timeline::{self, About, Picture};
 use vsrun::report::{self, colours_for, json, junit, listing, sarif, shell_line, show, text};
 use vsrun::runtime::{session, tracee};
 use vsrun::scenario::Scenario;
-use vsrun::{args, canary, doctor, gdb, step, why};
+use vsrun::{args, canary, cluster, doctor, gdb, step, why};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         Command::Why(args) => why_it_hangs(&args),
         Command::Daemon(args) => hunt(&args),
         Command::Pieces(args) => pieces(&args),
+        Command::Cluster(args) => explore_in_pieces(&args),
         Command::Completions(args) => out(&args::completions(args.shell)).map(|()| 0).map_err(Failure::from),
         Command::Man(args) => write_pages(&args),
     };
@@ -269,13 +270,33 @@ fn hunt(args: &Daemon) -> Result<i32, Failure> {
     Ok(hunt.exit_code())
 }
 
+/// A search in pieces, side by side.
+fn explore_in_pieces(args: &Cluster) -> Result<i32, Failure> {
+    let there = explore::has_pieces(&args.dir);
+    let search = match &args.search {
+        Some(_) if there => {
+            let why = "the directory has pieces already: without a program they go on";
+            return Err(Failure::environment(format!("{}: {why}", args.dir.display())));
+        }
+        Some(search) => search.clone(),
+        None => searched(&args.dir)?,
+    };
+    let mut config = search.config.clone();
+    config.format = args.format;
+    let summary = cluster::run(args, &search, there).inspect_err(|failure| print_failure(&config, &failure.message))?;
+    print_summary(&config, &summary)?;
+    Ok(summary.exit_code())
+}
+
+/// The search that a piece, or a directory of pieces, is of.
+fn searched(path: &Path) -> Result<Searched, Failure> {
+    let words = explore::words_of(path)?;
+    let config = args::searched(&words).map_err(|e| Failure::environment(e.text))?;
+    Ok(Searched { words, config })
+}
+
 /// Splits a search, explores a piece, sums up.
 fn pieces(args: &Pieces) -> Result<i32, Failure> {
-    let searched = |path: &Path| {
-        let words = explore::words_of(path)?;
-        let config = args::searched(&words).map_err(|e| Failure::environment(e.text))?;
-        Ok::<_, Failure>(Searched { words, config })
-    };
     match args {
         Pieces::Split(args) => {
             let (search, again) = match &args.search {

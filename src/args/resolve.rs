@@ -6,14 +6,14 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::config::{
-    Bounds, Checkpoint, Command, Completions, Config, Daemon, DaemonOptions, Debug, DebugFormat, Doctor, Explain,
-    Format, Man, MemoryModel, Pieces, PiecesOptions, Race, RawPieces, Replay, ReportFormat, SearchKind, SearchName,
-    Searched, Show, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
+    Bounds, Checkpoint, Cluster, ClusterOptions, Command, Completions, Config, Daemon, DaemonOptions, Debug,
+    DebugFormat, Doctor, Explain, Format, Man, MemoryModel, Pieces, PiecesOptions, Race, RawPieces, Replay,
+    ReportFormat, SearchKind, SearchName, Searched, Show, SplitPieces, Step, Timeline, Trace, TraceOptions, Why, Words,
 };
 use crate::scenario::Toss;
 
 /// The names that are vsrun's own; a program of that name is reached as `./NAME`.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "replay",
     "debug",
     "explain",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 13] = [
     "why",
     "daemon",
     "pieces",
+    "cluster",
     "completions",
     "man",
 ];
@@ -97,6 +98,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageE
         }
         Some(RawCommand::Daemon(daemon)) => hunt(*daemon).map(Command::Daemon),
         Some(RawCommand::Pieces(pieces)) => of_pieces(pieces.command).map(Command::Pieces),
+        Some(RawCommand::Cluster(options)) => of_cluster(*options).map(Command::Cluster),
         Some(RawCommand::Completions(completions)) => Ok(Command::Completions(completions)),
         Some(RawCommand::Man(man)) => Ok(Command::Man(man)),
         None => {
@@ -217,6 +219,16 @@ fn of_pieces(command: RawPieces) -> Result<Pieces, UsageError> {
         (false, true) => return Err(UsageError::wrong("--again splits what is in DIR: it takes no program")),
     };
     Ok(Pieces::Split(SplitPieces { into: options.into, dir: options.dir, look: options.look, search }))
+}
+
+/// What is asked of a cluster.
+fn of_cluster(options: ClusterOptions) -> Result<Cluster, UsageError> {
+    let ClusterOptions { engine, nodes, into, dir, grain, look, format, scenario_dir, command } = options;
+    let search = match command.is_empty() {
+        true => None,
+        false => Some(Searched { config: Config { format, ..searched(&command)? }, words: command }),
+    };
+    Ok(Cluster { engine, nodes, into, dir, grain, look, format, scenario_dir, search })
 }
 
 /// The search that such words ask for, as after `vsrun`: one that can be split.
@@ -379,6 +391,7 @@ vsrun [OPTIONS] PROGRAM [ARGS]...
        vsrun trace [OPTIONS] PROGRAM [ARGS]...
        vsrun daemon [OPTIONS] PROGRAM [ARGS]...
        vsrun pieces split|work|merge ...
+       vsrun cluster [--engine local] [-n N] -o DIR [OPTIONS] [PROGRAM [ARGS]...]
        vsrun doctor [PROGRAM [ARGS]...]
        vsrun why [--format text|json] PID";
 
@@ -406,6 +419,8 @@ enum RawCommand {
     Daemon(Box<DaemonOptions>),
     /// Split a search into pieces that other machines explore, explore one, sum up
     Pieces(PiecesOptions),
+    /// Explore a search in pieces side by side, go on where it was broken off
+    Cluster(Box<ClusterOptions>),
     /// Print what a shell reads to complete vsrun's arguments
     #[command(hide = true)]
     Completions(Completions),

@@ -20,8 +20,8 @@ mod searches;
 mod values;
 
 pub use forms::{Format, ReportFormat};
-pub(crate) use pieces::RawPieces;
-pub use pieces::{MergePieces, PiecesOptions, WorkPiece};
+pub(crate) use pieces::{ClusterOptions, RawPieces};
+pub use pieces::{Engine, MergePieces, PiecesOptions, WorkPiece};
 pub use searches::{SearchKind, SearchName};
 pub use values::{Memory, MemoryModel, Point, Refine, Words};
 
@@ -53,6 +53,8 @@ pub enum Command {
     Daemon(Daemon),
     /// Split a search, explore a piece, sum up.
     Pieces(Pieces),
+    /// All of that, on an engine.
+    Cluster(Cluster),
     /// Print completions.
     Completions(Completions),
     /// Write the man pages.
@@ -729,4 +731,27 @@ pub enum Pieces {
     Work(WorkPiece),
     /// To sum them up.
     Merge(MergePieces),
+}
+
+/// Explores a search in pieces, side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cluster {
+    /// What runs them.
+    pub engine: Engine,
+    /// So many at a time.
+    pub nodes: Option<u32>,
+    /// Pieces.
+    pub into: Option<u32>,
+    /// Where they are.
+    pub dir: PathBuf,
+    /// How long one is explored before another one has its turn.
+    pub grain: Duration,
+    /// How long to look for shared objects before.
+    pub look: Duration,
+    /// Form of the report.
+    pub format: ReportFormat,
+    /// Where scenarios are written.
+    pub scenario_dir: PathBuf,
+    /// What is explored; nothing: what is there.
+    pub search: Option<Searched>,
 }

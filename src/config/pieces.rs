@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::forms::{Format, ReportFormat};
 use super::values::{duration, duration_or_none};
@@ -77,4 +77,43 @@ pub struct MergePieces {
     /// The directory of the pieces
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+/// What runs the pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Engine {
+    /// Processes on this machine, each on a CPU of its own.
+    Local,
+}
+
+/// The options of `vsrun cluster`.
+#[derive(Clone, Debug, PartialEq, Args)]
+pub(crate) struct ClusterOptions {
+    /// What runs the pieces: local (processes on this machine)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Engine::Local)]
+    pub engine: Engine,
+    /// Pieces that are explored at a time [default: as many as there are CPUs]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub nodes: Option<u32>,
+    /// Pieces [default: 16 for each node]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub into: Option<u32>,
+    /// Directory for the pieces; where there are some already, these go on
+    #[arg(short = 'o', long = "dir", value_name = "DIR")]
+    pub dir: PathBuf,
+    /// How long a piece is explored before another one has its turn: seconds, or 10m
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = duration)]
+    pub grain: Duration,
+    /// How long to look for objects that threads share, and for bugs, before the search is split: seconds, or 10m; 0: not at all
+    #[arg(long, value_name = "TIME", default_value = "2", value_parser = duration_or_none)]
+    pub look: Duration,
+    /// Form of the report: text, json, sarif, junit
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
+    /// Directory for scenarios
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub scenario_dir: PathBuf,
+    /// Options of the search, as without 'cluster', then the program and its arguments; nothing, where there are pieces
+    #[arg(value_name = "[OPTIONS] PROGRAM [ARGS]", trailing_var_arg = true, allow_hyphen_values = true, num_args = 1..)]
+    pub command: Vec<OsString>,
 }

@@ -75,6 +75,14 @@ pub struct Split {
     failed: bool,
 }
 
+impl Piece {
+    /// Steps that sleep where it begins, if that is known.
+    fn asleep(&self) -> usize {
+        let at = |seen: &Reduction| seen.tree.deepest().map_or(0, |at| seen.tree.node(at).sleep.len());
+        self.seen.as_ref().map_or(0, at)
+    }
+}
+
 impl Split {
     /// Divides a whole search into that many pieces or a few more.
     pub fn whole(into: usize) -> Split {
@@ -122,10 +130,10 @@ impl Split {
         Ok(codec::decode(saved)?)
     }
 
-    /// The piece that is split next: the one whose path is shortest.
+    /// The piece that is split next: of a short path, and with little that sleeps, so that sleep sets cut off little of what comes of it.
     fn next_piece(&mut self) -> Option<Piece> {
         let open = self.pieces.iter().enumerate().filter(|(_, piece)| !piece.whole);
-        let at = open.min_by_key(|(n, piece)| (piece.search.base, *n)).map(|(n, _)| n)?;
+        let at = open.min_by_key(|(n, piece)| (piece.search.base + piece.asleep(), *n)).map(|(n, _)| n)?;
         Some(self.pieces.remove(at))
     }
 
@@ -171,7 +179,8 @@ impl Split {
         let mut seen = leaf.map(|leaf| piece.search.branch(leaf)).map(Reduction::into_piece);
         let shown = seen.as_mut().and_then(|seen| {
             let (leaf, _) = seen.take()?;
-            seen.look(leaf, trace, &canon)
+            let goes_on = seen.look(leaf, trace, &canon)?;
+            Some(goes_on && seen.is_enabled(leaf))
         });
         match shown {
             Some(true) => piece.seen = seen,
@@ -186,9 +195,15 @@ impl Split {
         let canon = self.names.of(trace);
         let shown = splitting.parent.look(leaf, trace, &canon);
         self.failed |= shown.is_none();
-        let search = splitting.parent.unseen_branch(leaf);
-        let seen = (shown == Some(true)).then(|| splitting.parent.seen_branch(leaf));
-        splitting.children.push(Piece { search, whole: seen.is_none(), seen });
+        let goes_on = shown == Some(true) && splitting.parent.is_enabled(leaf);
+        if goes_on && splitting.parent.awake(leaf).is_empty() {
+            // All that comes there is others'.
+            (self.blocked, self.transitions) = (self.blocked + 1, self.transitions + 1);
+        } else {
+            let search = splitting.parent.unseen_branch(leaf);
+            let seen = goes_on.then(|| splitting.parent.seen_branch(leaf));
+            splitting.children.push(Piece { search, whole: seen.is_none(), seen });
+        }
         self.splitting = Some(splitting);
     }
 }
@@ -233,6 +248,11 @@ impl Reduction {
     fn into_piece(mut self) -> Reduction {
         (self.piece, self.tree.piece) = (true, true);
         self
+    }
+
+    /// Something is enabled in a state that has been seen, asleep or not.
+    fn is_enabled(&self, at: usize) -> bool {
+        self.tree.node(at).pending.iter().any(|p| p.choices > 0)
     }
 
     /// A piece that begins at a node which has been looked at, as if it had not been.

@@ -286,3 +286,44 @@ fn what_is_no_piece_is_refused() {
     place.compile("philosophers_threads.c");
     refused(&["pieces", "work", &name(1)], "the program has changed since");
 }
+
+#[test]
+fn a_cluster_is_the_whole() {
+    let place = Place::new("cluster", "lockcount.c");
+    let search = ["--race", "off", "./program", "7"];
+    let whole = place.json(&[&["--search", "optimal", "--format", "json"], &search[..]].concat());
+    let cluster = ["cluster", "-n", "2", "--into", "8", "--grain", "0.3", "--look", "0", "-o"];
+    let all = place.json(&[&cluster[..], &["one", "--format", "json"], &search[..]].concat());
+    assert_eq!(told(&all), told(&whole), "{all}\n{whole}");
+    let left = fs::read_dir(place.dir.join("one")).expect("pieces").flatten().map(|e| e.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().ends_with(".err")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    // Whoever hands the pieces out is killed, and begins again.
+    let mut killed = place.command(&[&cluster[..], &["pieces"], &search[..]].concat());
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("vsrun");
+    let since = Instant::now();
+    let begun = || {
+        fs::read_dir(place.dir.join("pieces"))
+            .is_ok_and(|all| all.flatten().any(|e| e.path().extension().is_some_and(|e| e == "state")))
+    };
+    while !begun() && since.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    killed.kill().expect("killed");
+    killed.wait().expect("it ends");
+    let again = place.run(&[&cluster[..], &["pieces"], &search[..]].concat());
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.code() == Some(2) && said.contains("without a program they go on"), "{said}");
+    let rest = place.json(&["cluster", "-n", "2", "-o", "pieces", "--format", "json"]);
+    assert_eq!(told(&rest), told(&whole), "{rest}\n{whole}");
+}
+
+#[test]
+fn a_cluster_stops_at_the_first_bug() {
+    let place = Place::new("stops", "philosophers_threads.c");
+    let options = ["cluster", "-n", "2", "--into", "8", "--look", "0", "-o", "pieces", "--format", "json"];
+    let summary = place.json(&[&options[..], &["--race", "off", "./program", "4"]].concat());
+    assert_eq!(summary["verdict"], "deadlock", "{summary}");
+    let replay = place.run(&["replay", summary["bugs"][0]["scenario"].as_str().expect("a scenario")]);
+    assert_eq!(replay.status.code(), Some(1));
+}

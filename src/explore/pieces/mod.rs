@@ -10,5 +10,5 @@ mod work;
 
 pub use merge::merge;
 pub use split::{split, Split};
-pub use store::words_of;
+pub use store::{has_pieces, progress, progress_of, words_of, Progress};
 pub use work::work;

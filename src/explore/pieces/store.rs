@@ -193,6 +193,38 @@ pub fn words_of(path: &Path) -> Result<Vec<OsString>, Failure> {
     Ok(piece_of(&state_of(path)?).map_or_else(Vec::new, |piece| words(&piece.words)))
 }
 
+/// How far a piece is.
+pub struct Progress {
+    /// Its file.
+    pub file: PathBuf,
+    /// Nothing is left of it.
+    pub over: bool,
+    /// It is to be split again, with the others.
+    pub outdated: bool,
+}
+
+/// How far all pieces of a directory are.
+///
+/// # Errors
+/// One is missing or damaged.
+pub fn progress(dir: &Path) -> Result<Vec<Progress>, Failure> {
+    Manifest::of(dir)?.pieces.iter().map(|name| progress_of(&piece_file(dir, name))).collect()
+}
+
+/// How far the piece of that file is.
+///
+/// # Errors
+/// It is missing or damaged.
+pub fn progress_of(piece: &Path) -> Result<Progress, Failure> {
+    let state = state_of(piece)?;
+    Ok(Progress { file: piece.to_path_buf(), over: state.is_over(), outdated: state.is_outdated() })
+}
+
+/// The directory has pieces.
+pub fn has_pieces(dir: &Path) -> bool {
+    Manifest::is_there(dir)
+}
+
 pub(super) fn piece_of(state: &State) -> Option<&Piece> {
     state.saved.header.piece.as_ref()
 }
