@@ -279,7 +279,11 @@ fn explore_in_pieces(args: &Cluster) -> Result<i32, Failure> {
             return Err(Failure::environment(format!("{}: {why}", args.dir.display())));
         }
         Some(search) => search.clone(),
-        None => searched(&args.dir)?,
+        None if there => searched(&args.dir)?,
+        None => {
+            let why = "there are no pieces yet: a program is expected";
+            return Err(Failure::environment(format!("{}: {why}", args.dir.display())));
+        }
     };
     let mut config = search.config.clone();
     config.format = args.format;

@@ -267,6 +267,7 @@ fn what_is_no_piece_is_refused() {
     refused(&["pieces", "work", "program"], "is no piece that can be explored");
     refused(&["pieces", "work", "absent"], "absent");
     refused(&["pieces", "merge", "."], "is no directory of pieces");
+    refused(&["cluster", "-o", "absent"], "a program is expected");
     // Cut off anywhere, or changed.
     let bytes = fs::read(&pieces[1]).expect("a piece");
     for at in [0, 1, 15, 16, 30, bytes.len() / 2, bytes.len() - 1] {
