@@ -32,9 +32,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Failure> {
     let nodes = args.nodes.map_or_else(|| cpus().len().max(1), |n| n as usize);
     let into = args.into.unwrap_or(16 * nodes as u32);
-    let halves = SplitPieces { into, dir: args.dir.clone(), look: args.look, search: None };
+    let how = SplitPieces { into, dir: args.dir.clone(), look: args.look, search: None };
     if !again {
-        if let Split::Over(summary) = split(&halves, search, false)? {
+        if let Split::Over(summary) = split(&how, search, false)? {
             return Ok(summary);
         }
     }
@@ -42,7 +42,7 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
         let pieces = progress(&args.dir)?;
         if pieces.iter().any(|piece| piece.outdated) {
             tell("objects turned out to be shared: the search is split again");
-            split(&halves, search, true)?;
+            split(&how, search, true)?;
             continue;
         }
         let left: VecDeque<PathBuf> =
@@ -51,8 +51,16 @@ pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Fa
             break;
         }
         let all = pieces.len();
-        let desk =
-            Mutex::new(Desk { left, under_way: 0, ends: None, outdated: false, tries: 0, all, told: Instant::now() });
+        let desk = Mutex::new(Desk {
+            left,
+            under_way: 0,
+            ends: None,
+            outdated: false,
+            tries: 0,
+            all,
+            told: Instant::now(),
+            grain: args.grain,
+        });
         let desk = explore_all(desk, args, (nodes, search.config.keep_going))?;
         match desk.ends {
             Some(End::Bug) => break,
@@ -72,6 +80,8 @@ struct Desk {
     outdated: bool,
     /// Processes that were killed.
     tries: u32,
+    /// How long a piece has its turn: longer, where one got nowhere in that time.
+    grain: Duration,
     /// Pieces.
     all: usize,
     /// When it was said last how far it is.
@@ -146,17 +156,24 @@ fn work(desk: &Mutex<Desk>, own: &Path, (args, node): (&Cluster, usize), keep_go
             continue;
         };
         state.under_way += 1;
+        let grain = state.grain;
         drop(state);
-        let ended = one(desk, own, (&piece, args.grain), &errors);
+        let before = progress_of(&piece).map_or(0, |piece| piece.executions);
+        let ended = one(desk, own, (&piece, grain), &errors);
         let mut state = lock(desk);
         state.under_way -= 1;
-        take(&mut state, piece, ended, keep_going);
+        take(&mut state, (piece, before), ended, keep_going);
         state.news();
     }
 }
 
-/// What a process has come to that explored a piece.
-fn take(state: &mut Desk, piece: PathBuf, ended: std::io::Result<(ExitStatus, String)>, keep_going: bool) {
+/// What a process has come to that explored a piece, which had so many executions `before`.
+fn take(
+    state: &mut Desk,
+    (piece, before): (PathBuf, u64),
+    ended: std::io::Result<(ExitStatus, String)>,
+    keep_going: bool,
+) {
     let (status, said) = match ended {
         Ok(ended) => ended,
         Err(e) => {
@@ -170,7 +187,13 @@ fn take(state: &mut Desk, piece: PathBuf, ended: std::io::Result<(ExitStatus, St
         Some(1 | 3) => match progress_of(&piece) {
             Ok(Progress { outdated: true, .. }) => state.outdated = true,
             Ok(Progress { over: true, .. }) => {}
-            Ok(_) => state.left.push_back(piece),
+            Ok(Progress { executions, .. }) => {
+                // The way to main, or one execution, takes longer than its turn.
+                if executions == before {
+                    state.grain = state.grain.saturating_mul(2);
+                }
+                state.left.push_back(piece);
+            }
             Err(failure) => drop(state.ends.get_or_insert(End::Failed(failure))),
         },
         None if state.tries < TRIES => {
@@ -181,6 +204,7 @@ fn take(state: &mut Desk, piece: PathBuf, ended: std::io::Result<(ExitStatus, St
         code => {
             let message =
                 if said.is_empty() { format!("vsrun pieces work {}: {status}", piece.display()) } else { said };
+            let message = message.strip_prefix("vsrun: ").unwrap_or(&message).to_string();
             state.ends.get_or_insert(End::Failed(Failure { code: code.unwrap_or(2), message }));
         }
     }

@@ -564,7 +564,8 @@ impl Saver {
     }
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+/// The path with that behind its name.
+pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(OsStr::new(ending));
     name.into()

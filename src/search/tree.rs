@@ -38,9 +38,10 @@ impl Step {
         self.act.tid
     }
 
-    /// Whether `asleep`, as it was performed before this, is another step after it, or a dependent one. `piece`: nobody has seen executions in which
-    /// they are in another order, so where one of them leaves a thread alone in its process which the other one ends, the parent of the process is told
-    /// by the last one.
+    /// Whether `asleep`, as it was performed before this, is another step after it, or a dependent one.
+    ///
+    /// `piece`: it is asked by the search of a piece. The last thread of a process tells the parent of its end. Of two that end the last two threads, each
+    /// was seen as the first only, so what was recorded does not show that their order matters; a whole search sees an execution with both.
     fn wakes(&self, asleep: &Step, piece: bool) -> bool {
         let told = piece && self.act.parent != NONE && self.act.pid == asleep.act.pid;
         let is_last = || told && self.did.has(Effects::LEAVES_ONE) && asleep.did.has(Effects::ENDS);

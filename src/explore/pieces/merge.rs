@@ -5,7 +5,7 @@ use std::fs;
 
 use super::super::failure::Failure;
 use super::super::run::explore;
-use super::super::save::{Header, Saved};
+use super::super::save::{with_ending, Header, Saved};
 use super::store::{Manifest, State};
 use crate::base::files;
 use crate::base::text::escape;
@@ -40,7 +40,7 @@ pub fn merge(args: &MergePieces, config: Config) -> Result<Summary, Failure> {
     let config = Config { resume: Some(path.clone()), workers: Some(1), scenario_dir, format: args.format, ..config };
     let summary = written.map_err(Failure::from).and_then(|()| explore(&config));
     let _ = fs::remove_file(&path);
-    let _ = fs::remove_file(path.with_extension("1"));
+    let _ = fs::remove_file(with_ending(&path, ".1"));
     summary
 }
 

@@ -17,7 +17,7 @@ use super::store::{bytes_of, clear, piece_file, write, Manifest};
 use crate::base::text::escape;
 use crate::config::{Config, Searched, SplitPieces};
 use crate::finding::Summary;
-use crate::runtime::cpus;
+use crate::runtime::{cpus, tracee};
 use crate::search;
 
 /// What came of it.
@@ -85,7 +85,13 @@ enum Looked {
 fn look(args: &SplitPieces, config: &Config) -> Result<Looked, Failure> {
     let mut config = Config { draws: true, ..config.clone() };
     config.bounds.time = Some(args.look);
-    let (summary, sharing) = explore_part(&config, Of::Whole)?;
+    let (summary, sharing) = match explore_part(&config, Of::Whole) {
+        // The program had not come to its main by then.
+        Err(failure) if failure.is_interrupted() && !tracee::interrupted() => {
+            return Ok(Looked::Known(Sharing::new(&config)?));
+        }
+        looked => looked?,
+    };
     let ends = summary.is_complete() || !summary.bugs.is_empty() && !config.keep_going || summary.exit_code() == 2;
     Ok(if ends { Looked::Over(summary) } else { Looked::Known(sharing) })
 }

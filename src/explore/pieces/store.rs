@@ -201,6 +201,8 @@ pub struct Progress {
     pub over: bool,
     /// It is to be split again, with the others.
     pub outdated: bool,
+    /// Executions so far.
+    pub executions: u64,
 }
 
 /// How far all pieces of a directory are.
@@ -217,7 +219,12 @@ pub fn progress(dir: &Path) -> Result<Vec<Progress>, Failure> {
 /// It is missing or damaged.
 pub fn progress_of(piece: &Path) -> Result<Progress, Failure> {
     let state = state_of(piece)?;
-    Ok(Progress { file: piece.to_path_buf(), over: state.is_over(), outdated: state.is_outdated() })
+    Ok(Progress {
+        file: piece.to_path_buf(),
+        over: state.is_over(),
+        outdated: state.is_outdated(),
+        executions: state.saved.header.executions,
+    })
 }
 
 /// The directory has pieces.
