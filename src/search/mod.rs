@@ -37,6 +37,7 @@ mod traces;
 mod transactions;
 mod tree;
 mod walk;
+mod ways;
 
 pub use ahead::InOrder;
 pub use api::{Search, Watch};

@@ -11,12 +11,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use vsrun_model::End;
+use vsrun_model::{Effects, End};
 
 use super::ahead::InOrder;
 use super::api::Search;
 use super::canon::{Canon, Names};
-use super::reduction::{Insertion, Reduction};
+use super::reduction::{Insertion, Reduction, Run};
 use super::reduction_save::encoded;
 use super::tree::Step;
 use crate::codec;
@@ -282,5 +282,45 @@ impl Reduction {
             return Some(false);
         }
         self.see(leaf, trace, canon).then_some(over)
+    }
+
+    /// Fills in the states up to `leaf` by an execution that is over there, and does not look for races. False: as [`Reduction::extend`].
+    fn see(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> bool {
+        let path = self.tree.path(leaf);
+        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
+        let fresh = visited.saturating_sub(1);
+        self.extend(trace, canon, &mut Run::new(path, fresh, trace))
+    }
+
+    /// The step sleeps in that state.
+    pub(super) fn sleeps(&self, at: usize, step: &Step) -> bool {
+        self.tree.node(at).sleep.iter().any(|s| s.thread() == step.thread() && s.value == step.value)
+    }
+
+    /// An execution went on with what slept: it does not know what sleeping steps do beyond their operations, and has woken more than they depend on.
+    /// It counts as one that was cut off there. If something else is enabled and awake there, that is to be run.
+    pub(super) fn look_at_beginning(&mut self, trace: &Trace, run: &Run) {
+        let (steps, at) = (run.path.len() - 1, run.path[run.path.len() - 1]);
+        self.sleep_blocked += 1;
+        self.transitions -= (trace.steps.len() - steps) as u64;
+        let last = trace.seen.get(steps).unwrap_or(&trace.last).clone();
+        let beginning = Trace {
+            steps: trace.steps[..steps].to_vec(),
+            seen: trace.seen[..steps].to_vec(),
+            last,
+            end: End::SLEEP_BLOCKED,
+            ..trace.clone()
+        };
+        self.look_at(&beginning, run);
+        if let Some(step) = self.awake(at).into_iter().next().filter(|_| self.tree.node(at).children.is_empty()) {
+            self.tree.add_branch(at, step);
+        }
+    }
+
+    /// The steps that are enabled in a state that has been seen, and do not sleep there.
+    fn awake(&self, at: usize) -> Vec<Step> {
+        let all = self.tree.node(at).pending.iter().flat_map(|p| (0..p.choices).map(move |value| (p.act, value)));
+        let steps = all.map(|(act, value)| Step { act, value, did: Effects::NONE });
+        steps.filter(|step| !self.sleeps(at, step)).collect()
     }
 }

@@ -34,6 +34,7 @@ use super::canon::Canon;
 use super::clock::{add, contains, join, Clock};
 use super::index::{Index, Sought};
 use super::tree::{begins, initials, Covered, Pending, Race, Step, Tree};
+use super::ways::ways_to_take;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -70,9 +71,9 @@ pub struct Reduction {
 const LONG: usize = 1 << 21;
 
 /// The execution that is being looked at.
-struct Run {
+pub(super) struct Run {
     /// Node before step `i`; one more than there are steps.
-    path: Vec<usize>,
+    pub(super) path: Vec<usize>,
     /// The first step whose races have not been looked for.
     fresh: usize,
     /// The steps that are known.
@@ -81,6 +82,13 @@ struct Run {
     any_moment: bool,
     /// Its next step slept in the last state of `path`: what it did from there others do.
     slept: bool,
+}
+
+impl Run {
+    /// An execution along `path`, whose first steps have been looked at.
+    pub(super) fn new(path: Vec<usize>, fresh: usize, trace: &Trace) -> Run {
+        Run { path, fresh, index: Index::default(), any_moment: trace.any_moment, slept: false }
+    }
 }
 
 /// True if threads may have been enabled in the last state all the same.
@@ -188,7 +196,7 @@ impl Reduction {
             }
         }
         let fresh = visited.saturating_sub(1);
-        let mut run = Run { path, fresh, index: Index::default(), any_moment: trace.any_moment, slept: false };
+        let mut run = Run::new(path, fresh, trace);
         match self.extend(trace, canon, &mut run) {
             true if run.slept => self.look_at_beginning(trace, &run),
             true => self.look_at(trace, &run),
@@ -199,18 +207,9 @@ impl Reduction {
         gone
     }
 
-    /// Fills in the states up to `leaf` by an execution that is over there, and does not look for races. False: as [`Reduction::extend`].
-    pub(super) fn see(&mut self, leaf: usize, trace: &Trace, canon: &Canon) -> bool {
-        let path = self.tree.path(leaf);
-        let visited = path.iter().filter(|&&n| self.tree.node(n).visited).count();
-        let fresh = visited.saturating_sub(1);
-        let (index, any_moment) = (Index::default(), trace.any_moment);
-        self.extend(trace, canon, &mut Run { path, fresh, index, any_moment, slept: false })
-    }
-
     /// Fills in the states that the execution has reached, from the first that had not been. False: the trace is not what
     /// its schedule said, or something in it is missing.
-    fn extend(&mut self, trace: &Trace, canon: &Canon, run: &mut Run) -> bool {
+    pub(super) fn extend(&mut self, trace: &Trace, canon: &Canon, run: &mut Run) -> bool {
         if !self.tree.node(run.path[0]).visited {
             let Some(seen) = trace.seen.first().or(Some(&trace.last)) else { return false };
             self.visit(run.path[0], None, seen, canon);
@@ -263,37 +262,6 @@ impl Reduction {
             self.visit(run.path[n + 1], Some(run.path[n]), after, canon);
         }
         true
-    }
-
-    fn sleeps(&self, at: usize, step: &Step) -> bool {
-        self.tree.node(at).sleep.iter().any(|s| s.thread() == step.thread() && s.value == step.value)
-    }
-
-    /// An execution went on with what slept: it does not know what sleeping steps do beyond their operations, and has woken more than they depend on.
-    /// It counts as one that was cut off there. If something else is enabled and awake there, that is to be run.
-    fn look_at_beginning(&mut self, trace: &Trace, run: &Run) {
-        let (steps, at) = (run.path.len() - 1, run.path[run.path.len() - 1]);
-        self.sleep_blocked += 1;
-        self.transitions -= (trace.steps.len() - steps) as u64;
-        let last = trace.seen.get(steps).unwrap_or(&trace.last).clone();
-        let beginning = Trace {
-            steps: trace.steps[..steps].to_vec(),
-            seen: trace.seen[..steps].to_vec(),
-            last,
-            end: End::SLEEP_BLOCKED,
-            ..trace.clone()
-        };
-        self.look_at(&beginning, run);
-        if let Some(step) = self.awake(at).into_iter().next().filter(|_| self.tree.node(at).children.is_empty()) {
-            self.tree.add_branch(at, step);
-        }
-    }
-
-    /// The steps that are enabled in a state that has been seen, and do not sleep there.
-    pub(super) fn awake(&self, at: usize) -> Vec<Step> {
-        let all = self.tree.node(at).pending.iter().flat_map(|p| (0..p.choices).map(move |value| (p.act, value)));
-        let steps = all.map(|(act, value)| Step { act, value, did: Effects::NONE });
-        steps.filter(|step| !self.sleeps(at, step)).collect()
     }
 
     /// Fills in what is pending in a state.
@@ -385,7 +353,7 @@ impl Reduction {
     }
 
     /// Seeks the races of an execution and inserts what reverses them.
-    fn look_at(&mut self, trace: &Trace, run: &Run) {
+    pub(super) fn look_at(&mut self, trace: &Trace, run: &Run) {
         let total = trace.steps.len();
         (self.looked_at, self.given_up) = (0, false);
         for n in 0..run.fresh {
@@ -807,20 +775,6 @@ impl Reduction {
             self.tree.insert_first(at, &[step], step);
         }
     }
-}
-
-/// Step `j` with some of the later ones that block too, in their order: all selections of a few, of many all together and each alone.
-fn ways_to_take(j: usize, blockers: &[usize]) -> Vec<Vec<usize>> {
-    const FEW: usize = 5;
-    let with = |mut others: Vec<usize>| {
-        others.sort_unstable();
-        [vec![j], others].concat()
-    };
-    if blockers.len() > FEW {
-        return std::iter::once(with(blockers.to_vec())).chain(blockers.iter().map(|&b| with(vec![b]))).collect();
-    }
-    let chosen = |set: usize| blockers.iter().enumerate().filter(|(i, _)| set >> i & 1 != 0).map(|(_, &b)| b).collect();
-    (1..1 << blockers.len()).map(|set| with(chosen(set))).collect()
 }
 
 const NO_STEP: Step = Step { act: NO_ACT, value: 0, did: Effects::NONE };

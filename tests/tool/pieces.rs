@@ -135,7 +135,13 @@ impl Place {
     }
 
     fn merge(&self) -> Value {
-        self.json(&["pieces", "merge", "--format", "json", "pieces"])
+        let temporary = self.dir.join("temporary");
+        fs::create_dir_all(&temporary).expect("a directory");
+        let mut command = self.command(&["pieces", "merge", "--format", "json", "pieces"]);
+        let output = command.env("TMPDIR", &temporary).output().expect("vsrun");
+        let left: Vec<_> = fs::read_dir(&temporary).expect("it is there").flatten().map(|e| e.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
     }
 }
 
@@ -294,6 +300,12 @@ fn a_cluster_is_the_whole() {
     let search = ["--race", "off", "./program", "7"];
     let whole = place.json(&[&["--search", "optimal", "--format", "json"], &search[..]].concat());
     let cluster = ["cluster", "-n", "2", "--into", "8", "--grain", "0.3", "--look", "0", "-o"];
+    // Its turn is over before the program is at its main.
+    let hasty =
+        ["cluster", "-n", "2", "--into", "3", "--grain", "1ms", "--look", "1ms", "-o", "hasty", "--format", "json"];
+    let few = ["--race", "off", "./program", "4"];
+    let hasty = place.json(&[&hasty[..], &few].concat());
+    assert_eq!(told(&hasty), told(&place.json(&[&["--search", "optimal", "--format", "json"], &few[..]].concat())));
     let all = place.json(&[&cluster[..], &["one", "--format", "json"], &search[..]].concat());
     assert_eq!(told(&all), told(&whole), "{all}\n{whole}");
     let left = fs::read_dir(place.dir.join("one")).expect("pieces").flatten().map(|e| e.file_name());
