@@ -68,7 +68,7 @@ def explored(case, binary, shrink):
 
 
 def explains(bug):
-    """What `vsrun explain` says of a scenario: "decided" (another choice leads away each time), "some" (now and then), "none", why it is not asked for, or why it failed."""
+    """What `vsrun explain` says of a scenario: "decided" (another choice leads away each time), "some" (now and then), "always" (none does, and each random execution has it), "none", "none in time", why it is not asked for, or why it failed."""
     few = ["--samples", "5", "--time", "1"] if SHORT or QUICK else []
     command = [VSRUN, "explain", *few, "--format", "json", bug["scenario"]]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -81,6 +81,9 @@ def explains(bug):
     said = json.loads(done.stdout)
     turn, left = said["turn"], said["not_looked_at"]
     if turn is None:
+        start = said["beginning"]
+        if start and start["bug"] == start["samples"]:
+            return "always"
         return "none" if left == 0 else "none in time"
     return "decided" if turn["instead"]["bug"] == 0 else "some"
 

@@ -27,6 +27,9 @@ use crate::words::steps::note;
 const LONGER: u64 = 10;
 const MORE: u64 = 1000;
 
+/// So many times the samples of a choice are run from the beginning, where no single choice leads away.
+const FROM_THE_BEGINNING: u64 = 5;
+
 /// What could be done in a state instead.
 struct Other {
     /// The choices up to it, with it.
@@ -143,6 +146,7 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         steps: trace.steps.len() as u64,
         turn: None,
         later: None,
+        beginning: None,
         left: trace.steps.len() as u64,
         executions: 0,
     };
@@ -157,6 +161,11 @@ pub fn explain(args: &Explain) -> Result<Explained, Failure> {
         }
         // The last one that leads away now and then, where none does each time.
         explained.turn.get_or_insert(turn);
+    }
+    if explained.turn.is_none() && explained.left == 0 {
+        // One choice is not enough, or none is: executions without any of the scenario's tell which.
+        sampler.samples = sampler.samples.saturating_mul(FROM_THE_BEGINNING);
+        explained.beginning = sampler.shows(&[])?;
     }
     explained.executions = sampler.executions;
     Ok(explained)

@@ -68,6 +68,8 @@ pub struct Explained {
     pub turn: Option<Turn>,
     /// A later one at which it does now and then.
     pub later: Option<Turn>,
+    /// What random executions from the beginning come to. Where one choice leads away nobody asks: `None`.
+    pub beginning: Option<Shows>,
     /// Steps, from the first, that were not looked at for want of time.
     pub left: u64,
     /// Executions that were run.

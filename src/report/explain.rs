@@ -32,19 +32,20 @@ pub fn text(explained: &Explained, colours: bool) -> String {
         let _ = writeln!(out, "{}", if explained.turn.is_some() { format!("\n{before}") } else { String::new() });
     }
     match &explained.turn {
-        None if explained.uses.is_some() => {
-            let _ = writeln!(
-                out,
-                "No other choice was found that puts them in an order: whatever is done instead of a step, nothing orders them in all random \
-                 continuations.{looked_at}"
-            );
-        }
         None => {
-            let _ = writeln!(
-                out,
-                "No other choice was found that leads away from the bug: whatever is done instead of a step, it shows in all random \
-                 continuations.{looked_at}"
-            );
+            let _ = match &explained.uses {
+                Some(_) => write!(
+                    out,
+                    "No other choice was found that puts them in an order: whatever is done instead of a step, nothing orders them in all \
+                     random continuations."
+                ),
+                None => write!(
+                    out,
+                    "No other choice was found that leads away from the bug: whatever is done instead of a step, it shows in all random \
+                     continuations."
+                ),
+            };
+            let _ = writeln!(out, "{}{looked_at}", explained.beginning.as_ref().map_or_else(String::new, beginning));
         }
         Some(first) => {
             turn(&mut out, paint, first);
@@ -61,6 +62,17 @@ pub fn text(explained: &Explained, colours: bool) -> String {
     }
     let _ = writeln!(out, "\n{}, {}.", count(explained.steps, "step"), count(explained.executions, "execution"));
     out
+}
+
+/// Whether it is the schedule's doing at all.
+fn beginning(shows: &Shows) -> String {
+    let other = if shows.other > 0 { format!(", another bug in {}", shows.other) } else { String::new() };
+    let counted = format!("it shows in {} of {} random executions from the beginning{other}", shows.bug, shows.all());
+    match (shows.bug == shows.all(), shows.away()) {
+        (true, _) => format!("\nIt does not depend on the schedule, as far as these tell: {counted}."),
+        (false, 0) => format!("\nOf all choices together: {counted}, {} cut before the end.", shows.cut),
+        _ => format!("\nIt takes more than one other choice: {counted}."),
+    }
 }
 
 /// `swap steps 12 and 13 and the bug is gone`, the two operations, and what was counted.
@@ -120,12 +132,17 @@ pub fn object(explained: &Explained, file: &Path) -> Value {
         "vsrun": env!("CARGO_PKG_VERSION"), "scenario": file.to_string_lossy(), "kind": kind.name(), "summary": summary,
         "steps": explained.steps, "executions": explained.executions, "not_looked_at": explained.left,
         "uses": explained.uses.as_ref().map(|both| both.each_ref().map(use_object)),
+        "beginning": explained.beginning.as_ref().map(shows_object),
         "turn": explained.turn.as_ref().map(turn_object), "later": explained.later.as_ref().map(turn_object),
     })
 }
 
 fn use_object(one: &Move) -> Value {
     json!({"thread": one.thread, "name": one.people.0, "use": one.text, "at": one.at})
+}
+
+fn shows_object(shows: &Shows) -> Value {
+    json!({"samples": shows.all(), "bug": shows.bug, "other_bug": shows.other, "no_bug": shows.none, "cut": shows.cut})
 }
 
 fn turn_object(turn: &Turn) -> Value {
@@ -158,7 +175,17 @@ mod tests {
         };
         let bug = (BugKind::Deadlock, "2 threads wait".to_string());
         let line = "f and f wait".to_string();
-        Explained { bug, line, uses: None, steps: 14, turn: Some(turn), later: None, left: 0, executions: 60 }
+        Explained {
+            bug,
+            line,
+            uses: None,
+            steps: 14,
+            turn: Some(turn),
+            later: None,
+            beginning: None,
+            left: 0,
+            executions: 60,
+        }
     }
 
     #[test]
@@ -189,6 +216,21 @@ Swap steps 12 and 13, and the bug is gone.
         ));
         one.turn = None;
         assert!(text(&one, false).contains("No other choice was found that leads away"), "{}", text(&one, false));
+        one.left = 0;
+        one.beginning = Some(Shows { bug: 100, ..Shows::default() });
+        let said = text(&one, false);
+        assert!(
+            said.contains(
+                "It does not depend on the schedule, as far as these tell: it shows in 100 of 100 random executions"
+            ),
+            "{said}"
+        );
+        one.beginning = Some(Shows { bug: 90, none: 10, ..Shows::default() });
+        let said = text(&one, false);
+        assert!(
+            said.contains("It takes more than one other choice: it shows in 90 of 100 random executions"),
+            "{said}"
+        );
     }
 
     #[test]

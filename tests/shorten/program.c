@@ -115,6 +115,10 @@ int main(int argc, char **argv)
         two(deposit, deposit);
         assert(account == 2);
     }
+    if (!strcmp(what, "always")) {
+        two(deposit, deposit);
+        assert(account > 2);
+    }
     if (!strcmp(what, "memory")) {
         two(count, count);
         assert(counter == 2);
