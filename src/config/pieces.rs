@@ -84,18 +84,33 @@ pub struct MergePieces {
 pub enum Engine {
     /// Processes on this machine, each on a CPU of its own.
     Local,
+    /// Job arrays of Slurm.
+    Slurm,
+    /// Jobs of HyperQueue.
+    Hq,
+}
+
+impl Engine {
+    /// As it is asked for.
+    pub fn word(self) -> &'static str {
+        match self {
+            Engine::Local => "local",
+            Engine::Slurm => "slurm",
+            Engine::Hq => "hq",
+        }
+    }
 }
 
 /// The options of `vsrun cluster`.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(crate) struct ClusterOptions {
-    /// What runs the pieces: local (processes on this machine)
+    /// What runs the pieces: local (processes on this machine), slurm, hq (HyperQueue)
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Engine::Local)]
     pub engine: Engine,
-    /// Pieces that are explored at a time [default: as many as there are CPUs]
+    /// Pieces that are explored at a time [default: as many as there are CPUs; what the engine takes]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub nodes: Option<u32>,
-    /// Pieces [default: 16 for each node]
+    /// Pieces [default: 16 for each node, or 256]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub into: Option<u32>,
     /// Directory for the pieces; where there are some already, these go on

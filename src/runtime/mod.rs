@@ -39,7 +39,7 @@ mod worker;
 pub use alone::direct;
 pub use inspect::Inspector;
 pub use outcome::{Outcome, Sign};
-pub use processes::cpus;
+pub use processes::{cpus, Claimed};
 pub use racing::Quiet;
 pub use setup::{Spec, StartError, LOOKED_AT_CALLS};
 pub use tossed::Tossed;

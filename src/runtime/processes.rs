@@ -1,5 +1,7 @@
 //! Processes, as the kernel has them: what stopped them, how they are let go, killed and collected, on which CPUs they run.
 
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -83,6 +85,32 @@ pub fn cpus() -> Vec<usize> {
     let first = std::process::id() as usize % allowed.len().max(1);
     allowed.rotate_left(first);
     allowed
+}
+
+/// CPUs that no other process of this machine has claimed, as long as this is kept: the calling thread, and what it starts, stays on them. As many as
+/// are wanted, or all that it may use. Engines that start several processes on a machine need not tell each its own.
+///
+/// (A name in the abstract space of sockets is given back however its owner ends. Whose name is taken by somebody else keeps what it has.)
+pub struct Claimed {
+    _names: Vec<UnixDatagram>,
+}
+
+impl Claimed {
+    /// Claims them.
+    pub fn new(wanted: usize) -> Claimed {
+        let (mut names, mut set) = (Vec::new(), CpuSet::new());
+        for cpu in cpus() {
+            let name = SocketAddr::from_abstract_name(format!("vsrun-cpu-{cpu}"));
+            if let (true, Ok(name)) = (names.len() < wanted, name.and_then(|name| UnixDatagram::bind_addr(&name))) {
+                let _ = set.set(cpu);
+                names.push(name);
+            }
+        }
+        if names.len() == wanted {
+            let _ = sched_setaffinity(Pid::from_raw(0), &set);
+        }
+        Claimed { _names: names }
+    }
 }
 
 /// Keeps the calling thread, and what it starts, on that CPU.

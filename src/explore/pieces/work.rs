@@ -10,6 +10,7 @@ use crate::base::files;
 use crate::base::text::escape;
 use crate::config::{Config, WorkPiece};
 use crate::finding::{Summary, Worked};
+use crate::runtime::Claimed;
 use crate::search::Search;
 
 fn worked(state: &State, summary: Option<Summary>) -> Worked {
@@ -43,6 +44,7 @@ pub fn work(args: &WorkPiece, config: Config) -> Result<Worked, Failure> {
     std::env::set_current_dir(&cwd)
         .map_err(|e| Failure::environment(format!("the program runs in {}, which is not there: {e}", escape(&cwd))))?;
     let begun = state_file(&file);
+    let _claimed = Claimed::new(args.workers as usize);
     let mut config = Config {
         resume: Some(if state.untouched { file.clone() } else { begun.clone() }),
         save: Some(begun),

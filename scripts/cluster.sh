@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# vsrun cluster on the engines that there are, each with four workers on this machine: ./scripts/cluster.sh [--short] [local|slurm|hq]...
+#
+# A search of 100,800 executions (--short: 2,400) on one machine, by each engine, and by each engine while processes that explore pieces are killed, a node
+# is drained (Slurm), and vsrun itself is killed and begun again: verdict and counts must be the same each time. Slurm is started here, as
+# the user who runs this, from Debian's slurmctld and slurmd; HyperQueue by its Python package. An engine that is not installed is said to be
+# skipped. Exit status 0 if all is the same, 1 if not, 2 for wrong usage.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+threads=7 grain=5 engines=()
+for argument; do
+    case $argument in
+    --short) threads=5 grain=1 ;;
+    local | slurm | hq) engines+=("$argument") ;;
+    *) sed -n '2,8s/^# \?//p' "$0" >&2 && exit 2 ;;
+    esac
+done
+[ ${#engines[@]} -gt 0 ] || engines=(local slurm hq)
+
+vsrun=${VSRUN:-}
+if [ -z "$vsrun" ]; then
+    cargo build --quiet --release
+    vsrun=${CARGO_TARGET_DIR:-$PWD/target}/release/vsrun
+fi
+vsrun=$(realpath "$vsrun")
+work=$(mktemp -d)
+own=() failed=0
+ends() {
+    for pid in "${own[@]}"; do kill "$pid" 2>/dev/null || :; done
+    for pid in "${own[@]}"; do wait "$pid" 2>/dev/null || :; done
+    rm -rf "$work"
+}
+trap ends EXIT
+gcc -O1 -pthread -I shim/include -o "$work/tosses" scripts/cluster/tosses.c
+search=(--race off --keep-going "$work/tosses" "$threads")
+
+# What a report of JSON says of the search.
+counts() {
+    python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["verdict"], r["complete"], r["executions"], len(r["bugs"]))'
+}
+
+# NAME FILE: compares with the whole.
+compare() {
+    local said
+    said=$(counts <"$2" || :)
+    if [ "$said" = "$whole" ]; then
+        echo "cluster: $1: $said, as on one machine"
+    else
+        echo "cluster: FAILED: $1: $said, on one machine $whole"
+        tail -n 5 "$work/said"
+        failed=1
+    fi
+}
+
+# ENGINE: an engine knows how many workers it has.
+at_a_time() {
+    [ "$1" != local ] || echo "-n 4"
+}
+
+# ENGINE DIR: runs all of it.
+all_of() {
+    (cd "$work" && "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$2" --format json "${search[@]}" 2>"$work/said")
+}
+
+# ENGINE: the same with trouble.
+troubled() {
+    local dir=$work/$1-troubled vsrun_pid victim n
+    (cd "$work" && exec "$vsrun" cluster --engine "$1" $(at_a_time "$1") --into 48 --grain "$grain" --look 0 -o "$dir" --format json "${search[@]}" >"$work/first" 2>"$work/said") &
+    vsrun_pid=$!
+    for n in $(seq 300); do
+        ls "$dir"/*.state >/dev/null 2>&1 && break
+        sleep 0.1
+    done
+    # Those that explore a piece just now, and what runs under them.
+    for n in 1 2 3; do
+        victim=$(pgrep -f "pieces work .*$dir" | head -n 1 || :)
+        [ -z "$victim" ] || kill -9 "$victim" 2>/dev/null || :
+        sleep 0.5
+    done
+    [ "$1" != slurm ] || scontrol update nodename=n2 state=drain reason=test
+    if kill -9 "$vsrun_pid" 2>/dev/null; then
+        echo "cluster: $1: vsrun was killed with $(ls "$dir"/*.state 2>/dev/null | wc -l) of 48 pieces begun"
+    fi
+    wait "$vsrun_pid" 2>/dev/null || :
+    (cd "$work" && "$vsrun" cluster --engine "$1" $(at_a_time "$1") --grain "$grain" -o "$dir" --format json >"$work/again" 2>"$work/said") || :
+    compare "$1, processes and vsrun killed" "$work/again"
+    [ "$1" != slurm ] || scontrol update nodename=n2 state=resume
+    left=$(ls -d "$dir"/engine-* 2>/dev/null || :)
+    [ -z "$left" ] || { echo "cluster: FAILED: $1 leaves $left"; failed=1; }
+}
+
+start_slurm() {
+    command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v sbatch >/dev/null || return 1
+    local dir=$work/slurm host n
+    host=$(hostname -s)
+    mkdir -p "$dir"/{state,log,spool-n1,spool-n2,spool-n3,spool-n4}
+    cat >"$dir/slurm.conf" <<END
+ClusterName=vsruntest
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=16817
+AuthType=auth/none
+CredType=cred/none
+CryptoType=crypto/none
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool-%n
+SlurmctldLogFile=$dir/log/ctld
+SlurmdLogFile=$dir/log/%n
+SlurmctldPidFile=$dir/ctld.pid
+SlurmdPidFile=$dir/%n.pid
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+ReturnToService=2
+MpiDefault=none
+NodeName=n[1-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[17001-17004] CPUs=1 State=UNKNOWN
+PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+    export SLURM_CONF=$dir/slurm.conf
+    slurmctld -D >"$dir/log/out" 2>&1 &
+    own+=($!)
+    for n in 1 2 3 4; do
+        slurmd -D -N "n$n" >"$dir/log/out-n$n" 2>&1 &
+        own+=($!)
+    done
+    for n in $(seq 100); do
+        [ "$(sinfo --noheader --format='%D %t' 2>/dev/null)" != "4 idle" ] || return 0
+        sleep 0.3
+    done
+    echo "cluster: FAILED: Slurm's four nodes are not idle: $(sinfo 2>&1 | tail -n 2)"
+    failed=1
+    return 1
+}
+
+start_hq() {
+    python3 -c 'import hyperqueue' 2>/dev/null || return 1
+    export HQ_SERVER_DIR=$work/hq
+    python3 -c '
+import signal, sys
+from hyperqueue.cluster import LocalCluster, WorkerConfig
+cluster = LocalCluster(sys.argv[1])
+for _ in range(4):
+    cluster.start_worker(WorkerConfig(cores=1))
+print("up", flush=True)
+signal.sigwait({signal.SIGTERM})
+' "$HQ_SERVER_DIR" >"$work/hq-up" 2>"$work/hq-said" &
+    own+=($!)
+    local n
+    for n in $(seq 100); do
+        ! grep -q up "$work/hq-up" || return 0
+        sleep 0.2
+    done
+    echo "cluster: FAILED: HyperQueue does not come up: $(tail -n 1 "$work/hq-said")"
+    failed=1
+    return 1
+}
+
+whole=$("$vsrun" --search optimal --format json "${search[@]}" | counts)
+echo "cluster: one machine: $whole"
+for engine in "${engines[@]}"; do
+    if [ "$engine" != local ] && ! "start_$engine"; then
+        echo "cluster: $engine is not there: skipped"
+        continue
+    fi
+    began=$SECONDS
+    all_of "$engine" "$work/$engine" >"$work/report" || :
+    compare "$engine, four at a time, $((SECONDS - began)) s" "$work/report"
+    troubled "$engine"
+done
+exit $failed

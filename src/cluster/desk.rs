@@ -1,0 +1,153 @@
+//! Who knows which pieces are left, whoever explores them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::base::print::complain;
+use crate::explore::{progress_of, Failure, Progress};
+
+/// A piece whose process is killed, or lost, so often in a row is not begun again.
+const TRIES: u32 = 5;
+/// How often it is said how far it is.
+const NEWS: Duration = Duration::from_secs(2);
+
+/// What the nodes share.
+pub(super) struct Desk {
+    pub left: VecDeque<Progress>,
+    pub under_way: usize,
+    pub ends: Option<End>,
+    pub outdated: bool,
+    /// How long a piece has its turn: longer, where one got nowhere in that time.
+    pub grain: Duration,
+    keep_going: bool,
+    /// Processes that were killed, or lost, since the piece last got on.
+    killed: BTreeMap<PathBuf, u32>,
+    /// Pieces.
+    all: usize,
+    /// Executions of this run.
+    executions: u64,
+    since: Instant,
+    /// When it was said last how far it is.
+    told: Instant,
+}
+
+/// What ends the exploration.
+pub(super) enum End {
+    Bug,
+    Failed(Failure),
+}
+
+/// What came of a turn.
+pub(super) enum Turn {
+    /// The process ended so; `None`: it was killed. What it said last.
+    Ended(Option<i32>, String),
+    /// There is no word of it.
+    Lost,
+}
+
+impl Desk {
+    /// With all pieces of a directory.
+    pub fn new(pieces: Vec<Progress>, grain: Duration, keep_going: bool) -> Desk {
+        let all = pieces.len();
+        Desk {
+            left: pieces.into_iter().filter(|piece| !piece.over).collect(),
+            under_way: 0,
+            ends: None,
+            outdated: false,
+            grain,
+            keep_going,
+            killed: BTreeMap::new(),
+            all,
+            executions: 0,
+            since: Instant::now(),
+            told: Instant::now(),
+        }
+    }
+
+    /// Nobody needs to go on.
+    pub fn is_ending(&self) -> bool {
+        self.ends.is_some() || self.outdated
+    }
+
+    /// Nothing is left to be done.
+    pub fn is_over(&self) -> bool {
+        self.is_ending() || self.left.is_empty() && self.under_way == 0
+    }
+
+    /// How far it is, now and then.
+    pub fn news(&mut self) {
+        if self.told.elapsed() >= NEWS {
+            self.told = Instant::now();
+            let open = self.left.len() + self.under_way;
+            tell(&format!(
+                "{} of {} pieces explored, {} under way; {} executions, {:.0}/s",
+                self.all - open.min(self.all),
+                self.all,
+                self.under_way,
+                self.executions,
+                self.executions as f64 / self.since.elapsed().as_secs_f64().max(0.001)
+            ));
+        }
+    }
+
+    /// What a turn has come to, of a piece that was so far `before`.
+    pub fn take(&mut self, before: Progress, turn: Turn) {
+        self.under_way -= 1;
+        let (code, said) = match turn {
+            Turn::Ended(code, said) => (code, said),
+            Turn::Lost => (None, String::new()),
+        };
+        match code {
+            Some(1) if !self.keep_going => drop(self.ends.get_or_insert(End::Bug)),
+            Some(0 | 1 | 3) | None => match progress_of(&before.file) {
+                Ok(now) => self.goes_on(&before, now, code.is_none()),
+                Err(failure) => self.fails(failure),
+            },
+            Some(code) => {
+                let message = match said.is_empty() {
+                    true => format!("vsrun pieces work {}: exit status {code}", before.file.display()),
+                    false => said.strip_prefix("vsrun: ").unwrap_or(&said).to_string(),
+                };
+                self.fails(Failure { code, message });
+            }
+        }
+        self.news();
+    }
+
+    fn goes_on(&mut self, before: &Progress, now: Progress, killed: bool) {
+        let got_on = now.executions > before.executions || now.over;
+        self.executions += now.executions.saturating_sub(before.executions);
+        if got_on {
+            self.killed.remove(&now.file);
+        } else if killed {
+            let tries = self.killed.entry(now.file.clone()).or_default();
+            *tries += 1;
+            if *tries >= TRIES {
+                let message = format!(
+                    "{}: {TRIES} processes that explored it were killed, one after the other",
+                    now.file.display()
+                );
+                return self.fails(Failure::environment(message));
+            }
+            tell(&format!("a process that explored {} was killed: the piece goes on", now.file.display()));
+        } else if !now.outdated {
+            // The way to main, or one execution, takes longer than its turn.
+            self.grain = self.grain.saturating_mul(2);
+        }
+        if now.outdated {
+            self.outdated = true;
+        } else if !now.over {
+            self.left.push_back(now);
+        }
+    }
+
+    /// That is the end.
+    pub fn fails(&mut self, failure: Failure) {
+        self.ends.get_or_insert(End::Failed(failure));
+    }
+}
+
+pub(super) fn tell(text: &str) {
+    complain(&format!("vsrun: {text}"));
+}

@@ -1,0 +1,76 @@
+//! `vsrun cluster`: a search is split, its pieces are explored side by side, and summed up. What the pieces have come to stands in their files alone, so that
+//! whoever is killed, this process too, costs no more than the time since it last saved. What explores them is an [`Engine`] that its users have.
+
+mod desk;
+mod engine;
+mod hq;
+mod local;
+mod slurm;
+
+use std::path::PathBuf;
+
+use crate::config::{Cluster, Engine, MergePieces, Searched, SplitPieces};
+use crate::explore::{merge, progress, split, Failure, Split};
+use crate::finding::Summary;
+use crate::runtime::{cpus, tracee};
+use desk::{tell, Desk, End};
+
+/// Pieces for each that is explored at a time.
+const EACH: u32 = 16;
+/// Pieces where it is not known how many that will be.
+const MANY: u32 = 256;
+
+/// Runs all of it; `again` says whether there are pieces that go on.
+///
+/// # Errors
+/// The program cannot be run, or a piece cannot be explored.
+pub fn run(args: &Cluster, search: &Searched, again: bool) -> Result<Summary, Failure> {
+    // Children get Ctrl-C too, and end by themselves.
+    tracee::catch_requests()?;
+    // What would refuse all pieces is said before.
+    let mut engine = engine::of(args.engine)?;
+    let nodes = match args.engine {
+        Engine::Local => Some(args.nodes.map_or_else(|| cpus().len().max(1), |n| n as usize)),
+        _ => args.nodes.map(|n| n as usize),
+    };
+    let into = args.into.unwrap_or(nodes.map_or(MANY, |nodes| EACH * nodes as u32));
+    let how = SplitPieces { into, dir: args.dir.clone(), look: args.look, search: None };
+    if !again {
+        if let Split::Over(summary) = split(&how, search, false)? {
+            return Ok(summary);
+        }
+    }
+    loop {
+        let pieces = progress(&args.dir)?;
+        if pieces.iter().any(|piece| piece.outdated) {
+            tell("objects turned out to be shared: the search is split again");
+            split(&how, search, true)?;
+            continue;
+        }
+        let desk = Desk::new(pieces, args.grain, search.config.keep_going);
+        if desk.is_over() {
+            break;
+        }
+        let desk = match &mut engine {
+            None => local::explore_all(desk, args, nodes.unwrap_or(1))?,
+            Some(engine) => engine::explore_all(desk, args, engine.as_mut(), nodes)?,
+        };
+        match desk.ends {
+            Some(End::Bug) => break,
+            Some(End::Failed(failure)) => return Err(failure),
+            None => {}
+        }
+    }
+    let (format, scenario_dir) = (args.format, args.scenario_dir.clone());
+    merge(&MergePieces { format, scenario_dir, dir: args.dir.clone() }, search.config.clone())
+}
+
+/// What is said when vsrun was asked to end.
+fn interrupted() -> Failure {
+    Failure::interrupted("interrupted: vsrun cluster -o DIR, without a program, goes on with what is there")
+}
+
+/// The file of this vsrun, which is to be there under the same name wherever pieces are explored.
+fn own_file() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| Failure::environment(format!("vsrun's own file: {e}")))
+}
