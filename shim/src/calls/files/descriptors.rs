@@ -10,6 +10,7 @@ use core::cell::UnsafeCell;
 
 use vsrun_model::file::PLACED;
 
+use super::awaited::{is_output, is_read};
 use super::layer::file;
 use super::path::{mix, Path, Stat};
 use super::room::with_stack;
@@ -25,6 +26,8 @@ enum What {
     Unknown,
     /// The file with these numbers, and for what it is open.
     File((u64, u64), Access),
+    /// What the program prints to, where that is looked at.
+    Output,
     /// No file of the program's.
     Other,
 }
@@ -124,6 +127,7 @@ fn what(fd: i32) -> What {
         _ => Access::Both,
     };
     let what = match file(&stat) {
+        _ if is_output(&stat) => What::Output,
         Some(id) => What::File(id, access()),
         None if is_nameless(fd, &stat) => What::File(stat.id(), access()),
         None => What::Other,
@@ -159,6 +163,21 @@ pub fn file_of(fd: i32) -> Option<(u64, u64)> {
         What::File(id, _) => Some(id),
         _ => None,
     }
+}
+
+/// What the program prints to is known by now: descriptors that were taken for something else are looked at again.
+pub fn know_output() {
+    for fd in 0..MAX_FDS as i32 {
+        if let Some(known) = known(fd).filter(|known| known.what == What::Other) {
+            known.what = What::Unknown;
+        }
+    }
+    know_streams();
+}
+
+/// What is written by `fd` is what the program prints, and is looked at.
+pub fn prints(fd: i32) -> bool {
+    is_read() && what(fd) == What::Output
 }
 
 /// Calls `each` with descriptors through which this process, which has opened them, may write files, and with the files.
