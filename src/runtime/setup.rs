@@ -83,6 +83,7 @@ fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
     closing.restarts = spec.options.restarts;
     closing.always = spec.options.restart_always.into();
     let (awaits, what) = match &spec.options.clients_for {
+        _ if spec.options.with.is_empty() => (Awaits::NOTHING, &b""[..]),
         Some(Awaited::File(path)) => (Awaits::FILE, path.as_bytes()),
         Some(Awaited::Output(text)) => (Awaits::OUTPUT, text.as_bytes()),
         None if spec.options.clients_wait => (Awaits::LISTENER, &b""[..]),

@@ -10,7 +10,7 @@ use super::descriptors::know_output;
 use super::layer::watches;
 use super::path::Stat;
 use super::uses::call_it;
-use crate::gate::{arena, local, machine, model, world};
+use crate::gate::{arena, machine, model, world};
 use crate::sys::{any_of, load};
 
 /// The address of the object that the program's output is. Those of files are hashes.
@@ -66,16 +66,6 @@ fn kind_of(len: usize) -> Option<u32> {
     let path = arena().closing.part.as_ptr() as u64;
     let args = [HERE, path, stat.as_mut_ptr() as u64, libc::AT_SYMLINK_NOFOLLOW as u64, 0, 0];
     (ask(libc::SYS_newfstatat, args) == 0).then_some(stat[3] as u32 & libc::S_IFMT)
-}
-
-/// What the program prints matters here: clients wait for a text, and this is none of them.
-pub(super) fn is_read() -> bool {
-    arena().closing.awaits == Awaits::OUTPUT && watches() && !world().is_of_client(local().cur)
-}
-
-/// The file with these numbers is what the program prints to.
-pub(super) fn is_output(stat: &Stat) -> bool {
-    arena().closing.awaits == Awaits::OUTPUT && arena().closing.outputs.contains(&stat.id())
 }
 
 /// The program's output as an object: whether it comes to the text depends on the order of all that is written there.

@@ -8,13 +8,13 @@
 
 use core::cell::UnsafeCell;
 
+use vsrun_model::closing::Awaits;
 use vsrun_model::file::PLACED;
 
-use super::awaited::{is_output, is_read};
-use super::layer::file;
+use super::layer::{file, watches};
 use super::path::{mix, Path, Stat};
 use super::room::with_stack;
-use crate::gate::{local, me};
+use crate::gate::{arena, local, me, world};
 use crate::sys::raw;
 
 /// Descriptors that something is known of.
@@ -175,9 +175,15 @@ pub fn know_output() {
     know_streams();
 }
 
+/// The file with these numbers is what the program prints to, and that is looked at.
+fn is_output(stat: &Stat) -> bool {
+    arena().closing.awaits == Awaits::OUTPUT && arena().closing.outputs.contains(&stat.id())
+}
+
 /// What is written by `fd` is what the program prints, and is looked at.
 pub fn prints(fd: i32) -> bool {
-    is_read() && what(fd) == What::Output
+    let is_read = arena().closing.awaits == Awaits::OUTPUT && watches() && !world().is_of_client(local().cur);
+    is_read && what(fd) == What::Output
 }
 
 /// Calls `each` with descriptors through which this process, which has opened them, may write files, and with the files.

@@ -35,7 +35,11 @@ pub fn using(nr: i64, a: [u64; 6], kernel: impl FnOnce() -> i64) -> i64 {
     let Some((op, same)) = turn else { return result };
     // What collects the program's output stands for what nobody reads while it is written.
     let kept = !is_the_output(op.obj);
-    if kept && moves_place(nr) && world().is_used_beside(local().cur, &op) && (is_memfd(a[0]) || is_memfd(second(nr, &a))) {
+    if kept
+        && moves_place(nr)
+        && world().is_used_beside(local().cur, &op)
+        && (is_memfd(a[0]) || is_memfd(second(nr, &a)))
+    {
         model().never_comes(PLACE_UNLOCKED);
     }
     // A page or more is moved piece by piece, and readers have no lock on most file systems.

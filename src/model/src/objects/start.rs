@@ -1,6 +1,7 @@
 //! When further root processes begin: clients once there is a server, the program once more after its end.
 
 use super::row::*;
+use super::signal::SIGKILL;
 use crate::base::Pid;
 use crate::state::{bit, Awaits, ProcState};
 
@@ -96,6 +97,11 @@ impl World {
     /// Process `p` is one that starts the program again. Nobody finds it before it does.
     pub fn will_start(&mut self, p: Pid) {
         self.procs[p].unborn = true;
+    }
+
+    /// Process `p`, which is to start the program again, will not.
+    pub(crate) fn call_off(&mut self, p: Pid) {
+        self.kill(p, SIGKILL);
     }
 
     /// Which start of the program process `p` is, from 0.

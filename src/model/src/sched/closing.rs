@@ -85,6 +85,11 @@ impl Arena {
     /// Thread `sender` sends that signal to process `p`, in the name of user `uid`. That it ends the process is what is
     /// wanted, not a crash: [`Sent::Kills`] says that it has.
     pub fn close(&mut self, sender: Tid, uid: u32, p: Pid, signal: i32) -> Sent {
+        if self.world.procs[p].unborn {
+            // Nothing is started again from now on, whatever that process makes of the signal.
+            self.world.call_off(p);
+            return Sent::Kills;
+        }
         match self.world.disposal(p, NONE, signal) {
             Disposal::Stops => Sent::Stops,
             Disposal::Ignored | Disposal::Pending => {
