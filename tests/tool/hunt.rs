@@ -222,15 +222,29 @@ fn clients_begin_once_a_text_is_printed() {
         let (code, _, err) = place.run(&[&options[..], &CLIENT, &["./program", "order"]].concat());
         assert!(code == 2 && err.contains("saved with another"), "{other:?}: {err}");
     }
-    let split = ["pieces", "split", "-o", "pieces", "--into", "3", "--look", "1"];
-    let (code, _, err) = place.run(&[&split[..], &waits, &CLIENT, &["./program", "order"]].concat());
-    assert_eq!(code, 0, "{err}");
-    let pieces = fs::read_dir(place.0.join("pieces")).expect("pieces").flatten().map(|entry| entry.file_name());
-    for piece in pieces.filter(|name| name.to_string_lossy().ends_with(".vsrun")) {
-        place.run(&["pieces", "work", &format!("pieces/{}", piece.to_string_lossy())]);
+    let split = ["pieces", "split", "-o", "pieces", "--into", "3", "--look", "0"];
+    let (code, out, err) = place.run(&[&split[..], &waits, &CLIENT, &["./program", "order"]].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let mut came = (0, Value::Null);
+    // What turns out to be shared is split again.
+    for round in 0..4 {
+        if round > 0 {
+            let (code, out, err) = place.run(&[&split[..], &["--again"]].concat());
+            assert_eq!(code, 0, "{out}{err}");
+        }
+        let files = fs::read_dir(place.0.join("pieces")).expect("pieces").flatten();
+        let pieces: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        assert_eq!(pieces.iter().filter(|name| name.ends_with(".vsrun")).count(), 3, "{pieces:?}");
+        for piece in pieces.iter().filter(|name| name.ends_with(".vsrun")) {
+            place.run(&["pieces", "work", &format!("pieces/{piece}")]);
+        }
+        came = place.report(&["pieces", "merge", "--format", "json", "pieces"]);
+        if came.1["complete"] == json!(true) {
+            break;
+        }
     }
-    let (code, merged) = place.report(&["pieces", "merge", "--format", "json", "pieces"]);
-    assert_eq!((code, &merged["executions"]), (1, &whole["executions"]), "{merged}");
+    let (code, merged) = came;
+    assert_eq!((code, &merged["executions"], &merged["complete"]), (1, &whole["executions"], &json!(true)), "{merged}");
 }
 
 /// A daemon that is killed at any moment and started again: what the first start has left is in the way of the second.
