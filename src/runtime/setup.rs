@@ -59,7 +59,7 @@ pub(super) fn set_options(arena: &mut ArenaMap, spec: &Spec, dir: &PrivateDir, m
 
 fn set_clients(arena: &mut ArenaMap, spec: &Spec) -> Result<(), StartError> {
     let closing = &mut arena.closing;
-    let again = (spec.options.restarts > 0).then(|| (&spec.program.exe, &spec.program.argv));
+    let again = (spec.options.restarts > 0).then_some((&spec.program.exe, &spec.program.argv));
     let clients = spec.options.with.iter().map(|client| (&client.exe, &client.argv));
     let mut bytes = Vec::new();
     for (exe, argv) in clients.chain(again) {

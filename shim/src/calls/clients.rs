@@ -1,7 +1,6 @@
 //! The processes of `--with`, and those that start the program again (`--restart`).
 
-use vsrun_model::closing::Awaits;
-use vsrun_model::op::VARIANT;
+use vsrun_model::closing::{Awaits, ALWAYS};
 use vsrun_model::{Kind, Op, Pid};
 
 use super::files;
@@ -75,7 +74,7 @@ fn become_start(before: Pid, first: usize, envp: u64) -> ! {
     become_root();
     model().will_start(local().pid);
     let op = Op::new(Kind::RESTART).arg(before.into());
-    let again = pass(if arena().closing.always != 0 { op.with(VARIANT) } else { op });
+    let again = pass(if arena().closing.always != 0 { op.with(ALWAYS) } else { op });
     if again == 0 {
         exit::exit_group(0);
     }
@@ -94,5 +93,5 @@ fn become_command(first: usize, envp: u64) -> ! {
         at = text_end(at);
     }
     process::exec(libc::AT_FDCWD, file, argv.as_ptr() as u64, envp, 0);
-    end::unsupported(&[b"a program of --with, or the program again, cannot be executed: ", cstr(file, 512)])
+    end::unsupported(&[b"a program of --with or --restart cannot be executed: ", cstr(file, 512)])
 }

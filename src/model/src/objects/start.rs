@@ -3,7 +3,7 @@
 use super::row::*;
 use super::signal::SIGKILL;
 use crate::base::Pid;
-use crate::state::{bit, Awaits, ProcState};
+use crate::state::{bit, Awaits, ProcState, ALWAYS};
 
 kinds! {
     /// A process of `--with` begins once there is what it waits for, or has been (`--clients`): by `arg`, see [`Awaits`].
@@ -22,7 +22,7 @@ kinds! {
             _ => say![words, "a socket that listens or takes datagrams under a name of its choice, as --clients listening asks for (none has)"],
         }), identity: BY_OBJECTS },
     }
-    /// The program is started once more, after the end of the start before, which is process `arg` (`--restart`). `VARIANT`: always, not
+    /// The program is started once more, after the end of the start before, which is process `arg` (`--restart`). [`ALWAYS`]: after any, not
     /// only after a failure. Gives 0 where that end does not ask for it.
     RESTART = 134, "restart" {
         operands: Operands::Nothing, enabled: blocks(|w, _, op| u32::from(w.start_is_over(op.arg as Pid)), |_| Answer::Unknown),
@@ -126,7 +126,7 @@ impl World {
             signal => !CLEAN.contains(&signal),
         };
         // A start that was not needed, or that was called off, is followed by none.
-        let again = !unborn && (failed || op.has(VARIANT));
+        let again = !unborn && (failed || op.has(ALWAYS));
         self.procs[own].unborn = !again;
         again.into()
     }

@@ -1,6 +1,9 @@
 //! The further root processes of a world, and the signal at its end.
 
-use crate::base::numbers;
+use crate::base::{numbers, VARIANT};
+
+/// Of a start of the program again: after any end, not only after a failure.
+pub const ALWAYS: u8 = VARIANT;
 
 /// Room for what clients wait for: a path, or a text.
 pub const MAX_AWAITED_TEXT: usize = 1024;
